@@ -1,0 +1,72 @@
+"""How long a full run takes, as a multiple of the server's own start-up, in one sitting.
+
+    python benchmarks/floor.py [--runs N] [NAME=COMMAND ...]
+
+Prints for each server: median start-up (spawn to the first answer, alone), wall time of a full
+run, their ratio, and the number of processes started. Without arguments measures the bundled
+reference server; a command may hold {root}.
+"""
+
+import argparse
+import os
+import platform
+import shlex
+import statistics
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.connection import Connection, Pace
+from mcp_touchstone.gate import Choice, judge
+from mcp_touchstone.loader import load
+from mcp_touchstone.pool import Pool
+from mcp_touchstone.process import now
+from mcp_touchstone.target import Target, absolute, reference
+from mcp_touchstone.world import World
+
+
+def startup(target: Target, runs: int) -> float:
+    """Measure spawn to the answer of initialize, one process at a time; seconds."""
+    times = []
+    with World() as world:
+        pool = Pool(target, world, Pace(target.startup))
+        try:
+            for _ in range(runs):
+                begun = now()
+                connection: Connection = pool.spawn(rev.LATEST_LEGACY, "startup")
+                reply = connection.initialize()
+                times.append(now() - begun)
+                if not reply.answered:
+                    raise SystemExit(f"{target.shown}: {reply}")
+                connection.end()
+        finally:
+            pool.close()
+    return statistics.median(times)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=max(6, 2 * (os.cpu_count() or 1)))
+    parser.add_argument("server", nargs="*", metavar="NAME=COMMAND")
+    options = parser.parse_args()
+    targets = {"reference": reference()}
+    for pair in options.server:
+        name, _, command = pair.partition("=")
+        targets[name] = Target(command=absolute(tuple(shlex.split(command))))
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, jobs {options.jobs}")
+    print(
+        f"{'server':<16}{'start-up s':>12}{'run s':>9}{'ratio':>8}{'processes':>11}{'clauses':>9}"
+    )
+    for name, target in targets.items():
+        alone = startup(target, options.runs)
+        runs = [judge(target, load(), Choice(jobs=options.jobs)) for _ in range(options.runs)]
+        wall = statistics.median(run.seconds for run in runs)
+        judged = len({verdict.clause.id for verdict in runs[-1].verdicts})
+        print(
+            f"{name:<16}{alone:>12.3f}{wall:>9.2f}{wall / alone:>8.1f}"
+            f"{runs[-1].processes:>11}{judged:>9}"
+        )
+
+
+if __name__ == "__main__":
+    main()

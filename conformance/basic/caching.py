@@ -1,0 +1,75 @@
+"""server/utilities/caching: the freshness hints on results."""
+
+from collections.abc import Iterator
+
+from mcp_touchstone.suite import (
+    LISTS,
+    Breach,
+    Conversation,
+    Kind,
+    Record,
+    Seen,
+    ambient,
+    brief,
+    integral,
+    scenario,
+    shapes,
+    typed,
+)
+
+HINTS = ("ttlMs", "cacheScope")
+
+
+@ambient("caching-hints-present", "caching-ttl-non-negative", "caching-scope-value")
+def says_how_long_and_for_whom(record: Record) -> Iterator[Seen]:
+    """Cacheable results say for how many milliseconds they are fresh, and for whom."""
+    yield from shapes(
+        record, "caching-hints-present", "caching-ttl-non-negative", "caching-scope-value"
+    )
+
+
+@ambient("caching-ttl-non-negative")
+def counts_whole_milliseconds(record: Record) -> Iterator[Seen]:
+    """The ttlMs of a result is a whole number, and is written as one."""
+    for message in typed(record):
+        ttl = message.value.get("ttlMs") if isinstance(message.value, dict) else None
+        if isinstance(ttl, int | float) and message.part == "results":
+            written = not isinstance(ttl, float)
+            mild = Breach.WARN if integral(ttl) else None
+            clause, expected = "caching-ttl-non-negative", "a whole number of milliseconds"
+            yield Seen(clause, written, message.entry.n, expected, f"ttlMs: {ttl}", mild)
+
+
+@ambient("caching-interim-without-hints")
+def gives_no_hints_on_questions(record: Record) -> Iterator[Seen]:
+    """A result that asks for input has no caching hints."""
+    for entry, message in record.answers(Kind.RESULT):
+        result = message.value["result"]
+        if isinstance(result, dict) and result.get("resultType") == "input_required":
+            hints = [hint for hint in HINTS if hint in result]
+            clause, expected = "caching-interim-without-hints", "neither ttlMs nor cacheScope"
+            yield Seen(clause, not hints, entry.n, expected, ", ".join(hints))
+
+
+@scenario("caching-scope-uniform-pages")
+def gives_all_pages_the_same_scope(talk: Conversation) -> None:
+    """All pages of a list have the same cacheScope."""
+    clause = "caching-scope-uniform-pages"
+    for method, _ in LISTS.values():
+        if method not in talk.spoken.cursors:
+            continue
+        first = None
+        for reply in talk.pages(method):
+            scope = (reply.result or {}).get("cacheScope")
+            if reply.result is None or scope is None:
+                break  # caching-hints-present and the chapter on pagination count that
+            first = first or scope
+            talk.judge(
+                clause,
+                scope == first,
+                expected=f"{first} on every page of {method}, as on the first",
+                actual=brief(scope),
+                at=reply,
+            )
+    if not talk.judgements:
+        talk.unseen(clause, "no list could be walked")

@@ -1,0 +1,102 @@
+"""basic/discover: what a stateless server says of itself."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    META,
+    Conversation,
+    Entry,
+    Kind,
+    Message,
+    Record,
+    Seen,
+    ambient,
+    brief,
+    capability_faults,
+    scenario,
+    type_name,
+    wrong_types,
+)
+
+FEATURES = ("tools", "prompts", "resources", "logging", "completions", "experimental", "extensions")
+
+
+@scenario("discover-implemented", fresh=True)
+def answers_discover_at_any_time(talk: Conversation) -> None:
+    """server/discover gets a result, as the first message of a process and as a later one."""
+    reply = talk.wire.discover()
+    talk.judge(
+        "discover-implemented",
+        reply.result is not None,
+        expected="a result for server/discover, asked first",
+        actual=reply,
+        at=reply,
+    )
+    for method in talk.spoken.listing[:1]:
+        talk.restart().request(method, seconds=talk.pace.startup)
+        reply = talk.request("server/discover", required=False)
+        talk.judge(
+            "discover-implemented",
+            reply.result is not None,
+            expected=f"a result for server/discover, asked after {method}",
+            actual=reply,
+            at=reply,
+        )
+
+
+def _discovered(record: Record) -> Iterator[tuple[Entry, Message, dict[str, Any]]]:
+    for entry, message in record.answers(Kind.RESULT):
+        result = message.value["result"]
+        if message.method == "server/discover" and isinstance(result, dict):
+            yield entry, message, result
+
+
+@ambient(
+    "discover-result-shape", "discover-supported-versions-current", "discover-capabilities-shape"
+)
+def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """Every discover result lists versions, the one just used among them, and capabilities."""
+    for entry, message, result in _discovered(record):
+        wrong = _wrong_members(result)
+        clause, expected = "discover-result-shape", "supportedVersions: array of strings, "
+        yield Seen(clause, not wrong, entry.n, expected + "capabilities: object", "; ".join(wrong))
+        versions = result.get("supportedVersions")
+        if _asked_under(record, message) == record.revision:
+            held = not isinstance(versions, list) or record.revision in versions
+            clause = "discover-supported-versions-current"
+            expected = f"a list that holds {record.revision}, which this request was served under"
+            yield Seen(clause, held, entry.n, expected, brief(versions))
+        wrong = _wrong_capabilities(result.get("capabilities"))
+        clause, expected = "discover-capabilities-shape", "capabilities as objects, flags boolean"
+        yield Seen(clause, not wrong, entry.n, expected, "; ".join(wrong))
+
+
+def _wrong_members(result: dict[str, Any]) -> list[str]:
+    wrong = wrong_types(
+        result,
+        {"supportedVersions": "array", "capabilities": "object", "instructions": "string"},
+        ("supportedVersions", "capabilities"),
+    )
+    versions = result.get("supportedVersions")
+    for version in versions if isinstance(versions, list) else ():
+        if not isinstance(version, str):
+            wrong.append(f"supportedVersions holds {brief(version)}")
+    return wrong
+
+
+def _asked_under(record: Record, message: Message) -> Any:
+    """Give the version that the request behind an answer named; None where it named none."""
+    asked = record.asked_on(message.answers)
+    params = asked.value.get("params") if asked and isinstance(asked.value, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return meta.get(META + "protocolVersion") if isinstance(meta, dict) else None
+
+
+def _wrong_capabilities(declared: Any) -> list[str]:
+    wrong = capability_faults(declared, FEATURES)
+    entries = declared.get("experimental") if isinstance(declared, dict) else None
+    for key, entry in entries.items() if isinstance(entries, dict) else ():
+        if not isinstance(entry, dict):
+            wrong.append(f"experimental.{key} is a {type_name(entry)}")
+    return wrong

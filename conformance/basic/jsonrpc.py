@@ -1,0 +1,330 @@
+"""basic/jsonrpc: the envelope of every message, and who answers what under which id."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    CLIENT_METHODS,
+    LEGACY,
+    LOOSE,
+    Asked,
+    Breach,
+    Conversation,
+    Entry,
+    Kind,
+    Message,
+    Phase,
+    Record,
+    Role,
+    Seen,
+    Source,
+    ambient,
+    brief,
+    id_key,
+    integral,
+    scenario,
+    type_name,
+)
+
+MEMBERS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
+IDS: tuple[Any, ...] = ("plain", "7", "", 0, 1, 7, -7, 9007199254740991)
+
+
+@scenario("jsonrpc-base-protocol-support", fresh=True)
+def speaks_the_base_protocol(talk: Conversation) -> None:
+    """A process of its own accepts the opening and answers the first request behind it.
+
+    The request follows at once, as it does from a client that has work to do: a server that is
+    not ready yet keeps it until it is.
+    """
+    opening = talk.wire.open()
+    first = talk.probe(required=False)
+    accepted = opening.result is not None
+    talk.judge(
+        "jsonrpc-base-protocol-support",
+        accepted and first.answered,
+        expected="the opening is accepted and the request behind it is answered",
+        actual=first if accepted else opening,
+        at=first if accepted else opening,
+    )
+
+
+# --- the shape of every message
+
+
+def _objects(record: Record) -> Iterator[tuple[Entry, Message]]:
+    for entry, message in record.messages():
+        if isinstance(message.value, dict):
+            yield entry, message
+
+
+@ambient("jsonrpc-version-member", "jsonrpc-message-kind")
+def writes_jsonrpc_messages(record: Record) -> Iterator[Seen]:
+    """Each object says jsonrpc "2.0" and is exactly one kind of message."""
+    for entry, message in _objects(record):
+        value = message.value
+        held = value.get("jsonrpc") == "2.0"
+        actual = brief(value["jsonrpc"]) if "jsonrpc" in value else "no jsonrpc member"
+        yield Seen("jsonrpc-version-member", held, entry.n, 'jsonrpc: "2.0"', actual)
+        wrong = _kind_fault(value)
+        expected = "a request, a notification, a result or an error"
+        yield Seen("jsonrpc-message-kind", not wrong, entry.n, expected, wrong)
+        more = sorted(set(value) - MEMBERS)
+        if more and not wrong:
+            actual = f"members JSON-RPC does not have: {', '.join(more)}"
+            mild = Breach.WARN
+            yield Seen("jsonrpc-message-kind", False, entry.n, expected, actual, mild=mild)
+
+
+def _kind_fault(value: dict[str, Any]) -> str:
+    if "method" in value:
+        both = [member for member in ("result", "error") if member in value]
+        if both:
+            return f"method together with {both[0]}"
+        return "" if isinstance(value["method"], str) else "a method that is no string"
+    if {"result", "error", "id"} & set(value):
+        return ""
+    return f"members {', '.join(value) or 'none'}"
+
+
+@ambient(
+    "jsonrpc-response-result-or-error", "jsonrpc-response-not-both", "jsonrpc-result-is-object"
+)
+def answers_with_a_result_or_an_error(record: Record) -> Iterator[Seen]:
+    """A response has a result object or an error, never both, never neither."""
+    for entry, message in _objects(record):
+        value = message.value
+        if "method" in value or not {"id", "result", "error"} & set(value):
+            continue
+        result, error = "result" in value, "error" in value
+        clause, expected = "jsonrpc-response-result-or-error", "result or error"
+        yield Seen(clause, result or error, entry.n, expected, "neither")
+        clause = "jsonrpc-response-not-both"
+        yield Seen(clause, not (result and error), entry.n, expected, "both")
+        if result and value.get("error") is None:
+            held = isinstance(value["result"], dict)
+            actual = f"a result that is {brief(value['result'], 40)}"
+            yield Seen("jsonrpc-result-is-object", held, entry.n, "a result object", actual)
+
+
+@ambient("jsonrpc-params-object", "jsonrpc-notification-no-id")
+def shapes_what_it_sends_unasked(record: Record) -> Iterator[Seen]:
+    """The params of a request or notification are an object; a notification has no id."""
+    for entry, message in record.messages(Role.REQUEST, Role.NOTIFICATION):
+        value = message.value
+        if "params" in value:
+            held = isinstance(value["params"], dict)
+            actual = f"params that is {type_name(value['params'])}"
+            yield Seen("jsonrpc-params-object", held, entry.n, "params as an object", actual)
+        if (message.method or "").startswith("notifications/"):
+            held = "id" not in value
+            actual = f"{message.method} with id {brief(value.get('id'))}"
+            yield Seen("jsonrpc-notification-no-id", held, entry.n, "no id", actual)
+
+
+@ambient("jsonrpc-server-request-id", "jsonrpc-server-request-id-unique")
+def numbers_its_own_requests(record: Record) -> Iterator[Seen]:
+    """A request of the server has a string or integer id that it did not use before."""
+    used: set[Any] = set()
+    for entry, message in record.messages(Role.REQUEST, Role.NOTIFICATION):
+        nameless = message.role is Role.NOTIFICATION and message.method not in CLIENT_METHODS
+        if nameless or (message.method or "").startswith("notifications/"):
+            continue
+        own = message.value.get("id")
+        held = isinstance(own, str) or integral(own)
+        clause, expected = "jsonrpc-server-request-id", "a string or an integer"
+        yield Seen(clause, held, entry.n, expected, f"{message.method} with {_id(message)}")
+        key = id_key(own)
+        if key is not None:
+            clause, expected = "jsonrpc-server-request-id-unique", "an id not used before"
+            yield Seen(clause, key not in used, entry.n, expected, f"id {brief(own)} again")
+            used.add(key)
+
+
+def _id(message: Message) -> str:
+    return f"id {brief(message.value['id'])}" if "id" in message.value else "no id"
+
+
+# --- who answers what
+#
+# One response is one finding at most. A response under the id of an open request is its answer.
+# A loose one (its id was never sent, cannot be read, or was answered before) is about the first of
+# these lines of ours that there is:
+#
+#   1. a line we broke, in the same scenario      that scenario judges what came back
+#   2. a request, in the same scenario, that      its id came back changed: jsonrpc-response-id-echo
+#      never gets an answer under its own id
+#   3. a notification, while no later request     it was answered: jsonrpc-notification-no-response
+#      has been answered, if no id can be read
+#   4. any line we broke, if the response is an   late, but right
+#      error without an id
+#
+# and about none of them where there is none: jsonrpc-no-orphan-response. A second answer under an
+# id of ours says what it repeats, so only 1 (an error, by a server that takes the id of its last
+# request for a line it could not read) and 2 (7 answered as "7", which was answered before) can
+# make it anything else. A wrong guess among 2, 3 and none names another clause for a breach that
+# is one all the same; only 1 and 4 excuse, and only where we broke a line ourselves.
+
+
+def _loose(record: Record) -> Iterator[tuple[Entry, Message, Entry | None]]:
+    """Give each loose response with the line of ours it is about, or None."""
+    asked = record.transcript.session.asked
+    broken_lines = {entry.n for entry in record.transcript if _broken(entry)}
+    over = {a.line for a in asked if a.cancelled} | broken_lines
+    open_lines = {a.line for a in asked if not a.answers} - over
+    ours: list[Entry] = []
+    for entry in record.transcript:
+        if entry.n in open_lines | broken_lines or _notifies(entry):
+            ours.append(entry)
+        for message in entry.messages:
+            if message.role is Role.ANSWER:
+                later = message.answers or 0
+                ours = [o for o in ours if o.n > later or _broken(o) or not _notifies(o)]
+            elif message.role in LOOSE and message.kind is not Kind.ODD:
+                if message.answers in over:
+                    continue
+                about = _about(entry, message, ours)
+                if about is not None and about.n in open_lines:
+                    ours.remove(about)
+                yield entry, message, about
+
+
+def _about(entry: Entry, message: Message, ours: list[Entry]) -> Entry | None:
+    newest = ours[::-1]
+    here = [line for line in newest if line.scenario == entry.scenario]
+    second = message.role is Role.SECOND_ANSWER
+    found: list[Entry] = []
+    if not second or message.kind is Kind.ERROR:
+        found += [line for line in here if _broken(line)]
+    alike = str(message.value.get("id"))
+    waiting = [line for line in here if _is_request(line)]
+    found += sorted(waiting, key=lambda line: str(line.value["id"]) != alike)
+    if message.role is Role.UNADDRESSED:
+        found += [line for line in newest if _notifies(line)]
+    if _is_error_without_id(message):
+        found += [line for line in newest if _broken(line)]
+    return found[0] if found else None
+
+
+def _broken(line: Entry) -> bool:
+    return line.source is Source.US and (line.malformed or line.value is None)
+
+
+def _notifies(line: Entry) -> bool:
+    value = line.value
+    return line.source is Source.US and isinstance(value, dict) and "id" not in value
+
+
+def _is_request(line: Entry) -> bool:
+    return not _broken(line) and not _notifies(line)
+
+
+def _is_error_without_id(message: Message) -> bool:
+    return message.role is Role.UNADDRESSED and message.kind is Kind.ERROR
+
+
+@ambient(
+    "jsonrpc-request-answered",
+    "jsonrpc-response-id-echo",
+    "jsonrpc-no-orphan-response",
+    "jsonrpc-notification-no-response",
+)
+def answers_each_request_once(record: Record) -> Iterator[Seen]:
+    """Each request gets one response under its own id, and nothing else gets any."""
+    under_another_id = set()
+    for entry, message, about in _loose(record):
+        yield from _finding(entry, message, about)
+        if about is not None and _is_request(about):
+            under_another_id.add(about.n)
+    clause = "jsonrpc-request-answered"
+    for asked in record.transcript.session.asked:
+        if asked.answers:
+            yield Seen(clause, True)
+            yield Seen("jsonrpc-response-id-echo", True)
+            yield Seen("jsonrpc-no-orphan-response", True)
+            yield Seen("jsonrpc-notification-no-response", True)
+        elif asked.line not in under_another_id and _owed(record, asked):
+            yield Seen(clause, False, asked.line, f"a response to {asked.method}", "none came")
+
+
+def _finding(entry: Entry, message: Message, about: Entry | None) -> Iterator[Seen]:
+    came = f"a response with {_id(message)}"
+    if about is None:
+        clause, expected = "jsonrpc-no-orphan-response", "one response for each request, no other"
+        if message.role is Role.SECOND_ANSWER:
+            came = f"a second response to {_id(message)}"
+        yield Seen(clause, False, entry.n, expected, came)
+    elif _notifies(about):
+        clause, expected = "jsonrpc-notification-no-response", "no answer to a notification"
+        mild = Breach.WARN if about.malformed and _is_error_without_id(message) else None
+        yield Seen(clause, False, entry.n, expected, came, mild=mild)
+    elif _is_request(about):
+        clause, expected = "jsonrpc-response-id-echo", f"id {brief(about.value['id'])}"
+        yield Seen(clause, False, entry.n, expected, came)
+
+
+def _owed(record: Record, asked: Asked) -> bool:
+    """Whether an answer was due: not before the handshake, not behind the end of input."""
+    early = asked.phase in {Phase.SILENT, Phase.INITIALIZING} and record.revision in LEGACY
+    if asked.cancelled or asked.phase is Phase.CLOSING or (early and asked.method != "initialize"):
+        return False
+    return asked.required
+
+
+@scenario("jsonrpc-response-id-echo")
+def echoes_the_id_as_sent(talk: Conversation) -> None:
+    """A response repeats the id of its request, type and value; 7 and "7" are two ids."""
+    method = "server/discover" if talk.modern else "ping"
+    for own in IDS:
+        asked = talk.wire.say(talk.wire.build(method, id=own))
+        reply, others = talk.first_response(asked)
+        if talk.wire.gone:
+            return
+        silent = not reply.answered and not others
+        talk.judge(
+            "jsonrpc-response-id-echo",
+            reply.answered or silent,
+            expected="judged where an answer came" if silent else f"id {brief(own)} back",
+            actual=_id(others[0][1]) if others else "",
+            at=others[0][0] if others else reply,
+        )
+
+
+@scenario("jsonrpc-id-reuse-after-response")
+def serves_an_id_used_again(talk: Conversation) -> None:
+    """An id is free again once its request was answered."""
+    talk.need(talk.request("server/discover", id="again"), "server/discover, answered before")
+    reply = talk.request("server/discover", id="again", required=False)
+    talk.judge(
+        "jsonrpc-id-reuse-after-response",
+        reply.result is not None,
+        expected='a result for the second request with id "again"',
+        actual=reply,
+        at=reply,
+    )
+
+
+@scenario("jsonrpc-notification-no-response")
+def answers_no_notification(talk: Conversation) -> None:
+    """Notifications get no answer, known or unknown, well-formed or not, and hurt nobody."""
+    talk.notify("notifications/x-touchstone/unknown", {"n": 1})
+    talk.notify("notifications/cancelled", {"requestId": "never-sent", "reason": "probe"})
+    if not talk.modern:
+        talk.notify("notifications/initialized")
+    _judge_silence(talk)
+    broken = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": [1]}
+    talk.wire.say(broken, malformed=True)
+    _judge_silence(talk)
+
+
+def _judge_silence(talk: Conversation) -> None:
+    """Leave time for an answer, which the rule on responses judges, and see who is still there."""
+    talk.quiet()
+    reply = talk.probe(required=False)
+    talk.judge(
+        "jsonrpc-notification-no-response",
+        reply.answered,
+        expected="nothing, and the next request is answered as usual",
+        actual=reply,
+        at=reply,
+    )

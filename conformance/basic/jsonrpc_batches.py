@@ -1,0 +1,185 @@
+"""basic/jsonrpc: batches. 2025-03-26 has them, no other revision does."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    Breach,
+    Conversation,
+    Entry,
+    Kind,
+    Message,
+    Record,
+    Seen,
+    Source,
+    ambient,
+    brief,
+    integral,
+    scenario,
+)
+
+UNKNOWN_NOTE = {"jsonrpc": "2.0", "method": "notifications/x-touchstone/unknown"}
+
+
+def _pings(talk: Conversation, count: int) -> list[dict[str, Any]]:
+    return [talk.wire.build("ping") for _ in range(count)]
+
+
+def _send(talk: Conversation, members: list[Any], pings: list[dict[str, Any]]) -> int:
+    """Send a batch and wait for its pings; a server that answers a later ping is not just slow."""
+    line = talk.wire.say(members, malformed=True)
+    talk.probe(required=False)
+    talk.wire.wait(lambda: len(_answered(talk, line, pings)) >= len(pings), talk.pace.silence)
+    talk.quiet()
+    return line
+
+
+def _answered(talk: Conversation, line: int, pings: list[dict[str, Any]]) -> list[Any]:
+    ids = [ping["id"] for ping in pings]
+    return [
+        message.value.get("id")
+        for entry in talk.since(line)
+        for message in entry.messages
+        if message.kind is Kind.RESULT and message.value.get("id") in ids
+    ]
+
+
+@scenario("jsonrpc-batch-receive", hurts=True)
+def serves_a_batch(talk: Conversation) -> None:
+    """An array of two pings and a notification gets both pings answered, in any form."""
+    pings = _pings(talk, 2)
+    line = _send(talk, [pings[0], UNKNOWN_NOTE, pings[1]], pings)
+    found = _answered(talk, line, pings)
+    talk.judge(
+        "jsonrpc-batch-receive",
+        sorted(found) == sorted(ping["id"] for ping in pings),
+        expected=f"results for {brief([ping['id'] for ping in pings])}, one each",
+        actual=f"results for {brief(found)}",
+        at=line,
+    )
+
+
+@scenario("jsonrpc-batch-members-independent", hurts=True)
+def serves_the_valid_members_of_a_batch(talk: Conversation) -> None:
+    """A number between two pings gets its own error; the pings are answered."""
+    clause = "jsonrpc-batch-members-independent"
+    alone = _pings(talk, 1)
+    if not _answered(talk, _send(talk, alone, alone), alone):
+        talk.unseen(clause, "the server takes no batches; jsonrpc-batch-receive counts that")
+        return
+    pings = _pings(talk, 2)
+    line = _send(talk, [pings[0], 1, pings[1]], pings)
+    found = _answered(talk, line, pings)
+    errors = [(entry, message) for entry, message in talk.strays(line) if "error" in message.value]
+    talk.judge(
+        clause,
+        len(set(found)) == len(pings),
+        expected="both pings answered",
+        actual=f"results for {brief(found)}",
+        at=errors[0][0] if errors else line,
+        mild=Breach.WARN if errors else None,
+    )
+    talk.judge(
+        clause,
+        any(message.code == -32600 or not integral(message.code) for _, message in errors),
+        expected="error -32600 for the member that is a number",
+        actual=f"error {brief(errors[0][1].code)}" if errors else "none",
+        at=errors[0][0] if errors else line,
+        mild=Breach.WARN,
+    )
+
+
+def _replies(talk: Conversation, line: int) -> list[tuple[Entry, Message | None]]:
+    """Give what came for a batch in which nothing has an id; an empty array is no message."""
+    found: list[tuple[Entry, Message | None]] = list(talk.strays(line))
+    found += [
+        (e, None) for e in talk.since(line) if e.reading is not None and e.reading.value == []
+    ]
+    return found
+
+
+@scenario("jsonrpc-batch-notifications-only", hurts=True)
+def answers_no_batch_of_notifications(talk: Conversation) -> None:
+    """An array of notifications gets no answer, not even an empty array."""
+    clause = "jsonrpc-batch-notifications-only"
+    line = talk.wire.say([UNKNOWN_NOTE, UNKNOWN_NOTE], malformed=True)
+    talk.quiet()
+    after = talk.probe(required=False)
+    talk.quiet()
+    stray = _replies(talk, line)
+    expected = "no answer to a batch of notifications"
+    talk.judge(
+        clause,
+        not stray,
+        expected=expected,
+        actual=stray[0][0].text if stray else "",
+        at=stray[0][0] if stray else None,
+    )
+    talk.judge(
+        clause,
+        after.answered,
+        expected=f"{expected}, and the next request is answered",
+        actual=after,
+        at=after,
+    )
+
+
+@scenario("jsonrpc-batch-empty", hurts=True)
+def refuses_an_empty_batch(talk: Conversation) -> None:
+    """An empty array gets one error -32600, not an array."""
+    clause, expected = "jsonrpc-batch-empty", "one error -32600"
+    line = talk.wire.say([], malformed=True)
+    talk.quiet()
+    after = talk.probe(required=False)
+    talk.quiet()
+    talk.judge(
+        clause,
+        after.answered,
+        expected="the next request is answered",
+        actual=after,
+        at=after,
+    )
+    replies = _replies(talk, line)
+    if not replies and after.answered:
+        talk.judge(clause, False, expected=expected, actual="silence", at=line, mild=Breach.WARN)
+    for entry, message in replies:
+        refused = message is not None and "error" in message.value and not message.batched
+        code = message.code if message is not None else None
+        talk.judge(
+            clause,
+            refused and (code == -32600 or not integral(code)),
+            expected=expected,
+            actual=entry.text,
+            at=entry,
+            mild=Breach.WARN if refused else None,
+        )
+
+
+@ambient("jsonrpc-batch-send", "jsonrpc-no-batch-output")
+def batches_only_where_batches_exist(record: Record) -> Iterator[Seen]:
+    """An array is a batch of 2025-03-26, neither empty nor mixed; elsewhere there is none."""
+    batched = set()
+    for entry in record.transcript:
+        if entry.source is Source.US and isinstance(entry.value, list):
+            batched.add(entry.scenario)
+        if entry.reading is None or not entry.reading.readable:
+            continue
+        value = entry.reading.value
+        array = isinstance(value, list)
+        expected = "one message object a line"
+        yield Seen("jsonrpc-no-batch-output", not array, entry.n, expected, "an array")
+        # What comes back for a batch of ours, its scenario judges; an empty array is no answer.
+        if array and (value or entry.scenario not in batched):
+            wrong = _batch_fault(entry)
+            expected = "only responses, or only requests and notifications"
+            yield Seen("jsonrpc-batch-send", not wrong, entry.n, expected, wrong)
+
+
+def _batch_fault(entry: Entry) -> str:
+    if not entry.messages:
+        return "an empty array"
+    if any(not isinstance(message.value, dict) for message in entry.messages):
+        return "a member that is no object"
+    kinds = {message.kind for message in entry.messages}
+    mixed = kinds & {Kind.RESULT, Kind.ERROR} and kinds & {Kind.REQUEST, Kind.NOTIFICATION}
+    return "responses mixed with requests or notifications" if mixed else ""

@@ -1,0 +1,367 @@
+"""basic/jsonrpc: what is refused, with which code, and what the codes are reserved for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    META,
+    Breach,
+    Conversation,
+    Entry,
+    Kind,
+    Message,
+    Record,
+    Reply,
+    Seen,
+    ambient,
+    brief,
+    covers,
+    integral,
+    scenario,
+)
+
+UNKNOWN = "x-touchstone/does-not-exist"
+NOWHERE = "x-touchstone://nowhere/at-all"
+STANDARD = frozenset({-32700, -32600, -32601, -32602, -32603})
+MCP_CODES = frozenset({-32020, -32021, -32022})
+RETIRED = frozenset({-32002, -32042})
+LONG = 300
+ELSEWHERE = "judged where an answer with a readable code came"
+
+
+# --- the shape of every error
+
+
+@ambient("jsonrpc-error-shape", "jsonrpc-error-code-integer", "jsonrpc-error-message-concise")
+def shapes_its_errors(record: Record) -> Iterator[Seen]:
+    """An error is an object with an integer code and a short string message."""
+    for entry, message in record.messages():
+        value = message.value
+        if not isinstance(value, dict) or "error" not in value or "method" in value:
+            continue
+        error = value["error"]
+        if "result" not in value or error is not None:
+            yield from _shape(entry, error)
+            if isinstance(error, dict):
+                yield from _code_type(entry, error)
+                yield from _wording(entry, error)
+
+
+def _shape(entry: Entry, error: Any) -> Iterator[Seen]:
+    clause, expected = "jsonrpc-error-shape", "an error object with code and message"
+    shaped = isinstance(error, dict) and "code" in error and isinstance(error.get("message"), str)
+    yield Seen(clause, shaped, entry.n, expected, brief(error))
+    if shaped and not error["message"]:
+        yield Seen(clause, False, entry.n, "a message", '""', mild=Breach.WARN)
+
+
+def _code_type(entry: Entry, error: dict[str, Any]) -> Iterator[Seen]:
+    if "code" in error:
+        code = error["code"]
+        clause, actual = "jsonrpc-error-code-integer", f"code {brief(code)}"
+        yield Seen(clause, integral(code), entry.n, "an integer code", actual)
+        if isinstance(code, float) and integral(code):
+            yield Seen(clause, False, entry.n, "an integer code", actual, mild=Breach.WARN)
+
+
+def _wording(entry: Entry, error: dict[str, Any]) -> Iterator[Seen]:
+    text = error.get("message")
+    if isinstance(text, str):
+        held = "\n" not in text and len(text) <= LONG
+        clause = "jsonrpc-error-message-concise"
+        yield Seen(clause, held, entry.n, "one short sentence", brief(text))
+
+
+# --- requests that cannot be served
+
+
+def _has_code(reply: Reply) -> bool:
+    """Whether there is an answer, and its code is not already a finding of the rules above."""
+    return reply.answered and (not reply.is_error or integral(reply.code))
+
+
+@scenario("jsonrpc-method-not-found")
+def knows_no_unknown_method(talk: Conversation) -> None:
+    """A method nobody defines gets error -32601."""
+    reply = talk.request(UNKNOWN)
+    judged = _has_code(reply)
+    talk.judge(
+        "jsonrpc-method-not-found",
+        reply.code == -32601 or not judged,
+        expected=f"error -32601 for {UNKNOWN}" if judged else ELSEWHERE,
+        actual=reply,
+        at=reply,
+    )
+
+
+@scenario("jsonrpc-unadvertised-method-not-found")
+def knows_no_method_it_did_not_declare(talk: Conversation) -> None:
+    """The list method of a capability that was not declared gets error -32601."""
+    clause = "jsonrpc-unadvertised-method-not-found"
+    absent = [f for f in ("prompts", "resources", "tools") if f not in talk.spoken.capabilities]
+    for feature in absent:
+        reply = talk.request(f"{feature}/list")
+        offered = bool((reply.result or {}).get(feature))
+        judged = _has_code(reply) and not offered
+        talk.judge(
+            clause,
+            reply.code == -32601 or not judged,
+            expected=f"error -32601 for {feature}/list, as {feature} is not declared",
+            actual=reply,
+            at=reply,
+            mild=Breach.NOTE if reply.result is not None else None,
+        )
+    if not absent:
+        talk.unseen(clause, "the server declares tools, resources and prompts")
+
+
+@scenario("jsonrpc-invalid-params")
+def refuses_params_without_what_is_required(talk: Conversation) -> None:
+    """A resources/read without uri and a prompts/get without name get error -32602."""
+    for feature, method in (("resources", "resources/read"), ("prompts", "prompts/get")):
+        if feature not in talk.spoken.capabilities:
+            continue
+        reply = talk.request(method, {})
+        talk.judge(
+            "jsonrpc-invalid-params",
+            reply.code == -32602 or not _has_code(reply),
+            expected=f"error -32602 for {method} without its required member",
+            actual=reply,
+            at=reply,
+            mild=Breach.WARN if reply.is_error else None,
+        )
+
+
+@scenario("jsonrpc-retired-codes")
+def finds_nothing_without_a_retired_code(talk: Conversation) -> None:
+    """Asked for a resource that does not exist, the server does not fall back on -32002.
+
+    That code was the answer in every earlier revision. It is asked of servers without resources
+    too: then any error does.
+    """
+    reply = talk.request("resources/read", {"uri": NOWHERE})
+    talk.judge(
+        "jsonrpc-retired-codes",
+        reply.code not in RETIRED,
+        expected="neither -32002 nor -32042",
+        actual=reply,
+        at=reply,
+    )
+
+
+# --- lines that are no request
+
+
+def _refused(message: Message) -> bool:
+    return "error" in message.value
+
+
+def _wrong_code(message: Message, *right: int) -> bool:
+    """Whether an error has a readable code that is none of the right ones."""
+    return integral(message.code) and message.code not in right
+
+
+@scenario("jsonrpc-parse-error", "jsonrpc-error-id-unreadable", hurts=True)
+def survives_a_line_that_is_not_json(talk: Conversation) -> None:
+    """A truncated line is answered with -32700 or dropped; what follows is served.
+
+    A client that loses its server to one bad byte loses all the work in flight with it.
+    """
+    line = talk.wire.say_raw(b'{"jsonrpc": "2.0", "method": \n', malformed=True)
+    talk.quiet()
+    after = talk.probe(required=False)
+    talk.quiet()
+    came = talk.strays(line)
+    errors = [(entry, message) for entry, message in came if _refused(message)]
+    talk.judge(
+        "jsonrpc-parse-error",
+        after.answered,
+        expected="the next request is answered",
+        actual=after,
+        at=after,
+        mild=Breach.WARN if errors and talk.wire.gone else None,
+    )
+    for entry, message in came:
+        refused = _refused(message)
+        talk.judge(
+            "jsonrpc-parse-error",
+            refused and not _wrong_code(message, -32700),
+            expected="error -32700, or silence",
+            actual=f"error {brief(message.code)}" if refused else "a result",
+            at=entry,
+            mild=Breach.WARN if refused else None,
+        )
+    for entry, message in errors:
+        own = message.value.get("id")
+        talk.judge(
+            "jsonrpc-error-id-unreadable",
+            own is None,
+            expected="id null, or no id",
+            actual=f"id {brief(own)}",
+            at=entry,
+        )
+    if not errors:
+        talk.unseen("jsonrpc-error-id-unreadable", "the server sent no error for the line")
+
+
+@scenario("jsonrpc-invalid-request", "jsonrpc-error-id-recoverable", hurts=True)
+def refuses_what_is_no_request(talk: Conversation) -> None:
+    """JSON that is no request gets error -32600 under its own id; what follows is served."""
+    numeric: dict[str, Any] = {"jsonrpc": "2.0", "id": "probe", "method": 5}
+    if talk.modern:
+        numeric["params"] = {"_meta": talk.wire.meta()}
+    answers = _judge_oddity(talk, "a method that is a number", numeric, lenient=False)
+    _judge_recoverable(talk, answers)
+    for what, odd, lenient in _oddities(talk):
+        if not talk.wire.gone:
+            _judge_oddity(talk, what, odd, lenient=lenient)
+
+
+def _oddities(talk: Conversation) -> Iterator[tuple[str, Any, bool]]:
+    """Give (what is wrong, the message, whether a lenient reader may serve it)."""
+    method = "server/discover" if talk.modern else "ping"
+    params: dict[str, Any] = {"_meta": talk.wire.meta()} if talk.modern else {}
+    yield "no method", {"jsonrpc": "2.0", "id": "odd-1", "params": params}, False
+    yield "no jsonrpc", {"id": "odd-2", "method": method, "params": params}, True
+    odd = {"jsonrpc": "1.0", "id": "odd-3", "method": method, "params": params}
+    yield 'jsonrpc "1.0"', odd, True
+    odd = {"jsonrpc": "2.0", "id": "odd-4", "method": method, "params": "none"}
+    yield "params that is a string", odd, not talk.modern
+    if talk.revision >= "2025-06-18":
+        pair = [talk.wire.build(method), talk.wire.build(method)]
+        yield "an array", pair, True
+
+
+Answers = list[tuple[Entry, Message]]
+
+
+def _judge_oddity(talk: Conversation, what: str, odd: Any, *, lenient: bool) -> Answers:
+    clause = "jsonrpc-invalid-request"
+    expected = f"error -32600 for {what}"
+    line = talk.wire.say(odd, malformed=True)
+    after = talk.probe(required=False)
+    talk.quiet()
+    answers = _answers(talk, line)
+    talk.judge(
+        clause,
+        after.answered,
+        expected=f"the next request is answered, after {what}",
+        actual=after,
+        at=after,
+        mild=Breach.WARN if answers and talk.wire.gone else None,
+    )
+    if not answers and after.answered:
+        talk.judge(clause, False, expected=expected, actual="silence", at=line, mild=Breach.WARN)
+    right = (-32600, -32602) if "params" in what else (-32600,)
+    for entry, message in answers:
+        refused = _refused(message)
+        elsewhere = message.batched and isinstance(odd, list)
+        talk.judge(
+            clause,
+            elsewhere or (refused and not _wrong_code(message, *right)),
+            expected=expected,
+            actual=f"error {brief(message.code)}" if refused else "a result",
+            at=entry,
+            mild=Breach.WARN if lenient or refused else None,
+        )
+    return answers
+
+
+def _answers(talk: Conversation, line: int) -> Answers:
+    """Give the responses to a line whose id can be read, and those without a place of their own."""
+    own = [
+        (entry, message)
+        for entry in talk.since(line)
+        for message in entry.messages
+        if message.answers == line and message.kind in {Kind.RESULT, Kind.ERROR}
+    ]
+    return own + talk.strays(line)
+
+
+def _judge_recoverable(talk: Conversation, answers: Answers) -> None:
+    clause = "jsonrpc-error-id-recoverable"
+    errors = [(entry, message) for entry, message in answers if _refused(message)]
+    for entry, message in errors:
+        own = message.value.get("id")
+        talk.judge(
+            clause,
+            own == "probe",
+            expected='id "probe", as in the request',
+            actual=f"id {brief(own)}",
+            at=entry,
+            mild=Breach.WARN if own is None else None,
+        )
+    if not errors:
+        talk.unseen(clause, "the server sent no error for the request")
+
+
+# --- stateless results and error codes
+
+
+@ambient("jsonrpc-result-type-required", "jsonrpc-result-type-known")
+def types_its_results(record: Record) -> Iterator[Seen]:
+    """Every stateless result says whether it is complete."""
+    spoken = record.dossier.spoken.get(record.revision)
+    extended = bool(spoken and spoken.extensions)
+    for entry, message in record.answers(Kind.RESULT):
+        result = message.value["result"]
+        if not isinstance(result, dict):
+            continue
+        kind = result.get("resultType")
+        held = isinstance(kind, str)
+        actual = f"resultType {brief(kind)}" if "resultType" in result else "no resultType"
+        yield Seen("jsonrpc-result-type-required", held, entry.n, "a string resultType", actual)
+        if held and not extended:
+            known = kind in {"complete", "input_required"}
+            expected = "complete or input_required"
+            yield Seen("jsonrpc-result-type-known", known, entry.n, expected, actual)
+
+
+@ambient(
+    "jsonrpc-reserved-mcp-codes",
+    "jsonrpc-defined-codes-meaning",
+    "jsonrpc-legacy-code-range",
+    "jsonrpc-retired-codes",
+    "jsonrpc-app-code-range",
+    "jsonrpc-reserved-code-range-legacy",
+)
+def uses_error_codes_as_they_are_reserved(record: Record) -> Iterator[Seen]:
+    """Error codes keep to the ranges that JSON-RPC and the revision reserve for them."""
+    for entry, message in record.answers(Kind.ERROR):
+        code = message.code
+        if not integral(code):
+            continue
+        taken = -32768 <= code <= -32100 and code not in STANDARD
+        mcp = -32099 <= code <= -32020 and code not in MCP_CODES | RETIRED
+        old = -32019 <= code <= -32000 and code not in RETIRED
+        only_standard = "no code of -32768 to -32100 but the five standard ones"
+        for clause, held, expected in (
+            ("jsonrpc-app-code-range", not taken, only_standard),
+            ("jsonrpc-reserved-code-range-legacy", not taken, only_standard),
+            ("jsonrpc-reserved-mcp-codes", not mcp, "no code of MCP's range it does not define"),
+            ("jsonrpc-legacy-code-range", not old, "no code of -32000 to -32019"),
+            ("jsonrpc-retired-codes", code not in RETIRED, "neither -32002 nor -32042"),
+            (
+                "jsonrpc-defined-codes-meaning",
+                code not in MCP_CODES or _meant(record, message),
+                "the code used for what it means",
+            ),
+        ):
+            yield Seen(clause, held, entry.n, expected, f"code {code}")
+
+
+def _meant(record: Record, message: Message) -> bool:
+    """Whether a code of MCP's own fits the request it answers."""
+    if message.code == -32020:  # about HTTP headers, and this is no HTTP
+        return False
+    asked = record.asked_on(message.answers)
+    params = asked.value.get("params") if asked and isinstance(asked.value, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if not isinstance(meta, dict):
+        return True
+    if message.code == -32022:
+        return bool(meta.get(META + "protocolVersion") != record.revision)
+    data = message.value["error"].get("data")
+    required = data.get("requiredCapabilities") if isinstance(data, dict) else None
+    declared = meta.get(META + "clientCapabilities")
+    return not (isinstance(required, dict) and required and covers(declared, required))

@@ -1,0 +1,389 @@
+"""basic/lifecycle: how a session begins."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    FULL_CAPABILITIES,
+    LEGACY,
+    Breach,
+    Conversation,
+    Kind,
+    Phase,
+    Record,
+    Reply,
+    Role,
+    Seen,
+    ambient,
+    brief,
+    capability_faults,
+    scenario,
+    wrong_types,
+)
+
+BOGUS = ("1900-01-01", "2099-01-01")
+TOLERATED_EARLY = frozenset({"ping", "notifications/message"})
+TRIED = 5
+UNKNOWN_CAPABILITY: dict[str, Any] = {
+    "x-touchstone-unknown": {"enabled": True},
+    "experimental": {"com.example/probe": {"level": 1}},
+}
+FOREIGN_NAME = {"name": "pruefstein-試金石-🪨", "version": "1.0"}
+CAPABILITIES = {
+    revision: ("prompts", "resources", "tools", "logging", "experimental")
+    + (("completions",) if revision >= "2025-03-26" else ())
+    + (("tasks",) if revision == "2025-11-25" else ())
+    for revision in LEGACY
+}
+SERVER_INFO = {
+    revision: {"name": "string", "version": "string"}
+    | ({"title": "string"} if revision >= "2025-06-18" else {})
+    | (
+        {"description": "string", "websiteUrl": "string", "icons": "array"}
+        if revision >= "2025-11-25"
+        else {}
+    )
+    for revision in LEGACY
+}
+
+
+@scenario(
+    "lifecycle-initialize-first",
+    "lifecycle-no-requests-before-initialized",
+    fresh=True,
+    once=True,
+)
+def waits_to_be_initialized(talk: Conversation) -> None:
+    """The server says nothing on its own before the client has sent initialize."""
+    clause = "lifecycle-initialize-first"
+    talk.quiet(talk.pace.silence)
+    early = talk.request("tools/list", required=False, seconds=talk.pace.silence)
+    for entry in talk.since(0):
+        for message in entry.messages:
+            tolerated = message.method in TOLERATED_EARLY
+            if message.role not in {Role.REQUEST, Role.NOTIFICATION}:
+                continue
+            if tolerated and entry.n > early.asked:
+                continue
+            talk.judge(
+                clause,
+                False,
+                expected="silence until initialize",
+                actual=f"{message.role} {brief(message.method)}, unasked",
+                at=entry,
+                mild=Breach.WARN if tolerated else None,
+            )
+    reply = talk.wire.initialize(
+        capabilities=FULL_CAPABILITIES, seconds=talk.pace.startup, required=False
+    )
+    talk.judge(
+        clause,
+        reply.answered,
+        expected="initialize is answered, also after an early request",
+        actual=reply,
+        at=reply,
+        mild=Breach.WARN,
+    )
+    _judge_early_requests(talk, Phase.INITIALIZING)
+
+
+def _judge_early_requests(talk: Conversation, phase: Phase) -> None:
+    early = [
+        (entry, message)
+        for entry in talk.since(0)
+        for message in entry.messages
+        if message.role is Role.REQUEST and message.method != "ping" and message.phase is phase
+    ]
+    talk.judge(
+        "lifecycle-no-requests-before-initialized",
+        not early,
+        expected="no request but ping before initialized",
+        actual=f"a request: {early[0][1].method}" if early else "",
+        at=early[0][0] if early else None,
+    )
+
+
+@scenario("lifecycle-initialize-response")
+def answers_initialize(talk: Conversation) -> None:
+    """Initialize gets a result with protocolVersion, capabilities and serverInfo."""
+    reply = talk.opening
+    result = reply.result
+    wrong = wrong_types(result or {}, {}, ("protocolVersion", "capabilities", "serverInfo"))
+    talk.judge(
+        "lifecycle-initialize-response",
+        result is not None and not wrong,
+        expected="a result with protocolVersion, capabilities and serverInfo",
+        actual="; ".join(wrong) if result is not None else reply,
+        at=reply,
+    )
+
+
+@ambient(
+    "lifecycle-initialize-result-shape",
+    "lifecycle-capabilities-shape",
+    "lifecycle-server-info-shape",
+)
+def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """Every member of an initialize result has the type its revision defines."""
+    for entry, message in record.answers(Kind.RESULT):
+        result = message.value["result"]
+        if message.method != "initialize" or not isinstance(result, dict):
+            continue
+        wrong = wrong_types(
+            result,
+            {
+                "protocolVersion": "string",
+                "capabilities": "object",
+                "serverInfo": "object",
+                "instructions": "string",
+            },
+        )
+        clause, expected = "lifecycle-initialize-result-shape", "members of their defined types"
+        yield Seen(clause, not wrong, entry.n, expected, "; ".join(wrong))
+        wrong = capability_faults(result.get("capabilities"), CAPABILITIES[record.revision])
+        clause, expected = "lifecycle-capabilities-shape", "capabilities as objects, flags boolean"
+        yield Seen(clause, not wrong, entry.n, expected, "; ".join(wrong))
+        info = result.get("serverInfo")
+        types = SERVER_INFO[record.revision]
+        wrong = wrong_types(info, types, ("name", "version")) if isinstance(info, dict) else []
+        clause, expected = "lifecycle-server-info-shape", "string name and version"
+        yield Seen(clause, not wrong, entry.n, expected, "; ".join(wrong))
+        empty = isinstance(info, dict) and info.get("version") == ""
+        actual = "an empty version"
+        yield Seen(clause, not empty, entry.n, expected, actual, mild=Breach.WARN)
+
+
+@scenario("lifecycle-version-echo")
+def echoes_every_revision_it_names(talk: Conversation) -> None:
+    """A revision the server names in one answer is the answer when that revision is asked for."""
+    offers = talk.dossier.offers
+    named = {str(version) for version in offers.values() if version in offers}
+    broken = sorted(version for version in named if offers[version] != version)
+    talk.judge(
+        "lifecycle-version-echo",
+        not broken,
+        expected="the version asked for, where the server supports it",
+        actual=", ".join(f"asked for {v}: answers {brief(offers[v])}" for v in broken),
+        at=talk.opening,
+    )
+
+
+@scenario(
+    "lifecycle-version-counteroffer",
+    "lifecycle-version-counteroffer-latest",
+    fresh=True,
+    once=True,
+)
+def counters_an_unknown_revision(talk: Conversation) -> None:
+    """Offered a revision nobody speaks, the server names the newest of its own.
+
+    A client that gets its own unknown revision back believes both sides speak it.
+    """
+    newest = talk.dossier.legacy[-1]
+    for attempt, bogus in enumerate(BOGUS):
+        if attempt:
+            talk.restart()
+        reply = talk.wire.initialize(bogus, required=False)
+        named = (reply.result or {}).get("protocolVersion")
+        talk.judge(
+            "lifecycle-version-counteroffer",
+            isinstance(named, str) and named != bogus and _echoed(talk, named),
+            expected="a result that names another revision, which the server speaks",
+            actual=f"{brief(named)} for {bogus}" if reply.result is not None else reply,
+            at=reply,
+            mild=Breach.WARN if _lists_versions(reply) else None,
+        )
+        talk.judge(
+            "lifecycle-version-counteroffer-latest",
+            named == bogus or not isinstance(named, str) or named >= newest,
+            expected=f"{newest}, the newest handshake revision it speaks",
+            actual=brief(named),
+            at=reply,
+        )
+
+
+def _lists_versions(reply: Reply) -> bool:
+    """Whether a refusal is the one the page shows as an example."""
+    data = (reply.error or {}).get("data")
+    supported = data.get("supported") if isinstance(data, dict) else None
+    return reply.code == -32602 and isinstance(supported, list) and bool(supported)
+
+
+def _echoed(talk: Conversation, named: str) -> bool:
+    """Whether a revision the server offers is one it gives when asked for it."""
+    if named in talk.dossier.offers:
+        return bool(talk.dossier.offers[named] == named)
+    old = talk.wire
+    again = talk.restart().initialize(named, required=False)
+    talk.wire = old
+    return (again.result or {}).get("protocolVersion") == named
+
+
+@scenario("lifecycle-negotiation-failures", fresh=True, once=True)
+def survives_an_incomplete_initialize(talk: Conversation) -> None:
+    """Initialize without capabilities, or without clientInfo, gets some answer."""
+    for attempt, member in enumerate(("capabilities", "clientInfo")):
+        if attempt and (talk.wire.gone or not talk.opening.is_error):
+            talk.restart()
+        reply = talk.wire.initialize(omit=(member,), seconds=talk.pace.reply)
+        clean_exit = talk.wire.gone and talk.wire.process.wait(1.0) == 0
+        talk.judge(
+            "lifecycle-negotiation-failures",
+            reply.answered or clean_exit,
+            expected=f"some answer to initialize without {member}, or a clean exit",
+            actual=reply,
+            at=reply,
+        )
+
+
+@scenario(
+    "lifecycle-open-client-capabilities",
+    "stdio-utf8-input",
+    "lifecycle-no-requests-before-initialized",
+    "ping-before-initialized",
+    "ping-empty-response",
+    "lifecycle-timeout-cancels",
+    fresh=True,
+)
+def welcomes_any_client(talk: Conversation) -> None:
+    """A client with unknown capabilities and a foreign name is served like any other.
+
+    The same process shows how it acts before initialized (pings are answered, no request but ping
+    is sent) and what it does about a request of its own that stays unanswered.
+    """
+    if talk.modern:
+        _welcome_modern(talk)
+        return
+    reply = talk.wire.initialize(
+        capabilities={**FULL_CAPABILITIES, **UNKNOWN_CAPABILITY},
+        client=FOREIGN_NAME,
+        required=False,
+    )
+    if reply.result is None:
+        _find_what_offends(talk)
+    else:
+        _judge_welcome(talk, "lifecycle-open-client-capabilities", reply)
+        _judge_welcome(talk, "stdio-utf8-input", reply)
+    talk.wire.answering = False
+    early = talk.wire.say(talk.wire.build("ping"), required=False)
+    talk.quiet(talk.pace.silence)
+    _judge_early_requests(talk, Phase.AGREED)
+    talk.wire.initialized()
+    again = talk.request("ping", required=False)
+    ping = talk.wire.answer_to(early, talk.pace.settle)
+    talk.judge(
+        "ping-before-initialized",
+        ping.result is not None or again.result is None,
+        expected="a result for ping, before initialized was sent as well as after",
+        actual=ping,
+        at=ping,
+    )
+    talk.judge("ping-empty-response", True, expected="judged where a request of its own waits")
+    talk.quiet()
+    _leave_unanswered(talk)
+
+
+def _judge_welcome(talk: Conversation, clause: str, reply: Reply) -> None:
+    talk.judge(
+        clause,
+        reply.result is not None,
+        expected="the ordinary result",
+        actual=reply,
+        at=reply,
+    )
+
+
+def _find_what_offends(talk: Conversation) -> None:
+    """Ask again with one oddity at a time; end on a process that was opened without any."""
+    talk.restart()
+    reply = talk.wire.initialize(
+        capabilities={**FULL_CAPABILITIES, **UNKNOWN_CAPABILITY}, required=False
+    )
+    _judge_welcome(talk, "lifecycle-open-client-capabilities", reply)
+    talk.restart()
+    reply = talk.wire.initialize(
+        capabilities=FULL_CAPABILITIES, client=FOREIGN_NAME, required=False
+    )
+    _judge_welcome(talk, "stdio-utf8-input", reply)
+    if reply.result is None:
+        talk.restart()
+        talk.need(talk.wire.initialize(capabilities=FULL_CAPABILITIES), "an ordinary initialize")
+
+
+def _welcome_modern(talk: Conversation) -> None:
+    reply = talk.wire.discover(
+        capabilities={**FULL_CAPABILITIES, **UNKNOWN_CAPABILITY}, required=False
+    )
+    _judge_welcome(talk, "lifecycle-open-client-capabilities", reply)
+    reply = talk.wire.discover(client=FOREIGN_NAME, required=False)
+    _judge_welcome(talk, "stdio-utf8-input", reply)
+
+
+def _leave_unanswered(talk: Conversation) -> None:
+    """Call what asks the client something, stay silent, and see whether the server gives up."""
+    clause = "lifecycle-timeout-cancels"
+    for tool in talk.spoken.harmless[:TRIED]:
+        asked = talk.wire.say(
+            talk.wire.build("tools/call", {"name": tool, "arguments": {}}), required=False
+        )
+        reply = talk.wire.answer_to(asked, talk.pace.silence)
+        pending = _pending(talk, asked)
+        if not pending:
+            continue
+        if not reply.answered:
+            _ping_meanwhile(talk, tool)
+            reply = talk.wire.answer_to(asked, talk.pace.silence)
+        if not reply.answered:
+            talk.unseen(clause, f"{tool} waits for the client longer than we do")
+            return
+        if not _failed(reply):
+            continue
+        talk.quiet()
+        cancelled = _cancelled(talk, asked)
+        talk.judge(
+            clause,
+            all(request in cancelled for request in pending),
+            expected=f"notifications/cancelled for request {brief(pending[0])}, given up on",
+            actual=f"the call ended ({reply}) and nothing was cancelled",
+            at=reply,
+        )
+        return
+    talk.unseen(clause, "no harmless tool gives up on a request to the client")
+
+
+def _pending(talk: Conversation, asked: int) -> list[Any]:
+    """Give the ids of what the server asks us since it was called."""
+    return [
+        message.value.get("id")
+        for entry in talk.since(asked)
+        for message in entry.messages
+        if message.role is Role.REQUEST and message.method != "ping"
+    ]
+
+
+def _cancelled(talk: Conversation, asked: int) -> list[Any]:
+    """Give the ids the server took back since it was called."""
+    found = [
+        message.value.get("params")
+        for entry in talk.since(asked)
+        for message in entry.messages
+        if message.method == "notifications/cancelled"
+    ]
+    return [params.get("requestId") for params in found if isinstance(params, dict)]
+
+
+def _failed(reply: Reply) -> bool:
+    """Whether a call ended in failure, as one that waited in vain does."""
+    return reply.is_error or (reply.result or {}).get("isError") is True
+
+
+def _ping_meanwhile(talk: Conversation, tool: str) -> None:
+    ping = talk.request("ping", required=False, seconds=talk.pace.silence)
+    talk.judge(
+        "ping-empty-response",
+        ping.answered,
+        expected=f"an answer to ping while {tool} waits for the client",
+        actual=ping,
+        at=ping,
+        mild=Breach.WARN,
+    )

@@ -1,0 +1,116 @@
+"""basic/lifecycle: what both sides may use once a session is open."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    Conversation,
+    Kind,
+    Message,
+    Phase,
+    Record,
+    Role,
+    Seen,
+    ambient,
+    scenario,
+)
+
+SETTLED = frozenset({Phase.AGREED, Phase.OPERATING, Phase.CLOSING})
+CLIENT_CAPABILITY = {
+    "roots/list": "roots",
+    "sampling/createMessage": "sampling",
+    "elicitation/create": "elicitation",
+}
+SERVER_CAPABILITY = {
+    "notifications/tools/list_changed": ("tools", "listChanged"),
+    "notifications/prompts/list_changed": ("prompts", "listChanged"),
+    "notifications/resources/list_changed": ("resources", "listChanged"),
+    "notifications/resources/updated": ("resources", "subscribe"),
+    "notifications/tasks/status": ("tasks", ""),
+}
+
+
+@scenario(
+    "lifecycle-negotiated-client-capabilities",
+    "lifecycle-negotiated-client-capabilities-advisory",
+)
+def works_without_client_capabilities(talk: Conversation) -> None:
+    """With a client that declared nothing, the server asks for nothing.
+
+    Everything safe is exercised: lists, a listed resource, a prompt without arguments, tools
+    annotated read-only that need no arguments.
+    """
+    talk.exercise()
+    asked = [
+        (entry, message)
+        for entry in talk.since(0)
+        for message in entry.messages
+        if message.role is Role.REQUEST and message.method in CLIENT_CAPABILITY
+        if message.phase in SETTLED
+    ]
+    old = ("elicitation/create",) if talk.revision < "2025-06-18" else ()
+    asked = [(entry, message) for entry, message in asked if message.method not in old]
+    talk.judge(
+        (
+            "lifecycle-negotiated-client-capabilities",
+            "lifecycle-negotiated-client-capabilities-advisory",
+        ),
+        not asked,
+        expected="no request that needs an undeclared client capability",
+        actual=f"a request: {asked[0][1].method}" if asked else "",
+        at=asked[0][0] if asked else None,
+    )
+
+
+@ambient("lifecycle-respect-version", "lifecycle-respect-version-advisory")
+def keeps_to_its_revision(record: Record) -> Iterator[Seen]:
+    """Every request and notification of the server exists in the revision that was agreed."""
+    for entry, message in record.messages(Role.REQUEST, Role.NOTIFICATION):
+        if message.phase not in SETTLED:
+            continue
+        odd = _foreign_method(record.revision, message)
+        for clause in ("lifecycle-respect-version", "lifecycle-respect-version-advisory"):
+            yield Seen(clause, not odd, entry.n, f"messages of {record.revision} only", odd)
+
+
+def _foreign_method(revision: str, message: Message) -> str:
+    method = message.method or ""
+    foreign = {"notifications/subscriptions/acknowledged"}
+    if revision < "2025-11-25":
+        foreign |= {"notifications/elicitation/complete", "notifications/tasks/status"}
+        if message.role is Role.REQUEST and method.startswith("tasks/"):
+            foreign.add(method)
+    return f"{method}, which this revision does not have" if method in foreign else ""
+
+
+@ambient(
+    "lifecycle-declared-server-capabilities", "lifecycle-declared-server-capabilities-advisory"
+)
+def notifies_only_what_it_declared(record: Record) -> Iterator[Seen]:
+    """A notification that belongs to a capability comes only from a server that declared it."""
+    declared = _declared(record)
+    for entry, message in record.messages(Role.NOTIFICATION):
+        needed = SERVER_CAPABILITY.get(message.method or "")
+        if declared is None or needed is None or message.phase not in SETTLED:
+            continue
+        if _foreign_method(record.revision, message):
+            continue
+        feature, flag = needed
+        value = declared.get(feature)
+        held = isinstance(value, dict) and (not flag or value.get(flag) is True)
+        name = f"{feature}.{flag}" if flag else feature
+        for clause in (
+            "lifecycle-declared-server-capabilities",
+            "lifecycle-declared-server-capabilities-advisory",
+        ):
+            actual = f"{message.method} without {name}"
+            yield Seen(clause, held, entry.n, f"{name} declared before it is used", actual)
+
+
+def _declared(record: Record) -> dict[str, Any] | None:
+    """Give what the server declared on this connection; None where it was never asked."""
+    for _, message in record.answers(Kind.RESULT):
+        if message.method == "initialize" and isinstance(message.value["result"], dict):
+            found = message.value["result"].get("capabilities")
+            return found if isinstance(found, dict) else {}
+    return None

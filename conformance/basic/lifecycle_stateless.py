@@ -1,0 +1,96 @@
+"""basic/lifecycle: requests that stand alone, in the revision without sessions."""
+
+from mcp_touchstone.suite import (
+    FULL_CAPABILITIES,
+    Conversation,
+    list_methods,
+    outcome,
+    scenario,
+)
+
+
+@scenario("lifecycle-stateless-no-prior-context", fresh=True)
+def serves_the_first_request_it_gets(talk: Conversation) -> None:
+    """A feature request as the first message of a process is served like any later one."""
+    clause = "lifecycle-stateless-no-prior-context"
+    talk.quiet(talk.pace.silence)
+    methods = list(list_methods(talk.spoken.capabilities).values())
+    method = methods[0] if methods else "server/discover"
+    first = talk.request(method, seconds=talk.pace.startup, required=False)
+    talk.wire.discover()
+    later = talk.request(method)
+    talk.judge(
+        clause,
+        outcome(first) == outcome(later),
+        expected=f"the same outcome for {method}, asked first and asked later",
+        actual=f"{first}, then {later}",
+        at=first,
+    )
+    able = talk.request(method, meta=talk.wire.meta(capabilities=FULL_CAPABILITIES))
+    for capabilities, before in (({}, later), (FULL_CAPABILITIES, able)):
+        again = talk.request(method, meta=talk.wire.meta(capabilities=capabilities))
+        talk.judge(
+            clause,
+            outcome(again) == outcome(before),
+            expected="each request judged on its own _meta",
+            actual=again,
+            at=again,
+        )
+
+
+@scenario("lifecycle-stateless-multiplexing")
+def keeps_conversations_apart(talk: Conversation) -> None:
+    """A dozen requests of different clients, written back to back, each get their own answer."""
+    methods = ["server/discover", *list_methods(talk.spoken.capabilities).values()]
+    alone = {method: talk.request(method) for method in methods}
+    asked = []
+    for turn in range(12):
+        method = methods[turn % len(methods)]
+        meta = talk.wire.meta(
+            client={"name": f"client-{turn}", "version": "1"},
+            capabilities=FULL_CAPABILITIES if turn % 2 else {},
+        )
+        request = talk.wire.build(method, meta=meta)
+        asked.append((method, talk.wire.say(request, required=False)))
+    for method, line in asked:
+        reply = talk.wire.answer_to(line)
+        talk.judge(
+            "lifecycle-stateless-multiplexing",
+            set(reply.result or ()) == set(alone[method].result or ()),
+            expected=f"the answer of {method} for each of its requests",
+            actual=reply,
+            at=reply,
+        )
+
+
+@scenario("lifecycle-stateless-no-affinity", fresh=True)
+def honours_what_another_process_gave(talk: Conversation) -> None:
+    """A cursor or a request state of one process is accepted by another."""
+    clause = "lifecycle-stateless-no-affinity"
+    for method, cursor in talk.spoken.cursors.items():
+        reply = talk.request(method, {"cursor": cursor}, seconds=talk.pace.startup)
+        talk.judge(
+            clause,
+            reply.result is not None,
+            expected=f"a page of {method} for a cursor of another process",
+            actual=reply,
+            at=reply,
+        )
+    asking = next(iter(talk.examples("mrtr")), None)
+    state = asking.result.get("requestState") if asking else None
+    if asking and state is not None:
+        params = {**asking.params, "requestState": state}
+        params["inputResponses"] = {
+            name: {"action": "decline"} for name in asking.result.get("inputRequests") or {}
+        }
+        meta = talk.wire.meta(capabilities=FULL_CAPABILITIES)
+        reply = talk.request(asking.method, params, meta=meta, seconds=talk.pace.startup)
+        talk.judge(
+            clause,
+            reply.result is not None,
+            expected="a result for a requestState of another process",
+            actual=reply,
+            at=reply,
+        )
+    if not talk.spoken.cursors and state is None:
+        talk.unseen(clause, "nothing the server gives is meant to be given back")

@@ -1,0 +1,319 @@
+"""basic/meta: the _meta object, its keys, and what a stateless request carries in it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mcp_touchstone.suite import (
+    FULL_CAPABILITIES,
+    META,
+    META_KEY,
+    Breach,
+    Conversation,
+    Entry,
+    Kind,
+    Record,
+    Reply,
+    Seen,
+    ambient,
+    brief,
+    covers,
+    same_outcome,
+    scenario,
+)
+
+OWN = frozenset({"modelcontextprotocol", "mcp"})
+DEFINED = {
+    META + name
+    for name in (
+        "protocolVersion",
+        "clientInfo",
+        "clientCapabilities",
+        "serverInfo",
+        "logLevel",
+        "subscriptionId",
+        "related-task",
+        "model-immediate-response",
+    )
+}
+TOP_LEVEL = frozenset({"com", "org", "net", "io", "dev", "ai", "app", "co", "me", "tech"})
+_IDS = r"(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+TRACEPARENT = re.compile(rf"00-{_IDS}|(?!00|ff)[0-9a-f]{{2}}-{_IDS}(?:-.*)?")
+TRACESTATE = re.compile(r"[ \t]*[a-z0-9][a-z0-9_\-*/@]*=[\x20-\x2b\x2d-\x3c\x3e-\x7e]*[ \t]*")
+BAGGAGE = re.compile(
+    r"[ \t]*[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*"
+    r"[ \t]*(?:;[^,]*)?"
+)
+LISTED = ("tools", "prompts", "resources", "resourceTemplates", "contents", "content", "messages")
+ITEMS_SINCE = "2025-06-18"
+"""Up to here only results and params have a ``_meta``; in an item it is any unknown member."""
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
+OTHER_CLIENT = {"name": "claude-code", "version": "9.9"}
+_SENT = frozenset({Kind.REQUEST, Kind.NOTIFICATION})
+
+
+def _metas(record: Record) -> Iterator[tuple[Entry, Any]]:
+    """Walk every ``_meta`` the server wrote where the protocol gives it a place."""
+    for entry, message in record.messages():
+        if isinstance(message.value, dict):
+            body = message.value.get("params" if message.kind in _SENT else "result")
+            for place in _places(body, record.revision):
+                if isinstance(place, dict) and "_meta" in place:
+                    yield entry, place["_meta"]
+
+
+def _places(body: Any, revision: str) -> Iterator[Any]:
+    yield body
+    if not isinstance(body, dict) or revision < ITEMS_SINCE:
+        return
+    for member in LISTED:
+        items = body.get(member)
+        for item in items if isinstance(items, list) else ():
+            shown = item.get("content") if isinstance(item, dict) and member == "messages" else item
+            yield shown
+            if isinstance(shown, dict) and member in {"content", "messages"}:
+                yield shown.get("resource")
+
+
+def _keys(record: Record) -> Iterator[tuple[Entry, str, Any]]:
+    for entry, meta in _metas(record):
+        for key, value in meta.items() if isinstance(meta, dict) else ():
+            yield entry, key, value
+
+
+@ambient("meta-object")
+def keeps_meta_an_object(record: Record) -> Iterator[Seen]:
+    """_meta is a JSON object wherever the server writes one."""
+    for entry, meta in _metas(record):
+        held = isinstance(meta, dict)
+        yield Seen("meta-object", held, entry.n, "_meta as an object", brief(meta))
+
+
+@ambient("meta-key-format", "meta-reverse-dns")
+def names_meta_keys_properly(record: Record) -> Iterator[Seen]:
+    """Keys in _meta are an optional dotted prefix with a slash, then a name."""
+    for entry, key, _ in _keys(record):
+        found = META_KEY.fullmatch(key)
+        actual = f"key {brief(key)}"
+        yield Seen("meta-key-format", found is not None, entry.n, "prefix/name", actual)
+        if found and found["prefix"]:
+            labels = found["prefix"].split(".")
+            backwards = labels[-1] in TOP_LEVEL and labels[0] not in TOP_LEVEL
+            expected = "a prefix in reverse DNS order, such as com.example/"
+            yield Seen("meta-reverse-dns", not backwards, entry.n, expected, actual)
+
+
+@ambient("meta-reserved-prefix", "meta-reserved-prefix-2025-06-18")
+def leaves_reserved_prefixes_alone(record: Record) -> Iterator[Seen]:
+    """Keys under the protocol's own prefixes are those that it or an extension defines."""
+    spoken = record.dossier.spoken.get(record.revision)
+    extended = {key.rpartition("/")[0] for key in (spoken.extensions if spoken else ())}
+    for entry, key, _ in _keys(record):
+        found = META_KEY.fullmatch(key)
+        if not found or not found["prefix"]:
+            continue
+        labels = found["prefix"].split(".")
+        held = key in DEFINED or found["prefix"] in extended
+        expected = "no key of its own under a reserved prefix"
+        actual = f"key {brief(key)}, which the specification does not define"
+        new = len(labels) > 1 and labels[1] in OWN
+        old = any(label in OWN for label in labels[-2:-1])
+        yield Seen("meta-reserved-prefix", held or not new, entry.n, expected, actual)
+        yield Seen("meta-reserved-prefix-2025-06-18", held or not old, entry.n, expected, actual)
+
+
+@ambient("meta-server-info", "meta-server-info-shape")
+def identifies_itself_in_results(record: Record) -> Iterator[Seen]:
+    """Every stateless result carries the name and version of the server."""
+    for entry, message in record.answers(Kind.RESULT):
+        result = message.value["result"]
+        if not isinstance(result, dict):
+            continue
+        meta = result.get("_meta", {})
+        present = not isinstance(meta, dict) or META + "serverInfo" in meta
+        expected = f"{META}serverInfo in _meta"
+        actual = f"a result of {message.method} without it"
+        yield Seen("meta-server-info", present, entry.n, expected, actual)
+        if isinstance(meta, dict) and present:
+            info = meta[META + "serverInfo"]
+            held = isinstance(info, dict) and all(
+                isinstance(info.get(member), str) for member in ("name", "version")
+            )
+            expected = "string name and version"
+            yield Seen("meta-server-info-shape", held, entry.n, expected, brief(info))
+
+
+@ambient("meta-trace-context")
+def writes_trace_context_in_form(record: Record) -> Iterator[Seen]:
+    """traceparent, tracestate and baggage follow the formats of the W3C."""
+    for entry, key, value in _keys(record):
+        if key in {"traceparent", "tracestate", "baggage"}:
+            held = isinstance(value, str) and _in_form(key, value)
+            expected = f"{key} as the W3C defines it"
+            yield Seen("meta-trace-context", held, entry.n, expected, brief(value))
+
+
+def _in_form(key: str, value: str) -> bool:
+    if key == "traceparent":
+        return TRACEPARENT.fullmatch(value) is not None
+    form = TRACESTATE if key == "tracestate" else BAGGAGE
+    return all(form.fullmatch(member) or not member.strip() for member in value.split(","))
+
+
+# --- what the client may put there
+
+
+def _alike(talk: Conversation, method: str, plain: Reply, reply: Reply) -> bool:
+    """Whether a request had the plain outcome, as far as plain ones agree with each other."""
+    if same_outcome(plain, reply):
+        return True
+    return reply.result is not None and not same_outcome(plain, talk.request(method))
+
+
+@scenario("meta-no-assumptions", "meta-trace-context")
+def ignores_meta_it_does_not_know(talk: Conversation) -> None:
+    """Unknown keys and a trace context in the _meta of a request change nothing."""
+    reserved = "modelcontextprotocol.io/" if talk.revision == "2025-06-18" else META
+    method = next(iter(talk.spoken.listing), "server/discover" if talk.modern else "ping")
+    plain = talk.request(method)
+    talk.need(plain, f"{method}, answered before")
+    own = talk.wire.meta() if talk.modern else {}
+    odd = {**own, reserved + "touchstone-unknown": 7, "com.example/probe": {"a": [1, None]}}
+    reply = talk.request(method, meta=odd)
+    talk.judge(
+        "meta-no-assumptions",
+        _alike(talk, method, plain, reply),
+        expected=f"the same outcome of {method} with unknown _meta keys",
+        actual=reply,
+        at=reply,
+    )
+    if talk.modern:
+        reply = talk.request(method, meta={**own, "traceparent": TRACE})
+        talk.judge(
+            "meta-trace-context",
+            _alike(talk, method, plain, reply),
+            expected=f"the same outcome of {method} with a traceparent",
+            actual=reply,
+            at=reply,
+        )
+
+
+@scenario("meta-required-fields")
+def requires_version_and_capabilities(talk: Conversation) -> None:
+    """A stateless request without its version or its capabilities gets -32602."""
+    talk.need(talk.probe(), "server/discover, answered before")
+    modern_only = not talk.dossier.lacks(("modern-only",), talk.revision)
+    for missing in ("clientCapabilities", "protocolVersion"):
+        meta = talk.wire.meta()
+        del meta[META + missing]
+        lenient = missing == "protocolVersion" and not modern_only
+        message = talk.wire.build("server/discover", meta=meta)
+        _judge_refusal(talk, message, missing, lenient=lenient)
+    if modern_only:
+        message = talk.wire.build("server/discover", meta={})
+        del message["params"]["_meta"]
+        _judge_refusal(talk, message, "_meta", lenient=False)
+        del message["params"]
+        message["id"] = talk.wire.next_id()
+        _judge_refusal(talk, message, "params", lenient=False)
+
+
+def _judge_refusal(
+    talk: Conversation, message: dict[str, Any], missing: str, *, lenient: bool
+) -> None:
+    reply = talk.wire.answer_to(talk.wire.say(message, required=False))
+    talk.judge(
+        "meta-required-fields",
+        reply.code == -32602,
+        expected=f"error -32602 for a request without {missing}",
+        actual=reply,
+        at=reply,
+        mild=Breach.WARN if lenient and reply.result is None else None,
+    )
+
+
+@scenario("meta-client-info-optional", "meta-client-info-not-behavioural")
+def serves_every_client_alike(talk: Conversation) -> None:
+    """Who the client says it is, or that it says nothing, changes nothing."""
+    for method in ("server/discover", *talk.spoken.listing):
+        plain = talk.request(method)
+        nobody = talk.wire.meta()
+        del nobody[META + "clientInfo"]
+        nameless = talk.request(method, meta=nobody)
+        talk.judge(
+            "meta-client-info-optional",
+            nameless.result is not None,
+            expected=f"{method} served without clientInfo",
+            actual=nameless,
+            at=nameless,
+        )
+        renamed = talk.request(method, meta=talk.wire.meta(client=OTHER_CLIENT))
+        for reply in (renamed, nameless) if nameless.result is not None else (renamed,):
+            talk.judge(
+                "meta-client-info-not-behavioural",
+                _alike(talk, method, plain, reply),
+                expected=f"the same result of {method} for every client",
+                actual=reply,
+                at=reply,
+            )
+
+
+# --- capabilities of the client, request by request
+
+
+def _call(talk: Conversation, capabilities: Mapping[str, Any]) -> Reply:
+    meta = talk.wire.meta(capabilities=capabilities)
+    return talk.run(talk.example("mrtr"), meta=meta, required=False)
+
+
+@scenario("meta-capabilities-per-request", "meta-missing-capability-error")
+def asks_only_who_can_answer(talk: Conversation) -> None:
+    """A request that declares no capability is not asked for input, whatever came before."""
+    able = _call(talk, FULL_CAPABILITIES)
+    if (able.result or {}).get("resultType") != "input_required":
+        for clause in ("meta-capabilities-per-request", "meta-missing-capability-error"):
+            talk.unseen(clause, f"the tool no longer asks for input: {able}")
+        return
+    unable = _call(talk, {})
+    talk.judge(
+        "meta-capabilities-per-request",
+        not (unable.result or {}).get("inputRequests"),
+        expected="no inputRequests for a client that declared nothing",
+        actual=unable,
+        at=unable,
+    )
+    if unable.result is not None:
+        talk.unseen("meta-missing-capability-error", "the tool copes without the capability")
+        return
+    _judge_missing(talk, unable)
+
+
+def _judge_missing(talk: Conversation, refusal: Reply) -> None:
+    clause = "meta-missing-capability-error"
+    required = _required(refusal)
+    talk.judge(
+        clause,
+        refusal.code == -32021 and bool(required),
+        expected="error -32021 with data.requiredCapabilities",
+        actual=f"{refusal}, data {brief((refusal.error or {}).get('data'))}",
+        at=refusal,
+    )
+    if refusal.code == -32021 and required:
+        again = _call(talk, required)
+        repeated = bool(_required(again)) and covers(required, _required(again))
+        talk.judge(
+            clause,
+            again.code != -32021 or repeated,
+            expected="every missing capability named at once",
+            actual=f"{again}, data {brief((again.error or {}).get('data'))}",
+            at=again,
+        )
+
+
+def _required(refusal: Reply) -> dict[str, Any]:
+    """Give the capabilities that an error asks for; empty where none can be read."""
+    data = (refusal.error or {}).get("data")
+    found = data.get("requiredCapabilities") if isinstance(data, dict) else None
+    objects = isinstance(found, dict) and all(isinstance(v, dict) for v in found.values())
+    return found if isinstance(found, dict) and objects else {}

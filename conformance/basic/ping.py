@@ -1,0 +1,42 @@
+"""basic/ping: the liveness probe of the handshake revisions."""
+
+from collections.abc import Iterator
+
+from mcp_touchstone.suite import Breach, Conversation, Record, Role, Seen, ambient, scenario
+
+WINDOW = 10.0
+GENEROUS = 10
+
+
+@scenario("ping-empty-response")
+def answers_a_ping(talk: Conversation) -> None:
+    """A ping gets an empty result, with no params, with empty params and with _meta."""
+    for params in (None, {}, {"_meta": {"com.example/probe": 1}}):
+        reply = talk.request("ping", params)
+        talk.judge(
+            "ping-empty-response",
+            reply.result is not None,
+            expected="an empty result object",
+            actual=reply,
+            at=reply,
+        )
+        more = sorted(set(reply.result or {}) - {"_meta"})
+        talk.judge(
+            "ping-empty-response",
+            not more,
+            expected="a result without members of its own",
+            actual=f"members {', '.join(more)}",
+            at=reply,
+            mild=Breach.WARN,
+        )
+
+
+@ambient("ping-not-excessive")
+def pings_in_moderation(record: Record) -> Iterator[Seen]:
+    """A server that pings does so less than once a second."""
+    pings = [entry for entry, m in record.messages(Role.REQUEST) if m.method == "ping"]
+    for position, entry in enumerate(pings):
+        recent = [other for other in pings[: position + 1] if entry.at - other.at < WINDOW]
+        held = len(recent) <= GENEROUS
+        actual = f"{len(recent)} pings within {WINDOW:.0f} s"
+        yield Seen("ping-not-excessive", held, entry.n, "at most one ping a second", actual)

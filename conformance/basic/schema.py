@@ -1,0 +1,230 @@
+"""basic/schema: every message against the types of the revision in force, icons, JSON Schemas."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from mcp_touchstone.suite import (
+    Breach,
+    Conversation,
+    Flaw,
+    Record,
+    Reply,
+    Seen,
+    Typed,
+    allows,
+    ambient,
+    arguments,
+    brief,
+    catalogue,
+    dialect_of,
+    each,
+    scenario,
+    shapes,
+    typed,
+    violations,
+)
+
+CATALOGUE = catalogue()
+VALID = "schema-valid-for-dialect"
+SIZE = re.compile(r"any|[0-9]+x[0-9]+")
+DATA = re.compile(r"data:[^,]*;base64,(?P<data>.*)", re.IGNORECASE | re.DOTALL)
+WEB = re.compile(r"(?P<scheme>https?)://[^/?#]", re.IGNORECASE)
+PARTICULAR = ("prefixItems", "dependentRequired", "unevaluatedProperties")
+"""Keywords that earlier dialects do not have, or not in this meaning."""
+EXAMPLES: Mapping[str, Any] = {
+    "string": "hello", "number": 1, "integer": 1, "boolean": True, "null": None, "array": [],
+    "object": {},
+}  # fmt: skip
+
+
+def _is_counted_here(flaw: Flaw) -> bool:
+    """Whether no chapter counts a flaw by itself; what a chapter has put off counts here."""
+    return flaw.clause not in CATALOGUE or not CATALOGUE[flaw.clause].judged
+
+
+@ambient("schema-result-conformance")
+def keeps_the_types_of_its_revision(record: Record) -> Iterator[Seen]:
+    """Results, notifications and requests have the members, types and values of their schema.
+
+    They are open objects, so clients read them by these types alone: a strict one drops a whole
+    list for one entry of another shape.
+    """
+    for message in typed(record):
+        flaws = filter(_is_counted_here, message.look.flaws)
+        yield message.seen("schema-result-conformance", flaws)
+
+
+# --- icons
+
+
+@ambient("schema-icon-shape")
+def draws_icons_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """Icons are objects with a string src; type, sizes and theme are of their defined types."""
+    yield from shapes(record, "schema-icon-shape")
+
+
+@ambient("schema-icon-src-scheme", "schema-icon-sizes-format")
+def draws_icons_where_a_client_finds_them(record: Record) -> Iterator[Seen]:
+    """The src of an icon is an HTTPS URL or base64 data, and its sizes say width and height."""
+    for message, place, icon in each(record, "Icon"):
+        if not isinstance(icon, dict):
+            continue
+        if isinstance(src := icon.get("src"), str):
+            yield _source(message, f"{place}.src", src)
+        sizes = icon.get("sizes")
+        for index, size in enumerate(sizes if isinstance(sizes, list) else ()):
+            if isinstance(size, str):
+                yield _size(message, f"{place}.sizes[{index}]", size)
+
+
+def _source(message: Typed, place: str, src: str) -> Seen:
+    web = WEB.match(src)
+    return Seen(
+        "schema-icon-src-scheme",
+        (web is not None and web["scheme"].lower() == "https") or _is_data(src),
+        message.entry.n,
+        "an HTTPS URL, or a data URI with base64",
+        f"{place}: {brief(src, 80)}",
+        mild=Breach.NOTE if web else None,
+    )
+
+
+def _is_data(src: str) -> bool:
+    found = DATA.fullmatch(src)
+    if not found:
+        return False
+    try:
+        base64.b64decode(unquote(found["data"]), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def _size(message: Typed, place: str, size: str) -> Seen:
+    return Seen(
+        "schema-icon-sizes-format",
+        SIZE.fullmatch(size) is not None,
+        message.entry.n,
+        "WIDTHxHEIGHT, or any",
+        f"{place}: {brief(size, 40)}",
+        mild=Breach.NOTE if SIZE.fullmatch(size.replace("X", "x")) else None,
+    )
+
+
+# --- the JSON Schemas a server sends
+
+
+@ambient("schema-valid-for-dialect", "schema-2020-12-recommended")
+def sends_schemas_that_are_valid(record: Record) -> Iterator[Seen]:
+    """Schemas are valid under the dialect they name, or under 2020-12, which is recommended."""
+    for message, place, schema in each(record, "InputSchema", "OutputSchema", "RequestedSchema"):
+        if not isinstance(schema, dict):
+            continue
+        dialect = dialect_of(schema)
+        expected = f"{place}, valid under {dialect or 'the dialect it names'}"
+        yield message.seen(VALID, _wrong(message, place, schema), expected=expected)
+        named = schema.get("$schema", "")
+        if isinstance(named, str):
+            known = not named or dialect in {"draft-07", "2020-12"}
+            expected, actual = "JSON Schema 2020-12", f"{place}.$schema: {brief(named, 80)}"
+            yield Seen("schema-2020-12-recommended", known, message.entry.n, expected, actual)
+
+
+def _wrong(message: Typed, place: str, schema: dict[str, Any]) -> list[Flaw]:
+    """List what is wrong with a schema, less what the type of the message says of it."""
+    flaws = message.look.flaws
+    elsewhere = {flaw.path for flaw in flaws if flaw.clause != VALID}
+    found = {flaw.path: flaw for flaw in flaws if flaw.clause == VALID}
+    mine = {path: flaw for path, flaw in found.items() if path.startswith(place)}
+    for at, why in violations(schema):
+        path = place + ("" if at.startswith("[") or not at else ".") + at
+        if path not in elsewhere:
+            mine.setdefault(path, Flaw(path, why))
+    return list(mine.values())
+
+
+@scenario("schema-2020-12-supported")
+def validates_by_2020_12(talk: Conversation) -> None:
+    """Arguments that only a keyword particular to 2020-12 rules out are turned away."""
+    clause, judged = "schema-2020-12-supported", False
+    for name, good, bad in _spoilt(talk):
+        if not _ran(_call(talk, name, good)):
+            continue
+        reply = _call(talk, name, bad)
+        talk.judge(
+            clause,
+            not _ran(reply),
+            expected=f"an error for {name} with {brief(bad)}",
+            actual=reply,
+            at=reply,
+        )
+        judged = True
+    if not judged:
+        talk.unseen(clause, f"no harmless tool that could be called has {', '.join(PARTICULAR)}")
+
+
+def _call(talk: Conversation, name: str, given: dict[str, Any]) -> Reply:
+    return talk.request("tools/call", {"name": name, "arguments": given}, required=False)
+
+
+def _ran(reply: Reply) -> bool:
+    result = reply.result
+    interim = result is not None and result.get("resultType") == "input_required"
+    return result is not None and not interim and result.get("isError") is not True
+
+
+def _spoilt(talk: Conversation) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Walk harmless tools with arguments that fit, and such as one keyword alone rules out."""
+    for tool in talk.spoken.lists.get("tools", []):
+        if not isinstance(tool, dict) or tool.get("name") not in talk.spoken.harmless:
+            continue
+        schema = tool.get("inputSchema")
+        if not isinstance(schema, dict) or dialect_of(schema) != "2020-12":
+            continue
+        good = {**arguments.form(schema), **dict(_tuples(schema))}
+        if allows(schema, good):
+            older = _without(schema)
+            for bad in _bad(schema, good):
+                if allows(schema, bad) is False and allows(older, bad):
+                    yield tool["name"], good, bad
+
+
+def _properties(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, below in schema.get("properties", {}).items():
+        if isinstance(below, dict):
+            yield name, below
+
+
+def _tuples(schema: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    for name, below in _properties(schema):
+        if prefix := below.get("prefixItems"):
+            yield name, [_example(one) for one in prefix]
+
+
+def _example(schema: Any) -> Any:
+    options = [schema["const"]] if "const" in schema else schema.get("enum")
+    return options[0] if options else EXAMPLES.get(str(schema.get("type")))
+
+
+def _bad(schema: dict[str, Any], good: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for needed in schema.get("dependentRequired", {}).values():
+        for name in needed:
+            yield {key: value for key, value in good.items() if key != name}
+    for name, values in _tuples(schema):
+        for odd in ({"touchstone": True}, "touchstone"):
+            yield {**good, name: [odd, *values[1:]]}
+    if schema.get("unevaluatedProperties") is False:
+        yield {**good, "touchstone": True}
+
+
+def _without(schema: dict[str, Any]) -> dict[str, Any]:
+    """Give a schema as one reads it who does not know the keywords of 2020-12."""
+    plain = {word: below for word, below in schema.items() if word not in PARTICULAR}
+    for name, below in _properties(schema):
+        kept = {word: one for word, one in below.items() if word not in PARTICULAR}
+        plain["properties"] = {**plain["properties"], name: kept}
+    return plain

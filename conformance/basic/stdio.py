@@ -1,0 +1,370 @@
+"""basic/stdio: one JSON-RPC message per line on stdout, UTF-8, nothing else."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    CLIENT_METHODS,
+    FULL_CAPABILITIES,
+    LEGACY,
+    Breach,
+    Conversation,
+    Entry,
+    Fault,
+    Phase,
+    Record,
+    Role,
+    Seen,
+    Source,
+    Step,
+    ambient,
+    brief,
+    is_modern,
+    scenario,
+    type_name,
+)
+
+MESSAGES_ONLY = "nothing but JSON-RPC messages on stdout"
+GRACE = 1.0
+HALF_A_LINE_FEED = b"\0"
+LISTEN = "subscriptions/listen"
+CLOSED = b"we closed its input"
+LEFT = b"the server closed its output"
+
+CANCELLED = {"notifications/cancelled"}
+CORE = CANCELLED | {
+    "notifications/progress",
+    "notifications/message",
+    "notifications/resources/updated",
+    "notifications/resources/list_changed",
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/tasks/status",
+    "notifications/elicitation/complete",
+    "notifications/subscriptions/acknowledged",
+}
+SUBSCRIBED = {
+    "notifications/resources/updated",
+    "notifications/resources/list_changed",
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/subscriptions/acknowledged",
+}
+
+
+@ambient(
+    "stdio-stdout-only-messages",
+    "stdio-no-embedded-newlines",
+    "stdio-newline-terminated",
+    "stdio-utf8-output",
+)
+def writes_one_message_a_line(record: Record) -> Iterator[Seen]:
+    """Every line on stdout is one JSON-RPC message in UTF-8, ended by a line feed."""
+    lines = list(record.lines())
+    pieces = _pieces(lines)
+    for entry in lines:
+        if entry.n in pieces or entry.reading is None:
+            continue
+        if {Fault.TOO_LONG, Fault.TOO_DEEP} & entry.reading.faults:
+            continue
+        yield from _purity(record, entry)
+        yield from _encoding(entry)
+        yield from _termination(record, entry)
+        if entry.reading.readable:
+            actual = f"a message over {entry.spread} lines"
+            expected = "each message on one line"
+            held = not entry.spread
+            yield Seen("stdio-no-embedded-newlines", held, entry.n, expected, actual)
+    yield from _visibility(record, lines)
+
+
+def _pieces(lines: list[Entry]) -> set[int]:
+    """Give the numbers of the lines that are a part of a message that ends further down."""
+    return {
+        piece.n
+        for position, entry in enumerate(lines)
+        for piece in lines[position + 1 - (entry.spread or 1) : position]
+    }
+
+
+def _purity(record: Record, entry: Entry) -> Iterator[Seen]:
+    clause = "stdio-stdout-only-messages"
+    reading = entry.reading
+    if reading is None:
+        return
+    if Fault.BLANK in reading.faults:
+        actual = "a blank line"
+        yield Seen(clause, False, entry.n, MESSAGES_ONLY, actual, mild=Breach.WARN)
+    elif entry.raw == HALF_A_LINE_FEED:
+        return
+    elif Fault.NOT_JSON in reading.faults:
+        if Fault.UNTERMINATED in reading.faults and _killed(record):
+            return
+        yield Seen(clause, False, entry.n, MESSAGES_ONLY, _what(entry))
+    elif odd := reading.faults & {Fault.BYTE_ORDER_MARK, Fault.CONSTANT}:
+        actual = "; ".join(sorted(f"the line {_verb(fault)}" for fault in odd))
+        yield Seen(clause, False, entry.n, "strict JSON (RFC 8259)", actual)
+    elif not isinstance(reading.value, dict | list):
+        actual = f"a bare JSON {type_name(reading.value)}"
+        yield Seen(clause, False, entry.n, MESSAGES_ONLY, actual)
+    else:
+        unknown = [
+            m.method
+            for m in entry.messages
+            if m.role is Role.NOTIFICATION
+            and m.method is not None
+            and m.method not in CORE
+            # A request that lacks its id is counted by jsonrpc-server-request-id.
+            and not (m.method in CLIENT_METHODS and record.revision in LEGACY)
+            and not _extended(record)
+        ]
+        actual = f"a notification no revision defines: {brief(unknown[0])}" if unknown else ""
+        yield Seen(clause, not unknown, entry.n, MESSAGES_ONLY, actual, mild=Breach.WARN)
+
+
+def _extended(record: Record) -> bool:
+    """Whether versioning-extension-fallback counts what the core does not define."""
+    spoken = record.dossier.spoken.get(record.revision)
+    return is_modern(record.revision) and bool(spoken and spoken.extensions)
+
+
+def _verb(fault: Fault) -> str:
+    return str(fault) if fault is Fault.BYTE_ORDER_MARK else f"holds {fault}"
+
+
+def _what(entry: Entry) -> str:
+    text = entry.text.strip()
+    if text.lower().startswith("content-length"):
+        return "a Content-Length header: this is the framing of another protocol (LSP)"
+    return f"a line that is not JSON: {brief(text, 60)}"
+
+
+def _killed(record: Record) -> bool:
+    return record.ending is not None and record.ending.step in {Step.TERMINATED, Step.KILLED}
+
+
+def _encoding(entry: Entry) -> Iterator[Seen]:
+    clause = "stdio-utf8-output"
+    reading = entry.reading
+    if reading is None or not reading.readable:
+        return
+    if Fault.NOT_UTF8 in reading.faults:
+        yield Seen(clause, False, entry.n, "a line in UTF-8", "bytes that are not UTF-8")
+    elif Fault.LONE_SURROGATE in reading.faults:
+        actual = "an escaped lone surrogate"
+        yield Seen(clause, False, entry.n, "text that UTF-8 can hold", actual, mild=Breach.WARN)
+    else:
+        yield Seen(clause, True)
+
+
+def _termination(record: Record, entry: Entry) -> Iterator[Seen]:
+    clause = "stdio-newline-terminated"
+    reading = entry.reading
+    if reading is None or not reading.readable:
+        return
+    if Fault.UNTERMINATED not in reading.faults:
+        yield Seen(clause, True)
+        return
+    if _has_length_header(record, entry):
+        yield Seen(clause, True)
+        return
+    closed = any(other.source is Source.EVENT and other.n < entry.n for other in record.transcript)
+    yield Seen(
+        clause,
+        False,
+        entry.n,
+        "a line feed behind each message, while stdin stays open",
+        "a whole message, and no line feed behind it",
+        mild=Breach.WARN if closed else None,
+    )
+
+
+def _has_length_header(record: Record, entry: Entry) -> bool:
+    """Whether the framing of LSP stands around a message: counted once, by what it is."""
+    before = [e for e in record.lines() if e.n < entry.n][-2:]
+    return any(b"content-length:" in e.raw.lower() for e in before)
+
+
+def _visibility(record: Record, lines: list[Entry]) -> Iterator[Seen]:
+    """Find answers that came only when their server had nothing more to read."""
+    asked = next((e for e in record.transcript if e.source is Source.US), None)
+    closing = next((e for e in record.transcript if e.raw == CLOSED), None)
+    if asked is None or closing is None or closing.at - asked.at < GRACE:
+        return
+    late = [e for e in lines if any(m.role is Role.ANSWER for m in e.messages)]
+    if late and lines[0].n > closing.n:
+        yield Seen(
+            "stdio-newline-terminated",
+            False,
+            late[0].n,
+            "an answer while stdin stays open",
+            "an answer only once stdin was closed; is the output buffered and not flushed?",
+        )
+
+
+@scenario("stdio-utf8-input")
+def reads_utf8_beyond_ascii(talk: Conversation) -> None:
+    """An id in accented letters, CJK and emoji comes back as it was sent."""
+    for text in ("é-ü-ß", "編集-서버", "🪨-🥇"):
+        # Said as a line of our own making: whatever comes back is this clause's to judge.
+        probe = talk.wire.build("server/discover" if talk.modern else "ping", id=text)
+        line = talk.wire.say(probe, malformed=True)
+        reply, came = talk.first_response(line)
+        held = talk.judge(
+            "stdio-utf8-input",
+            reply.answered,
+            expected=f"a response with id {brief(text)}",
+            actual=f"id {brief(came[0][1].value.get('id'))}" if came else reply,
+            at=came[0][0] if came else reply,
+        )
+        if not held:
+            return
+
+
+@ambient("stdio-stderr-logging")
+def logs_in_utf8(record: Record) -> Iterator[Seen]:
+    """What the server logs to stderr can be read as UTF-8."""
+    if record.stderr:
+        # Only the end is kept: its first character may be cut.
+        whole = record.stderr.lstrip(bytes(range(0x80, 0xC0)))
+        held = True
+        try:
+            whole.decode("utf-8")
+        except UnicodeDecodeError:
+            held = False
+        yield Seen("stdio-stderr-logging", held, None, "text in UTF-8", "bytes that are not UTF-8")
+
+
+@scenario("stdio-no-server-requests")
+def asks_nothing_of_a_willing_client(talk: Conversation) -> None:
+    """Used by a client that declares every capability, a stateless server still never asks."""
+    start = len(talk.wire.transcript)
+    before = talk.wire.transcript.capabilities
+    talk.wire.transcript.capabilities = FULL_CAPABILITIES
+    talk.exercise()
+    talk.wire.transcript.capabilities = before
+    asked = [
+        (entry, message)
+        for entry in talk.since(start)
+        for message in entry.messages
+        if message.role is Role.REQUEST and not (message.method or "").startswith("notifications/")
+    ]
+    talk.judge(
+        "stdio-no-server-requests",
+        not asked,
+        expected="responses and notifications only",
+        actual=f"a request: {brief(asked[0][1].method)}" if asked else "",
+        at=asked[0][0] if asked else None,
+    )
+
+
+@ambient("stdio-no-server-requests")
+def sends_no_requests(record: Record) -> Iterator[Seen]:
+    """A stateless server answers; it never asks."""
+    for entry, message in record.messages(Role.ANSWER, Role.REQUEST):
+        asks = message.role is Role.REQUEST
+        if asks and (message.method or "").startswith("notifications/"):
+            continue
+        actual = f"a request: {brief(message.method)}"
+        expected = "responses and notifications only"
+        yield Seen("stdio-no-server-requests", not asks, entry.n, expected, actual)
+
+
+@ambient("stdio-no-unsolicited-notifications")
+def notifies_only_who_asked(record: Record) -> Iterator[Seen]:
+    """Every notification belongs to a request in flight or to an open subscription."""
+    clause = "stdio-no-unsolicited-notifications"
+    in_flight = _InFlight()
+    for entry in record.transcript:
+        in_flight.follow(entry)
+        for message in entry.messages:
+            if message.role is Role.ANSWER and message.answers is not None:
+                in_flight.answered(message.answers)
+            elif message.role is Role.NOTIFICATION and message.method in CORE:
+                held = in_flight.explains(message.method, entry.at)
+                actual = f"{message.method} with no request or subscription to belong to"
+                expected = "a notification only for a request in flight or a subscription"
+                yield Seen(clause, held, entry.n, expected, actual)
+    yield Seen(clause, True)
+
+
+class _InFlight:
+    """What a notification may belong to: our open requests, and those just cancelled."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, dict[str, Any]] = {}
+        self._cancelled: list[tuple[float, dict[str, Any]]] = []
+        self._listened = False
+
+    def follow(self, entry: Entry) -> None:
+        """Take a line of ours."""
+        if entry.source is not Source.US or not isinstance(entry.value, dict):
+            return
+        if "id" in entry.value:
+            self._open[entry.n] = entry.value
+        elif entry.value.get("method") in CANCELLED:
+            params = entry.value.get("params")
+            own = params.get("requestId") if isinstance(params, dict) else None
+            for line in [n for n, asked in self._open.items() if asked["id"] == own]:
+                self._cancelled.append((entry.at, self._open.pop(line)))
+
+    def answered(self, line: int) -> None:
+        """Take an answer to a line of ours."""
+        if self._open.pop(line, {}).get("method") == LISTEN:
+            self._listened = True
+
+    def explains(self, notification: str | None, at: float) -> bool:
+        """Whether a notification that came at a time belongs to something."""
+        known = [*self._open.values()]
+        known += [asked for when, asked in self._cancelled if at - when <= GRACE]
+        if notification in SUBSCRIBED:
+            return any(asked.get("method") == LISTEN for asked in known)
+        return bool(known) or (notification in CANCELLED and self._listened)
+
+
+@ambient("stdio-exit-on-eof", "lifecycle-shutdown-on-stdin-close")
+def leaves_when_its_input_ends(record: Record) -> Iterator[Seen]:
+    """The server exits when the client closes its standard input."""
+    ending = record.ending
+    session = record.transcript.session
+    if ending is None or ending.step is Step.ITSELF or session.phase is not Phase.CLOSING:
+        return
+    if any(not asked.answers and not asked.cancelled for asked in session.asked):
+        return
+    last = len(record.transcript)
+    yield Seen(
+        "stdio-exit-on-eof",
+        ending.step is Step.INPUT_CLOSED,
+        last,
+        "an exit within seconds of the end of its input",
+        f"the server {ending}",
+    )
+    yield Seen(
+        "lifecycle-shutdown-on-stdin-close",
+        ending.step is not Step.KILLED,
+        last,
+        "an exit when its input is closed, or else on SIGTERM",
+        f"the server {ending}",
+    )
+
+
+@ambient("stdio-server-initiated-close")
+def leaves_cleanly_when_it_leaves_first(record: Record) -> Iterator[Seen]:
+    """A server that ends the connection itself, with nothing left to answer, exits cleanly."""
+    ending = record.ending
+    closing = next((e for e in record.transcript if e.raw == LEFT), None)
+    if closing is None or ending is None or _was_hit(record, closing):
+        return
+    clean = ending.step is Step.ITSELF and ending.status >= 0
+    actual = f"the server closed its output, and {ending}"
+    yield Seen("stdio-server-initiated-close", clean, closing.n, "an exit", actual)
+
+
+def _was_hit(record: Record, closing: Entry) -> bool:
+    """Whether the server left over a line of ours, which the rule on that line counts."""
+    ours = [e for e in record.transcript if e.source is Source.US and e.n < closing.n]
+    owing = any(
+        not asked.answers and not asked.cancelled and asked.line < closing.n
+        for asked in record.transcript.session.asked
+    )
+    return owing or (bool(ours) and ours[-1].malformed)

@@ -1,0 +1,446 @@
+"""basic/patterns/subscriptions: what subscriptions/listen opens, carries and ends."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_touchstone.suite import (
+    META,
+    Breach,
+    Conversation,
+    Entry,
+    Kind,
+    Message,
+    Phase,
+    Record,
+    Reply,
+    Role,
+    Seen,
+    Source,
+    Subscription,
+    ambient,
+    brief,
+    id_key,
+    scenario,
+    shapes,
+)
+
+ID = META + "subscriptionId"
+LISTEN = "subscriptions/listen"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+CANCELLED = "notifications/cancelled"
+UPDATED = "notifications/resources/updated"
+LISTS = {
+    "notifications/tools/list_changed": "toolsListChanged",
+    "notifications/prompts/list_changed": "promptsListChanged",
+    "notifications/resources/list_changed": "resourcesListChanged",
+}
+"""Notification -> member of the filter that asks for it."""
+
+FLAGS = {
+    "toolsListChanged": ("tools", "listChanged"),
+    "promptsListChanged": ("prompts", "listChanged"),
+    "resourcesListChanged": ("resources", "listChanged"),
+    "resourceSubscriptions": ("resources", "subscribe"),
+}
+"""Member of the filter -> the capability and the flag that promise it."""
+
+BESIDE = "touchstone-beside"
+OF_REQUESTS = frozenset({"notifications/progress", "notifications/message"})
+GRACE = 0.5
+"""Seconds in which something may cross with the cancellation of its stream."""
+
+STRAIGHT = 0.6
+"""Seconds after its acknowledgment in which a stream has no reason to end by itself."""
+
+
+# --- what is on the wire
+
+
+@dataclass(slots=True)
+class Stream:
+    """One subscriptions/listen, as the record shows it.
+
+    Attributes:
+        id: its id.
+        line: the line that opened it.
+        wanted: its filter.
+        opened: when its acknowledgment came; None while it has not.
+        first: its first message.
+        cancelled: when we cancelled it; None while we have not.
+        result: the answer to its request.
+        answered: when that came.
+        notified: whether the server cancelled it with a notification.
+    """
+
+    id: Any
+    line: int
+    wanted: dict[str, Any]
+    opened: float | None = None
+    first: Entry | None = None
+    cancelled: float | None = None
+    result: Message | None = None
+    answered: float | None = None
+    notified: Entry | None = None
+    faults: list[Seen] = field(default_factory=list)
+
+    def takes(self, at: float) -> bool:
+        """Whether something may still come on it."""
+        return self.result is None and (self.cancelled is None or at - self.cancelled <= GRACE)
+
+
+def _params(value: Any) -> dict[str, Any]:
+    params = value.get("params") if isinstance(value, dict) else None
+    return params if isinstance(params, dict) else {}
+
+
+def _subscription_id(value: Any) -> Any:
+    meta = _params(value).get("_meta")
+    return meta.get(ID) if isinstance(meta, dict) else None
+
+
+class Watch:
+    """Follows the streams of one record, line by line; gives what each clause has to say."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._streams: list[Stream] = []
+        self._closing = False
+
+    def walk(self) -> Iterator[Seen]:
+        """Walk the whole record."""
+        for entry in self._record.transcript:
+            if entry.source is Source.US:
+                self._said(entry)
+            for message in entry.messages:
+                if message.role is Role.NOTIFICATION:
+                    yield from self._notified(entry, message)
+                elif message.method == LISTEN and message.answers is not None:
+                    yield from self._answered(entry, message)
+        for stream in self._streams:
+            yield from self._ended(stream)
+
+    def _said(self, entry: Entry) -> None:
+        value = entry.value
+        if not isinstance(value, dict):
+            return
+        if value.get("method") == LISTEN and id_key(value.get("id")) is not None:
+            wanted = _params(value).get("notifications")
+            known = wanted if isinstance(wanted, dict) else {}
+            self._streams.append(Stream(value["id"], entry.n, known))
+        elif value.get("method") == CANCELLED:
+            stream = self._named(_params(value).get("requestId"))
+            if stream is not None and stream.cancelled is None:
+                stream.cancelled = entry.at
+
+    def _named(self, own: Any) -> Stream | None:
+        key = id_key(own)
+        found = [s for s in self._streams if key is not None and id_key(s.id) == key]
+        return found[-1] if found else None
+
+    def _notified(self, entry: Entry, message: Message) -> Iterator[Seen]:
+        method, value = message.method or "", message.value
+        if method == CANCELLED:
+            stream = self._named(_params(value).get("requestId"))
+            if stream is not None:
+                stream.notified = entry
+            return
+        taking = [s for s in self._streams if s.takes(entry.at)]
+        own = _subscription_id(value)
+        if method in OF_REQUESTS:
+            if taking and method != LOGGED:  # logging-request-scoped counts those
+                meta = _params(value).get("_meta")
+                held = not (isinstance(meta, dict) and ID in meta)
+                expected = f"no {ID}, as this belongs to a request"
+                yield Seen("subscriptions-id-only-on-stream", held, entry.n, expected, brief(own))
+            return
+        if method not in LISTS and method not in {UPDATED, ACKNOWLEDGED}:
+            return
+        stream = self._named(own)
+        if stream is not None and not stream.takes(entry.at):
+            if stream.cancelled is not None:
+                expected = "nothing more for a subscription that was cancelled"
+                yield Seen("subscriptions-cancel-ends", False, entry.n, expected, method)
+            return
+        if not taking:
+            return  # with no stream open it is stdio-no-unsolicited-notifications
+        expected = f"{ID}: the id of an open subscriptions/listen"
+        clause, actual = "subscriptions-id-in-meta", f"{method} with {brief(own)}"
+        yield Seen(clause, stream is not None, entry.n, expected, actual)
+        if stream is not None:
+            yield from self._first(stream, entry, message)
+        if method != ACKNOWLEDGED:
+            yield self._requested(entry, method, value, [stream] if stream else taking)
+
+    def _first(self, stream: Stream, entry: Entry, message: Message) -> Iterator[Seen]:
+        acknowledges = message.method == ACKNOWLEDGED
+        if stream.first is None:
+            stream.first = entry
+            expected = "the acknowledgment before all else on a subscription"
+            clause = "subscriptions-ack-first"
+            yield Seen(clause, acknowledges, entry.n, expected, brief(message.method))
+        elif acknowledges and stream.opened is not None:
+            expected = "one acknowledgment of a subscription"
+            yield Seen("subscriptions-stays-open", False, entry.n, expected, "a second one")
+        if acknowledges and stream.opened is None:
+            stream.opened = entry.at
+            given = _params(message.value).get("notifications")
+            if isinstance(given, dict):
+                extra = _not_requested(given, stream.wanted)
+                expected = f"a part of {brief(stream.wanted)}"
+                actual = f"beyond it: {brief(extra)}"
+                yield Seen("subscriptions-ack-subset", not extra, entry.n, expected, actual)
+
+    def _requested(self, entry: Entry, method: str, value: Any, streams: list[Stream]) -> Seen:
+        clause, expected = "subscriptions-only-requested", "only what the filter asked for"
+        if method != UPDATED:
+            held = any(stream.wanted.get(LISTS[method]) is True for stream in streams)
+            return Seen(clause, held, entry.n, expected, f"{method}, which was not asked for")
+        wanted = [
+            uri
+            for stream in streams
+            for uri in (stream.wanted.get("resourceSubscriptions") or ())
+            if isinstance(uri, str)
+        ]
+        uri = _params(value).get("uri")
+        if not wanted:
+            return Seen(clause, False, entry.n, expected, f"{method}, and no resource was named")
+        held = not isinstance(uri, str) or any(uri.startswith(one) for one in wanted)
+        actual = f"an update of {brief(uri, 80)}"
+        return Seen(clause, held, entry.n, expected, actual, mild=Breach.WARN)
+
+    def _answered(self, entry: Entry, message: Message) -> Iterator[Seen]:
+        stream = self._named(message.value.get("id"))
+        if stream is None or message.kind is not Kind.RESULT or stream.result is not None:
+            return
+        late = stream.cancelled is not None and entry.at - stream.cancelled > GRACE
+        stream.result, stream.answered = message, entry.at
+        result = message.value["result"]
+        if late:
+            expected = "no response to a subscription that was cancelled"
+            clause = "subscriptions-cancel-ends"
+            yield Seen(clause, False, entry.n, expected, "its result", mild=Breach.WARN)
+        meta = result.get("_meta") if isinstance(result, dict) else None
+        if isinstance(meta, dict) and ID in meta:
+            held = id_key(meta[ID]) == id_key(stream.id)
+            expected = f"{ID}: {brief(stream.id)}, the id of the response"
+            clause = "subscriptions-close-result-shape"
+            yield Seen(clause, held, entry.n, expected, brief(meta[ID]))
+        if stream.first is None and stream.cancelled is None and not _closing(message):
+            stream.first = entry
+            expected = "the acknowledgment before all else on a subscription"
+            yield Seen("subscriptions-ack-first", False, entry.n, expected, "its result")
+
+    def _ended(self, stream: Stream) -> Iterator[Seen]:
+        """Judge how a stream ended that we did not cancel, while our side was open."""
+        if stream.opened is None or stream.cancelled is not None:
+            return
+        result, notified = stream.result, stream.notified
+        if result is not None and _closing(result):
+            result = None
+        if notified is not None and _closing(notified.messages[0]):
+            notified = None
+        if result is None and notified is None:
+            return
+        told = (stream.answered if result else None, notified.at if notified else None)
+        over = [at for at in told if at is not None]
+        if min(over) - stream.opened < STRAIGHT:
+            expected = "a subscription that stays open"
+            actual = "its end, right after the acknowledgment"
+            yield Seen("subscriptions-stays-open", False, self._line(stream), expected, actual)
+            return
+        lacking = "no result" if result is None else "no notifications/cancelled"
+        clause, expected = "subscriptions-graceful-close", "a result and notifications/cancelled"
+        held = result is not None and notified is not None
+        yield Seen(clause, held, self._line(stream), expected, lacking)
+
+    def _line(self, stream: Stream) -> int:
+        """Give the line that shows the end of a stream."""
+        if stream.notified is not None:
+            return stream.notified.n
+        return next(e.n for e in self._record.transcript if stream.result in e.messages)
+
+
+def _closing(message: Message) -> bool:
+    """Whether it came when we had ended our side already."""
+    return message.phase is Phase.CLOSING
+
+
+def _not_requested(given: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Give what an acknowledgment honours although nobody asked for it."""
+    extra: dict[str, Any] = {}
+    for member, value in given.items():
+        asked = wanted.get(member)
+        if member == "resourceSubscriptions" and isinstance(value, list):
+            named = asked if isinstance(asked, list) else []
+            uris = [uri for uri in value if isinstance(uri, str) and uri not in named]
+            if uris:
+                extra[member] = uris
+        elif member in FLAGS and value is True and asked is not True:
+            extra[member] = value
+    return extra
+
+
+@ambient(
+    "subscriptions-ack-first",
+    "subscriptions-only-requested",
+    "subscriptions-id-in-meta",
+    "subscriptions-id-only-on-stream",
+    "subscriptions-ack-subset",
+    "subscriptions-stays-open",
+    "subscriptions-cancel-ends",
+    "subscriptions-graceful-close",
+    "subscriptions-close-result-shape",
+)
+def keeps_its_streams_apart(record: Record) -> Iterator[Seen]:
+    """What comes on a subscription was asked for, carries its id, and ends with it."""
+    yield from Watch(record).walk()
+
+
+@ambient("subscriptions-ack-subset", "subscriptions-close-result-shape")
+def opens_and_closes_streams_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """Acknowledgments and final results of subscriptions have the members of their type."""
+    yield from shapes(record, "subscriptions-ack-subset", "subscriptions-close-result-shape")
+
+
+# --- opening and ending
+
+
+@scenario("subscriptions-listen-supported")
+def knows_how_to_listen(talk: Conversation) -> None:
+    """subscriptions/listen is there, above all where a change notification is promised."""
+    promised = [member for member, flag in FLAGS.items() if talk.spoken.flag(*flag)]
+    stream = talk.subscribe({})
+    stream.acknowledged(talk.pace.silence)
+    reply = stream.refusal
+    talk.judge(
+        "subscriptions-listen-supported",
+        reply.code != -32601,
+        expected=f"subscriptions/listen{', promised by flags' if promised else ''}",
+        actual=reply,
+        at=reply,
+        mild=None if promised else Breach.WARN,
+    )
+    if not reply.answered:
+        stream.cancel()
+
+
+@scenario(
+    "subscriptions-ack-first",
+    "subscriptions-ack-subset",
+    "subscriptions-filter-required",
+    "subscriptions-concurrent",
+    "subscriptions-stays-open",
+    "subscriptions-cancel-ends",
+)
+def holds_several_streams_at_once(talk: Conversation) -> None:
+    """Streams are acknowledged at once, stay open beside each other, and end one by one."""
+    listed = [item["uri"] for item in talk.spoken.named("resources", "uri")][:1]
+    everything: dict[str, Any] = {
+        **dict.fromkeys(LIST_MEMBERS, True),
+        "resourceSubscriptions": listed,
+    }
+    wide = talk.subscribe(everything, id="touchstone-listen")
+    narrow = talk.subscribe({"toolsListChanged": True})
+    window = talk.window(talk.pace.silence)
+    _judge_acknowledgment(talk, wide, everything)
+    _judge_second(talk, narrow)
+    _judge_filter(talk)
+    for call in talk.examples("progress-call") or talk.examples("log-traffic"):
+        talk.start(call, token=BESIDE, level="debug").reply()
+        break
+    window.wait()
+    for stream in (wide, narrow):
+        if stream.granted or _acknowledged(stream):
+            _judge_open(talk, stream)
+    if narrow.refusal.answered or wide.refusal.answered:
+        talk.unseen("subscriptions-cancel-ends", "no stream stayed open until it was cancelled")
+        return
+    narrow.cancel()
+    talk.quiet()
+    talk.judge(
+        "subscriptions-concurrent",
+        not wide.refusal.answered,
+        expected="the other stream stays open when one is cancelled",
+        actual=wide.refusal,
+        at=wide.refusal,
+    )
+    talk.judge("subscriptions-cancel-ends", True, expected="nothing more on it")
+    wide.cancel()
+    talk.quiet()
+
+
+LIST_MEMBERS = tuple(LISTS.values())
+
+
+def _acknowledged(stream: Subscription) -> bool:
+    return stream.acknowledged(0.0) is not None
+
+
+def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any) -> None:
+    found = stream.acknowledged()
+    reply = stream.refusal
+    talk.judge(
+        "subscriptions-ack-first",
+        found is not None or reply.is_error,
+        expected="an acknowledgment, without waiting for a change",
+        actual=reply if reply.answered else "no acknowledgment",
+        at=found[0] if found else stream.line,
+    )
+    if found is None:
+        talk.unseen("subscriptions-ack-subset", "no subscription was acknowledged")
+        return
+    given = stream.granted
+    false = [member for member, value in given.items() if value is False]
+    left_out = [
+        member
+        for member, flag in FLAGS.items()
+        if wanted.get(member) and talk.spoken.flag(*flag) and not given.get(member)
+    ]
+    for members, what in ((false, "given as false"), (left_out, "promised and left out")):
+        talk.judge(
+            "subscriptions-ack-subset",
+            not members,
+            expected="the part of the filter that is honoured",
+            actual=f"{', '.join(members)} {what}",
+            at=found[0],
+            mild=Breach.WARN,
+        )
+
+
+def _judge_second(talk: Conversation, stream: Subscription) -> None:
+    found = stream.acknowledged()
+    reply = stream.refusal
+    talk.judge(
+        "subscriptions-concurrent",
+        found is not None or reply.is_error,
+        expected="a second subscription acknowledged, or refused with an error",
+        actual=reply if reply.answered else "neither",
+        at=found[0] if found else stream.line,
+    )
+
+
+def _judge_filter(talk: Conversation) -> None:
+    stream = talk.subscribe(None)
+    found = stream.acknowledged(talk.pace.silence)
+    reply: Reply = stream.refusal
+    talk.judge(
+        "subscriptions-filter-required",
+        reply.code == -32602,
+        expected="error -32602 for subscriptions/listen without notifications",
+        actual="an acknowledgment" if found else reply,
+        at=reply if reply.answered else stream.line,
+    )
+    if not reply.answered:
+        stream.cancel()
+
+
+def _judge_open(talk: Conversation, stream: Subscription) -> None:
+    reply = stream.refusal
+    talk.judge(
+        "subscriptions-stays-open",
+        reply.result is None,
+        expected="no response while the subscription is open",
+        actual=reply,
+        at=reply,
+    )

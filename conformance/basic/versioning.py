@@ -1,0 +1,292 @@
+"""basic/versioning: which revision a stateless request is served under."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    LATEST_LEGACY,
+    LEGACY,
+    META_KEY,
+    Conversation,
+    Kind,
+    Record,
+    Reply,
+    Role,
+    Seen,
+    ambient,
+    brief,
+    scenario,
+)
+
+BOGUS = "1900-01-01"
+UNSUPPORTED = -32022
+CORE_RESULTS = ("complete", "input_required")
+CORE_NOTIFICATIONS = {
+    "notifications/cancelled",
+    "notifications/message",
+    "notifications/progress",
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+    "notifications/resources/updated",
+    "notifications/subscriptions/acknowledged",
+    "notifications/tools/list_changed",
+}
+
+
+def _served(talk: Conversation) -> str:
+    """Give a method that recon saw served: a list method, or else server/discover."""
+    return next(iter(talk.spoken.listing), "server/discover")
+
+
+# --- versions, request by request
+
+
+@scenario(
+    "versioning-unsupported-version-error",
+    "versioning-unsupported-version-data",
+    "versioning-per-request-independence",
+    "versioning-supported-list-truthful",
+)
+def refuses_an_unknown_revision_per_request(talk: Conversation) -> None:
+    """A request under a revision nobody speaks gets -32022; the next one is served as usual."""
+    method = _served(talk)
+    first = _ask_under(talk, BOGUS, method)
+    _judge_independence(talk, method, first)
+    refusals = [first]
+    if method != "server/discover" and not talk.wire.gone:
+        refusals.append(_ask_under(talk, BOGUS, "server/discover"))
+    _judge_data(talk, [reply for reply in refusals if reply.code == UNSUPPORTED])
+    modern_only = not talk.dossier.lacks(("modern-only",), talk.revision)
+    if modern_only and LATEST_LEGACY not in talk.spoken.versions and not talk.wire.gone:
+        _ask_under(talk, LATEST_LEGACY, "server/discover")
+
+
+def _ask_under(talk: Conversation, version: str, method: str) -> Reply:
+    """Ask under a version that is not served, and judge the code of the refusal."""
+    reply = talk.request(method, meta=talk.wire.meta(version=version), required=False)
+    talk.judge(
+        "versioning-unsupported-version-error",
+        reply.code == UNSUPPORTED,
+        expected=f"error {UNSUPPORTED} for {method} under version {version}",
+        actual=reply,
+        at=reply,
+    )
+    return reply
+
+
+def _judge_independence(talk: Conversation, method: str, first: Reply) -> None:
+    clause = "versioning-per-request-independence"
+    if not first.is_error:
+        talk.unseen(clause, f"no version was rejected: {first}")
+        return
+    between = talk.request(method, required=False)
+    replies = [first, between]
+    if between.answered:
+        replies.append(talk.request(method, meta=talk.wire.meta(version=BOGUS), required=False))
+    talk.judge(
+        clause,
+        between.result is not None and replies[-1].code == first.code,
+        expected="a rejection, a result, the same rejection",
+        actual=", then ".join(map(str, replies)),
+        at=between if between.result is None else replies[-1],
+    )
+
+
+def _judge_data(talk: Conversation, refusals: list[Reply]) -> None:
+    clause = "versioning-unsupported-version-data"
+    for reply in refusals:
+        data = (reply.error or {}).get("data")
+        versions = _supported(data)
+        requested = data.get("requested") if isinstance(data, dict) else None
+        talk.judge(
+            clause,
+            bool(versions) and BOGUS not in versions and requested == BOGUS,
+            expected=f'data {{"supported": [versions it speaks], "requested": "{BOGUS}"}}',
+            actual=brief(data),
+            at=reply,
+        )
+        for version in sorted(set(versions) - {BOGUS, *talk.spoken.versions}):
+            _judge_listed(talk, version, reply)
+    if not refusals:
+        talk.unseen(clause, f"no error {UNSUPPORTED} was given")
+    expected = "every further version of the error is served too"
+    talk.judge("versioning-supported-list-truthful", True, expected=expected)
+
+
+def _supported(data: Any) -> list[str]:
+    """Give the versions that the data of an error lists; empty unless all are strings."""
+    found = data.get("supported") if isinstance(data, dict) else None
+    if not isinstance(found, list) or not all(isinstance(version, str) for version in found):
+        return []
+    return found
+
+
+@scenario("versioning-supported-list-truthful")
+def serves_every_version_it_lists(talk: Conversation) -> None:
+    """Each version in supportedVersions and in data.supported is really served."""
+    for version in sorted(set(talk.spoken.versions)):
+        _judge_listed(talk, version, talk.opening)
+    talk.judge(
+        "versioning-supported-list-truthful", True, expected="a list of versions really served"
+    )
+
+
+def _judge_listed(talk: Conversation, version: str, listing: Reply) -> None:
+    clause = "versioning-supported-list-truthful"
+    if version in LEGACY:
+        offered = talk.dossier.offers.get(version)
+        talk.judge(
+            clause,
+            offered == version,
+            expected=f"initialize gives {version}, as it is listed",
+            actual=f"it gives {brief(offered)}",
+            at=listing,
+        )
+    elif version >= talk.revision and not talk.wire.gone:
+        meta = talk.wire.meta(version=version)
+        reply = talk.request("server/discover", meta=meta, required=False)
+        talk.judge(
+            clause,
+            reply.answered and reply.code != UNSUPPORTED,
+            expected=f"version {version} is served, as it is listed",
+            actual=reply,
+            at=reply,
+        )
+
+
+# --- both eras
+
+
+@scenario(
+    "versioning-initialize-rejected",
+    "versioning-initialize-names-versions",
+    fresh=True,
+    legacy=True,
+)
+def turns_a_handshake_away(talk: Conversation) -> None:
+    """A server without handshake revisions answers initialize with an error that says so."""
+    seen = talk.dossier.refused.get(talk.wire.revision)
+    patience = talk.pace.startup if seen and seen.answered else talk.pace.reply
+    reply = talk.wire.initialize(seconds=patience)
+    talk.judge(
+        "versioning-initialize-rejected",
+        reply.is_error,
+        expected="an error for initialize",
+        actual=reply,
+        at=reply,
+    )
+    if not reply.is_error:
+        talk.unseen("versioning-initialize-names-versions", f"no error was given: {reply}")
+        return
+    versions = talk.spoken.versions
+    said = json.dumps(reply.value)
+    talk.judge(
+        "versioning-initialize-names-versions",
+        any(version in said for version in versions),
+        expected=f"the error names a version it speaks: {', '.join(versions)}",
+        actual=reply,
+        at=reply,
+    )
+
+
+@scenario("versioning-dual-era-modern-request", fresh=True)
+def serves_a_stateless_opening(talk: Conversation) -> None:
+    """A server of both eras, opened with a stateless request, serves it without a handshake."""
+    method = _served(talk)
+    reply = talk.request(method, seconds=talk.pace.startup)
+    talk.judge(
+        "versioning-dual-era-modern-request",
+        reply.answered and not reply.is_error,
+        expected=f"{method} served under {talk.revision}",
+        actual=reply,
+        at=reply,
+    )
+
+
+@scenario("versioning-dual-era-initialize", fresh=True, legacy=True)
+def agrees_on_a_handshake_revision(talk: Conversation) -> None:
+    """A handshake ends in a handshake revision, even when a stateless one is asked for."""
+    reply = talk.wire.initialize(talk.revision)
+    named = (reply.result or {}).get("protocolVersion")
+    talk.judge(
+        "versioning-dual-era-initialize",
+        isinstance(named, str) and named < talk.revision,
+        expected=f"one of {', '.join(LEGACY)}",
+        actual=brief(named) if reply.result is not None else reply,
+        at=reply,
+    )
+
+
+# --- extensions and what is on its way out
+
+
+@scenario("versioning-extension-identifiers")
+def names_its_extensions_properly(talk: Conversation) -> None:
+    """Each extension has a prefixed name and an object of settings."""
+    extensions = talk.spoken.extensions
+    wrong = [f"name {brief(name)}" for name in extensions if not _is_prefixed(name)]
+    wrong += [
+        f"{name} is {brief(value, 40)}"
+        for name, value in extensions.items()
+        if not isinstance(value, dict)
+    ]
+    talk.judge(
+        "versioning-extension-identifiers",
+        not wrong,
+        expected="prefix/name -> object",
+        actual="; ".join(wrong),
+        at=talk.opening,
+    )
+
+
+def _is_prefixed(name: str) -> bool:
+    found = META_KEY.fullmatch(name)
+    return found is not None and found["prefix"] is not None
+
+
+@ambient("versioning-extension-fallback")
+def falls_back_to_the_core(record: Record) -> Iterator[Seen]:
+    """To a client without extensions, a server with some speaks the core protocol."""
+    spoken = record.dossier.spoken.get(record.revision)
+    if spoken is None or not spoken.extensions:
+        return
+    clause = "versioning-extension-fallback"
+    for entry, message in record.answers(Kind.RESULT):
+        result = message.value["result"]
+        kind = result.get("resultType") if isinstance(result, dict) else None
+        if isinstance(kind, str):
+            held, actual = kind in CORE_RESULTS, f"resultType {brief(kind)}"
+            yield Seen(clause, held, entry.n, "a core result, or an error", actual)
+    for entry, message in record.messages(Role.NOTIFICATION):
+        held, actual = message.method in CORE_NOTIFICATIONS, f"{brief(message.method)}"
+        yield Seen(clause, held, entry.n, "a core notification, or none", actual)
+
+
+@ambient("versioning-deprecated-features")
+def does_without_what_is_deprecated(record: Record) -> Iterator[Seen]:
+    """Logging, sampling and roots are on their way out of the protocol."""
+    for entry, message in record.answers(Kind.RESULT):
+        result = message.value["result"]
+        if isinstance(result, dict):
+            found = _deprecated_questions(result)
+            if message.method == "server/discover":
+                found += _deprecated_capabilities(result)
+            actual = f"{', '.join(found)}: deprecated"
+            expected = "features that stay"
+            yield Seen("versioning-deprecated-features", not found, entry.n, expected, actual)
+
+
+def _deprecated_capabilities(result: dict[str, Any]) -> list[str]:
+    declared = result.get("capabilities")
+    return ["logging"] if isinstance(declared, dict) and "logging" in declared else []
+
+
+def _deprecated_questions(result: dict[str, Any]) -> list[str]:
+    questions = result.get("inputRequests")
+    methods = [
+        question.get("method")
+        for question in (questions.values() if isinstance(questions, dict) else ())
+        if isinstance(question, dict)
+    ]
+    return [method for method in methods if method in ("sampling/createMessage", "roots/list")]

@@ -1,0 +1,271 @@
+"""server/completion: what is completed, what a result may hold, and what is refused."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    Breach,
+    Conversation,
+    Entry,
+    Kind,
+    Record,
+    Reply,
+    Seen,
+    ambient,
+    brief,
+    integral,
+    scenario,
+    shapes,
+)
+
+METHOD = "completion/complete"
+NOBODY = "x-touchstone-no-such-prompt"
+NOWHERE = "x-touchstone://no/such/{template}"
+MOST = 20
+"""Arguments and variables completed by one scenario."""
+
+MOST_VALUES = 100
+ODD = ("../" * 8, "a\x00b", "{{7*7}} ${7*7} %s%n", "x" * 8192)
+
+
+def _complete(
+    talk: Conversation, ref: Any, name: str, value: Any = "", *, required: bool = True, **more: Any
+) -> Reply:
+    params = {"ref": ref, "argument": {"name": name, "value": value}, **more}
+    return talk.request(METHOD, params, required=required)
+
+
+def _values(reply: Reply) -> list[Any]:
+    completion = (reply.result or {}).get("completion")
+    values = completion.get("values") if isinstance(completion, dict) else None
+    return values if isinstance(values, list) else []
+
+
+def _is_refused(reply: Reply, code: int = -32602) -> bool:
+    """Whether it got a code, or nothing with a readable one, which is a finding elsewhere."""
+    unreadable = reply.is_error and not integral(reply.code)
+    return reply.code == code or not reply.answered or unreadable
+
+
+# --- whether there is any
+
+
+@scenario("completion-capability-declared", "completion-undeclared-method-not-found")
+def declares_the_completions_it_offers(talk: Conversation) -> None:
+    """A server that did not declare completions has no values, and not the method either."""
+    capability, method = "completion-capability-declared", "completion-undeclared-method-not-found"
+    if "completions" in talk.spoken.capabilities:
+        talk.judge(capability, True, expected="the completions capability")
+        talk.unseen(method, "the server declares completions")
+        return
+    listed = talk.spoken.completable[:MOST]
+    if not listed:
+        talk.unseen(capability, "nothing is listed that could be completed")
+    for ref, name in listed or [({"type": "ref/prompt", "name": NOBODY}, "name")]:
+        reply = _complete(talk, ref, name)
+        values = _values(reply)
+        if listed:
+            talk.judge(
+                capability,
+                not values,
+                expected="no values, as completions is not declared",
+                actual=reply,
+                at=reply,
+            )
+        talk.judge(
+            method,
+            bool(values) or _is_refused(reply, -32601),
+            expected=f"error -32601 for {METHOD}, as completions is not declared",
+            actual=reply,
+            at=reply,
+        )
+        if values or not reply.answered:
+            break
+
+
+# --- what a result holds
+
+
+@ambient("completion-result-shape", "completion-total-has-more-consistent")
+def counts_what_it_suggests(record: Record) -> Iterator[Seen]:
+    """A completion lists strings; total and hasMore agree with how many there are."""
+    yield from shapes(record, "completion-result-shape")
+    for entry, completion in _completions(record):
+        values, total = completion.get("values"), completion.get("total")
+        if isinstance(values, list):
+            more = completion.get("hasMore")
+            actual = f"{len(values)} values, total {brief(total)}, hasMore {brief(more)}"
+            held = (
+                not isinstance(total, int | float)
+                or not integral(total)
+                or (total >= len(values) and (more is not False or total == len(values)))
+            )
+            clause = "completion-total-has-more-consistent"
+            yield Seen(clause, held, entry.n, "a total and hasMore that agree", actual)
+
+
+def _completions(record: Record) -> Iterator[tuple[Entry, dict[str, Any]]]:
+    for entry, message in record.answers(Kind.RESULT):
+        result = message.value["result"]
+        completion = result.get("completion") if isinstance(result, dict) else None
+        if message.method == METHOD and isinstance(completion, dict):
+            yield entry, completion
+
+
+@scenario("completion-max-100-values")
+def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
+    """Everything that can be completed is, from nothing typed; no result has 101 values."""
+    clause, judged = "completion-max-100-values", False
+    for ref, name in talk.spoken.completable[:MOST]:
+        reply = _complete(talk, ref, name)
+        if reply.result is not None:
+            count = len(_values(reply))
+            expected, actual = f"at most {MOST_VALUES} values", f"{count} values"
+            talk.judge(clause, count <= MOST_VALUES, expected=expected, actual=actual, at=reply)
+            judged = True
+    if not judged:
+        talk.unseen(clause, "nothing that is listed got a completion")
+
+
+# --- what is refused
+
+
+@scenario("completion-unknown-prompt-error")
+def completes_no_unknown_prompt(talk: Conversation) -> None:
+    """A reference to a prompt that does not exist gets error -32602."""
+    reply = _complete(talk, {"type": "ref/prompt", "name": NOBODY}, "name")
+    talk.judge(
+        "completion-unknown-prompt-error",
+        _is_refused(reply),
+        expected="error -32602 for a prompt that does not exist",
+        actual=reply,
+        at=reply,
+    )
+
+
+@scenario("completion-missing-arguments-error")
+def completes_nothing_without_its_params(talk: Conversation) -> None:
+    """Without argument, without ref and without argument.value there is error -32602."""
+    ref, name = _first(talk)
+    for missing, params in {
+        "argument": {"ref": ref},
+        "ref": {"argument": {"name": name, "value": ""}},
+        "argument.value": {"ref": ref, "argument": {"name": name}},
+    }.items():
+        reply = talk.request(METHOD, params)
+        talk.judge(
+            "completion-missing-arguments-error",
+            _is_refused(reply),
+            expected=f"error -32602 without {missing}",
+            actual=reply,
+            at=reply,
+        )
+
+
+def _first(talk: Conversation) -> tuple[dict[str, str], str]:
+    """Give what can be completed, or the like of it."""
+    return next(iter(talk.spoken.completable), ({"type": "ref/prompt", "name": NOBODY}, "name"))
+
+
+# --- what is accepted
+
+
+@scenario("completion-context-accepted")
+def completes_with_what_was_chosen_before(talk: Conversation) -> None:
+    """A completion that is served without context is served with it."""
+    clause, judged = "completion-context-accepted", False
+    offered: dict[str, dict[str, str]] = {}
+    for ref, name in talk.spoken.completable[:MOST]:
+        key = json.dumps(ref)
+        plain = _complete(talk, ref, name)
+        if plain.result is None:
+            continue
+        context = {"arguments": offered.get(key, {})}
+        reply = _complete(talk, ref, name, context=context)
+        only = reply.is_error and _complete(talk, ref, name).result is not None
+        expected = f"a completion of {name} with context {brief(context)}"
+        talk.judge(clause, not only, expected=expected, actual=reply, at=reply)
+        judged = True
+        values = [value for value in _values(plain) if isinstance(value, str)]
+        if values:
+            offered.setdefault(key, {})[name] = values[0]
+    if not judged:
+        talk.unseen(clause, "nothing that is listed got a completion")
+
+
+@scenario("completion-resource-ref-forms")
+def knows_its_templates_by_what_it_lists(talk: Conversation) -> None:
+    """A listed uriTemplate, given back as it is, is not answered like one that does not exist."""
+    templates = [pair for pair in talk.spoken.completable if pair[0]["type"] == "ref/resource"]
+    unknown = _complete(talk, {"type": "ref/resource", "uri": NOWHERE}, "template", required=False)
+    for ref, name in templates[:MOST]:
+        reply = _complete(talk, ref, name)
+        text, strange = _wording(reply, ref["uri"]), _wording(unknown, NOWHERE)
+        same = reply.is_error and text == strange and (ref["uri"] in _message(reply))
+        talk.judge(
+            "completion-resource-ref-forms",
+            not same,
+            expected=f"a completion of {name} in {ref['uri']}",
+            actual=reply,
+            at=reply,
+        )
+
+
+def _message(reply: Reply) -> str:
+    return str((reply.error or {}).get("message"))
+
+
+def _wording(reply: Reply, uri: str) -> tuple[Any, str]:
+    return reply.code, _message(reply).replace(uri, "")
+
+
+# --- what is put into it
+
+
+@scenario("completion-validate-inputs", hurts=True)
+def copes_with_whatever_is_typed(talk: Conversation) -> None:
+    """Ill-typed requests are turned away; odd values get an answer, and nothing from outside."""
+    ref, name = _first(talk)
+    for what, reply in (
+        (
+            "an unknown type of reference",
+            _complete(talk, {"type": "ref/tool", "name": "x"}, name, required=False),
+        ),
+        ("a number as value", _complete(talk, ref, name, 42, required=False)),
+    ):
+        if not _judge_answered(talk, what, reply):
+            return
+        talk.judge(
+            "completion-validate-inputs",
+            reply.is_error,
+            expected=f"an error for {what}",
+            actual=reply,
+            at=reply,
+            mild=Breach.WARN,
+        )
+    canary = talk.dossier.canary
+    outside = [f"{canary.folder}/", f"file://{canary.folder}/"] if canary else []
+    for target, argument in talk.spoken.completable[:4] or [(ref, name)]:
+        for value in (*ODD, *outside):
+            reply = _complete(talk, target, argument, value, required=False)
+            if not _judge_answered(talk, brief(value, 40), reply):
+                return
+            shown = canary is not None and canary.name in json.dumps(reply.result)
+            talk.judge(
+                "completion-validate-inputs",
+                not shown,
+                expected="no name of a file outside what the server serves",
+                actual=reply,
+                at=reply,
+            )
+
+
+def _judge_answered(talk: Conversation, what: str, reply: Reply) -> bool:
+    return talk.judge(
+        "completion-validate-inputs",
+        reply.answered,
+        expected=f"an answer to {what}",
+        actual=reply,
+        at=reply,
+    )

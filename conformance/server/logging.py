@@ -1,0 +1,261 @@
+"""server/logging: what log messages look like, and for whom and from which level they are sent."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mcp_touchstone.suite import (
+    META,
+    Breach,
+    Conversation,
+    Entry,
+    Kind,
+    Record,
+    Reply,
+    Role,
+    Seen,
+    ambient,
+    brief,
+    integral,
+    scenario,
+    shapes,
+)
+
+LOGGED = "notifications/message"
+SET = "logging/setLevel"
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+SUBSCRIPTION = META + "subscriptionId"
+LEVEL = META + "logLevel"
+
+
+# --- every log message
+
+
+@ambient("logging-message-shape", "logging-level-enum")
+def writes_log_messages_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """A log message has data and one of the eight levels; a logger is a string."""
+    yield from shapes(record, "logging-message-shape", "logging-level-enum")
+
+
+@ambient("logging-capability-declared", "logging-no-sensitive-content")
+def logs_what_may_be_read(record: Record) -> Iterator[Seen]:
+    """A server that logs to the client has declared so, and keeps credentials to itself."""
+    declared = _declares(record)
+    canary = record.dossier.canary
+    for entry in _logged(record):
+        if declared is not None:
+            clause, expected = "logging-capability-declared", "the logging capability"
+            yield Seen(clause, declared, entry.n, expected, f"{LOGGED} without it")
+        if canary is not None:
+            leaked = canary.secret in entry.text
+            clause, actual = "logging-no-sensitive-content", "the key from the environment"
+            yield Seen(clause, not leaked, entry.n, "no credential in a log message", actual)
+
+
+def _logged(record: Record) -> Iterator[Entry]:
+    for entry, message in record.messages(Role.NOTIFICATION):
+        if message.method == LOGGED:
+            yield entry
+
+
+def _declares(record: Record) -> bool | None:
+    """Whether this connection was told of logging; None where it was told nothing."""
+    for _, message in record.answers(Kind.RESULT):
+        result = message.value["result"]
+        if message.method in {"initialize", "server/discover"} and isinstance(result, dict):
+            found = result.get("capabilities")
+            return isinstance(found, dict) and "logging" in found
+    spoken = record.dossier.spoken.get(record.revision)
+    return None if spoken is None else "logging" in spoken.capabilities
+
+
+# --- a session sets a level
+
+
+@scenario("logging-set-level-accepted", "logging-invalid-level-error-legacy")
+def takes_the_eight_levels_and_no_other(talk: Conversation) -> None:
+    """logging/setLevel accepts each level, and gives error -32602 for anything else."""
+    for level in reversed(LEVELS):
+        reply = _set(talk, level)
+        talk.judge(
+            "logging-set-level-accepted",
+            reply.result is not None or not reply.is_error or reply.code == -32601,
+            expected=f"a result for level {level}",
+            actual=reply,
+            at=reply,
+            mild=Breach.WARN if reply.code == -32603 else None,
+        )
+    for odd in ("verbose", "INFO", 3):
+        reply = _set(talk, odd)
+        talk.judge(
+            "logging-invalid-level-error-legacy",
+            reply.code in {-32602, -32601} or _is_unreadable(reply),
+            expected=f"error -32602 for level {brief(odd)}",
+            actual=reply,
+            at=reply,
+        )
+    _set(talk, LEVELS[0])
+
+
+def _set(talk: Conversation, level: Any) -> Reply:
+    return talk.request(SET, {"level": level})
+
+
+def _is_unreadable(reply: Reply) -> bool:
+    """Whether there is no readable code, which is a finding elsewhere."""
+    return not reply.answered or (reply.is_error and not integral(reply.code))
+
+
+@scenario("logging-threshold-respected")
+def logs_no_less_than_was_set(talk: Conversation) -> None:
+    """Once the level is emergency, nothing less severe comes."""
+    clause = "logging-threshold-respected"
+    example = talk.example("log-traffic")
+    _set(talk, "debug")
+    if not example.method or not _logs_of(talk, example.method, example.params):
+        talk.unseen(clause, "nothing that could be repeated makes the server log")
+        return
+    reply = _set(talk, "emergency")
+    talk.quiet()
+    later = _logs_of(talk, example.method, example.params) if reply.result is not None else []
+    _set(talk, "debug")
+    if reply.result is None:
+        talk.unseen(clause, "the level could not be set")
+        return
+    low = [(entry, level) for entry, level in later if _is_below(level, "emergency")]
+    talk.judge(
+        clause,
+        not low,
+        expected="no message below emergency",
+        actual=f"level {low[0][1]}" if low else "",
+        at=low[0][0] if low else None,
+    )
+
+
+def _logs_of(talk: Conversation, method: str, params: Any, **more: Any) -> list[tuple[Entry, Any]]:
+    """Send a request; give the log messages that came with it, and shortly after, by level."""
+    line = len(talk.wire.transcript)
+    talk.request(method, params, required=False, **more)
+    talk.quiet()
+    return [(entry, level) for entry, level, _ in _heard(talk.since(line))]
+
+
+def _heard(entries: Sequence[Entry]) -> list[tuple[Entry, Any, dict[str, Any]]]:
+    """Give the log messages of some lines: line, level, ``_meta``."""
+    found = []
+    for entry in entries:
+        for message in entry.messages:
+            if message.role is Role.NOTIFICATION and message.method == LOGGED:
+                params = message.value.get("params")
+                body = params if isinstance(params, dict) else {}
+                meta = body.get("_meta")
+                found.append((entry, body.get("level"), meta if isinstance(meta, dict) else {}))
+    return found
+
+
+def _is_below(level: Any, least: str) -> bool:
+    return level in LEVELS and LEVELS.index(level) < LEVELS.index(least)
+
+
+# --- a stateless request asks for its own
+
+
+@scenario("logging-no-messages-without-request-level", "logging-request-level-threshold")
+def logs_for_requests_that_ask_for_it(talk: Conversation) -> None:
+    """A request without logLevel gets no log message, and one at error none below it."""
+    example = talk.example("log-traffic")
+    for clause, level in (
+        ("logging-no-messages-without-request-level", None),
+        ("logging-request-level-threshold", "error"),
+    ):
+        if not _during(talk, example, "debug"):
+            talk.unseen(clause, "it did not make the server log again")
+            continue
+        found = _during(talk, example, level)
+        wrong = [pair for pair in found if level is None or _is_below(pair[1], level)]
+        talk.judge(
+            clause,
+            not wrong,
+            expected=f"no message below {level}" if level else "no message without logLevel",
+            actual=f"level {brief(wrong[0][1])}" if wrong else "",
+            at=wrong[0][0] if wrong else None,
+        )
+
+
+def _during(talk: Conversation, example: Any, level: str | None) -> list[tuple[Entry, Any]]:
+    """Send a request at a level; give the log messages before its response."""
+    pending = talk.start(example, level=level)
+    reply = pending.reply()
+    last = reply.entry or len(talk.wire.transcript)
+    return [(entry, lv) for entry, lv, _ in _heard(talk.since(pending.line)) if entry.n <= last]
+
+
+@scenario("logging-request-scoped")
+def logs_on_no_stream(talk: Conversation) -> None:
+    """With a stream open, a request that sets a level keeps its log messages to itself."""
+    clause = "logging-request-scoped"
+    example = talk.example("log-traffic")
+    opened = talk.subscribe({"toolsListChanged": True})
+    stream = opened if opened.acknowledged() is not None else None
+    if stream is None and not opened.refusal.answered:
+        opened.cancel()
+    line = len(talk.wire.transcript)
+    pending = talk.start(example, level="debug")
+    last = pending.reply().entry or line
+    talk.quiet()
+    found = _heard(talk.since(line))
+    if stream is not None:
+        stream.cancel()
+    wrong = [
+        (entry, "a subscription id" if SUBSCRIPTION in meta else "only a stream is open")
+        for entry, _, meta in found
+        if SUBSCRIPTION in meta or (stream is not None and entry.n > last)
+    ]
+    if not found:
+        talk.unseen(clause, "it did not make the server log again")
+        return
+    talk.judge(
+        clause,
+        not wrong,
+        expected="log messages before the response to the request that asked for them",
+        actual=f"{LOGGED}: {wrong[0][1]}" if wrong else "",
+        at=wrong[0][0] if wrong else None,
+    )
+
+
+@scenario("logging-request-level-accepted", "logging-invalid-request-level-error")
+def takes_a_level_with_each_request(talk: Conversation) -> None:
+    """A request is served at each of the eight levels, and gets error -32602 at any other."""
+    method = next(iter(talk.spoken.listing), "server/discover")
+    talk.need(talk.request(method), f"{method}, answered before")
+    for level in LEVELS:
+        reply = talk.request(method, meta=talk.wire.meta(**{LEVEL: level}))
+        only = reply.is_error and talk.request(method).result is not None
+        talk.judge(
+            "logging-request-level-accepted",
+            not only,
+            expected=f"a result at level {level}, as without it",
+            actual=reply,
+            at=reply,
+        )
+    if talk.judges("logging-invalid-request-level-error"):
+        reply = talk.request(method, meta=talk.wire.meta(**{LEVEL: "verbose"}))
+        talk.judge(
+            "logging-invalid-request-level-error",
+            reply.code == -32602 or _is_unreadable(reply),
+            expected="error -32602 for level verbose",
+            actual=reply,
+            at=reply,
+        )
+
+
+@scenario("logging-set-level-removed")
+def sets_no_level_without_a_session(talk: Conversation) -> None:
+    """logging/setLevel, gone from this revision, is not served."""
+    reply = _set(talk, "warning")
+    talk.judge(
+        "logging-set-level-removed",
+        reply.result is None,
+        expected=f"error -32601 for {SET}",
+        actual=reply,
+        at=reply,
+    )

@@ -1,0 +1,281 @@
+"""server/prompts: what a rendered prompt holds, and which requests for one are refused."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    Breach,
+    Conversation,
+    Record,
+    Reply,
+    Seen,
+    Typed,
+    ambient,
+    arguments,
+    base64_fault,
+    brief,
+    each,
+    integral,
+    scenario,
+)
+
+GET = "prompts/get"
+NOBODY = "x-touchstone-no-such-prompt"
+MEDIA_TYPE = re.compile(r"[A-Za-z0-9][\w.+!#$&^-]*/[A-Za-z0-9][\w.+!#$&^-]*\s*(?:;.*)?", re.DOTALL)
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
+MOST = 4
+"""Prompts asked for by one scenario."""
+
+MARK = "touchstone"
+TEMPLATES = ("{{7*7}}", "${7*7}", "{7*7}", "<%= 7*7 %>")
+ODD = ("%s%n%d {0} {}", "a\x00b\x1b[31m\x07\u202e", "x" * 65_536)
+
+
+# --- what it holds
+
+
+@ambient("prompts-image-base64-mime", "prompts-audio-base64-mime")
+def encodes_images_and_audio_of_prompts(record: Record) -> Iterator[Seen]:
+    """Data is base64 and comes with a MIME type."""
+    for kind in ("Image", "Audio"):
+        clause = f"prompts-{kind.lower()}-base64-mime"
+        for message, place, block in _blocks(record, f"{kind}Content"):
+            if isinstance(data := block.get("data"), str):
+                yield _encoded(clause, message, f"{place}.data", data)
+            if isinstance(kind_of_data := block.get("mimeType"), str):
+                held = MEDIA_TYPE.fullmatch(kind_of_data) is not None
+                actual = f"{place}.mimeType: {brief(kind_of_data, 60)}"
+                yield Seen(clause, held, message.entry.n, "type/subtype", actual)
+
+
+@ambient("prompts-embedded-resource-fields")
+def names_what_it_embeds_in_prompts(record: Record) -> Iterator[Seen]:
+    """An embedded resource has a URI, a MIME type, and text or base64 data."""
+    clause = "prompts-embedded-resource-fields"
+    for message, place, block in _blocks(record, "EmbeddedResource"):
+        resource = block.get("resource")
+        if not isinstance(resource, dict):
+            continue
+        n = message.entry.n
+        if isinstance(uri := resource.get("uri"), str):
+            held = SCHEME.match(uri) is not None
+            actual = f"{place}.resource.uri: {brief(uri, 80)}"
+            yield Seen(clause, held, n, "a URI with a scheme", actual)
+        if isinstance(blob := resource.get("blob"), str):
+            yield _encoded(clause, message, f"{place}.resource.blob", blob)
+        if "mimeType" not in resource:
+            actual = f"{place}.resource has none"
+            yield Seen(clause, False, n, "a MIME type", actual, mild=Breach.WARN)
+
+
+def _blocks(record: Record, name: str) -> Iterator[tuple[Typed, str, dict[str, Any]]]:
+    for message, place, block in each(record, name):
+        if message.part == "results" and message.method == GET and isinstance(block, dict):
+            yield message, place, block
+
+
+def _encoded(clause: str, message: Typed, place: str, data: str) -> Seen:
+    fault, slight = base64_fault(data)
+    actual = f"{place}: {fault}: {brief(data, 60)}"
+    mild = Breach.WARN if slight else None
+    return Seen(clause, not fault, message.entry.n, "base64", actual, mild=mild)
+
+
+# --- what is refused
+
+
+@scenario("prompts-unknown-name-error")
+def knows_no_prompt_it_does_not_have(talk: Conversation) -> None:
+    """A name that is no prompt of the server gets error -32602."""
+    reply = talk.request(GET, {"name": NOBODY})
+    talk.judge(
+        "prompts-unknown-name-error",
+        _is_refused(reply),
+        expected="error -32602 for a prompt that does not exist",
+        actual=reply,
+        at=reply,
+    )
+
+
+@scenario("prompts-missing-argument-error")
+def insists_on_required_arguments(talk: Conversation) -> None:
+    """A prompt asked for without what it requires gets error -32602."""
+    for prompt in [p for p in talk.spoken.named("prompts") if _required(p)][:MOST]:
+        name, missing = prompt["name"], ", ".join(_required(prompt))
+        ways: tuple[dict[str, Any], ...] = ({"arguments": {}}, {})
+        for given in ways:
+            reply = talk.request(GET, {"name": name, **given})
+            talk.judge(
+                "prompts-missing-argument-error",
+                _is_refused(reply) or _asks(reply),
+                expected=f"error -32602 for {name} without {missing}",
+                actual=reply,
+                at=reply,
+            )
+
+
+def _is_refused(reply: Reply) -> bool:
+    """Whether it got -32602, or nothing with a readable code, which is a finding elsewhere."""
+    return (
+        reply.code == -32602 or not reply.answered or (reply.is_error and not integral(reply.code))
+    )
+
+
+def _asks(reply: Reply) -> bool:
+    return (reply.result or {}).get("resultType") == "input_required"
+
+
+def _is_rendered(reply: Reply) -> bool:
+    return reply.result is not None and not _asks(reply)
+
+
+def _arguments(prompt: dict[str, Any]) -> list[dict[str, Any]]:
+    found = prompt.get("arguments")
+    listed = found if isinstance(found, list) else []
+    return [a for a in listed if isinstance(a, dict) and isinstance(a.get("name"), str)]
+
+
+def _required(prompt: dict[str, Any]) -> list[str]:
+    return [a["name"] for a in _arguments(prompt) if a.get("required") is True]
+
+
+@scenario("prompts-get-omitted-arguments")
+def renders_without_the_arguments_member(talk: Conversation) -> None:
+    """A prompt that requires no argument renders when arguments is left out."""
+    clause, judged = "prompts-get-omitted-arguments", False
+    free = [p for p in talk.spoken.named("prompts") if not _required(p)]
+    for prompt in sorted(free, key=lambda p: not _arguments(p))[:MOST]:
+        name = prompt["name"]
+        if talk.request(GET, {"name": name, "arguments": {}}, required=False).result is None:
+            continue
+        reply = talk.request(GET, {"name": name})
+        again = {"name": name, "arguments": {}}
+        only = reply.is_error and talk.request(GET, again, required=False).result is not None
+        talk.judge(clause, not only, expected=f"{name}, as with {{}}", actual=reply, at=reply)
+        judged = True
+    if not judged:
+        talk.unseen(clause, "no prompt renders without arguments")
+
+
+@scenario("prompts-listed-prompt-renders")
+def has_the_prompts_it_lists(talk: Conversation) -> None:
+    """A listed prompt is not answered like one that does not exist."""
+    clause, judged = "prompts-listed-prompt-renders", False
+    unknown = talk.request(GET, {"name": NOBODY}, required=False)
+    for prompt in talk.spoken.named("prompts")[: 3 * MOST]:
+        chosen = _chosen(talk, prompt)
+        if chosen is None:
+            continue
+        name = prompt["name"]
+        params = {"name": name, **({"arguments": chosen} if chosen else {})}
+        reply = talk.request(GET, params, required=False)
+        same = reply.is_error and _wording(reply, name) == _wording(unknown, NOBODY)
+        talk.judge(clause, not same, expected=f"{name}, which is listed", actual=reply, at=reply)
+        judged = True
+    if not judged:
+        talk.unseen(clause, "every listed prompt requires an argument that nothing completes")
+
+
+def _wording(reply: Reply, name: str) -> tuple[Any, str]:
+    return reply.code, str((reply.error or {}).get("message")).replace(name, "")
+
+
+def _chosen(talk: Conversation, prompt: dict[str, Any]) -> dict[str, str] | None:
+    """Give values for what a prompt requires: such as rendered it before, or are offered."""
+    for known in talk.examples("rendered-prompt"):
+        if known.name == prompt["name"]:
+            return {k: v for k, v in known.arguments.items() if isinstance(v, str)}
+    chosen: dict[str, str] = {}
+    for name in _required(prompt):
+        ref = {"type": "ref/prompt", "name": prompt["name"]}
+        params: dict[str, Any] = {"ref": ref, "argument": {"name": name, "value": ""}}
+        if talk.revision >= "2025-06-18":
+            params["context"] = {"arguments": chosen}
+        reply = talk.request("completion/complete", params, required=False)
+        completion = (reply.result or {}).get("completion")
+        values = completion.get("values") if isinstance(completion, dict) else None
+        if not values or not isinstance(values, list) or not isinstance(values[0], str):
+            return None
+        chosen[name] = values[0]
+    return chosen
+
+
+# --- what is put into it
+
+
+@scenario("prompts-validate-arguments")
+def validates_the_values_of_arguments(talk: Conversation) -> None:
+    """A number, an object and a list where strings by name belong are turned away."""
+    clause = "prompts-validate-arguments"
+    listing = [p for p in talk.spoken.named("prompts") if _arguments(p)]
+    if not listing:
+        talk.unseen(clause, "no listed prompt takes an argument")
+        return
+    for prompt in listing[:2]:
+        good = _chosen(talk, prompt) or {}
+        name = (_required(prompt) or [_arguments(prompt)[0]["name"]])[0]
+        for bad in ({**good, name: 42}, {**good, name: {"a": 1}}, ["touchstone"]):
+            reply = talk.request(GET, {"name": prompt["name"], "arguments": bad})
+            talk.judge(
+                clause,
+                not _is_rendered(reply),
+                expected=f"an error for {prompt['name']} with {brief(bad, 80)}",
+                actual=reply,
+                at=reply,
+            )
+
+
+@scenario("prompts-inputs-outputs-validated", hurts=True)
+def takes_arguments_for_text_only(talk: Conversation) -> None:
+    """What a client puts into a prompt is neither evaluated nor opened, and nothing breaks.
+
+    Templates would be evaluated to 49. The path leads to a file beside the root.
+    """
+    clause = "prompts-inputs-outputs-validated"
+    taking = [p for p in talk.spoken.named("prompts") if _arguments(p)]
+    if not taking:
+        talk.unseen(clause, "no listed prompt takes an argument")
+    for prompt in taking[:2]:
+        good = _chosen(talk, prompt) or {}
+        for argument in _arguments(prompt)[:3]:
+            for value in _payloads(talk):
+                filled = {**good, argument["name"]: value}
+                params = {"name": prompt["name"], "arguments": filled}
+                reply = talk.request(GET, params, required=False)
+                held = reply.answered and not _leaks(talk, reply)
+                talk.judge(
+                    clause,
+                    held,
+                    expected=f"{argument['name']} = {brief(value, 60)} as it is, or an error",
+                    actual=reply,
+                    at=reply,
+                    mild=_mild(argument) if _leaks(talk, reply) == "canary" else None,
+                )
+                if not reply.answered:
+                    return
+
+
+def _payloads(talk: Conversation) -> Iterator[str]:
+    yield from (f"{MARK}{template}{MARK}" for template in TEMPLATES)
+    yield from ODD
+    if talk.dossier.canary is not None:
+        yield talk.dossier.canary.path
+        yield f"file://{talk.dossier.canary.path}"
+
+
+def _leaks(talk: Conversation, reply: Reply) -> str:
+    text = json.dumps(reply.result)
+    if f"{MARK}49{MARK}" in text:
+        return "template"
+    canary = talk.dossier.canary
+    return "canary" if canary is not None and canary.text in text else ""
+
+
+def _mild(argument: dict[str, Any]) -> Breach | None:
+    """Judge mildly where to include a file is what an argument is for."""
+    about = f"{argument['name']} {argument.get('description', '')}".lower()
+    words = ("file", "path", "uri", "url", "folder", "directory", "document")
+    takes = arguments.is_path(argument["name"]) or any(word in about for word in words)
+    return Breach.NOTE if takes else None

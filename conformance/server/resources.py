@@ -1,0 +1,336 @@
+"""server/resources: what is listed and read, and in which shape. ``resources_*`` go further."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    Breach,
+    Conversation,
+    Record,
+    Reply,
+    Seen,
+    ambient,
+    base64_fault,
+    brief,
+    each,
+    scenario,
+    shapes,
+    typed,
+    uri_template,
+)
+
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+BEFORE_COLON = re.compile(r"(?P<scheme>[^/?#:]*):")
+LITERAL = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
+CUSTOM_SINCE = "2025-06-18"
+"""From here on resources-custom-scheme-rfc3986 counts a scheme that is not written as one."""
+
+MEDIA = ("image/", "audio/", "video/")
+VECTORS = ("image/svg+xml",)
+SAMPLE = 5
+"""Listed resources that are read."""
+
+NOT_FOUND = frozenset({-32002, -32602})
+WEB = ("http://", "https://")
+
+
+# --- shapes
+
+
+@ambient(
+    "resources-list-result-shape",
+    "resources-definition-shape",
+    "resources-templates-list-shape",
+    "resources-template-definition-shape",
+    "resources-read-result-shape",
+    "resources-contents-text-or-blob",
+    "resources-updated-shape",
+)
+def lists_and_reads_resources_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """Lists, definitions, contents and updates of resources have the members of their type."""
+    yield from shapes(
+        record,
+        "resources-list-result-shape",
+        "resources-definition-shape",
+        "resources-templates-list-shape",
+        "resources-template-definition-shape",
+        "resources-read-result-shape",
+        "resources-contents-text-or-blob",
+        "resources-updated-shape",
+    )
+
+
+@ambient("resources-contents-text-or-blob", "resources-text-only-for-text")
+def sends_text_as_text(record: Record) -> Iterator[Seen]:
+    """Contents are text or a blob, never both, and what is sent as text is text."""
+    for message, place, contents in each(record, "ResourceContents"):
+        if not isinstance(contents, dict) or not isinstance(text := contents.get("text"), str):
+            continue
+        both = isinstance(contents.get("blob"), str)
+        clause, expected = "resources-contents-text-or-blob", "either text or blob"
+        actual = f"{place} has both"
+        yield Seen(clause, not both, message.entry.n, expected, actual, mild=Breach.WARN)
+        clause, expected = "resources-text-only-for-text", "text that can be read as such"
+        odd = _oddity(text, contents.get("mimeType"))
+        yield Seen(clause, not odd, message.entry.n, expected, f"{place}: {odd}")
+
+
+def _oddity(text: str, kind: Any) -> str:
+    if "\0" in text:
+        return "a text with NUL in it"
+    if text.count("\ufffd") > max(2, len(text) // 20):
+        return "a text full of replacement characters"
+    media = kind.partition(";")[0].strip().lower() if isinstance(kind, str) else ""
+    if media.startswith(MEDIA) and media not in VECTORS:
+        return f"a text of type {brief(kind, 40)}"
+    return ""
+
+
+@ambient("resources-binary-encoded")
+def encodes_binary_contents_in_base64(record: Record) -> Iterator[Seen]:
+    """The blob of a resource that was read is base64."""
+    for message, place, contents in each(record, "ResourceContents"):
+        blob = contents.get("blob") if isinstance(contents, dict) else None
+        if message.method == "resources/read" and isinstance(blob, str):
+            fault, patient = base64_fault(blob)
+            yield Seen(
+                "resources-binary-encoded",
+                not fault,
+                message.entry.n,
+                "base64",
+                f"{place}.blob: {fault}: {brief(blob, 60)}",
+                mild=Breach.WARN if patient else None,
+            )
+
+
+# --- URIs
+
+
+@ambient("resources-uri-has-scheme", "resources-custom-scheme-rfc3986")
+def names_resources_by_uris(record: Record) -> Iterator[Seen]:
+    """Every resource has a URI with a scheme, written in the characters RFC 3986 allows."""
+    custom = record.revision >= CUSTOM_SINCE
+    for message in typed(record):
+        for place, uri in _uris(message.method, message.value):
+            found = BEFORE_COLON.match(uri)
+            proper = found is not None and SCHEME.fullmatch(found["scheme"]) is not None
+            n, actual = message.entry.n, f"{place}: {brief(uri, 80)}"
+            if found and custom:
+                clause, expected = "resources-custom-scheme-rfc3986", "a scheme as in RFC 3986"
+                yield Seen(clause, proper, n, expected, actual)
+            clause = "resources-uri-has-scheme"
+            if not found or (not proper and not custom):
+                yield Seen(clause, False, n, "a URI, which begins with a scheme", actual)
+            elif proper:
+                encoded = LITERAL.fullmatch(uri) is not None
+                expected = "a URI in which all else is percent-encoded"
+                yield Seen(clause, encoded, n, expected, actual, mild=Breach.WARN)
+
+
+def _uris(method: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Walk the URIs of resources in a message: where they stand, and what they are."""
+    for member in ("resources", "contents"):
+        if method in {"resources/list", "resources/read"} and isinstance(value, dict):
+            items = value.get(member)
+            for index, item in enumerate(items if isinstance(items, list) else ()):
+                if isinstance(item, dict) and isinstance(uri := item.get("uri"), str):
+                    yield f"{member}[{index}].uri", uri
+    if method == "notifications/resources/updated":
+        params = value.get("params")
+        if isinstance(params, dict) and isinstance(uri := params.get("uri"), str):
+            yield "params.uri", uri
+
+
+@ambient("resources-custom-scheme-rfc3986")
+def links_and_templates_have_proper_schemes(record: Record) -> Iterator[Seen]:
+    """Links to resources and templates of their URIs begin with a scheme as RFC 3986 has it."""
+    for message, place, item in each(record, "ResourceLink", "ResourceTemplate"):
+        for member in ("uri", "uriTemplate"):
+            value = item.get(member) if isinstance(item, dict) else None
+            if isinstance(value, str) and (found := BEFORE_COLON.match(value)):
+                scheme = found["scheme"]
+                held = "{" in scheme or SCHEME.fullmatch(scheme) is not None
+                clause, expected = "resources-custom-scheme-rfc3986", "a scheme as in RFC 3986"
+                actual = f"{place}.{member}: {brief(value, 80)}"
+                yield Seen(clause, held, message.entry.n, expected, actual)
+
+
+@ambient("resources-template-rfc6570")
+def writes_templates_that_expand(record: Record) -> Iterator[Seen]:
+    """The template of each listed resource template is one by RFC 6570."""
+    for message, place, item in each(record, "ResourceTemplate"):
+        template = item.get("uriTemplate") if isinstance(item, dict) else None
+        if isinstance(template, str):
+            why = ""
+            try:
+                uri_template.parts(template)
+            except ValueError as error:
+                why = f"{place}.uriTemplate {brief(template, 80)}: {error}"
+            clause, expected = "resources-template-rfc6570", "a template by RFC 6570"
+            yield Seen(clause, not why, message.entry.n, expected, why)
+
+
+# --- listing
+
+
+@scenario("resources-capability-declared")
+def declares_the_resources_it_offers(talk: Conversation) -> None:
+    """A server that does not declare resources has none to list."""
+    clause = "resources-capability-declared"
+    if "resources" in talk.spoken.capabilities:
+        talk.judge(clause, True, expected="resources declared")
+        return
+    for method, member in (
+        ("resources/list", "resources"),
+        ("resources/templates/list", "resourceTemplates"),
+    ):
+        reply = talk.request(method, required=False)
+        talk.judge(
+            clause,
+            not (reply.result or {}).get(member),
+            expected=f"no {member}, as resources is not declared",
+            actual=reply,
+            at=reply,
+        )
+
+
+@scenario("resources-list-must-answer")
+def lists_its_resources(talk: Conversation) -> None:
+    """resources/list gets a result, where resources are declared."""
+    reply = talk.request("resources/list")
+    if reply.is_error:
+        reply = talk.request("resources/list")
+    talk.judge(
+        "resources-list-must-answer",
+        not reply.is_error,
+        expected="the resources there are, possibly none",
+        actual=reply,
+        at=reply,
+    )
+
+
+@scenario("resources-uri-unique")
+def lists_no_uri_twice(talk: Conversation) -> None:
+    """No URI stands twice on the pages of one listing."""
+    clause = "resources-uri-unique"
+    twice, reply = _listed_twice(talk)
+    if twice:
+        again, reply = _listed_twice(talk)
+        twice &= again
+    if reply is None:
+        talk.unseen(clause, "no resource is listed")
+        return
+    actual = f"{brief(sorted(twice), 80)} stands twice"
+    talk.judge(clause, not twice, expected="each uri once", actual=actual, at=reply)
+
+
+def _listed_twice(talk: Conversation) -> tuple[set[str], Reply | None]:
+    """Walk a list; give the URIs that came twice, and the last page that had one at all."""
+    seen: set[str] = set()
+    twice: set[str] = set()
+    last = None
+    for reply in talk.pages("resources/list"):
+        for uri in _listed(reply):
+            twice |= seen & {uri}
+            seen.add(uri)
+            last = reply
+    return twice, last
+
+
+def _listed(reply: Reply) -> list[str]:
+    items = (reply.result or {}).get("resources")
+    return [
+        item["uri"]
+        for item in (items if isinstance(items, list) else ())
+        if isinstance(item, dict) and isinstance(item.get("uri"), str)
+    ]
+
+
+@scenario("resources-list-not-per-connection", fresh=True)
+def lists_the_same_on_every_connection(talk: Conversation) -> None:
+    """Another process lists the same resources, and other requests change nothing of that."""
+    clause = "resources-list-not-per-connection"
+    known = {item["uri"] for item in talk.spoken.named("resources", "uri")}
+    talk.wire.open()
+    first, second, reply = _before_and_after(talk)
+    suspect = _difference(known, first, second)
+    if suspect:
+        talk.restart().open()
+        known, _, _ = _before_and_after(talk)
+        talk.end()
+        talk.restart().open()
+        first, second, reply = _before_and_after(talk)
+        confirmed = _difference(known, first, second)
+        talk.judge(
+            clause,
+            False,
+            expected="the same set of resources",
+            actual=confirmed or suspect,
+            at=reply,
+            mild=None if confirmed else Breach.NOTE,
+        )
+        return
+    talk.judge(clause, True, expected="the same set of resources", at=reply)
+
+
+def _before_and_after(talk: Conversation) -> tuple[set[str], set[str], Reply]:
+    """List the first page before and after other requests."""
+    first = set(_listed(talk.request("resources/list")))
+    talk.exercise()
+    reply = talk.request("resources/list")
+    return first, set(_listed(reply)), reply
+
+
+def _difference(other: set[str], first: set[str], second: set[str]) -> str:
+    for what, one in (("on another connection", other), ("after other requests", second)):
+        if one != first:
+            return f"not the same {what}: {brief(sorted(one ^ first), 80)}"
+    return ""
+
+
+# --- reading
+
+
+@scenario("resources-listed-resource-readable")
+def reads_what_it_lists(talk: Conversation) -> None:
+    """A listed resource is found when it is read."""
+    clause = "resources-listed-resource-readable"
+    listed = [item["uri"] for item in talk.spoken.named("resources", "uri")]
+    fetched = [uri for uri in listed if not uri.startswith(WEB)]
+    for uri in fetched[:SAMPLE]:
+        reply = talk.request("resources/read", {"uri": uri})
+        missing = reply.code in NOT_FOUND
+        if missing:
+            missing = any(uri in _listed(page) for page in talk.pages("resources/list"))
+        expected = f"contents of {brief(uri, 80)}, which is listed"
+        talk.judge(clause, not missing, expected=expected, actual=reply, at=reply)
+    if not fetched:
+        talk.unseen(clause, "every listed resource is to be fetched from the web")
+
+
+@scenario("resources-template-mime-type-uniform")
+def types_a_template_only_if_all_it_makes_has_that_type(talk: Conversation) -> None:
+    """What is read by way of a template has the type that the template names."""
+    clause = "resources-template-mime-type-uniform"
+    made: dict[str, int] = {}
+    for example in talk.examples("readable-template"):
+        named = example.item.get("mimeType")
+        template = example.item.get("uriTemplate")
+        if not isinstance(named, str) or not isinstance(template, str):
+            continue
+        made[template] = made.get(template, 0) + 1
+        reply = talk.run(example)
+        contents = (reply.result or {}).get("contents")
+        for item in contents if isinstance(contents, list) else ():
+            kind = item.get("mimeType") if isinstance(item, dict) else None
+            if isinstance(kind, str):
+                expected = f"{named}, as {brief(template, 60)} says"
+                held = _plain(kind) == _plain(named)
+                talk.judge(clause, held, expected=expected, actual=kind, at=reply)
+    if not talk.judgements:
+        talk.unseen(clause, "no template that could be read names a mimeType")
+
+
+def _plain(kind: str) -> str:
+    return kind.partition(";")[0].strip().lower()

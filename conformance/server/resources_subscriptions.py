@@ -1,0 +1,190 @@
+"""server/resources: being told of changes in a session. 2026-07-28 does it on streams."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from mcp_touchstone.suite import (
+    Conversation,
+    Message,
+    Record,
+    Role,
+    Seen,
+    ambient,
+    brief,
+    scenario,
+)
+
+UPDATED = "notifications/resources/updated"
+LIST_CHANGED = "notifications/resources/list_changed"
+PATIENCE = 2.5
+"""Seconds a change may take to show: servers that poll look once a second or so."""
+LATER = 1.3
+"""Seconds to listen for an update that must not come."""
+READS = 8
+
+
+@ambient("resources-updated-only-after-subscribe")
+def tells_of_updates_only_who_subscribed(record: Record) -> Iterator[Seen]:
+    """No update of a resource comes in a session that never subscribed to one."""
+    clause, expected = "resources-updated-only-after-subscribe", "updates only after a subscribe"
+    for entry in record.transcript:
+        value = entry.value
+        if isinstance(value, dict) and value.get("method") == "resources/subscribe":
+            break
+        for message in entry.messages:
+            if message.role is Role.NOTIFICATION and message.method == UPDATED:
+                yield Seen(clause, False, entry.n, expected, "an update nobody subscribed to")
+    yield Seen(clause, True)
+
+
+@scenario("resources-subscribe-result")
+def takes_a_subscription_and_its_end(talk: Conversation) -> None:
+    """Subscribing to a listed resource and unsubscribing get a result."""
+    clause = "resources-subscribe-result"
+    read = (example for example in talk.examples("readable-resource") if "uri" in example.item)
+    uri = next((example.item["uri"] for example in read), None)
+    if uri is None:
+        talk.unseen(clause, "no listed resource could be read")
+        return
+    for method in ("resources/subscribe", "resources/unsubscribe"):
+        reply = talk.request(method, {"uri": uri})
+        if not reply.answered or reply.code == -32601:
+            talk.unseen(clause, f"another clause counts {reply}")
+            return
+        expected = f"a result for {method} of {brief(uri, 80)}"
+        talk.judge(clause, not reply.is_error, expected=expected, actual=reply, at=reply)
+
+
+@scenario("resources-subscribe-removed")
+def has_no_subscribe_any_more(talk: Conversation) -> None:
+    """resources/subscribe and resources/unsubscribe get an error in a stateless revision."""
+    listed = talk.spoken.named("resources", "uri")
+    uri = listed[0]["uri"] if listed else "touchstone-never://nothing"
+    for method in ("resources/subscribe", "resources/unsubscribe"):
+        reply = talk.request(method, {"uri": uri})
+        talk.judge(
+            "resources-subscribe-removed",
+            reply.result is None,
+            expected=f"an error for {method}, which this revision does not have",
+            actual=reply,
+            at=reply,
+        )
+
+
+@scenario(
+    "resources-list-changed-notification-legacy",
+    "resources-no-updates-after-unsubscribe",
+    apart=True,
+)
+def tells_a_session_what_changed(talk: Conversation) -> None:
+    """A new file is announced to a session, and an edited one until it is unsubscribed from."""
+    changed, quiet = (
+        "resources-list-changed-notification-legacy",
+        "resources-no-updates-after-unsubscribe",
+    )
+    talk.wire.open()
+    listed, found = _served(talk)
+    if found is None:
+        for clause in (changed, quiet):
+            talk.unseen(clause, "no listed resource is a file of the tree it was given")
+        return
+    uri, file = found
+    watches = talk.judges(quiet) and (
+        talk.request("resources/subscribe", {"uri": uri}, required=False).result is not None
+    )
+    line = len(talk.wire.transcript)
+    _edit(file)
+    (talk.root / "added.txt").write_text("added\n", encoding="utf-8")
+    differs = _until_listed(talk, listed) if talk.judges(changed) else None
+    if differs is None:
+        talk.unseen(changed, "a new file did not change the list")
+    else:
+        talk.wire.wait(lambda: _heard(talk, line, _is(LIST_CHANGED)), talk.pace.silence)
+        talk.judge(
+            changed,
+            bool(_heard(talk, line, _is(LIST_CHANGED))),
+            expected=f"{LIST_CHANGED}, as the list has changed",
+            actual="no such notification",
+            at=differs,
+        )
+    if not watches or not talk.wire.wait(lambda: _heard(talk, line, _updates(uri)), PATIENCE):
+        talk.unseen(quiet, "no update was seen while it was subscribed to")
+        return
+    talk.request("resources/unsubscribe", {"uri": uri}, required=False)
+    talk.quiet()
+    line = len(talk.wire.transcript)
+    _edit(file)
+    talk.wire.wait(lambda: _heard(talk, line, _updates(uri)), LATER)
+    late = _heard(talk, line, _updates(uri))
+    talk.judge(
+        quiet,
+        not late,
+        expected=f"no update of {brief(uri, 80)} after unsubscribing",
+        actual="an update",
+        at=late[0] if late else None,
+    )
+
+
+def _served(talk: Conversation) -> tuple[set[str], tuple[str, Path] | None]:
+    """List the resources, and find one that is a file of the tree the server was given."""
+    listed = _uris(talk)
+    texts = {
+        file.read_text(encoding="utf-8"): file
+        for file in sorted(talk.root.rglob("*"))
+        if file.is_file()
+    }
+    for uri in sorted(listed)[:READS]:
+        reply = talk.request("resources/read", {"uri": uri}, required=False)
+        contents = (reply.result or {}).get("contents")
+        for item in contents if isinstance(contents, list) else ():
+            if isinstance(item, dict) and item.get("text") in texts:
+                return listed, (uri, texts[item["text"]])
+    return listed, None
+
+
+def _uris(talk: Conversation) -> set[str]:
+    """Give the URIs on all pages."""
+    return {
+        item["uri"]
+        for page in talk.pages("resources/list")
+        for item in (page.result or {}).get("resources") or ()
+        if isinstance(item, dict) and isinstance(item.get("uri"), str)
+    }
+
+
+def _edit(file: Path) -> None:
+    file.write_text(file.read_text(encoding="utf-8") + "changed\n", encoding="utf-8")
+
+
+def _until_listed(talk: Conversation, before: set[str]) -> int | None:
+    """List until the list differs; give the line on which it did, None where it never does."""
+    window = talk.window(PATIENCE)
+    while not window.over:
+        if _uris(talk) != before:
+            return len(talk.wire.transcript)
+        talk.quiet(0.2)
+    return None
+
+
+def _heard(talk: Conversation, line: int, fits: Callable[[Message], bool]) -> list[int]:
+    """Give the lines behind another that hold a notification of a kind."""
+    return [
+        entry.n
+        for entry in talk.since(line)
+        for message in entry.messages
+        if message.role is Role.NOTIFICATION and fits(message)
+    ]
+
+
+def _is(method: str) -> Callable[[Message], bool]:
+    return lambda message: message.method == method
+
+
+def _updates(uri: str) -> Callable[[Message], bool]:
+    def fits(message: Message) -> bool:
+        params: Any = message.value.get("params")
+        named = params.get("uri") if isinstance(params, dict) else None
+        return message.method == UPDATED and named == uri
+
+    return fits

@@ -1,0 +1,204 @@
+"""server: what its features share: methods that work, content blocks, annotations."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+
+from mcp_touchstone.suite import (
+    Breach,
+    Conversation,
+    Exchange,
+    Record,
+    Reply,
+    Seen,
+    ambient,
+    base64_fault,
+    brief,
+    each,
+    list_methods,
+    scenario,
+    shapes,
+    typed,
+)
+
+UNKNOWN_METHOD = -32601
+MALFORMED = frozenset({-32600, -32602})
+BEFORE_COLON = re.compile(r"[^/?#:]+:")
+NO_URI = re.compile(r"[\s<>\"{}|\\^`]")
+CALLS = frozenset({"tools/call", "tasks/result"})
+DATE = re.compile(
+    r"(?P<year>\d{4})(?:-?(?P<month>\d\d)(?:-?(?P<day>\d\d))?|-?W\d\d(?:-?[1-7])?|-?\d{3})?"
+    r"(?:T\d\d(?::?[0-5]\d(?::?[0-6]\d)?)?(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?[0-5]\d)?)?)?"
+)
+"""A date, or a date and a time, in any of the forms ISO 8601 has."""
+
+
+# --- methods
+
+
+@scenario("server-declared-feature-methods-implemented")
+def has_the_methods_of_what_it_declares(talk: Conversation) -> None:
+    """The methods of a declared capability exist: they do not get error -32601."""
+    clause, judged = "server-declared-feature-methods-implemented", False
+    for exchange in _uses(talk):
+        reply = talk.run(exchange, required=False)
+        talk.judge(
+            clause,
+            reply.code != UNKNOWN_METHOD,
+            expected=f"{exchange.method} exists, as its capability is declared",
+            actual=reply,
+            at=reply,
+        )
+        judged = True
+    if not judged:
+        talk.unseen(clause, "the server declares nothing with a method that could be used")
+
+
+def _uses(talk: Conversation) -> Iterator[Exchange]:
+    """Give one harmless request for each method that a declared capability stands for."""
+    spoken = talk.spoken
+    if not talk.modern:
+        yield from (Exchange(method) for method in list_methods(spoken.capabilities).values())
+        if spoken.declares("logging"):
+            yield Exchange("logging/setLevel", {"level": "info"})
+        for item in spoken.named("resources", "uri")[: spoken.flag("resources", "subscribe")]:
+            yield Exchange("resources/subscribe", {"uri": item["uri"]})
+            yield Exchange("resources/unsubscribe", {"uri": item["uri"]})
+    for name in spoken.harmless[:1] if spoken.declares("tools") else ():
+        yield Exchange("tools/call", {"name": name, "arguments": {}})
+    for name in spoken.plain_prompts[:1] if spoken.declares("prompts") else ():
+        yield Exchange("prompts/get", {"name": name})
+    for item in spoken.named("resources", "uri")[:1] if spoken.declares("resources") else ():
+        yield Exchange("resources/read", {"uri": item["uri"]})
+    for reference, name in spoken.completable[:1] if spoken.declares("completions") else ():
+        params = {"ref": reference, "argument": {"name": name, "value": ""}}
+        yield Exchange("completion/complete", params)
+
+
+@scenario("server-list-requests-accept-no-params")
+def lists_without_params(talk: Conversation) -> None:
+    """A list request is served without params as it is with empty ones."""
+    clause, judged = "server-list-requests-accept-no-params", False
+    methods = list(list_methods(talk.spoken.capabilities).values())
+    if "resources/list" in methods:
+        methods.append("resources/templates/list")
+    for method in methods:
+        without, empty = talk.request(method), talk.request(method, {})
+        if _differ(without, empty):
+            without, empty = talk.request(method), talk.request(method, {})
+        if not without.answered or not empty.answered:
+            continue
+        odd = next((one for one in (without, empty) if one.is_error), without)
+        malformed = without.code in MALFORMED or empty.code in MALFORMED
+        talk.judge(
+            clause,
+            not malformed and not _differ(without, empty),
+            expected=f"a list for {method} without params and with empty ones",
+            actual=odd,
+            at=odd,
+        )
+        judged = True
+    if not judged:
+        talk.unseen(clause, "the server declares nothing that is listed")
+
+
+def _differ(without: Reply, empty: Reply) -> bool:
+    return without.is_error != empty.is_error
+
+
+# --- content
+
+
+@ambient(
+    "server-content-block-types-2024-11-05",
+    "server-content-block-types-2025-03-26",
+    "server-content-block-types",
+    "server-text-content-shape",
+    "server-image-content-shape",
+    "server-audio-content-shape",
+    "server-embedded-resource-shape",
+    "server-annotations-audience-roles",
+    "server-annotations-priority-range",
+    "server-annotations-last-modified",
+)
+def sends_content_of_known_types(record: Record) -> Iterator[Seen]:
+    """Content blocks and annotations have the types that their revision knows."""
+    yield from shapes(
+        record,
+        "server-content-block-types-2024-11-05",
+        "server-content-block-types-2025-03-26",
+        "server-content-block-types",
+        "server-text-content-shape",
+        "server-image-content-shape",
+        "server-audio-content-shape",
+        "server-embedded-resource-shape",
+        "server-annotations-audience-roles",
+        "server-annotations-priority-range",
+        "server-annotations-last-modified",
+    )
+
+
+@ambient("server-resource-link-shape")
+def links_to_resources_by_uri(record: Record) -> Iterator[Seen]:
+    """A link to a resource has a name, and a URI that begins with a scheme."""
+    clause = "server-resource-link-shape"
+    for message in typed(record):
+        if clause in message.look.clauses:
+            flaws = (flaw for flaw in message.look.flaws if flaw.clause == clause)
+            yield message.seen(
+                clause, (f for f in flaws if not f.path.endswith(".uri") or not f.mild)
+            )
+    for message, place, link in each(record, "ResourceLink"):
+        uri = link.get("uri") if isinstance(link, dict) else None
+        if isinstance(uri, str):
+            n, actual = message.entry.n, f"{place}.uri: {brief(uri, 80)}"
+            scheme = BEFORE_COLON.match(uri)
+            yield Seen(clause, scheme is not None, n, "a URI, which begins with a scheme", actual)
+            odd = NO_URI.search(uri) is not None
+            expected = "a URI in which all else is percent-encoded"
+            yield Seen(clause, not odd, n, expected, actual, mild=Breach.WARN)
+
+
+@ambient("server-binary-content-base64")
+def encodes_binary_content_of_tools(record: Record) -> Iterator[Seen]:
+    """Images, sounds and blobs in the results of tools are base64."""
+    for message, place, block in each(record, "ImageContent", "AudioContent", "EmbeddedResource"):
+        if message.part != "results" or message.method not in CALLS or not isinstance(block, dict):
+            continue
+        inside = block.get("resource")
+        at, data = f"{place}.data", block.get("data")
+        if isinstance(inside, dict):
+            at, data = f"{place}.resource.blob", inside.get("blob")
+        if isinstance(data, str):
+            fault, slight = base64_fault(data)
+            yield Seen(
+                "server-binary-content-base64",
+                not fault,
+                message.entry.n,
+                "base64",
+                f"{at}: {fault}: {brief(data, 60)}",
+                mild=Breach.WARN if slight else None,
+            )
+
+
+@ambient("server-annotations-last-modified")
+def dates_annotations_by_iso_8601(record: Record) -> Iterator[Seen]:
+    """The time of the last change is one by ISO 8601."""
+    for message, place, annotations in each(record, "Annotations"):
+        when = annotations.get("lastModified") if isinstance(annotations, dict) else None
+        if isinstance(when, str):
+            clause, expected = "server-annotations-last-modified", "a time by ISO 8601"
+            actual = f"{place}.lastModified: {brief(when, 60)}"
+            held = _is_time(when)
+            yield Seen(clause, held, message.entry.n, expected, actual, mild=Breach.WARN)
+
+
+def _is_time(text: str) -> bool:
+    found = DATE.fullmatch(text)
+    if found is None:
+        return False
+    try:
+        date(int(found["year"]) or 4, int(found["month"] or 1), int(found["day"] or 1))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,270 @@
+"""server/tools: how tools are declared, listed and described. ``tools_*`` call them."""
+
+import re
+from collections.abc import Iterator
+
+from mcp_touchstone.suite import (
+    DIALECTS,
+    Connection,
+    Conversation,
+    Flaw,
+    Record,
+    Seen,
+    Typed,
+    ambient,
+    brief,
+    dialect_of,
+    each,
+    list_methods,
+    listings,
+    scenario,
+    shapes,
+    violations,
+)
+
+LIST = "tools/list"
+CHANGED = "notifications/tools/list_changed"
+LONGEST = 128
+NAME = re.compile(r"[A-Za-z0-9_.-]*")
+ANY = "tools-input-schema-valid-any-dialect"
+
+
+@scenario("tools-capability-declared")
+def declares_the_tools_it_offers(talk: Conversation) -> None:
+    """A server that did not declare tools lists none."""
+    clause = "tools-capability-declared"
+    if "tools" in talk.spoken.capabilities:
+        talk.judge(clause, True, expected="the tools capability")
+        return
+    reply = talk.request(LIST)
+    talk.judge(
+        clause,
+        not (reply.result or {}).get("tools"),
+        expected="no tools, as the capability is not declared",
+        actual=reply,
+        at=reply,
+    )
+
+
+# --- what is listed
+
+
+@ambient(
+    "tools-list-result-shape",
+    "tools-definition-shape",
+    "tools-input-schema-type-object",
+    "tools-input-schema-properties-shape",
+    "tools-input-schema-not-null",
+    "tools-output-schema-object-root",
+    "tools-annotations-shape",
+    "tools-call-result-shape",
+    "tools-structured-content-object",
+)
+def writes_tools_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """Lists of tools, their definitions and schemas, and the results of calls."""
+    yield from shapes(
+        record,
+        "tools-list-result-shape",
+        "tools-definition-shape",
+        "tools-input-schema-type-object",
+        "tools-input-schema-properties-shape",
+        "tools-input-schema-not-null",
+        "tools-output-schema-object-root",
+        "tools-annotations-shape",
+        "tools-call-result-shape",
+        "tools-structured-content-object",
+    )
+
+
+@ambient("tools-input-schema-valid-any-dialect")
+def sends_schemas_of_some_dialect(record: Record) -> Iterator[Seen]:
+    """Schemas are valid in the dialect they name, or in any one where they name none."""
+    for message, place, schema in each(record, "InputSchema", "OutputSchema"):
+        if isinstance(schema, dict) and (not schema.get("$schema") or dialect_of(schema)):
+            expected = f"{place}: a JSON Schema"
+            yield message.seen(ANY, _wrong(message, place, schema), expected=expected)
+
+
+def _wrong(message: Typed, place: str, schema: dict[str, object]) -> list[Flaw]:
+    """List what is wrong with a schema in every dialect, less what another clause counts."""
+    flaws = [flaw for flaw in message.look.flaws if flaw.path.startswith(place)]
+    mine = [flaw for flaw in flaws if flaw.clause == ANY]
+    elsewhere = {flaw.path for flaw in flaws}
+    dialects = [dialect_of(schema)] if schema.get("$schema") else [*DIALECTS]
+    fewest: list[Flaw] | None = None
+    for dialect in reversed(dialects):
+        found = []
+        for at, why in violations(schema, dialect):
+            path = place + ("" if at.startswith("[") or not at else ".") + at
+            if path not in elsewhere:
+                found.append(Flaw(path, why))
+        if fewest is None or len(found) < len(fewest):
+            fewest = found
+    return [*mine, *(fewest or [])]
+
+
+@ambient("tools-name-length", "tools-name-characters")
+def names_tools_plainly(record: Record) -> Iterator[Seen]:
+    """Names have 1 to 128 characters, out of ASCII letters, digits, underscore, hyphen and dot."""
+    for message, place, tool in each(record, "Tool"):
+        name = tool.get("name") if isinstance(tool, dict) else None
+        if isinstance(name, str):
+            n, actual = message.entry.n, f"{place}.name: {brief(name, 80)}, {len(name)} characters"
+            held = 1 <= len(name) <= LONGEST
+            yield Seen("tools-name-length", held, n, f"1 to {LONGEST} characters", actual)
+            held = NAME.fullmatch(name) is not None
+            yield Seen("tools-name-characters", held, n, "A-Z, a-z, 0-9, _, - and . only", actual)
+
+
+@scenario("tools-list-must-answer")
+def lists_its_tools(talk: Conversation) -> None:
+    """tools/list gets a result, possibly an empty one."""
+    reply = talk.request(LIST)
+    if reply.is_error:
+        reply = talk.request(LIST)
+    talk.judge(
+        "tools-list-must-answer",
+        not reply.is_error,
+        expected=f"a result for {LIST}",
+        actual=reply,
+        at=reply,
+    )
+
+
+@scenario("tools-name-unique")
+def names_each_tool_once(talk: Conversation) -> None:
+    """No two tools of one walk through all pages share a name."""
+    clause = "tools-name-unique"
+    names = listings.keys(talk, "tools")
+    if not names:
+        talk.unseen(clause, "the server lists no tool")
+        return
+    twice = _twice(names) and _twice(names) & _twice(listings.keys(talk, "tools") or [])
+    talk.judge(
+        clause,
+        not twice,
+        expected="every name once",
+        actual=f"more than once: {', '.join(sorted(twice))}",
+        at=len(talk.wire.transcript),
+    )
+
+
+def _twice(names: list[str]) -> set[str]:
+    return {name for name in names if names.count(name) > 1}
+
+
+# --- who asks, and what else they asked, makes no difference
+
+
+@scenario("tools-list-not-per-connection", "tools-list-deterministic-order")
+def lists_the_same_tools_to_everybody(talk: Conversation) -> None:
+    """Another process lists the same tools in the same order, whatever was asked before.
+
+    Between two lists on the first connection the other lists are read.
+    """
+    here, there = talk.wire, _reopened(talk)
+    quiet = [_names(talk)]
+    talk.wire = here
+    busy = _around(talk)
+    talk.wire = there
+    quiet.append(_names(talk))
+    if None in (*busy, *quiet):
+        for clause in ("tools-list-not-per-connection", "tools-list-deterministic-order"):
+            talk.unseen(clause, "the list could not be read to its end")
+        return
+    _judge_order(talk, [*busy, *quiet])
+    varies = _varies(busy, quiet)
+    if varies:
+        talk.end()
+        _reopened(talk)
+        busy = _around(talk)
+        talk.end()
+        _reopened(talk)
+        varies = _varies(busy, [_names(talk), _names(talk)])
+    talk.judge(
+        "tools-list-not-per-connection",
+        not varies,
+        expected="the same names on each connection, whatever was asked before",
+        actual=f"other names {varies}",
+        at=len(talk.wire.transcript),
+    )
+
+
+def _names(talk: Conversation) -> list[str] | None:
+    return listings.keys(talk, "tools")
+
+
+def _reopened(talk: Conversation) -> Connection:
+    connection = talk.restart()
+    connection.open()
+    return connection
+
+
+def _around(talk: Conversation) -> list[list[str] | None]:
+    """List the tools before and after the other lists."""
+    before = _names(talk)
+    for method in list_methods(talk.spoken.capabilities).values():
+        talk.request(method)
+    return [before, _names(talk)]
+
+
+def _judge_order(talk: Conversation, lists: list[list[str] | None]) -> None:
+    orders = {tuple(names or ()) for names in lists}
+    sets = {tuple(sorted(order)) for order in orders}
+    talk.judge(
+        "tools-list-deterministic-order",
+        len(orders) == len(sets),
+        expected="the same tools in the same order",
+        actual=" / ".join(", ".join(order[:5]) for order in sorted(orders)[:2]),
+        at=len(talk.wire.transcript),
+    )
+
+
+def _varies(busy: list[list[str] | None], quiet: list[list[str] | None]) -> str:
+    """Say how two connections differ, on one of which more was asked; each was listed twice."""
+    before, after, first, second = (sorted(names or []) for names in (*busy, *quiet))
+    if first != second:
+        return ""
+    if before != after:
+        return "after other requests"
+    return "" if before == first else "on another connection"
+
+
+# --- when the list changes
+
+
+@ambient("tools-list-changed-notification-legacy")
+def announces_a_change_of_its_tools(record: Record) -> Iterator[Seen]:
+    """Between two lists that differ there is a notification, or shortly after."""
+    for listing, how, announced in listings.changes(record, "tools"):
+        clause, expected = "tools-list-changed-notification-legacy", f"{CHANGED} on a change"
+        yield Seen(clause, announced, listing.line, expected, how)
+
+
+@scenario("tools-list-changed-notification")
+def tells_a_stream_of_changed_tools(talk: Conversation) -> None:
+    """A stream that asks for changes of the tools hears of one that two lists show."""
+    clause = "tools-list-changed-notification"
+    stream = talk.subscribe({"toolsListChanged": True})
+    if stream.acknowledged() is None:
+        talk.unseen(clause, "no stream could be opened")
+        if not stream.refusal.answered:
+            stream.cancel()
+        return
+    before, after = _around(talk)
+    how = listings.difference(before, after) if before and after is not None else ""
+    told = [message for _, message in stream.heard() if message.method == CHANGED]
+    if how and not told:
+        talk.quiet(listings.LATE)
+        told = [message for _, message in stream.heard() if message.method == CHANGED]
+    stream.cancel()
+    if not how:
+        talk.unseen(clause, "the list did not change while it was watched")
+        return
+    talk.judge(
+        clause,
+        bool(told),
+        expected=f"{CHANGED} on the stream",
+        actual=how,
+        at=len(talk.wire.transcript),
+    )

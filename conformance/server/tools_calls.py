@@ -1,0 +1,263 @@
+"""server/tools: which calls are refused, and in which way."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    Breach,
+    Conversation,
+    Example,
+    Kind,
+    Record,
+    Reply,
+    Seen,
+    ambient,
+    arguments,
+    brief,
+    integral,
+    scenario,
+)
+
+CALL = "tools/call"
+NOBODY = "x-touchstone-no-such-tool"
+NOTHING = "x-touchstone-no-such-thing"
+INVALID = -32602
+ASKS_FIRST = frozenset({-32042, -32021})
+"""Codes of errors by which a server asks for something that is missing on our side."""
+
+PROTOCOL_UNTIL = "2025-06-18"
+"""Up to here invalid arguments stand among the protocol errors."""
+
+FEW = 3
+"""Tools that are called to learn one thing."""
+
+STACK = "a stack trace"
+TRACE = re.compile(
+    r"Traceback \(most recent call last\)|^\s+at \S.*:\d+:\d+\)?$|^\s+File \"[^\"]+\", line \d+"
+    r"|^goroutine \d+ \[|^\s+at [\w.$]+\([\w.]+\.java:\d+\)|stack backtrace:",
+    re.MULTILINE,
+)
+
+
+def _ran(reply: Reply) -> bool:
+    """Whether a call came to a good end, as far as the result says."""
+    result = reply.result
+    if result is None or result.get("isError") is True:
+        return False
+    return result.get("resultType") != "input_required"
+
+
+def _is_tool_error(reply: Reply) -> bool:
+    return (reply.result or {}).get("isError") is True
+
+
+def _refused(reply: Reply, *codes: int) -> bool:
+    """Whether an error came with one of these codes, or without a readable one.
+
+    That, and silence, is a finding elsewhere.
+    """
+    return (
+        not reply.answered or reply.code in codes or (reply.is_error and not integral(reply.code))
+    )
+
+
+# --- the name
+
+
+@scenario("tools-unknown-tool-error")
+def knows_no_tool_it_does_not_have(talk: Conversation) -> None:
+    """A call of a tool that does not exist gets error -32602."""
+    reply = talk.request(CALL, {"name": NOBODY, "arguments": {}})
+    talk.judge(
+        "tools-unknown-tool-error",
+        _refused(reply, INVALID),
+        expected="error -32602 for a tool that does not exist",
+        actual=reply,
+        at=reply,
+    )
+
+
+@scenario("tools-name-case-sensitive")
+def tells_upper_from_lower_case_in_names(talk: Conversation) -> None:
+    """A tool does not answer to its name in the other case."""
+    clause, listed = "tools-name-case-sensitive", {t["name"] for t in talk.spoken.named("tools")}
+    for example in talk.examples("callable-tool")[:1]:
+        flipped = example.name.swapcase()
+        if flipped in listed | {example.name}:
+            talk.unseen(clause, f"{flipped} is a name of its own")
+            continue
+        if _ran(talk.request(CALL, {**example.params, "name": NOBODY}, required=False)):
+            talk.unseen(clause, "the server runs something whatever the name")
+            continue
+        reply = talk.request(CALL, {**example.params, "name": flipped})
+        talk.judge(clause, not _ran(reply), expected=f"no tool {flipped}", actual=reply, at=reply)
+
+
+# --- the request
+
+
+@scenario("tools-malformed-call-error", hurts=True)
+def refuses_calls_that_are_malformed(talk: Conversation) -> None:
+    """A call without a name, with a number for it, or with text for arguments gets an error."""
+    malformed: list[dict[str, Any]] = [{"arguments": {}}, {"name": 42, "arguments": {}}]
+    malformed += [{"name": n, "arguments": "touchstone"} for n in talk.spoken.harmless[:1]]
+    for params in malformed:
+        reply = talk.request(CALL, params, required=False)
+        named = isinstance(params.get("name"), str)
+        refused = reply.is_error or reply.error is not None
+        answered = refused or _is_tool_error(reply) or (named and reply.answered)
+        talk.judge(
+            "tools-malformed-call-error",
+            refused and _refused(reply, INVALID),
+            expected=f"error -32602 for a call with {brief(params, 80)}",
+            actual=reply,
+            at=reply,
+            mild=Breach.WARN if answered else None,
+        )
+        if not reply.answered:
+            return
+
+
+@scenario("tools-call-omitted-arguments")
+def runs_without_the_arguments_member(talk: Conversation) -> None:
+    """A tool that requires no argument runs when arguments is left out."""
+    clause, judged = "tools-call-omitted-arguments", False
+    free = [one for one in talk.examples("callable-tool") if not arguments.required(one.schema)]
+    for example in [one for one in free if one.item][:FEW]:
+        empty = {"name": example.name, "arguments": {}}
+        if not _ran(talk.request(CALL, empty, required=False)):
+            continue
+        reply = talk.request(CALL, {"name": example.name})
+        refused = (reply.is_error or _is_tool_error(reply)) and _ran(
+            talk.request(CALL, empty, required=False)
+        )
+        expected = f"{example.name} runs, as it does with {{}}"
+        talk.judge(clause, not refused, expected=expected, actual=reply, at=reply)
+        judged = True
+    if not judged:
+        talk.unseen(clause, "no tool that may be called runs with {}")
+
+
+# --- the arguments
+
+
+@scenario("tools-validate-inputs", "tools-input-validation-is-error", hurts=True)
+def validates_the_arguments_of_tools(talk: Conversation) -> None:
+    """A call without a required argument, or with an object for a text or number, is an error.
+
+    The error is one of the tool: the model sees it there, and can do better.
+    """
+    valid, channel = "tools-validate-inputs", "tools-input-validation-is-error"
+    judged = False
+    for example in talk.examples("argument-tool")[:FEW]:
+        for spoilt in (
+            arguments.incomplete(example.schema, example.arguments),
+            arguments.mistyped(example.schema, example.arguments),
+        ):
+            if spoilt is None:
+                continue
+            argument, given = spoilt
+            params = {"name": example.name, "arguments": given}
+            reply = talk.request(CALL, params, required=False)
+            held = reply.answered and not _ran(reply)
+            expected = f"an error for {example.name} with {brief(given, 80)}: {argument} is wrong"
+            talk.judge(valid, held, expected=expected, actual=reply, at=reply)
+            if reply.is_error or _is_tool_error(reply):
+                talk.judge(
+                    channel,
+                    _is_tool_error(reply) or not integral(reply.code),
+                    expected=f"a result with isError for {example.name} with {brief(given, 80)}",
+                    actual=reply,
+                    at=reply,
+                    mild=Breach.NOTE if reply.code == INVALID else None,
+                )
+                judged = True
+            if not reply.answered:
+                break
+    if not judged:
+        talk.unseen(channel, "no invalid argument was refused")
+    if not any(judgement.clause == valid for judgement in talk.judgements):
+        talk.unseen(valid, "no argument of the tools that may be called can be spoilt")
+
+
+@scenario("tools-execution-error-in-result")
+def reports_failures_of_tools_in_results(talk: Conversation) -> None:
+    """What goes wrong inside a tool comes back in a result with isError.
+
+    It is made to go wrong by a path, or another text, that names nothing.
+    """
+    clause, judged = "tools-execution-error-in-result", False
+    for example, given in _failing(talk):
+        reply = talk.request(CALL, {"name": example.name, "arguments": given}, required=False)
+        code = reply.code if reply.is_error else None
+        invalid = code == INVALID and talk.revision <= PROTOCOL_UNTIL
+        if not (_is_tool_error(reply) or integral(code)) or invalid or code in ASKS_FIRST:
+            continue
+        talk.judge(
+            clause,
+            _is_tool_error(reply),
+            expected=f"a result with isError for {example.name} with {brief(given, 80)}",
+            actual=reply,
+            at=reply,
+            mild=Breach.NOTE if code == INVALID else None,
+        )
+        judged = True
+    if not judged:
+        talk.unseen(clause, "no tool that may be called could be made to fail")
+
+
+def _failing(talk: Conversation) -> Iterator[tuple[Example, dict[str, Any]]]:
+    """Give calls that fit the schema and are likely to fail: paths first."""
+    found: list[tuple[bool, Example, dict[str, Any]]] = []
+    for example in talk.examples("callable-tool"):
+        properties = example.schema.get("properties")
+        for name, value in example.arguments.items():
+            schema = properties.get(name) if isinstance(properties, dict) else None
+            if not isinstance(value, str) or not isinstance(schema, dict):
+                continue
+            if schema.get("type") == "string" and not {"enum", "pattern", "format", "const"} & {
+                *schema
+            }:
+                path = arguments.is_path(name)
+                odd = f"{talk.root}/{NOTHING}" if path and value.startswith("/") else NOTHING
+                found.append((not path, example, {**example.arguments, name: odd}))
+                break
+    for _, example, given in sorted(found, key=lambda one: one[0])[:FEW]:
+        yield example, given
+
+
+# --- what comes out
+
+
+@ambient("tools-sanitize-outputs")
+def keeps_its_insides_out_of_errors(record: Record) -> Iterator[Seen]:
+    """Errors of tools carry neither stack traces nor secrets of the environment."""
+    canary = record.dossier.canary
+    for kind in (Kind.RESULT, Kind.ERROR):
+        for entry, message in record.answers(kind):
+            if message.method != CALL:
+                continue
+            said = message.value["error" if kind is Kind.ERROR else "result"]
+            if kind is Kind.RESULT and not (isinstance(said, dict) and said.get("isError") is True):
+                continue
+            what = _leak(said, canary.secret if canary else "")
+            if kind is Kind.ERROR and what == STACK:
+                what = ""  # jsonrpc-error-message-concise notes it
+            clause, expected = "tools-sanitize-outputs", "an error without the server's insides"
+            yield Seen(clause, not what, entry.n, expected, what)
+
+
+def _leak(said: Any, secret: str) -> str:
+    texts = list(_texts(said))
+    if secret and any(secret in text for text in texts):
+        return "a secret out of the environment"
+    return STACK if any(TRACE.search(text) for text in texts) else ""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    parts = value.values() if isinstance(value, dict) else value
+    for part in parts if isinstance(value, dict | list) else ():
+        yield from _texts(part)

@@ -1,0 +1,119 @@
+"""The program: arguments in, standard streams made safe, signals tamed, exit code out.
+
+Exit codes: 0 when every request accepted was answered (end of input, SIGTERM), 130 after SIGINT,
+1 when the client left before its answers or the drain took too long, 2 for bad arguments.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+
+from .operation.identity import NAME, VERSION
+from .operation.options import HELP, UsageError, read
+from .protocol.errors import quote
+from .server import ALL_ANSWERED, Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import FrameType
+
+    from .server import Feature
+
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
+
+
+def main(arguments: Sequence[str], features: Iterable[Feature] | None = None) -> int:
+    """Run the server on the process's own standard streams.
+
+    Args:
+        arguments: The command line without the program's name.
+        features: What to offer, as for ``server.serve``.
+
+    Returns:
+        The exit code of the process.
+    """
+    if "-h" in arguments or "--help" in arguments:
+        return _tell(_STDOUT, HELP.format(program=_program(), separator=os.pathsep), 0)
+    if "--version" in arguments:
+        return _tell(_STDOUT, f"{NAME} {VERSION}\n", 0)
+    try:
+        settings = read(arguments, os.environ)
+        read_fd, write_fd = _take_standard_streams()
+        try:
+            server = Server(read_fd, write_fd, settings, features)
+        except OSError as error:  # of all that is opened so early, only this is a setting
+            raise UsageError(
+                f"--verbose-log {quote(settings.verbose_log or '')}: {error.strerror}"
+            ) from None
+    except UsageError as error:
+        return _tell(_STDERR, f"{_program()}: {error}\n", 2)
+    received = _handle_signals(server)
+    code = server.run()
+    return 128 + signal.SIGINT if code == ALL_ANSWERED and signal.SIGINT in received else code
+
+
+def _program() -> str:
+    """Give the name of the program as a person would type it."""
+    return sys.argv[0] if sys.argv[0].endswith(" serve") else "reference_server"
+
+
+def _tell(descriptor: int, text: str, code: int) -> int:
+    """Tell a person something before the server starts, if there is one to hear it."""
+    with contextlib.suppress(OSError):
+        os.write(descriptor, text.encode("ascii", "backslashreplace"))
+    return code
+
+
+def _take_standard_streams() -> tuple[int, int]:
+    """Keep the client's streams private and give their new descriptors.
+
+    Whatever a tool or a library prints then goes to standard error, and whatever it reads from
+    standard input is empty: nothing but this server's messages can reach the client.
+    """
+    nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    if nowhere < _STDERR:
+        raise UsageError("standard input and output must be open")
+    if nowhere == _STDERR:  # started without one, and nothing else may take its place
+        os.set_inheritable(_STDERR, True)
+        nowhere = os.dup(nowhere)
+    read_fd, write_fd = os.dup(_STDIN), os.dup(_STDOUT)
+    os.dup2(nowhere, _STDIN)
+    os.dup2(_STDERR, _STDOUT)
+    os.close(nowhere)
+    if sys.platform == "win32":
+        import msvcrt  # noqa: PLC0415 - exists on Windows only
+
+        msvcrt.setmode(read_fd, os.O_BINARY)
+        msvcrt.setmode(write_fd, os.O_BINARY)
+    else:
+        # A parent may have left its pipes non-blocking, which this server does not expect.
+        os.set_blocking(read_fd, True)
+        os.set_blocking(write_fd, True)
+    return read_fd, write_fd
+
+
+def _handle_signals(server: Server) -> list[int]:
+    """Let the first SIGTERM or SIGINT end the server gently and the second at once.
+
+    Returns:
+        The signals received so far; it grows.
+    """
+    received: list[int] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if received:
+            os._exit(128 + number)
+        received.append(number)
+        server.stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    return received
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

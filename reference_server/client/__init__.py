@@ -1,0 +1,1 @@
+"""What the server asks and tells its client."""

@@ -1,0 +1,55 @@
+"""Whether the client's answer to a question of ours fits that question. Pure."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..protocol.messages import Params
+
+_SEVERAL_BLOCKS_SINCE = "2025-11-25"
+
+
+def problem_with(method: str, answer: Params, revision: str) -> str | None:
+    """Say what is wrong with an answer, None if it is one.
+
+    Source: schema.ts#ElicitResult, schema.ts#CreateMessageResult, schema.ts#ListRootsResult.
+    Whether the content of a form fits the schema that was sent with it, is for the asker to see.
+    """
+    if method == "elicitation/create":
+        return _elicited(answer)
+    if method == "roots/list":
+        return _roots(answer)
+    return _sampled(answer, revision)
+
+
+def _elicited(answer: Params) -> str | None:
+    if answer.get("action") not in ("accept", "decline", "cancel"):
+        return "has no action that is accept, decline or cancel"
+    if not isinstance(answer.get("content"), dict | None):
+        return "has a content that is no object"
+    return None
+
+
+def _roots(answer: Params) -> str | None:
+    roots = answer.get("roots")
+    if not isinstance(roots, list):
+        return "has no list of roots"
+    if not all(isinstance(root, dict) and isinstance(root.get("uri"), str) for root in roots):
+        return "has a root without a uri"
+    return None
+
+
+def _sampled(answer: Params, revision: str) -> str | None:
+    if answer.get("role") not in ("user", "assistant"):
+        return "has no role that is user or assistant"
+    if not isinstance(answer.get("model"), str):
+        return "names no model"
+    content = answer.get("content")
+    blocks: list[Any] = [content]
+    if isinstance(content, list) and revision >= _SEVERAL_BLOCKS_SINCE:
+        blocks = content
+    if not all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in blocks):
+        return "has a content that is no content block"
+    return None

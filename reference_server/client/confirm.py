@@ -1,0 +1,172 @@
+"""Writes that destroy something wait for a yes, where the operator wants that.
+
+Every tool that writes commits through here. With ``--confirm-writes`` an edit that changes or
+removes bytes that exist needs the user's consent: a form, if the client can show one, else a
+preview with a token, to be sent back in a second call. Either consent is bound to the paths and
+to all bytes before and after, so what happens is what was shown, or nothing.
+"""
+
+from __future__ import annotations
+
+from ..protocol.errors import ToolError
+from .previews import diffs, summary
+from .questions import UnansweredError
+from .seal import Seal, UnsealedError, fingerprint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ..protocol.calls import Call
+    from ..surface import Surface
+    from ..workspace import Change, Edit
+
+TOKEN_SECONDS = 600.0
+"""How long a token counts: a person may have to read the preview first."""
+
+LONGEST_MESSAGE = 4_000
+"""Characters of diff in a form, about."""
+
+LONGEST_PREVIEW = 20_000
+"""Characters of diff in a preview, about."""
+
+_MOST_LOGGED = 20
+
+
+def build(surface: Surface) -> Confirm:
+    """Give the part."""
+    return Confirm(surface)
+
+
+class Confirm:
+    """The one way to commit an edit.
+
+    Args:
+        surface: Has the settings.
+    """
+
+    def __init__(self, surface: Surface) -> None:
+        self._wanted = surface.settings.confirm_writes
+        self._seal = Seal(TOKEN_SECONDS)
+
+    def commit(self, call: Call, edit: Edit, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """Commit an edit, now or when it is confirmed.
+
+        A token that came along must fit, even where none would be needed: an edit that is no
+        longer the one it was given for is not what its sender has in mind.
+
+        Args:
+            call: The tool call.
+            edit: All it wants to write.
+            arguments: Its arguments, for ``confirm_token``.
+
+        Returns:
+            None if it is written; else the tool's result, which waits for confirmation
+            (``schemas.outputs(pending=True)``).
+
+        Raises:
+            ToolError: ``NOT_CONFIRMED``, ``CONFIRMATION_STALE``, or what ``Edit.commit`` raises;
+                nothing is written.
+        """
+        changes = edit.changes
+        token = arguments.get("confirm_token") if self._wanted else None
+        if token is not None:
+            self._redeem(call, changes, token)
+        elif self._wanted and any(change.before is not None for change in changes):
+            if not call.can("elicitation", "form"):
+                return self._pending(call, changes)
+            _ask(call, changes)
+        edit.commit()
+        if changes:
+            paths = [change.path for change in changes[:_MOST_LOGGED]]
+            call.log("info", {"event": "written", "files": len(changes), "paths": paths})
+        return None
+
+    def _pending(self, call: Call, changes: Sequence[Change]) -> dict[str, Any]:
+        return {
+            "confirmed": False,
+            "confirm_token": self._seal.close({"edit": _identity(call, changes)}),
+            "preview": f"{summary(changes)}\n\n{diffs(changes, LONGEST_PREVIEW)}",
+        }
+
+    def _redeem(self, call: Call, changes: Sequence[Change], token: str) -> None:
+        try:
+            note = self._seal.open(token)
+            fits = note["edit"] == _identity(call, changes)
+            if fits:
+                self._seal.spend(note)
+        except UnsealedError as why:
+            raise _stale(str(why)) from None
+        if not fits:
+            raise _stale("the files or the call have changed since the preview")
+
+
+def _ask(call: Call, changes: Sequence[Change]) -> None:
+    """Ask the user; return if the answer is yes.
+
+    Raises:
+        ToolError: ``NOT_CONFIRMED``.
+    """
+    files = "this file" if len(changes) == 1 else f"these {len(changes)} files"
+    message = (
+        f"The tool {call.params['name']} wants to write {files}:\n{summary(changes)}\n\n"
+        f"{diffs(changes, LONGEST_MESSAGE)}"
+    )
+    schema = {
+        "type": "object",
+        "properties": {
+            "confirm": {
+                "type": "boolean",
+                "title": "Carry this out",
+                "description": "Yes writes exactly what is shown; no writes nothing.",
+                "default": False,
+            }
+        },
+        "required": ["confirm"],
+    }
+    params = {"message": message, "requestedSchema": schema}
+    identity = _identity(call, changes).encode()
+    try:
+        answer = call.ask("confirm", "elicitation/create", params, bound_to=identity)
+    except UnansweredError as why:
+        raise _not_confirmed("No confirmation came", str(why)) from None
+    if answer["action"] != "accept":
+        done = "declined" if answer["action"] == "decline" else "dismissed"
+        raise _not_confirmed(f"The user has {done} it")
+    agreed = (answer.get("content") or {}).get("confirm")
+    if agreed is not True:
+        odd = None if agreed is False else "The answer has no boolean confirm."
+        raise _not_confirmed("The user has not confirmed it", odd)
+
+
+def _identity(call: Call, changes: Sequence[Change]) -> str:
+    """Identify an edit by the tool, the paths and all bytes before and after."""
+    exact = [(one.path, _digest(one.before), _digest(one.after)) for one in changes]
+    return fingerprint([call.params["name"], sorted(exact)])
+
+
+def _digest(data: bytes | None) -> str:
+    return "none" if data is None else fingerprint("bytes", data)
+
+
+def _not_confirmed(reason: str, details: str | None = None) -> ToolError:
+    return ToolError(
+        f"{reason}; nothing was written.",
+        code="NOT_CONFIRMED",
+        type="ConflictError",
+        details=details,
+    )
+
+
+def _stale(reason: str) -> ToolError:
+    return ToolError(
+        f"The confirmation does not count: {reason}. Nothing was written.",
+        code="CONFIRMATION_STALE",
+        type="ConflictError",
+        field="confirm_token",
+        recovery_steps=(
+            "Call again without confirm_token to see what would happen now.",
+            "Send the new token if that is what you want.",
+        ),
+    )

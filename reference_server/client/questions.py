@@ -1,0 +1,158 @@
+"""Our requests to the client of a session, and its answers (legacy revisions).
+
+Ids are strings of ours, ``ask-1`` and on; an answer counts only if its id is that very string.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from ..operation.printable import printable
+from ..protocol.errors import ToolError
+from ..protocol.framing import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..protocol.messages import Params, Response
+
+MOST_OPEN = 32
+"""Questions that wait at the same time. Each holds a thread, so there has to be an end to it."""
+
+
+class UnansweredError(ToolError):
+    """The client gave no usable answer to a question; the code says what happened.
+
+    ``CLIENT_CANNOT`` (it has not declared that it can), ``CLIENT_BUSY`` (too much is asked
+    already), ``CLIENT_SILENT`` (no answer in time), ``CLIENT_REFUSED`` (it answered an error),
+    ``CLIENT_CONFUSED`` (its answer does not fit the question), ``CLIENT_LEFT``.
+    """
+
+    def __init__(self, code: str, message: str, details: str | None = None) -> None:
+        super().__init__(message, code=code, type="ExecutionError", details=details)
+
+
+class Question:
+    """One request of ours, from its sending to its end.
+
+    Attributes:
+        id: Its id.
+        method: Its method.
+    """
+
+    def __init__(self, question_id: str, method: str) -> None:
+        self.id = question_id
+        self.method = method
+        self._over = threading.Event()
+        self._outcome: Params | UnansweredError | None = None
+
+    def end(self, outcome: Params | UnansweredError | None) -> None:
+        """Wake up whoever waits; with an outcome, or with none where nobody wants one."""
+        self._outcome = outcome
+        self._over.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end; False if it does not come in time."""
+        return self._over.wait(seconds)
+
+    def result(self) -> Params:
+        """Give the result the client has answered with; call it after ``wait``.
+
+        Raises:
+            UnansweredError: There is none.
+        """
+        if isinstance(self._outcome, UnansweredError):
+            raise self._outcome
+        if self._outcome is None:
+            raise UnansweredError("CLIENT_SILENT", "The client has not answered in time.")
+        return self._outcome
+
+
+class Questions:
+    """The table of our open questions, keyed by id.
+
+    Args:
+        send: Writes one encoded message to the client.
+    """
+
+    def __init__(self, send: Callable[[bytes], None]) -> None:
+        self._send = send
+        self._lock = threading.Lock()
+        self._open: dict[str, Question] = {}
+        self._asked = 0
+        self._client_left = False
+
+    def ask(self, method: str, params: Params) -> Question:
+        """Send a request.
+
+        Raises:
+            UnansweredError: ``CLIENT_LEFT`` or ``CLIENT_BUSY``; nothing was sent.
+        """
+        with self._lock:
+            if self._client_left:
+                raise _left()
+            if len(self._open) >= MOST_OPEN:
+                raise UnansweredError(
+                    "CLIENT_BUSY", "Too many questions to the client are open; call again later."
+                )
+            self._asked += 1
+            question = Question(f"ask-{self._asked}", method)
+            self._open[question.id] = question
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": question.id, "method": method}
+        if params:
+            message["params"] = params
+        self._send(encode(message))
+        return question
+
+    def answered(self, response: Response) -> bool:
+        """Take a response; False if it answers nothing that is open here."""
+        question_id = response.body.get("id")
+        with self._lock:
+            if not isinstance(question_id, str) or question_id not in self._open:
+                return False
+            question = self._open.pop(question_id)
+        question.end(_outcome(response))
+        return True
+
+    def withdraw(self, question: Question, reason: str) -> None:
+        """Give a question up and tell the client, unless it has been answered.
+
+        Source: basic/utilities/cancellation#cancellation-flow; an answer that still comes is
+        ignored.
+        """
+        with self._lock:
+            if self._open.pop(question.id, None) is None:
+                return
+        params = {"requestId": question.id, "reason": reason}
+        method = "notifications/cancelled"
+        self._send(encode({"jsonrpc": "2.0", "method": method, "params": params}))
+
+    def close(self) -> None:
+        """End all waiting: nothing more is read, so no answer can come."""
+        with self._lock:
+            self._client_left = True
+            questions = list(self._open.values())
+            self._open.clear()
+        for question in questions:
+            question.end(_left())
+
+
+def _left() -> UnansweredError:
+    return UnansweredError("CLIENT_LEFT", "The client has left before it could answer.")
+
+
+def _outcome(response: Response) -> Params | UnansweredError:
+    """Read a response: its result, its error, or what is wrong with it."""
+    body = response.body
+    result, error = body.get("result"), body.get("error")
+    sound = not response.flaw and body.get("jsonrpc") == "2.0"
+    if sound and isinstance(result, dict) and "error" not in body:
+        return result
+    if sound and isinstance(error, dict) and "result" not in body:
+        reason = f"{error.get('code')} {error.get('message')}"
+        return UnansweredError(
+            "CLIENT_REFUSED", "The client has answered with an error.", printable(reason, 200)
+        )
+    return UnansweredError("CLIENT_CONFUSED", "The client's answer is no JSON-RPC response.")

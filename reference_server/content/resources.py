@@ -1,0 +1,186 @@
+"""The files below the roots as resources (server/resources).
+
+What is listed is what can be read: regular files that no rule denies and that are not above the
+size limit. What cannot be read does not exist, as far as a client is told.
+"""
+
+from __future__ import annotations
+
+from ..protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, ToolError
+from ..protocol.revisions import is_modern
+from ..tools.text import read_text
+from ..workspace.refusals import NotPermitted, Refusal, TooLarge
+from . import uris
+from .media_types import OCTETS, PLAIN, is_binary, media_type
+from .pages import page
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..protocol.calls import Call
+    from ..surface import Surface
+    from ..tools.text import Text
+    from ..workspace import Entry, Snapshot
+    from .uris import Target
+
+NOT_FOUND_IN_SESSIONS = -32002
+"""The code for an unknown resource up to 2025-11-25; 2026-07-28 has -32602 and bans this one."""
+
+TITLED_SINCE = "2025-06-18"
+DATED_SINCE = "2025-06-18"
+
+FRESH_MILLISECONDS = 1000
+"""``ttlMs``: files change whenever somebody saves one, and only who listens is told so."""
+
+_HINTS = {"ttlMs": FRESH_MILLISECONDS, "cacheScope": "private"}
+
+_TEMPLATES = (
+    {
+        "uriTemplate": uris.TEMPLATE,
+        "name": "file",
+        "title": "File",
+        "description": "A file below the root; path is relative to it, with forward slashes.",
+    },
+    {
+        "uriTemplate": uris.LINES_TEMPLATE,
+        "name": "lines",
+        "title": "Lines of a file",
+        "description": "Lines of a text file, first to last, both included and counted from 1.",
+    },
+)
+
+
+class Resources:
+    """Answers the ``resources/`` requests of one server."""
+
+    def __init__(self, surface: Surface) -> None:
+        self._surface = surface
+        self._limit = surface.settings.max_file_size
+        self._page_size = surface.settings.page_size
+
+    def list_resources(self, call: Call) -> dict[str, Any]:
+        """Answer ``resources/list``, in the order of the paths."""
+        entries = sorted(self.files(call), key=lambda entry: entry.parts)
+        found = page(
+            *(entries, call.params, "resources", self._page_size),
+            place=lambda entry: list(entry.parts),
+        )
+        self._surface.part("content.subscriptions").listed(
+            call, frozenset(one.path for one in entries)
+        )
+        found["resources"] = [_resource(entry, call.revision) for entry in found["resources"]]
+        return _with_hints(found, call)
+
+    def files(self, call: Call | None = None) -> list[Entry]:
+        """Give every file that is a resource."""
+        check = call.check if call else None
+        try:
+            walk = self._surface.workspace.walk(check=check)
+            return [entry for entry in walk if entry.size <= self._limit]
+        except Refusal:  # the roots are gone, or the client's roots leave nothing of them
+            return []
+
+    def list_templates(self, call: Call) -> dict[str, Any]:
+        """Answer ``resources/templates/list``."""
+        found = page(_TEMPLATES, call.params, "resourceTemplates", self._page_size)
+        if call.revision < TITLED_SINCE:
+            found["resourceTemplates"] = [
+                {name: value for name, value in template.items() if name != "title"}
+                for template in found["resourceTemplates"]
+            ]
+        return found
+
+    def read(self, call: Call) -> dict[str, Any]:
+        """Answer ``resources/read``."""
+        target = asked_for(call)
+        try:
+            snapshot = self._surface.workspace.read(target.path, check=call.check)
+        except (TooLarge, NotPermitted) as refusal:
+            code = INVALID_PARAMS if isinstance(refusal, TooLarge) else INTERNAL_ERROR
+            raise ProtocolError(code, refusal.message, {"uri": target.uri}) from None
+        except Refusal:
+            raise not_found(target.uri, call) from None
+        contents = {"uri": target.uri, **_contents(snapshot, target, call)}
+        return _with_hints({"contents": [contents]}, call)
+
+
+def build(surface: Surface) -> Resources:
+    """Give the part ``resources``."""
+    return Resources(surface)
+
+
+def asked_for(call: Call) -> Target:
+    """Give what the ``uri`` of a request names.
+
+    Raises:
+        ProtocolError: It is no URI, or none of ours.
+    """
+    target = uris.target_of(call.params.get("uri"))
+    if target is None:
+        raise not_found(call.params["uri"], call)
+    return target
+
+
+def not_found(uri: str, call: Call) -> ProtocolError:
+    """Build the error for a resource that does not exist (server/resources#error-handling)."""
+    code = INVALID_PARAMS if is_modern(call.revision) else NOT_FOUND_IN_SESSIONS
+    return ProtocolError(code, "Resource not found", {"uri": uri})
+
+
+def _with_hints(result: dict[str, Any], call: Call) -> dict[str, Any]:
+    return {**result, **_HINTS} if is_modern(call.revision) else result
+
+
+def _resource(entry: Entry, revision: str) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "uri": uris.uri_of(entry.path),
+        "name": entry.path,
+        "size": entry.size,
+    }
+    kind = media_type(entry.path)
+    if kind:
+        shown["mimeType"] = kind
+    if revision >= DATED_SINCE:
+        shown["annotations"] = {"lastModified": _timestamp(entry.mtime_ns)}
+    return shown
+
+
+def _timestamp(nanoseconds: int) -> str:
+    """Write a time as RFC 3339 in UTC; one no calendar has as the nearest that it has."""
+    from datetime import UTC, datetime, timedelta  # noqa: PLC0415 - subscriptions import this too
+
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    try:
+        moment = start + timedelta(microseconds=nanoseconds // 1000)
+    except OverflowError:
+        moment = start
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _contents(snapshot: Snapshot, target: Target, call: Call) -> dict[str, str]:
+    """Give a file as text if it is text, else as base64."""
+    text = _text(snapshot)
+    kind = media_type(snapshot.path)
+    if target.lines:
+        first, last = target.lines
+        if text is None or not 1 <= first <= min(last, text.line_count):
+            raise not_found(target.uri, call)
+        return {"mimeType": kind or PLAIN, "text": text.part(first, last)}
+    if text is not None:
+        return {"mimeType": kind or PLAIN, "text": text.text}
+    from base64 import b64encode  # noqa: PLC0415 - most files are text
+
+    kind = kind if is_binary(snapshot.path) else None
+    return {"mimeType": kind or OCTETS, "blob": b64encode(snapshot.data).decode()}
+
+
+def _text(snapshot: Snapshot) -> Text | None:
+    """Give the text of a file, or None if it is binary by its suffix or by its bytes."""
+    if is_binary(snapshot.path):
+        return None
+    try:
+        text = read_text(snapshot)
+    except ToolError:
+        return None
+    return None if "\0" in text.text else text

@@ -1,0 +1,319 @@
+"""Who wants to be told of changes, and the telling.
+
+A legacy session subscribes to single resources (server/resources#subscriptions); changes of lists
+it is told without asking, once it is ready. In 2026-07-28 nobody is told anything but on a stream
+opened with ``subscriptions/listen`` (basic/patterns/subscriptions), which names what it wants.
+
+Changes made here are announced by whoever makes them; for those made behind our back there is a
+``watcher``.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from ..protocol.errors import invalid_params, invalid_request
+from ..protocol.framing import encode
+from . import uris
+from .resources import asked_for, not_found
+from .watcher import Watcher, look
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from ..protocol.calls import Call
+    from ..protocol.messages import Params
+    from ..surface import Surface
+    from .watcher import Look
+
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+
+MOST_STREAMS = 64
+MOST_URIS = 1000
+"""Resources that one stream, or the session, may subscribe to."""
+
+_MOMENT = 1.0
+"""Seconds the last words may take."""
+
+_LISTS = {
+    "toolsListChanged": "tools",
+    "promptsListChanged": "prompts",
+    "resourcesListChanged": "resources",
+}
+"""Member of the filter -> capability whose ``listChanged`` promises it."""
+
+
+class Listener:
+    """Somebody who is told of changes: the legacy session.
+
+    Attributes:
+        paths: The resources it subscribed to, as URI -> path.
+        looks: What the file of each path looked like when it was last told of it.
+        listed: The paths of the list of resources as it last saw it; None while it has not.
+    """
+
+    def __init__(self, surface: Surface) -> None:
+        self._surface = surface
+        self.paths: dict[str, str] = {}
+        self.looks: dict[str, Look] = {}
+        self.listed: frozenset[str] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it may be told now; what changes before is told then."""
+        return self._surface.connection.session.ready
+
+    def wants_list(self, name: str) -> bool:
+        """Tell whether it is to hear of changes of a list."""
+        revision = self._surface.connection.session.revision
+        return revision is not None and _promised(self._surface, revision, name, "listChanged")
+
+    @property
+    def watches_list(self) -> bool:
+        """Whether a new file is news: not to a client that has never asked which there are."""
+        return self.listed is not None and self.wants_list("resources")
+
+    def tell(self, method: str, params: Params) -> None:
+        """Send a notification."""
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        if params:
+            message["params"] = params
+        self._surface.connection.calls.send(encode(message))
+
+    def compare(self, looks: dict[str, Look], listed: frozenset[str] | None) -> None:
+        """Tell what is new, and remember it; ``listed`` is None where the list does not matter."""
+        for uri, path in self.paths.items():
+            if path in looks and looks[path] != self.looks.get(path):
+                self.tell("notifications/resources/updated", {"uri": uri})
+        self.looks.update((path, looks[path]) for path in self.paths.values() if path in looks)
+        if listed is not None and listed != self.listed:
+            self.listed = listed
+            self.tell("notifications/resources/list_changed", {})
+
+
+class Stream(Listener):
+    """Somebody who is told of changes: an open ``subscriptions/listen``.
+
+    Args:
+        surface: Where the connection is.
+        call: The request; its id marks whatever is sent for it.
+        lists: Capabilities whose lists it wants to hear of.
+    """
+
+    is_ready = True
+
+    def __init__(self, surface: Surface, call: Call, lists: Iterable[str]) -> None:
+        super().__init__(surface)
+        self.call = call
+        self._lists = frozenset(lists)
+
+    def wants_list(self, name: str) -> bool:
+        """Tell whether it is to hear of changes of a list."""
+        return name in self._lists
+
+    @property
+    def watches_list(self) -> bool:
+        """Whether a new file is news."""
+        return "resources" in self._lists
+
+    def tell(self, method: str, params: Params) -> None:
+        """Send a notification, marked as one of this stream."""
+        self.call.notify(method, {"_meta": {SUBSCRIPTION_ID: self.call.id}, **params})
+
+    def end(self) -> None:
+        """Close the stream from our side (#graceful-closure)."""
+        self.call.finish({"_meta": {SUBSCRIPTION_ID: self.call.id}})
+
+
+class Subscriptions:
+    """Everybody who is told of changes, and the requests with which they ask for it."""
+
+    def __init__(self, surface: Surface) -> None:
+        self._surface = surface
+        # Held while somebody is told: after the answer to an unsubscribe nothing more may come.
+        self._lock = threading.Lock()
+        self._session = Listener(surface)
+        self._streams: list[Stream] = []
+        self._watcher = Watcher(surface, self)
+
+    # --- what has changed
+
+    def tools_changed(self) -> None:
+        """Announce that ``tools/list`` has another answer now."""
+        self._list_changed("tools")
+
+    def prompts_changed(self) -> None:
+        """Announce that ``prompts/list`` has another answer now."""
+        self._list_changed("prompts")
+
+    def resources_changed(self) -> None:
+        """Announce that ``resources/list`` has another answer now."""
+        self._list_changed("resources")
+
+    def resource_updated(self, uri: str) -> None:
+        """Announce that ``resources/read`` has another answer for this URI now."""
+        with self._lock:
+            for listener in self._ready():
+                if uri in listener.paths:
+                    listener.tell("notifications/resources/updated", {"uri": uri})
+
+    def _list_changed(self, name: str) -> None:
+        with self._lock:
+            for listener in self._ready():
+                if listener.wants_list(name):
+                    listener.tell(f"notifications/{name}/list_changed", {})
+
+    def _ready(self) -> list[Listener]:
+        """Give those who may be told something now; forget the streams that have ended."""
+        self._streams = [stream for stream in self._streams if not stream.call.cancelled]
+        return [one for one in (self._session, *self._streams) if one.is_ready]
+
+    # --- requests
+
+    def subscribe(self, call: Call) -> dict[str, Any]:
+        """Answer ``resources/subscribe``."""
+        target = asked_for(call)
+        seen = look(self._surface.workspace, target.path)
+        if seen is None:
+            raise not_found(target.uri, call)
+        with self._lock:
+            if len(self._session.paths) >= MOST_URIS and target.uri not in self._session.paths:
+                raise invalid_params(f"at most {MOST_URIS} resources can be subscribed to")
+            self._session.paths[target.uri] = target.path
+            self._session.looks[target.path] = seen
+            self._watch()
+        return {}
+
+    def unsubscribe(self, call: Call) -> dict[str, Any]:
+        """Answer ``resources/unsubscribe``; that there was no subscription is no error."""
+        target = asked_for(call)
+        with self._lock:
+            self._session.paths.pop(target.uri, None)
+        return {}
+
+    def listed(self, call: Call, paths: frozenset[str]) -> None:
+        """Take note of a list of resources that goes out to the client.
+
+        A session is told of what differs from the first one it got: no change falls between that
+        and the first look of the watcher.
+        """
+        with self._lock:
+            if call.session:
+                if self._session.listed is None:
+                    self._session.listed = paths
+                self._watch()
+            for listener in self._ready():
+                if listener.watches_list:
+                    listener.compare({}, paths)
+
+    def listen(self, call: Call) -> None:
+        """Open a stream; ``subscriptions/listen`` is answered when we end it.
+
+        What changes after the acknowledgment is told, so everything is looked at before it. It is
+        the first message of the stream (#acknowledgment): only then are others sent there.
+        """
+        lists, wanted = self._read_filter(call)
+        stream = Stream(self._surface, call, (_LISTS[member] for member in lists))
+        for uri in wanted or ():
+            target = uris.target_of(uri)
+            seen = look(self._surface.workspace, target.path) if target else None
+            if target and seen:
+                stream.paths[uri] = target.path
+                stream.looks[target.path] = seen
+        if stream.watches_list:
+            files = self._surface.part("content.resources").files(call)
+            stream.listed = frozenset(entry.path for entry in files)
+        honoured: dict[str, Any] = dict.fromkeys(lists, True)
+        if wanted is not None:
+            honoured["resourceSubscriptions"] = list(stream.paths)
+        with self._lock:
+            self._ready()
+            if len(self._streams) >= MOST_STREAMS:
+                raise invalid_request(f"at most {MOST_STREAMS} subscriptions can be open")
+            stream.tell("notifications/subscriptions/acknowledged", {"notifications": honoured})
+            self._streams.append(stream)
+            self._watch()
+
+    def _read_filter(self, call: Call) -> tuple[list[str], list[str] | None]:
+        """Give the members for lists, and the URIs, that a filter asks for and we promise.
+
+        Raises:
+            ProtocolError: -32602, it is no SubscriptionFilter (schema.ts).
+        """
+        wanted = call.params.get("notifications")
+        if not isinstance(wanted, dict):
+            raise invalid_params("notifications must be an object")
+        for member in _LISTS:
+            if not isinstance(wanted.get(member, False), bool):
+                raise invalid_params(f"notifications.{member} must be true or false")
+        listed = wanted.get("resourceSubscriptions")
+        strings = isinstance(listed, list) and all(isinstance(uri, str) for uri in listed)
+        if "resourceSubscriptions" in wanted and not strings:
+            raise invalid_params("notifications.resourceSubscriptions must be an array of strings")
+        if listed and len(listed) > MOST_URIS:
+            raise invalid_params(f"at most {MOST_URIS} resources can be subscribed to")
+        lists = [
+            member
+            for member, name in _LISTS.items()
+            if wanted.get(member) and _promised(self._surface, call.revision, name, "listChanged")
+        ]
+        promised = _promised(self._surface, call.revision, "resources", "subscribe")
+        return lists, listed if promised else None
+
+    # --- for the watcher
+
+    def _wanted(self) -> tuple[frozenset[str], bool] | None:
+        everybody = (self._session, *self._streams)
+        paths = frozenset(path for one in everybody for path in one.paths.values())
+        lists = any(one.watches_list for one in everybody)
+        return (paths, lists) if paths or lists else None
+
+    def _watch(self) -> None:
+        if self._wanted():
+            self._watcher.start()
+
+    def watched(self) -> tuple[frozenset[str], bool] | None:
+        """Give the paths to look at and whether to look for new ones; None to end the watch."""
+        with self._lock:
+            self._ready()
+            wanted = self._wanted()
+            if wanted is None:
+                self._watcher.ended()
+            return wanted
+
+    def compare(self, looks: dict[str, Look], listed: frozenset[str] | None) -> None:
+        """Take what the watcher has seen, and tell whom it concerns."""
+        with self._lock:
+            for listener in self._ready():
+                listener.compare(looks, listed if listener.watches_list else None)
+
+    def end(self) -> None:
+        """End the streams from our side, while the client can still hear of it.
+
+        On a thread: a client that reads no more must not keep the server alive.
+        """
+        ending = threading.Thread(target=self._end_streams, name="mcp-ending", daemon=True)
+        ending.start()
+        ending.join(_MOMENT)
+
+    def close(self) -> None:
+        """End the watch."""
+        self._watcher.close()
+
+    def _end_streams(self) -> None:
+        with self._lock:
+            self._ready()
+            for stream in self._streams:
+                stream.end()
+            self._streams = []
+
+
+def build(surface: Surface) -> Subscriptions:
+    """Give the part ``subscriptions``."""
+    return Subscriptions(surface)
+
+
+def _promised(surface: Surface, revision: str, name: str, flag: str) -> bool:
+    return bool(surface.methods.capabilities(revision).get(name, {}).get(flag))

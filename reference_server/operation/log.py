@@ -1,0 +1,207 @@
+"""For the operator, never for the client: one line per event on standard error, as JSON or text.
+
+Nothing a client sent gets there as it came (``redact``), so no line holds the content of a file.
+Who wants to see that asks for a file of its own (``verbose``). Every line is ASCII with all
+control characters escaped: no path and no name can forge a second line or drive a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+
+from .stderr import StandardError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
+
+    from ..settings import Settings
+    from .verbose import VerboseFile
+
+LEVELS = ("debug", "info", "warning", "error", "off")
+
+FORMATS = ("json", "text")
+
+_LONGEST_LINE = 4000
+"""Bytes of an ordinary line: up to 4096 a pipe takes in one piece, even if others write to it."""
+
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:+@")
+"""Characters of a value that the text format shows without quotes."""
+
+
+class Log:
+    """Writes the events whose level is wanted.
+
+    Args:
+        settings: Level, format and file.
+
+    Raises:
+        OSError: The file cannot be opened, see ``verbose.VerboseFile``.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._threshold = LEVELS.index(settings.log_level)
+        self._as_text = settings.log_format == "text"
+        self._stderr = StandardError(self._lost)
+        self._verbose: VerboseFile | None = None
+        self._lock = threading.Lock()
+        if settings.verbose_log is not None:
+            from .verbose import VerboseFile  # noqa: PLC0415 - for whoever debugs
+
+            self._verbose = VerboseFile(settings.verbose_log, settings.roots)
+
+    def wants(self, level: str) -> bool:
+        """Tell whether an event of this level goes anywhere."""
+        return self._verbose is not None or LEVELS.index(level) >= self._threshold
+
+    def debug(self, event: str, **facts: Any) -> None:
+        """Record something only a developer wants to see."""
+        self._record("debug", event, facts)
+
+    def info(self, event: str, **facts: Any) -> None:
+        """Record a normal event of the server's life."""
+        self._record("info", event, facts)
+
+    def warning(self, event: str, **facts: Any) -> None:
+        """Record that the other side did something odd."""
+        self._record("warning", event, facts)
+
+    def error(self, event: str, **facts: Any) -> None:
+        """Record a defect of this server, or trouble with its host.
+
+        Inside an ``except`` clause the line of code it came from is added, never its message:
+        that may quote what a file holds.
+        """
+        trace = sys.exc_info()[2]
+        if trace is not None:
+            facts["where"] = _where(trace)
+        self._record("error", event, facts)
+
+    def _record(self, level: str, event: str, facts: dict[str, Any]) -> None:
+        if self.wants(level):
+            from . import redact  # noqa: PLC0415 - a quiet server has nothing to mask
+
+            self.record(level, event, redact.facts(facts))
+
+    def record(
+        self,
+        level: str,
+        event: str,
+        facts: dict[str, Any],
+        payload: dict[str, Any] | None = None,
+    ) -> None:
+        """Record an event whose facts are masked already.
+
+        Args:
+            level: One of ``LEVELS``, but not ``off``.
+            event: What happened, a word of ours.
+            facts: The particulars.
+            payload: What only the verbose file may show.
+        """
+        if LEVELS.index(level) >= self._threshold:
+            line = self._line(_entry(level, event, facts))
+            if len(line) > _LONGEST_LINE:
+                few = {name: one for name, one in facts.items() if not isinstance(one, dict)}
+                line = self._line(_entry(level, event, {**few, "cut": len(line)}))
+            self._stderr.put(line)
+        if self._verbose is not None:
+            self._write_verbose(_entry(level, event, {**facts, **(payload or {})}))
+
+    def audit(self, who: str, changes: list[dict[str, Any]]) -> None:
+        """Record what was written, one line per file, whatever the level; before the answer.
+
+        The members are sorted by name. Where nobody reads the lines this waits a moment and then
+        counts them as lost.
+
+        Args:
+            who: On whose behalf, for instance the client's name and the request's id.
+            changes: One ``{"path", "before", "after"}`` per file: its path relative to the root,
+                and the SHA-256 of its bytes in hex, None where there is no such file.
+        """
+        from . import redact  # noqa: PLC0415 - as above
+
+        facts = [{"who": redact.name(who), **change} for change in changes]
+        entries = [dict(sorted(_entry("info", "write", one).items())) for one in facts]
+        self._stderr.put_for_sure([self._line(entry) for entry in entries])
+        if self._verbose is not None:
+            for entry in entries:
+                self._write_verbose(entry)
+
+    def close(self) -> None:
+        """Write out what is waiting, for at most a second; call it last."""
+        self._stderr.close()
+        with self._lock:
+            verbose, self._verbose = self._verbose, None
+        if verbose is not None:
+            verbose.close()
+
+    def _line(self, entry: dict[str, Any]) -> bytes:
+        return (_as_text(entry) if self._as_text else _as_json(entry)).encode("ascii") + b"\n"
+
+    def _lost(self, count: int) -> bytes:
+        return self._line(_entry("warning", "log_lines_lost", {"count": count}))
+
+    def _write_verbose(self, entry: dict[str, Any]) -> None:
+        try:
+            if (verbose := self._verbose) is not None:
+                verbose.write(_as_json(entry).encode("ascii") + b"\n")
+        except OSError as error:
+            # Once is enough, and a file with gaps would mislead whoever reads it.
+            with self._lock:
+                failed, self._verbose = self._verbose, None
+            if failed is not None:
+                failed.close()
+                self.error("verbose_log_failed", reason=error.strerror)
+
+
+def _entry(level: str, event: str, facts: dict[str, Any]) -> dict[str, Any]:
+    nanoseconds = time.time_ns()
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    entry = {"timestamp": f"{moment}.{rest // 1_000_000:03}Z", "level": level.upper()}
+    if "request_id" in facts:
+        entry["request_id"] = facts["request_id"]
+    return {**entry, "event": event, **facts}
+
+
+def _where(trace: TracebackType) -> str:
+    """Give file and line that raised an exception."""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"  # noqa: PTH119
+
+
+def _as_json(value: Any) -> str:
+    """Give a value as JSON in ASCII without control characters; never its contents otherwise."""
+    try:
+        shown = json.dumps(value, default=_kind, allow_nan=False)
+    except ValueError:  # a number that JSON does not have
+        shown = json.dumps(_plain(value), default=_kind)
+    return shown.replace("\x7f", "\\u007f")
+
+
+def _kind(value: object) -> str:
+    return f"[{type(value).__name__}]"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return repr(value) if isinstance(value, float) else value
+
+
+def _as_text(entry: dict[str, Any]) -> str:
+    """Give ``TIMESTAMP LEVEL EVENT name=value ...``; a value that is no plain word is JSON."""
+    rest = dict(entry)
+    words = [rest.pop("timestamp"), rest.pop("level"), rest.pop("event")]
+    for name, value in rest.items():
+        plain = isinstance(value, str) and value and _PLAIN.issuperset(value)
+        words.append(f"{name}={value if plain else _as_json(value)}")
+    return " ".join(words)

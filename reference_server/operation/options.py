@@ -1,0 +1,273 @@
+"""The command line and the environment, made into settings; arguments win over variables.
+
+By hand: argparse would take a fifth of the start-up time. A value that is not understood is never
+passed over, and never means "no limit": the program says what is wrong with it and does not start.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..protocol.errors import quote
+from ..settings import DENIED, DENIED_FOR_WRITES, Settings
+from .log import FORMATS, LEVELS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeAlias
+
+    Reader: TypeAlias = Callable[[str], Any]
+
+MOST_BYTES = 1024**3
+LARGEST_PAGE = 1000
+
+HELP = """\
+usage: {program} [OPTION]...
+
+An MCP server on standard input and output that reads and edits the text files
+below its roots, and nothing else.
+
+which files:
+  --root DIR             a directory to serve; may be repeated, new files go to
+                         the first (default: the current directory)
+  --read-only            write nothing
+  --max-file-size BYTES  largest file read or written (default: 10485760)
+  --deny NAME            deny every path with a component of this name; may be
+                         repeated; comes on top of .git, node_modules,
+                         __pycache__, .env and .vs
+  --deny-write NAME      the same for writing only; on top of bin and obj
+  --no-default-deny      start from empty lists instead
+  --allow PATTERN        serve only files whose path or name matches (*.py,
+                         docs/*); may be repeated
+
+how it behaves:
+  --confirm-writes       ask the user before something is overwritten or removed
+  --text-editor=BOOL     whether text_editor is offered (default: true)
+  --page-size N          most entries in one page of a list (default: 100)
+  --deprecated           offer in 2026-07-28 what is deprecated there: logging,
+                         to requests that opt in
+  --max-line BYTES       longest message that is accepted (default: 16777216)
+
+what the operator sees, on standard error:
+  --log-level LEVEL      debug, info, warning, error or off (default: warning);
+                         each write is logged at any level
+  --log-format FORMAT    json or text (default: json)
+  --verbose-log FILE     append every request and answer, file contents
+                         included, to this file, which lies outside the roots
+
+  -h, --help             show this
+  --version              show the version
+
+A value may also follow a "=". Switches take true or false that way too.
+
+environment, where the argument is not given:
+  CEDARSCRIPT_ROOT           --root; several are separated by "{separator}"
+  CEDARSCRIPT_READ_ONLY      --read-only: true or false
+  CEDARSCRIPT_MAX_FILE_SIZE  --max-file-size
+  CEDARSCRIPT_LOG_LEVEL      --log-level
+  CEDARSCRIPT_LOG_FORMAT     --log-format
+  TEXT_EDITOR_MCP_ENABLED    --text-editor: true or false
+
+exit status: 0 all requests were answered, 1 some were not, 2 the command line
+or the environment is wrong, 130 interrupted
+"""
+
+_YES = ("true", "yes", "on", "1")
+_NO = ("false", "no", "off", "0")
+
+
+class UsageError(Exception):
+    """A word of the operator is not understood; the text says which and how to mend it."""
+
+
+class _WrongError(Exception):
+    """A reader does not take a value; the text says what it takes."""
+
+
+def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
+    """Give the settings that the command line and the environment ask for.
+
+    Args:
+        arguments: The command line without the program's name.
+        environment: The variables of the process.
+
+    Raises:
+        UsageError: One of them is wrong.
+    """
+    given = _from_arguments(arguments)
+    for variable, name in _VARIABLES.items():
+        if variable in environment and name not in given:
+            value = environment[variable]
+            parts = value.split(os.pathsep) if name == "--root" else [value]
+            given[name] = [(variable, part) for part in parts]
+    _refuse_near_misses(environment)
+    settings = Settings()
+    bare = _last(given.pop("--no-default-deny", [])) or False
+    settings.deny = () if bare else DENIED
+    settings.deny_writes = () if bare else DENIED_FOR_WRITES
+    for name, values in given.items():
+        attribute = _ATTRIBUTES[name]
+        if name not in _LISTS:
+            setattr(settings, attribute, _last(values))
+        else:
+            before = getattr(settings, attribute) if name in ("--deny", "--deny-write") else ()
+            setattr(settings, attribute, (*before, *_all(values)))
+    return settings
+
+
+_Given = dict[str, list[tuple[str, str]]]
+"""Option -> the values it was given, each with where it came from."""
+
+
+def _from_arguments(arguments: Sequence[str]) -> _Given:
+    given: _Given = {}
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.partition("=")
+        if name not in _READERS:
+            raise UsageError(_unknown(word, name))
+        if not equals:
+            if name in _SWITCHES:
+                value = "true"
+            elif not words or words[0].startswith("--"):
+                raise UsageError(f"{name} needs a value")
+            else:
+                value = words.pop(0)
+        given.setdefault(name, []).append((name, value))
+    return given
+
+
+def _unknown(word: str, name: str) -> str:
+    close = {_squashed(one): one for one in _READERS}.get(_squashed(name))
+    if close:
+        return f"unknown argument {quote(name)}; did you mean {close}?"
+    if not word.startswith("-"):
+        return f"unexpected argument {quote(word)}; a directory is given with --root"
+    return f"unknown argument {quote(name)}; see --help"
+
+
+def _refuse_near_misses(environment: Mapping[str, str]) -> None:
+    """Refuse a variable that was surely meant for us; CEDARSCRIPT_READONLY protects nothing."""
+    ours = {_squashed(one): one for one in _VARIABLES}
+    for name in environment:
+        meant = ours.get(_squashed(name))
+        if meant and meant != name:
+            raise UsageError(f"the variable {quote(name)} has no effect; did you mean {meant}?")
+
+
+def _squashed(name: str) -> str:
+    return name.replace("-", "").replace("_", "").lower()
+
+
+def _all(values: list[tuple[str, str]]) -> list[Any]:
+    read_values = []
+    for source, value in values:
+        name = _VARIABLES.get(source, source)
+        try:
+            read_values.append(_READERS[name](value))
+        except _WrongError as wrong:
+            raise UsageError(f"{source} {quote(value)}: {wrong}") from None
+    return read_values
+
+
+def _last(values: list[tuple[str, str]]) -> Any:
+    return _all(values)[-1] if values else None
+
+
+def _directory(value: str) -> str:
+    if os.path.isdir(value):  # noqa: PTH112 - pathlib costs a third of the start-up
+        if not os.access(value, os.R_OK | os.X_OK):
+            raise _WrongError("this user may not list that directory; change its mode or the user")
+        return value
+    if "${" in value:
+        raise _WrongError("the client has not filled in this variable; write the path itself")
+    if value.startswith("~"):
+        raise _WrongError("no shell has expanded the ~; write the whole path")
+    if not value:
+        raise _WrongError("write a directory, or leave the setting out")
+    raise _WrongError("there is no such directory; write one that exists")
+
+
+def _one_of(words: Sequence[str]) -> Reader:
+    def read_word(value: str) -> str:
+        if value.lower() not in words:
+            raise _WrongError(f"write {', '.join(words[:-1])} or {words[-1]}")
+        return value.lower()
+
+    return read_word
+
+
+def _number(most: int, unit: str) -> Reader:
+    def read_number(value: str) -> int:
+        digits = value.isascii() and value.isdigit() and len(value) <= len(str(most))
+        if not digits or not 1 <= int(value) <= most:
+            raise _WrongError(f"write a whole number of {unit} from 1 to {most}")
+        return int(value)
+
+    return read_number
+
+
+def _truth(value: str) -> bool:
+    if value.lower() not in _YES + _NO:
+        raise _WrongError("write true or false")
+    return value.lower() in _YES
+
+
+def _name(value: str) -> str:
+    name = value.removesuffix("/")
+    if name in ("", ".", "..") or set(name) & set("/\\\0*?["):
+        raise _WrongError("write the name of a file or directory, with no slash and no pattern")
+    return name
+
+
+def _pattern(value: str) -> str:
+    if not value or value.startswith(("/", "./", "../")) or set(value) & set("\\\0"):
+        raise _WrongError("write a pattern for a path relative to the root, such as docs/*.md")
+    return value
+
+
+def _file(value: str) -> str:
+    if not value or "\0" in value:
+        raise _WrongError("write the path of a file")
+    return value
+
+
+_READERS: dict[str, Reader] = {
+    "--root": _directory,
+    "--read-only": _truth,
+    "--max-file-size": _number(MOST_BYTES, "bytes"),
+    "--deny": _name,
+    "--deny-write": _name,
+    "--no-default-deny": _truth,
+    "--deprecated": _truth,
+    "--allow": _pattern,
+    "--confirm-writes": _truth,
+    "--text-editor": _truth,
+    "--page-size": _number(LARGEST_PAGE, "entries"),
+    "--max-line": _number(MOST_BYTES, "bytes"),
+    "--log-level": _one_of(LEVELS),
+    "--log-format": _one_of(FORMATS),
+    "--verbose-log": _file,
+}
+_ATTRIBUTES = {name: name[2:].replace("-", "_") for name in _READERS} | {
+    "--root": "roots",
+    "--deny-write": "deny_writes",
+}
+_LISTS = ("--root", "--deny", "--deny-write", "--allow")
+_SWITCHES = (
+    "--read-only",
+    "--no-default-deny",
+    "--confirm-writes",
+    "--text-editor",
+    "--deprecated",
+)
+_VARIABLES = {
+    "CEDARSCRIPT_ROOT": "--root",
+    "CEDARSCRIPT_READ_ONLY": "--read-only",
+    "CEDARSCRIPT_MAX_FILE_SIZE": "--max-file-size",
+    "CEDARSCRIPT_LOG_LEVEL": "--log-level",
+    "CEDARSCRIPT_LOG_FORMAT": "--log-format",
+    "TEXT_EDITOR_MCP_ENABLED": "--text-editor",
+}

@@ -1,0 +1,85 @@
+"""The file of ``--verbose-log``: every event with what the client sent and got, for debugging."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_FLAGS = (
+    *("O_WRONLY", "O_APPEND", "O_CREAT"),
+    *("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"),
+)
+"""Those a system does not have are left out; O_NONBLOCK keeps a named pipe from stopping us."""
+
+
+class VerboseFile:
+    """An open file that only its owner can read; lines are appended whole.
+
+    Args:
+        path: Where; made if it is not there.
+        roots: Directories it must not lie in: what it holds is not for a tool to read or patch.
+
+    Raises:
+        OSError: It cannot be opened, or it is not a plain file of ours; ``strerror`` says why.
+    """
+
+    def __init__(self, path: str, roots: Iterable[str]) -> None:
+        if _is_inside(path, roots):
+            raise OSError(0, "it must not lie below a root, where a tool could read it")
+        flags = 0
+        for name in _FLAGS:
+            flags |= getattr(os, name, 0)
+        self._descriptor = os.open(path, flags, 0o600)
+        self._lock = threading.Lock()
+        try:
+            self._claim(os.fstat(self._descriptor))
+        except OSError:
+            os.close(self._descriptor)
+            raise
+
+    def _claim(self, found: os.stat_result) -> None:
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(0, "it is not a regular file")
+        if os.name != "nt":
+            if found.st_uid != os.geteuid() or found.st_nlink != 1:
+                raise OSError(0, "it belongs to somebody else or has a second name")
+            os.fchmod(self._descriptor, 0o600)
+
+    def write(self, line: bytes) -> None:
+        """Append a line.
+
+        Raises:
+            OSError: It was not written, or not as a whole.
+        """
+        with self._lock:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+
+    def close(self) -> None:
+        """Let go of the file; later writes fail."""
+        with self._lock:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _is_inside(path: str, roots: Iterable[str]) -> bool:
+    """Tell whether a path lies below a root, by whatever name the root goes."""
+    tops = [os.stat(root) for root in roots if os.path.isdir(root)]  # noqa: PTH112, PTH116
+    folder = os.path.dirname(os.path.realpath(path))  # noqa: PTH120
+    while True:
+        try:
+            here = os.stat(folder)  # noqa: PTH116
+        except OSError:
+            return False  # nor can a file be made there
+        if any(os.path.samestat(here, top) for top in tops):
+            return True
+        above = os.path.dirname(folder)  # noqa: PTH120
+        if above == folder:
+            return False
+        folder = above

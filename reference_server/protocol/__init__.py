@@ -1,0 +1,1 @@
+"""The protocol core: bytes to messages, messages to methods, both eras."""

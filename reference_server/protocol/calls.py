@@ -1,0 +1,287 @@
+"""One request being served: what its handler sees, and the only way to answer it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from ..client.asking import can
+from ..client.progress import Progress
+from ..operation.printable import printable
+from . import modern
+from .envelope import meta_of
+from .errors import INTERNAL_ERROR, CancelledError, ProtocolError
+from .framing import encode
+from .revisions import is_modern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    from ..client.rounds import Round
+    from .connection import Connection
+    from .legacy import Session
+    from .messages import Id, Params, Request
+    from .methods import Method
+
+    Deliver: TypeAlias = Callable[[bytes | None], None]
+    Waiting: TypeAlias = Callable[[bool], None]
+
+_LONGEST_NAME = 64
+_LONGEST_VERSION = 32
+
+
+class Call:
+    """One request being served.
+
+    It is answered at most once: by ``finish``, by ``fail``, or by nothing once it was cancelled.
+
+    Attributes:
+        id: The client's id; ``5`` and ``"5"`` are two ids.
+        params: The request's ``params``, an object.
+        meta: The ``_meta`` in them, ``{}`` if there is none.
+        revision: The revision this request is served under.
+        client_capabilities: What the client declared, in the session or with this request.
+        session: The legacy session, or None for a request that stands alone.
+        method: What serves it.
+        deliver: Takes the encoded answer, or None for no answer.
+        started: When its line was read, by ``time.monotonic()``.
+        brought: What a retry of 2026-07-28 brings along.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        request: Request,
+        method: Method,
+        revision: str,
+        *,
+        session: Session | None,
+        deliver: Deliver,
+    ) -> None:
+        self.id: Id = request.id
+        self.params: Params = request.params
+        self.meta = meta_of(request.params)
+        self.revision = revision
+        self.session = session
+        self.method = method
+        self.client_capabilities: Params = (
+            session.client_capabilities if session else modern.client_capabilities(request)
+        )
+        self.deliver = deliver
+        # Held while a notification of this call is written, so that none can follow its answer.
+        self.lock = threading.Lock()
+        self.started = time.monotonic()
+        self.brought: Round | None = None
+        self._connection = connection
+        self._request = request
+        self._progress = Progress(self)
+        self._cancelled = False
+        self._on_cancel: list[Callable[[], None]] = []
+
+    @property
+    def who(self) -> str:
+        """Name the client and the request on one line, for an audit: ``"client 1.0 #5"``.
+
+        What the client says of itself is nowhere verified (2026-07-28 basic/index#meta).
+        """
+        about = self.session.client_info if self.session else self.meta.get(modern.CLIENT_INFO)
+        if not about:
+            return f"client #{self._shown_id}"
+        name = printable(about["name"], _LONGEST_NAME)
+        return f"{name} {printable(about['version'], _LONGEST_VERSION)} #{self._shown_id}"
+
+    @property
+    def _shown_id(self) -> str:
+        if isinstance(self.id, str):
+            return '"' + printable(self.id, _LONGEST_NAME) + '"'
+        return printable(str(self.id), _LONGEST_NAME)
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the client has cancelled the request or has left."""
+        return self._cancelled
+
+    def check(self) -> None:
+        """Stop here if nobody waits for the answer any more; long work asks this often.
+
+        Raises:
+            CancelledError: The request was cancelled.
+        """
+        if self._cancelled:
+            raise CancelledError
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        """Have something called, once and from any thread, when the request is cancelled.
+
+        It is called at once if that has happened already. It must neither raise nor block.
+        """
+        with self.lock:
+            if not self._cancelled:
+                self._on_cancel.append(callback)
+                return
+        callback()
+
+    def can(self, capability: str, sub: str | None = None) -> bool:
+        """Tell whether the client can be asked something now.
+
+        It has declared the capability, its revision has it, and a session is past
+        ``initialized`` (basic/lifecycle#initialization).
+
+        Args:
+            capability: ``elicitation``, ``roots`` or ``sampling``.
+            sub: ``form`` or ``url`` of elicitation, ``tools`` or ``context`` of sampling.
+        """
+        return can(self, capability, sub)
+
+    def ask(self, key: str, method: str, params: Params, *, bound_to: bytes = b"") -> Params:
+        """Ask the client something and give its answer, whose shape is checked.
+
+        A session is asked at once, and this thread waits. In 2026-07-28 the request ends here with
+        the question, and the handler runs again from its start when the client comes back: so ask
+        before anything is done that cannot be done twice.
+
+        Args:
+            key: Name of the question, unique within the request.
+            method: ``elicitation/create``, ``sampling/createMessage`` or ``roots/list``.
+            params: Its params, ``{}`` for none.
+            bound_to: What the answer is about, when that can change until the answer is there:
+                an answer of 2026-07-28 counts only if the bytes are still the same.
+
+        Raises:
+            UnansweredError: A ToolError; a session gives no usable answer.
+            InputRequired: The way a request of 2026-07-28 is answered with the question.
+            ProtocolError: -32021, a client of 2026-07-28 has not declared the capability; -32602,
+                what it brought back is not to be trusted.
+            CancelledError: The request was cancelled meanwhile; the question is withdrawn.
+        """
+        return self._connection.asking.ask(self, key, method, params, bound_to)
+
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell how far the work is, if the client wants to know (basic/utilities/progress).
+
+        Call it as often as you like: what does not exceed the last value, or comes too soon after
+        it, is not sent.
+
+        Args:
+            done: Grows from call to call; any unit.
+            total: The value at the end, in the same unit, if it is known.
+            message: What is being done, for a person; without contents of files.
+        """
+        self._progress.tell(done, total, message)
+
+    def log(self, level: str, data: Any, logger: str | None = None) -> None:
+        """Send the client a log message, if it wants messages of that level (``client_log``).
+
+        Args:
+            level: One of ``modern.LOG_LEVELS``.
+            data: Any JSON value; never contents of files, nor a path above the root.
+            logger: What speaks; the server's name if left out.
+        """
+        surface = self._connection.surface
+        if "logging" in surface.methods.capabilities(self.revision):
+            surface.part("client.client_log").write(self, level, data, logger)
+
+    def notify(self, method: str, params: Params) -> None:
+        """Send a notification that belongs to this request, or nothing once it is settled."""
+        line = encode({"jsonrpc": "2.0", "method": method, "params": self.related(params)})
+        with self.lock:
+            if self._is_open():
+                self._connection.calls.send(line)
+
+    def related(self, params: Params) -> Params:
+        """Give params of a message of ours, marked as belonging to this call where needed."""
+        return params
+
+    def waiting(self, waits: bool) -> None:
+        """Take note that the work begins or ends to wait for the client."""
+
+    def detach(self, meta: Params, waiting: Waiting) -> Detached:
+        """Give a twin for work that goes on after this call is answered, as a task does.
+
+        Args:
+            meta: What the ``_meta`` of all its messages has.
+            waiting: Called with True before it waits for the client's answer to a question, and
+                with False afterwards.
+        """
+        return Detached(self, meta, waiting)
+
+    def finish(self, result: dict[str, Any]) -> None:
+        """Answer with a result, in the form its revision wants."""
+        if is_modern(self.revision):
+            result = modern.stamp(result, self.method.cacheable, self.revision)
+        try:
+            line = encode({"jsonrpc": "2.0", "id": self.id, "result": result})
+        except (TypeError, ValueError):
+            self.fail(ProtocolError(INTERNAL_ERROR, "Internal error: the result is not JSON"))
+        else:
+            self._connection.calls.settle(self, line, result)
+
+    def fail(self, error: ProtocolError) -> None:
+        """Answer with an error."""
+        line = encode({"jsonrpc": "2.0", "id": self.id, "error": error.member()})
+        self._connection.calls.settle(self, line, error)
+
+    def cancel(self) -> None:
+        """Ask the work to stop, and see to it that nothing more is sent for this request."""
+        self._stop()
+        self._connection.calls.settle(self, None)
+
+    def _stop(self) -> None:
+        with self.lock:
+            self._cancelled = True
+            callbacks, self._on_cancel = self._on_cancel, []
+        for callback in callbacks:
+            callback()
+
+    def _is_open(self) -> bool:
+        return self._connection.calls.find(self.id) is self
+
+
+class Detached(Call):
+    """The rest of a call that has been answered already; ``close`` or ``cancel`` ends it.
+
+    Its work sees the same request, and reports progress under the same token. It has no answer to
+    give: ``finish`` and ``fail`` are not for it.
+    """
+
+    def __init__(self, call: Call, meta: Params, waiting: Waiting) -> None:
+        super().__init__(
+            call._connection,  # noqa: SLF001 - the twin
+            call._request,  # noqa: SLF001
+            call.method,
+            call.revision,
+            session=call.session,
+            deliver=_nowhere,
+        )
+        self.started = call.started
+        self._progress = Progress(self, call._progress.told)  # noqa: SLF001
+        self._meta = meta
+        self._waiting = waiting
+        self._closed = False
+
+    def close(self) -> None:
+        """Send nothing more: the work is done."""
+        with self.lock:
+            self._closed = True
+
+    def cancel(self) -> None:
+        """Ask the work to stop, and send nothing more for it."""
+        self.close()
+        self._stop()
+
+    def related(self, params: Params) -> Params:
+        """Give params with the ``_meta`` that says what they belong to."""
+        return {**params, "_meta": {**params.get("_meta", {}), **self._meta}}
+
+    def waiting(self, waits: bool) -> None:
+        """Take note that the work begins or ends to wait for the client."""
+        self._waiting(waits)
+
+    def _is_open(self) -> bool:
+        return not self._closed
+
+
+def _nowhere(_answer: bytes | None) -> None:
+    """Deliver what has no addressee."""

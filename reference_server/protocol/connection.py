@@ -1,0 +1,240 @@
+"""One client: each line it sends is read, understood, routed and answered.
+
+    line --framing--> value --messages--> request --legacy/modern--> revision --methods--> handler
+
+Everything here runs on the reading thread, in the order of the lines, so ``initialize`` has taken
+effect before the next line is looked at. Only methods marked slow go to a worker.
+"""
+
+from __future__ import annotations
+
+from ..client.asking import Asking
+from ..client.required import InputRequired
+from . import legacy, modern
+from .batches import Batch
+from .calls import Call
+from .envelope import meta_of
+from .errors import (
+    INTERNAL_ERROR,
+    PARSE_ERROR,
+    CancelledError,
+    ProtocolError,
+    invalid_request,
+    method_not_found,
+)
+from .flight import Calls
+from .framing import Decoded, decode, encode
+from .messages import Notification, Request, Response, Unusable, is_id, read_message
+from .revisions import ALL, LATEST_LEGACY, MODERN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..surface import Surface
+    from .calls import Deliver
+    from .messages import Id, Params
+    from .wire import Wire
+    from .workers import Workers
+
+BATCHING = "2025-03-26"
+"""The one revision that has batches."""
+
+LONGEST_BATCH = 1000
+"""Members. An error per member would otherwise turn a small line into a huge answer."""
+
+_JSON_WHITESPACE = b" \t\r"
+
+
+class Connection:
+    """Serves what one client sends.
+
+    Args:
+        surface: Has the tables to look methods up in; the connection adds its own.
+        wire: Where messages to the client go.
+        workers: Where slow methods run.
+
+    Attributes:
+        calls: The requests in flight.
+        asking: Our questions to the client.
+        session: The legacy session.
+        surface: As above.
+        workers: As above.
+    """
+
+    def __init__(self, surface: Surface, wire: Wire, workers: Workers) -> None:
+        self.surface = surface
+        self.workers = workers
+        self.calls = Calls(wire.send)
+        self.asking = Asking(wire.send, surface.settings.ask_seconds)
+        self.session = legacy.Session()
+        self._methods = methods = surface.methods
+        self._wire = wire
+        self._log = surface.log
+        legacy.install(methods, self.session)
+        modern.install(methods)
+        methods.notification("notifications/cancelled", ALL, self._cancelled)
+
+    def receive(self, line: bytes | None) -> None:
+        """Serve one line; None stands for one that was too long to keep.
+
+        A blank line is passed over: it holds no message that could be answered, and many a client
+        ends its output with one.
+        """
+        if line is None:
+            error = ProtocolError(PARSE_ERROR, "Parse error: the line is longer than the limit")
+            self._answer(None, error, self._send)
+            return
+        if not line.strip(_JSON_WHITESPACE):
+            return
+        try:
+            decoded = decode(line)
+        except ProtocolError as error:
+            self._answer(None, error, self._send)
+            return
+        if isinstance(decoded.value, list):
+            self._batch(decoded)
+        else:
+            self._message(decoded, self._send)
+
+    def _send(self, message: bytes | None) -> None:
+        if message is not None:
+            self._wire.send(message)
+
+    def _answer(self, request_id: Id | None, error: ProtocolError, deliver: Deliver) -> None:
+        """Answer something that never became a call."""
+        body: dict[str, Any] = {"jsonrpc": "2.0"}
+        if request_id is not None:
+            body["id"] = request_id
+        elif (self.session.revision or LATEST_LEGACY) < LATEST_LEGACY:
+            # JSON-RPC wants null. Since 2025-11-25 the schema wants the member left out instead
+            # (schema#jsonrpcerrorresponse); before, it has no form for this error at all.
+            body["id"] = None
+        body["error"] = error.member()
+        line = encode(body)
+        deliver(line)
+        self.calls.finished(None, error, len(line))
+
+    def _batch(self, decoded: Decoded) -> None:
+        """Serve an array line: a batch in a 2025-03-26 session, one invalid request elsewhere."""
+        members = decoded.value
+        problem = decoded.flaw
+        if self.session.revision != BATCHING:
+            problem = f"only {BATCHING} sessions have batches"
+        elif not members:
+            problem = "a batch has at least one member"
+        elif len(members) > LONGEST_BATCH:
+            problem = f"a batch has at most {LONGEST_BATCH} members"
+        if problem:
+            self._answer(None, invalid_request(problem), self._send)
+            return
+        batch = Batch(self._wire.send)
+        for member in members:
+            self._message(Decoded(member), batch.deliver, batch)
+        batch.deliver(None)
+
+    def _message(self, decoded: Decoded, deliver: Deliver, batch: Batch | None = None) -> None:
+        try:
+            message = read_message(decoded)
+        except Unusable as unusable:
+            if unusable.error is not None:
+                if batch:
+                    batch.expect()
+                self._answer(unusable.id, unusable.error, deliver)
+            return
+        if isinstance(message, Request):
+            if batch:
+                batch.expect()
+            self._request(message, deliver, in_batch=batch is not None)
+        elif isinstance(message, Notification):
+            self._notification(message)
+        else:
+            self._response(message)
+
+    def _request(self, request: Request, deliver: Deliver, *, in_batch: bool) -> None:
+        try:
+            call = self._route(request, deliver, in_batch=in_batch)
+        except ProtocolError as error:
+            if self.calls.find(request.id) is None:
+                self._answer(request.id, error, deliver)
+            else:
+                self._answer(None, error, deliver)
+            return
+        if not self.calls.open(call):
+            # Under its own id the refusal would pass for the answer to the request still running.
+            self._answer(None, invalid_request("the id is in use by a request in flight"), deliver)
+        elif not call.method.slow:
+            self.run(call)
+        elif not (call.session and call.session.hold(call)):
+            self.workers.submit(lambda: self.run(call))
+
+    def _route(self, request: Request, deliver: Deliver, *, in_batch: bool) -> Call:
+        """Find revision and method; raise the error to answer with if there is none."""
+        session = None
+        if modern.is_modern_request(request):
+            if in_batch:
+                raise invalid_request("a request with 2026-07-28 fields stands on its own line")
+            revision = modern.revision_for(request)
+        else:
+            session = self.session
+            if in_batch and request.method == "initialize":
+                raise invalid_request("initialize cannot be part of a batch")
+            revision = session.revision_for(request)
+            meta_of(request.params)
+        method = self._methods.find(request.method, revision)
+        if method is None:
+            raise method_not_found(request.method)
+        return Call(self, request, method, revision, session=session, deliver=deliver)
+
+    def run(self, call: Call) -> None:
+        """Have a request served that is in flight; never raises."""
+        try:
+            call.check()
+            call.brought = self.asking.brought(call)
+            result = call.method.handler(call)
+        except CancelledError:
+            call.cancel()
+        except ProtocolError as error:
+            call.fail(error)
+        except InputRequired as question:
+            call.finish(question.result)
+        except Exception as defect:  # noqa: BLE001 - the client is owed an answer whatever happens
+            # Only the type: a message may quote file contents, and the client gets neither.
+            self._log.error("defect", type=type(defect).__name__)
+            call.fail(ProtocolError(INTERNAL_ERROR, "Internal error"))
+        else:
+            if result is not None:
+                call.finish(result)
+
+    def _notification(self, message: Notification) -> None:
+        """Act on a notification, or let it pass: it is never answered, known or not.
+
+        Modern notifications need not name a revision. As long as no session is open the modern
+        table serves, which has no ``initialized``: an early one opens nothing.
+        """
+        revision = self.session.revision or MODERN[-1]
+        listener = self._methods.listener(message.method, revision)
+        if listener is None:
+            self._log.debug("ignored", notification=message.method[:64])
+        else:
+            listener(message.params)
+
+    def _cancelled(self, params: Params) -> None:
+        """Cancel a request in flight; an unknown, finished or malformed id is ignored.
+
+        Source: basic/utilities/cancellation#error-handling.
+        """
+        request_id = params.get("requestId")
+        call = self.calls.find(request_id) if is_id(request_id) else None
+        self._log.info("cancelled", found=call is not None, reason=str(params.get("reason"))[:200])
+        if call is not None:
+            call.cancel()
+
+    def _response(self, message: Response) -> None:
+        """Hand a response to whoever has asked, or let it pass: it must not be answered."""
+        if not self.asking.questions.answered(message):
+            self._log.debug("ignored", response=True)
+
+    def input_ended(self) -> None:
+        """End all waiting for the client: nothing more is read from it."""
+        self.asking.questions.close()

@@ -1,0 +1,59 @@
+"""Checks on members that every request shares, whatever its method. Pure."""
+
+from __future__ import annotations
+
+from .errors import invalid_params
+from .messages import is_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .messages import Params
+
+_KNOWN_CAPABILITIES = ("experimental", "roots", "sampling", "elicitation")
+
+
+def meta_of(params: Params) -> dict[str, Any]:
+    """Give ``params._meta``, ``{}`` if there is none.
+
+    Raises:
+        ProtocolError: -32602, when it is no object or its ``progressToken`` is neither a string
+            nor an integer (basic/utilities/progress#progress-flow).
+    """
+    meta = params.get("_meta", {})
+    if not isinstance(meta, dict):
+        raise invalid_params("_meta must be an object")
+    if "progressToken" in meta and not is_id(meta["progressToken"]):
+        raise invalid_params("progressToken must be a string or an integer")
+    return meta
+
+
+def check_capabilities(value: Any, where: str) -> dict[str, Any]:
+    """Give the client's capabilities (schema.ts#ClientCapabilities).
+
+    The set is open: an unknown capability may be anything. A known one is an object.
+
+    Raises:
+        ProtocolError: -32602.
+    """
+    if not isinstance(value, dict):
+        raise invalid_params(f"{where} must be an object")
+    for name in _KNOWN_CAPABILITIES:
+        if not isinstance(value.get(name, {}), dict):
+            raise invalid_params(f"{where}.{name} must be an object")
+    return value
+
+
+def check_implementation(value: Any, where: str) -> dict[str, str]:
+    """Give the client's name tag (schema.ts#Implementation), once it is seen to be one.
+
+    Raises:
+        ProtocolError: -32602.
+    """
+    if not isinstance(value, dict):
+        raise invalid_params(f"{where} must be an object")
+    for name in ("name", "version"):
+        if not isinstance(value.get(name), str):
+            raise invalid_params(f"{where}.{name} must be a string")
+    return value

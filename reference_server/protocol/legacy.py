@@ -1,0 +1,119 @@
+"""The legacy era: one session per process, opened by ``initialize`` (basic/lifecycle).
+
+    start --initialize--> opened --notifications/initialized--> ready
+
+Before ``initialize`` only ``ping`` is served. Between the two messages everything is: the pages
+forbid the *client* to hurry only until ``initialize`` has been answered, and ``initialized``
+tells the *server* when it may send requests of its own. So an early or missing ``initialized``
+costs a client nothing, and never opens a session by itself.
+"""
+
+from __future__ import annotations
+
+from ..operation.identity import INSTRUCTIONS, implementation
+from .envelope import check_capabilities, check_implementation
+from .errors import invalid_params, invalid_request
+from .revisions import LATEST_LEGACY, LEGACY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .calls import Call
+    from .messages import Params, Request
+    from .methods import Methods
+
+ROOTS_CHANGED = "notifications/roots/list_changed"
+
+
+class Session:
+    """What one ``initialize`` has settled for the rest of the process.
+
+    Attributes:
+        revision: The negotiated revision, None before ``initialize``.
+        client_capabilities: What the client declared.
+        client_info: Who it says it is; ``{}`` before ``initialize``.
+        ready: True once the client has sent ``notifications/initialized``.
+        hold: Called with each slow request; True if it took the request over, to have it run
+            later (``roots``).
+    """
+
+    def __init__(self) -> None:
+        self.revision: str | None = None
+        self.client_capabilities: dict[str, Any] = {}
+        self.client_info: dict[str, str] = {}
+        self.ready = False
+        self.hold: Callable[[Call], bool] = _hold_nothing
+
+    def revision_for(self, request: Request) -> str:
+        """Tell under which revision a legacy request is served.
+
+        ``initialize`` and an early ``ping`` are the same in every revision; the newest stands in.
+
+        Raises:
+            ProtocolError: -32600, for a second ``initialize`` (the page calls it the *first*
+                interaction, and a session renegotiated under requests in flight has no meaning)
+                and for anything else but ``ping`` before the first one.
+        """
+        if request.method == "initialize" and self.revision is not None:
+            raise invalid_request("the session is already initialized")
+        if self.revision is not None:
+            return self.revision
+        if request.method not in ("initialize", "ping"):
+            raise invalid_request(
+                "send initialize first, or the _meta fields that 2026-07-28 wants in each request"
+            )
+        return LATEST_LEGACY
+
+
+def _hold_nothing(_call: Call) -> bool:
+    return False
+
+
+def install(methods: Methods, session: Session) -> None:
+    """Add the session's own methods to the legacy revisions."""
+
+    def initialize(call: Call) -> dict[str, Any]:
+        return _initialize(call.params, session, methods)
+
+    def initialized(_params: Params) -> None:
+        if session.revision is None or session.ready:
+            return
+        session.ready = True
+        # Whoever wants to hear of changes of the roots wants the first list as well.
+        refresh = methods.listener(ROOTS_CHANGED, session.revision)
+        if refresh is not None and "roots" in session.client_capabilities:
+            refresh({})
+
+    methods.request("initialize", LEGACY, initialize)
+    methods.request("ping", LEGACY, _ping)
+    methods.notification("notifications/initialized", LEGACY, initialized)
+
+
+def _initialize(params: Params, session: Session, methods: Methods) -> dict[str, Any]:
+    """Negotiate (basic/lifecycle#version-negotiation) and introduce ourselves.
+
+    A revision we do not have is answered with the newest handshake revision, not with an error;
+    2026-07-28 has no handshake, so whoever asks for it here gets that counter-offer too.
+    """
+    wanted = params.get("protocolVersion")
+    if not isinstance(wanted, str):
+        raise invalid_params("protocolVersion must be a string")
+    capabilities = check_capabilities(params.get("capabilities"), "capabilities")
+    client_info = check_implementation(params.get("clientInfo"), "clientInfo")
+    revision = wanted if wanted in LEGACY else LATEST_LEGACY
+    session.client_capabilities = capabilities
+    session.client_info = client_info
+    session.revision = revision
+    return {
+        "protocolVersion": revision,
+        "capabilities": methods.capabilities(revision),
+        "serverInfo": implementation(revision),
+        "instructions": INSTRUCTIONS,
+    }
+
+
+def _ping(_call: Call) -> dict[str, Any]:
+    """Say that we are alive (basic/utilities/ping). 2026-07-28 has no ping."""
+    return {}

@@ -1,0 +1,149 @@
+"""The kinds of JSON-RPC message a client may send, told apart (basic/index#messages). Pure.
+
+An object is exactly one of: a request (``method`` and ``id``), a notification (``method``, no
+``id``), a response (``result`` or ``error``, no ``method``).
+"""
+
+from __future__ import annotations
+
+from .errors import ProtocolError, invalid_params, invalid_request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias, TypeGuard
+
+    from .framing import Decoded
+
+    Id: TypeAlias = int | float | str
+    Params: TypeAlias = dict[str, Any]
+
+_LARGEST_EXACT_DOUBLE = 2**53
+
+
+class Request:
+    """A message that wants an answer.
+
+    Attributes:
+        id: The client's id, as it came.
+        method: The method's name.
+        params: The parameters, ``{}`` if the client left them out.
+    """
+
+    __slots__ = ("id", "method", "params")
+
+    def __init__(self, request_id: Id, method: str, params: Params) -> None:
+        self.id = request_id
+        self.method = method
+        self.params = params
+
+
+class Notification:
+    """A message that must not be answered, whatever is wrong with it.
+
+    Attributes:
+        method: The method's name.
+        params: The parameters, ``{}`` if the client left them out.
+    """
+
+    __slots__ = ("method", "params")
+
+    def __init__(self, method: str, params: Params) -> None:
+        self.method = method
+        self.params = params
+
+
+class Response:
+    """The client's answer to a request of ours.
+
+    Attributes:
+        body: The whole object, unchecked: a malformed answer must not be answered either.
+        flaw: Why two readers could read it differently, or None.
+    """
+
+    __slots__ = ("body", "flaw")
+
+    def __init__(self, body: dict[str, Any], flaw: str | None = None) -> None:
+        self.body = body
+        self.flaw = flaw
+
+
+class Unusable(Exception):  # noqa: N818 - it is a kind of message here, as the other classes are
+    """A message that is none of the three kinds.
+
+    Attributes:
+        id: The id to answer under, or None where none can be read.
+        error: What to answer, or None where it was meant as a notification or a response.
+    """
+
+    def __init__(self, request_id: Id | None, error: ProtocolError | None) -> None:
+        super().__init__(request_id, error)
+        self.id = request_id
+        self.error = error
+
+
+def is_id(value: Any) -> TypeGuard[Id]:
+    """Tell whether a value is a request id: a string or an integer, never null or a boolean.
+
+    ``5.0`` is an integer too (JSON has one number type, and there are clients that know only
+    doubles). It is the same id as ``5``, and another one than ``"5"``.
+    """
+    if type(value) is float:
+        return value.is_integer() and abs(value) <= _LARGEST_EXACT_DOUBLE
+    return type(value) in (int, str)
+
+
+def read_message(decoded: Decoded) -> Request | Notification | Response:
+    """Tell which kind of message a JSON value is.
+
+    Raises:
+        Unusable: It is none; the exception says whether and how to answer.
+    """
+    body = decoded.value
+    if not isinstance(body, dict):
+        raise Unusable(None, invalid_request("a message is a JSON object"))
+    method = body.get("method")
+    if "method" not in body and ("result" in body or "error" in body):
+        return Response(body, decoded.flaw)
+    if isinstance(method, str) and "id" not in body:
+        return _read_notification(decoded, method)
+    request_id = _read_id(decoded)
+    _check_envelope(decoded, request_id)
+    return Request(request_id, body["method"], body.get("params", {}))
+
+
+def _read_notification(decoded: Decoded, method: str) -> Notification:
+    params = decoded.value.get("params", {})
+    malformed = decoded.flaw or decoded.value.get("jsonrpc") != "2.0"
+    if malformed or not isinstance(params, dict):
+        raise Unusable(None, None)
+    return Notification(method, params)
+
+
+def _read_id(decoded: Decoded) -> Id:
+    """Give the id to answer under, before anything else about the message is known to be right."""
+    if "id" not in decoded.value:
+        raise Unusable(None, invalid_request("method must be a string"))
+    request_id = decoded.value["id"]
+    if not is_id(request_id):
+        raise Unusable(None, invalid_request("id must be a string or an integer"))
+    if decoded.flaw:
+        # The flaw may sit in the id itself, so repeating it could answer someone else's request.
+        clear = request_id if decoded.id_is_clear else None
+        raise Unusable(clear, invalid_request(decoded.flaw))
+    return request_id
+
+
+def _check_envelope(decoded: Decoded, request_id: Id) -> None:
+    body = decoded.value
+    if body.get("jsonrpc") != "2.0":
+        raise Unusable(request_id, invalid_request('jsonrpc must be "2.0"'))
+    if not isinstance(body.get("method"), str):
+        raise Unusable(request_id, invalid_request("method must be a string"))
+    if "result" in body or "error" in body:
+        raise Unusable(request_id, invalid_request("a request has neither result nor error"))
+    params = body.get("params", {})
+    if isinstance(params, list):
+        # Positional parameters are right in JSON-RPC; it is MCP that does not have them.
+        raise Unusable(request_id, invalid_params("params must be an object"))
+    if not isinstance(params, dict):
+        raise Unusable(request_id, invalid_request("params must be an object"))

@@ -1,0 +1,97 @@
+"""Which methods exist in which revision, and what the server declares about itself.
+
+A feature (tools, resources, tasks; see ``features``) adds itself here:
+
+    methods.request("tools/list", ALL, toolbox.list_tools, cacheable=True)
+    methods.notification("notifications/roots/list_changed", LEGACY, refresh)
+    methods.capability("tools", {"listChanged": True}, ALL)
+
+The dispatcher only looks things up, so a method that a revision does not have is not found in it,
+with no code that says so.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeAlias
+
+    from .calls import Call
+    from .messages import Params
+
+    Handler: TypeAlias = Callable[[Call], dict[str, Any] | None]
+    Listener: TypeAlias = Callable[[Params], None]
+
+
+class Method:
+    """One request method as one or more revisions have it.
+
+    Attributes:
+        name: As it stands in ``method``.
+        handler: Takes the call and returns its result. It may raise ProtocolError or
+            CancelledError. It may also return None and call ``finish`` on the call itself, later
+            and from any thread.
+        slow: True if the handler may block; it then runs on a worker thread.
+        endless: True if the answer may stay out until the connection ends, as that of
+            ``subscriptions/listen`` does; the end of input does not wait for it.
+        cacheable: True if 2026-07-28 wants caching hints on the result
+            (server/utilities/caching#cacheable-results).
+    """
+
+    __slots__ = ("cacheable", "endless", "handler", "name", "slow")
+
+    def __init__(
+        self, name: str, handler: Handler, *, slow: bool, endless: bool, cacheable: bool
+    ) -> None:
+        self.name = name
+        self.handler = handler
+        self.slow = slow
+        self.endless = endless
+        self.cacheable = cacheable
+
+
+class Methods:
+    """The tables of methods, notifications and capabilities, each per revision."""
+
+    def __init__(self) -> None:
+        self._requests: dict[tuple[str, str], Method] = {}
+        self._notifications: dict[tuple[str, str], Listener] = {}
+        self._capabilities: dict[str, dict[str, Any]] = {}
+
+    def request(
+        self,
+        name: str,
+        revisions: Iterable[str],
+        handler: Handler,
+        *,
+        slow: bool = False,
+        endless: bool = False,
+        cacheable: bool = False,
+    ) -> None:
+        """Add a request method to some revisions."""
+        method = Method(name, handler, slow=slow, endless=endless, cacheable=cacheable)
+        for revision in revisions:
+            self._requests[name, revision] = method
+
+    def notification(self, name: str, revisions: Iterable[str], listener: Listener) -> None:
+        """Add a notification to some revisions. Its listener runs on the reading thread."""
+        for revision in revisions:
+            self._notifications[name, revision] = listener
+
+    def capability(self, name: str, value: dict[str, Any], revisions: Iterable[str]) -> None:
+        """Declare a server capability (schema.ts#ServerCapabilities) in some revisions."""
+        for revision in revisions:
+            self._capabilities.setdefault(revision, {})[name] = value
+
+    def find(self, name: str, revision: str) -> Method | None:
+        """Give a request method, or None if the revision does not have it here."""
+        return self._requests.get((name, revision))
+
+    def listener(self, name: str, revision: str) -> Listener | None:
+        """Give the listener for a notification, or None if the revision ignores it here."""
+        return self._notifications.get((name, revision))
+
+    def capabilities(self, revision: str) -> dict[str, Any]:
+        """Give the capabilities object to declare under one revision."""
+        return dict(self._capabilities.get(revision, {}))

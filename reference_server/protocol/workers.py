@@ -1,0 +1,144 @@
+"""A few threads for work that takes time, so that a ping need not wait for a slow tool."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    Job: TypeAlias = Callable[[], None]
+
+_here = threading.local()
+
+
+def aside(wait: Callable[[], object]) -> None:
+    """Wait for the client inside a job, and let another job run meanwhile.
+
+    A job that waits for an answer keeps no other from running: the reader might else stand in
+    ``submit`` before a full queue, with the awaited answer behind it. Afterwards it goes on when
+    one of the places is free again, so no more jobs run than the limit says.
+
+    Args:
+        wait: Waits; what it raises is passed on.
+    """
+    workers: Workers | None = getattr(_here, "workers", None)
+    if workers is None:
+        wait()
+    else:
+        workers.aside(wait)
+
+
+class _Seat:
+    """Where an idle thread waits for its next job.
+
+    Each has its own: from a queue they shared, a job would wake a second thread for nothing, and
+    that costs more than a small job does.
+    """
+
+    __slots__ = ("job", "woken")
+
+    def __init__(self) -> None:
+        self.job: Job | None = None
+        self.woken = threading.Lock()
+        self.woken.acquire()
+
+    def wake(self, job: Job | None) -> None:
+        """Let the thread run a job; None lets it end."""
+        self.job = job
+        self.woken.release()
+
+
+class Workers:
+    """A bounded pool of daemon threads, started when they are first needed.
+
+    Daemons, because a tool stuck in a system call must not keep the process alive after the
+    drain. ``concurrent.futures`` would join them at exit, and costs ten times the import.
+
+    Args:
+        most: Most jobs that run at once.
+        waiting: Most jobs that wait; beyond that ``submit`` blocks, and with it the reader. This
+            is the back-pressure on a client that asks faster than the tools can answer.
+    """
+
+    def __init__(self, most: int, waiting: int) -> None:
+        self._most = most
+        self._waiting = max(waiting, 1)
+        self._places = threading.Semaphore(most)
+        self._lock = threading.Lock()  # for all that follows
+        self._room = threading.Condition(self._lock)
+        self._jobs: deque[Job] = deque()
+        self._idle: list[_Seat] = []  # only while no job waits
+        self._threads: set[threading.Thread] = set()
+        self._unfinished = 0
+        self._away = 0
+
+    def submit(self, job: Job) -> None:
+        """Run a job on some thread, soon. The job must not raise."""
+        with self._lock:
+            while len(self._jobs) >= self._waiting:
+                self._room.wait()
+            self._unfinished += 1
+            if self._idle:
+                self._idle.pop().wake(job)
+            else:
+                self._jobs.append(job)
+                self._start_if_needed()
+
+    def aside(self, wait: Callable[[], object]) -> None:
+        """Wait inside a job of these workers; see the function ``aside``."""
+        with self._lock:
+            self._away += 1
+            self._start_if_needed()
+        self._places.release()
+        try:
+            wait()
+        finally:
+            self._places.acquire()
+            with self._lock:
+                self._away -= 1
+
+    def close(self, seconds: float) -> None:
+        """Let the threads end; wait for those that are idle already."""
+        with self._lock:
+            if self._unfinished:
+                return  # something is stuck; the threads are daemons and leave with the process
+            threads = list(self._threads)
+            self._most = 0
+            while self._idle:
+                self._idle.pop().wake(None)
+        for thread in threads:
+            thread.join(seconds)
+
+    def _start_if_needed(self) -> None:
+        if self._jobs and len(self._threads) < self._most + self._away:
+            thread = threading.Thread(target=self._work, name="mcp-worker", daemon=True)
+            self._threads.add(thread)
+            thread.start()
+
+    def _work(self) -> None:
+        _here.workers = self
+        seat = _Seat()
+        job = self._next(seat)
+        while job:
+            with self._places:
+                job()
+            with self._lock:
+                self._unfinished -= 1
+            job = self._next(seat)
+
+    def _next(self, seat: _Seat) -> Job | None:
+        """Wait for the next job of a thread; None if the thread is to end."""
+        with self._lock:
+            if len(self._threads) > self._most + self._away:
+                self._threads.discard(threading.current_thread())
+                return None
+            if self._jobs:
+                self._room.notify()
+                return self._jobs.popleft()
+            self._idle.append(seat)
+        seat.woken.acquire()
+        return seat.job

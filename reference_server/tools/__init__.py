@@ -1,0 +1,1 @@
+"""The tools, but for CEDARScript, and the box they are kept in."""

@@ -1,0 +1,290 @@
+"""The tool ``text_editor``: view, create, str_replace, insert and undo_edit of text files.
+
+Commands and arguments are those of the text editor tool that models are trained on, so a model
+needs no lesson to use it.
+"""
+
+from __future__ import annotations
+
+from ..protocol.errors import ToolError
+from ..workspace.entries import sha256
+from ..workspace.refusals import IsDirectory, OutsideClientRoots, Refusal
+from .editing import insert, numbered, replace, snippet
+from .editor_schema import check_arguments, description, input_schema, output_schema
+from .history import History, Step
+from .text import Text, read_text
+from .toolbox import Tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from ..protocol.calls import Call
+    from ..surface import Surface
+    from ..workspace import Edit, Entry, Snapshot
+    from .editing import Edited
+    from .toolbox import Arguments
+
+LONGEST_VIEW = 500_000
+"""Characters in one view. Larger files are viewed in ranges."""
+
+MOST_ENTRIES = 1_000
+"""Names in one view of a directory."""
+
+
+def install(surface: Surface) -> None:
+    """Offer the editor, unless the operator has switched it off; read-only it can view only."""
+    settings = surface.settings
+    if not settings.text_editor:
+        return
+    surface.toolbox.add(
+        Tool(
+            "text_editor",
+            title="Edit text files" if not settings.read_only else "View text files",
+            description=description(settings),
+            input_schema=input_schema(settings),
+            output_schema=output_schema(settings),
+            annotations={
+                "readOnlyHint": settings.read_only,
+                "destructiveHint": not settings.read_only,
+                "idempotentHint": settings.read_only,
+                "openWorldHint": False,
+            },
+            work=Editor(surface).work,
+        )
+    )
+
+
+class Editor:
+    """Carries out the commands.
+
+    Args:
+        surface: For the workspace and the confirmation of writes.
+        history: What can be taken back.
+    """
+
+    def __init__(self, surface: Surface, history: History | None = None) -> None:
+        self._surface = surface
+        self._history = history or History()
+        self._commands: dict[str, Callable[[Call, Arguments], dict[str, Any]]] = {
+            "view": self._view,
+            "create": self._create,
+            "str_replace": self._str_replace,
+            "insert": self._insert,
+            "undo_edit": self._undo,
+        }
+
+    def work(self, call: Call, arguments: Arguments) -> dict[str, Any]:
+        """Carry out one call.
+
+        Raises:
+            ToolError: The arguments do not fit the command, or the workspace or the text is not
+                such that it can be carried out; nothing was written then.
+        """
+        command = arguments["command"]
+        check_arguments(command, arguments)
+        return self._commands[command](call, arguments)
+
+    # --- looking
+
+    def _view(self, call: Call, arguments: Arguments) -> dict[str, Any]:
+        try:
+            snap = self._read(call, arguments)
+        except IsDirectory:
+            return self._view_directory(call, arguments)
+        except OutsideClientRoots:  # but it may be a directory on the way to one of them
+            if "view_range" in arguments:
+                raise
+            return self._view_directory(call, arguments)
+        text = _text_of(snap)
+        first, last = _range(arguments.get("view_range"), text, snap.path)
+        part = text.part(first, last) if last else ""
+        shown = numbered(part, first) if len(part) <= LONGEST_VIEW else part
+        if len(shown) > LONGEST_VIEW:
+            raise ToolError(
+                f"This would be {len(shown)} characters; the limit is {LONGEST_VIEW}. "
+                f"Use view_range for fewer of the {text.line_count} lines.",
+                code="TEXT_TOO_LONG",
+                field="view_range",
+                context={"file": snap.path},
+            )
+        return {
+            **_head(arguments, snap.path),
+            "text": shown,
+            "first_line": first,
+            "last_line": last,
+            **text.facts(),
+        }
+
+    def _view_directory(self, call: Call, arguments: Arguments) -> dict[str, Any]:
+        path, cwd = arguments["path"], arguments.get("cwd", "")
+        if "view_range" in arguments:
+            raise ToolError(
+                "The path is a directory; view_range is for files.",
+                code="IS_DIRECTORY",
+                type="ExecutionError",
+                field="view_range",
+                context={"file": path},
+            )
+        shown: list[dict[str, Any]] = []
+        truncated = False
+        for entry in self._two_levels(path, cwd):
+            call.check()
+            truncated = len(shown) == MOST_ENTRIES
+            if truncated:
+                break
+            shown.append({"path": entry.path, "kind": entry.kind})
+            if entry.kind == "file":
+                shown[-1]["size"] = entry.size
+        _, parts = self._surface.workspace.candidates(path, cwd, listing=True)[0]
+        head = _head(arguments, "/".join(parts) or ".")
+        return {**head, "entries": shown, "truncated": truncated}
+
+    def _two_levels(self, path: str, cwd: str) -> Iterator[Entry]:
+        """Give what a directory and its directories hold; links are named and not followed."""
+        workspace = self._surface.workspace
+        for entry in workspace.entries(path, cwd=cwd):
+            yield entry
+            if entry.kind == "directory":
+                try:
+                    yield from workspace.entries(f"{path}/{entry.name}", cwd=cwd)
+                except Refusal:  # gone meanwhile, or the system does not let us look
+                    continue
+
+    # --- writing
+
+    def _create(self, call: Call, arguments: Arguments) -> dict[str, Any]:
+        edit = self._surface.workspace.edit(call.who)
+        data = arguments["file_text"].encode()
+        edit.put(arguments["path"], data, cwd=arguments.get("cwd", ""))
+        if pending := self._commit(call, edit, arguments):
+            return pending
+        path = self._remember(edit)
+        return {**self._written(arguments, path), **Text(data).facts()}
+
+    def _str_replace(self, call: Call, arguments: Arguments) -> dict[str, Any]:
+        old, new = arguments["old_str"], arguments["new_str"]
+        return self._change(call, arguments, lambda text: replace(text.text, old, new))
+
+    def _insert(self, call: Call, arguments: Arguments) -> dict[str, Any]:
+        line, new = int(arguments["insert_line"]), arguments["new_str"]
+        return self._change(call, arguments, lambda text: insert(text, line, new))
+
+    def _change(
+        self, call: Call, arguments: Arguments, make: Callable[[Text], Edited]
+    ) -> dict[str, Any]:
+        """Write a file anew with what a function makes of its text."""
+        snap = self._read_to_write(call, arguments)
+        text = _text_of(snap)
+        try:
+            edited = make(text)
+        except ToolError as error:
+            error.context = {"file": snap.path, **(error.context or {})}
+            raise
+        data = text.encode(edited.text)
+        edit = self._surface.workspace.edit(call.who)
+        edit.put(snap.path, data, before=snap)
+        if pending := self._commit(call, edit, arguments):
+            return pending
+        self._remember(edit)
+        written = Text(data, text.encoding)
+        return {
+            **self._written(arguments, snap.path),
+            "first_line": edited.first_line,
+            "last_line": edited.last_line,
+            "snippet": snippet(written, edited.first_line, edited.last_line),
+            **written.facts(),
+        }
+
+    def _undo(self, call: Call, arguments: Arguments) -> dict[str, Any]:
+        snap = self._read_to_write(call, arguments)
+        step = self._history.last(snap.path)
+        if step is None:
+            raise ToolError(
+                "There is no edit of this file to take back. Only edits that this tool has made "
+                "since the server started are remembered, and of those the last ones.",
+                code="NOTHING_TO_UNDO",
+                field="path",
+                context={"file": snap.path},
+            )
+        if step.after != snap.sha256:
+            raise ToolError(
+                "The file has changed since the last edit of this tool; nothing was written.",
+                code="CHANGED",
+                type="ConflictError",
+                field="path",
+                context={"file": snap.path},
+                recovery_steps=["View the file.", "Change it back with str_replace."],
+            )
+        edit = self._surface.workspace.edit(call.who)
+        if step.before is None:
+            edit.remove(snap)
+        else:
+            edit.put(snap.path, step.before, before=snap)
+        if pending := self._commit(call, edit, arguments):
+            return pending
+        self._history.forget(step)
+        written = self._written(arguments, snap.path)
+        if step.before is None:
+            return {**written, "removed": True}
+        return {**written, **Text(step.before).facts()}
+
+    # --- shared
+
+    def _read(self, call: Call, arguments: Arguments) -> Snapshot:
+        path, cwd = arguments["path"], arguments.get("cwd", "")
+        return self._surface.workspace.read(path, cwd=cwd, check=call.check)
+
+    def _read_to_write(self, call: Call, arguments: Arguments) -> Snapshot:
+        """Read a file, unless it may not be written: then nothing is told of what it holds."""
+        path, cwd = arguments["path"], arguments.get("cwd", "")
+        self._surface.workspace.candidates(path, cwd, writing=True)
+        return self._read(call, arguments)
+
+    def _commit(self, call: Call, edit: Edit, arguments: Arguments) -> dict[str, Any] | None:
+        """Write, or give the result that waits for the user's confirmation."""
+        pending: dict[str, Any] | None = self._surface.part("client.confirm").commit(
+            call, edit, arguments
+        )
+        return pending
+
+    def _remember(self, edit: Edit) -> str:
+        """Keep what undoes an edit that was made, and give the path of its file."""
+        change = edit.changes[0]
+        self._history.record(Step(change.path, change.before, sha256(change.after or b"")))
+        return change.path
+
+    def _written(self, arguments: Arguments, path: str) -> dict[str, Any]:
+        return {**_head(arguments, path), "undo_steps": self._history.count(path)}
+
+
+def _head(arguments: Arguments, path: str) -> dict[str, Any]:
+    return {"command": arguments["command"], "path": path}
+
+
+def _text_of(snap: Snapshot) -> Text:
+    try:
+        return read_text(snap)
+    except ToolError as error:  # it speaks of an argument that this tool does not have
+        raise ToolError(
+            "The file is not text in UTF-8, nor in UTF-16 with a byte order mark.",
+            code=error.code,
+            field="path",
+            context=error.context,
+        ) from None
+
+
+def _range(wanted: list[Any] | None, text: Text, path: str) -> tuple[int, int]:
+    """Give the first and the last line to show; of an empty file 1 and 0."""
+    first, last = map(int, wanted or (1, -1))
+    last = text.line_count if last == -1 else last
+    if 1 <= first <= last <= text.line_count or (first, last) == (1, 0) == (1, text.line_count):
+        return first, last
+    raise ToolError(
+        f"The file has {text.line_count} lines; view_range is [first, last] with both of them "
+        "among these, first not after last, and -1 as last for the end.",
+        code="LINE_OUT_OF_RANGE",
+        field="view_range",
+        context={"file": path},
+    )

@@ -1,0 +1,154 @@
+"""The commands of ``text_editor`` as a model sees them: description, arguments, results. Pure."""
+
+from __future__ import annotations
+
+from ..protocol.errors import ToolError
+from .schemas import CONFIRM, CWD, inputs, outputs
+from .text import FACTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..settings import Settings
+    from .toolbox import Arguments
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "view": (),
+    "create": ("file_text",),
+    "str_replace": ("old_str", "new_str"),
+    "insert": ("insert_line", "new_str"),
+    "undo_edit": (),
+}
+"""Each command with the arguments it needs besides ``path``."""
+
+_OF_ALL = {"command", "path", "cwd", "confirm_token"}
+_OPTIONAL = {"view": {"view_range"}}
+
+_VIEWING = (
+    "view: a file as numbered lines (number, tab, line; the numbers are not in the file), all of "
+    "them or view_range [first, last] counted from 1, last -1 for the end; a directory as the "
+    "names in it, two levels deep."
+)
+_DESCRIPTION = (
+    "View, create and edit text files below the root. Commands:\n"
+    f"- {_VIEWING}\n"
+    "- create: make a new file with file_text. It refuses a file that exists.\n"
+    "- str_replace: put new_str in the place of old_str, which must occur exactly once, white "
+    "space included. Copy enough lines around the change to make it unique.\n"
+    "- insert: put new_str as whole lines after line insert_line; 0 puts it at the top.\n"
+    "- undo_edit: take back the last edit this tool made to the file. It refuses a file that "
+    "somebody else has changed since.\n"
+    "View a file before editing it. Newlines in arguments are LF whatever the file has; newline "
+    "style, encoding, byte order mark and permissions of the file are kept."
+)
+_DESCRIPTION_READ_ONLY = (
+    f"View text files and directories below the root; nothing is written. Command {_VIEWING}"
+)
+
+
+def description(settings: Settings) -> str:
+    """Tell the model what the tool does and how it is used."""
+    return _DESCRIPTION_READ_ONLY if settings.read_only else _DESCRIPTION
+
+
+def check_arguments(command: str, arguments: Arguments) -> None:
+    """See that the arguments are those of the command; the schema cannot say it for each one.
+
+    Raises:
+        ToolError: ``INVALID_ARGUMENTS``.
+    """
+    needed = COMMANDS[command]
+    for name in needed:
+        if name not in arguments:
+            raise ToolError(f"{command} needs {name}.", code="INVALID_ARGUMENTS", field=name)
+    strange = set(arguments) - _OF_ALL - set(needed) - _OPTIONAL.get(command, set())
+    for name in sorted(strange):
+        raise ToolError(
+            f"{command} takes no {name}; nothing was done.", code="INVALID_ARGUMENTS", field=name
+        )
+
+
+def input_schema(settings: Settings) -> dict[str, Any]:
+    """Give what ``arguments`` must fit; read-only there is nothing to ask for but a view."""
+    commands = list(COMMANDS)[: 1 if settings.read_only else None]
+    properties: dict[str, Any] = {
+        "command": {"type": "string", "enum": commands, "description": "What to do."},
+        "path": {
+            "type": "string",
+            "minLength": 1,
+            "description": (
+                "File, or directory to view; relative to the root (or to cwd), with forward "
+                "slashes. '.' is the root itself."
+            ),
+        },
+        "cwd": CWD,
+        "view_range": {
+            "type": "array",
+            "items": {"type": "integer"},
+            "minItems": 2,
+            "maxItems": 2,
+            "description": "view of a file: first and last line, from 1; -1 as last is the end.",
+        },
+    }
+    if settings.read_only:
+        return inputs(("command", "path"), **properties)
+    properties |= {
+        "file_text": {"type": "string", "description": "create: all of the new file."},
+        "old_str": {
+            "type": "string",
+            "minLength": 1,
+            "description": "str_replace: text that occurs exactly once in the file.",
+        },
+        "new_str": {
+            "type": "string",
+            "description": "str_replace: what takes its place; empty deletes. insert: the lines.",
+        },
+        "insert_line": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "insert: number of the line to insert after; 0 is the top.",
+        },
+    }
+    if settings.confirm_writes:
+        properties["confirm_token"] = CONFIRM
+    return inputs(("command", "path"), **properties)
+
+
+def output_schema(settings: Settings) -> dict[str, Any]:
+    """Give the output schema: what every success has, then what each kind of success adds."""
+    line = {"type": "integer", "minimum": 0}
+    kinds = [("text", "first_line", "last_line"), ("entries", "truncated")]
+    if not settings.read_only:
+        kinds.append(("undo_steps",))
+    schema = outputs(
+        pending=settings.confirm_writes and not settings.read_only,
+        command={"type": "string", "enum": list(COMMANDS)},
+        path={"type": "string", "description": "Relative to the root."},
+    )
+    schema["properties"] |= {
+        "text": {"type": "string", "description": "view: the lines, numbered."},
+        "entries": {
+            "type": "array",
+            "description": "view of a directory: what is in it, links not followed.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Relative to the root."},
+                    "kind": {"enum": ["file", "directory", "link", "other"]},
+                    "size": {"type": "integer", "description": "In bytes."},
+                },
+                "required": ["path", "kind"],
+            },
+        },
+        "truncated": {"type": "boolean", "description": "Whether entries were left out."},
+        "first_line": {**line, "description": "First line shown or put in."},
+        "last_line": {**line, "description": "Last line shown or put in."},
+        "snippet": {"type": "string", "description": "The edited lines and some around them."},
+        "undo_steps": {**line, "description": "How many edits undo_edit can take back now."},
+        "removed": {"type": "boolean", "description": "undo_edit: the file is gone again."},
+        **FACTS,
+    }
+    success = schema["anyOf"].pop(0)["required"]
+    schema["anyOf"] = [{"required": [*success, *kind]} for kind in kinds] + schema["anyOf"]
+    return schema

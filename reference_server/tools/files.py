@@ -1,0 +1,145 @@
+"""The reading tools of the patch-only family: ``file.read`` and ``file.read_range``.
+
+Both give the text together with what a later edit must know to be safe: the hashes that
+``file.apply_patch_only`` asks for, and the facts a text editor would lose (encoding, byte order
+mark, newlines).
+"""
+
+from __future__ import annotations
+
+from ..protocol.errors import ToolError
+from .schemas import CWD, PATH, inputs, outputs
+from .text import ENCODING, FACTS, read_text
+from .toolbox import Tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..protocol.calls import Call
+    from ..surface import Surface
+    from .text import Text
+    from .toolbox import Arguments
+
+LONGEST_TEXT = 500_000
+"""Characters (code points) in one answer, newlines counted. Larger files are read in ranges."""
+
+_HINTS = {"readOnlyHint": True, "openWorldHint": False}
+_FOUND: dict[str, dict[str, Any]] = {
+    "path": {"type": "string", "description": "Of the file, relative to its root."},
+    "text": {"type": "string", "description": "Without the byte order mark; newlines as stored."},
+    **FACTS,
+}
+
+
+def install(surface: Surface) -> None:
+    """Offer the reading tools."""
+
+    def read(call: Call, arguments: Arguments) -> dict[str, Any]:
+        path, found = _open(surface, call, arguments)
+        if len(found.text) > LONGEST_TEXT:
+            raise _too_long(
+                f"The file has {len(found.text)} characters in {found.line_count} lines; "
+                f"one answer holds {LONGEST_TEXT}. Use file.read_range.",
+                path,
+                "Call file.read_range with startLine 1 and an endLine below "
+                f"{found.line_count}, then go on from there.",
+            )
+        return {"path": path, "text": found.text, **found.facts()}
+
+    def read_range(call: Call, arguments: Arguments) -> dict[str, Any]:
+        first, last = int(arguments["startLine"]), int(arguments["endLine"])
+        if last < first:
+            raise ToolError("endLine must not be less than startLine.", field="endLine")
+        path, found = _open(surface, call, arguments)
+        text, last = _part(path, found, first, last)
+        return {
+            "path": path,
+            "text": text,
+            **found.facts(),
+            "startLine": first,
+            "endLine": last,
+        }
+
+    surface.toolbox.add(
+        Tool(
+            "file.read",
+            title="Read a file",
+            description=(
+                "Read a whole text file with its hashes, encoding and newline facts. "
+                f"For files of more than {LONGEST_TEXT} characters use file.read_range."
+            ),
+            input_schema=inputs(("path",), path=PATH, cwd=CWD, encoding=ENCODING),
+            output_schema=outputs(pending=False, **_FOUND),
+            annotations=_HINTS,
+            work=read,
+        )
+    )
+    surface.toolbox.add(
+        Tool(
+            "file.read_range",
+            title="Read lines of a file",
+            description=(
+                "Read the lines startLine to endLine of a text file, both included. "
+                "Hashes and facts are those of the whole file."
+            ),
+            input_schema=inputs(
+                ("path", "startLine", "endLine"),
+                path=PATH,
+                startLine=_line("First line to read, counted from 1."),
+                endLine=_line("Last line to read; one beyond the end means the last line."),
+                cwd=CWD,
+                encoding=ENCODING,
+            ),
+            output_schema=outputs(
+                pending=False,
+                **_FOUND,
+                startLine=_line("First line in text."),
+                endLine=_line("Last line in text."),
+            ),
+            annotations=_HINTS,
+            work=read_range,
+        )
+    )
+
+
+def _open(surface: Surface, call: Call, arguments: Arguments) -> tuple[str, Text]:
+    found = surface.workspace.read(
+        arguments["path"], cwd=arguments.get("cwd", ""), check=call.check
+    )
+    return found.path, read_text(found, arguments.get("encoding"))
+
+
+def _part(path: str, found: Text, first: int, last: int) -> tuple[str, int]:
+    """Give some lines, and the number of the last one there is."""
+    if first > found.line_count:
+        raise ToolError(
+            f"The file has {found.line_count} lines; startLine is beyond its end.",
+            code="LINE_OUT_OF_RANGE",
+            field="startLine",
+            context={"file": path, "line": first},
+        )
+    last = min(last, found.line_count)
+    text = found.part(first, last)
+    if len(text) > LONGEST_TEXT:
+        what = f"The lines {first} to {last} have" if last > first else f"Line {first} alone has"
+        raise _too_long(
+            f"{what} {len(text)} characters; one answer holds {LONGEST_TEXT}.",
+            path,
+            "Ask for fewer lines." if last > first else "This line cannot be read with this tool.",
+        )
+    return text, last
+
+
+def _too_long(message: str, path: str, suggestion: str) -> ToolError:
+    return ToolError(
+        message,
+        code="TEXT_TOO_LONG",
+        context={"file": path},
+        suggestions=[suggestion],
+        related_tools=["file.read_range"],
+    )
+
+
+def _line(description: str) -> dict[str, Any]:
+    return {"type": "integer", "minimum": 1, "description": description}

@@ -1,0 +1,134 @@
+"""The writing tool of the patch-only family: ``file.apply_patch_only``.
+
+It never writes blindly. The client must hold the hash of what it has read, and a diff of which
+every line is true of the file; one byte off, and nothing is written.
+
+A stale hash is refused without naming the current one: whoever could copy it from the error
+would go on with a diff made from a text that is gone. The way on is to read again.
+"""
+
+from __future__ import annotations
+
+from ..protocol.errors import ToolError
+from .diffs import apply
+from .schemas import CONFIRM, CWD, PATH, inputs, outputs
+from .text import ENCODING, FACTS, Text, read_text
+from .toolbox import Tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..protocol.calls import Call
+    from ..surface import Surface
+    from .toolbox import Arguments
+
+_HASH = {
+    "type": "string",
+    "pattern": "^[0-9A-Fa-f]{64}$",
+    "description": "sha256 or sha256_normalized of the file, as the last read gave it.",
+}
+_DIFF = {
+    "type": "string",
+    "description": (
+        "Unified diff of this one file: --- and +++ with its path (prefixes a/ and b/, or none), "
+        "then hunks. Line numbers, counts and context must fit exactly. Newlines stay as the file "
+        "has them; the file is neither created, deleted, renamed nor given another mode."
+    ),
+}
+_HINTS = {
+    "readOnlyHint": False,
+    "destructiveHint": True,
+    "idempotentHint": False,
+    "openWorldHint": False,
+}
+_HASHES = {
+    "type": "object",
+    "properties": {name: FACTS[name] for name in ("sha256", "sha256_normalized")},
+    "required": ["sha256", "sha256_normalized"],
+}
+_COUNT = {"type": "integer", "minimum": 1}
+
+
+def install(surface: Surface) -> None:
+    """Offer the patching tool, if anything is written here."""
+    if surface.settings.read_only:
+        return
+
+    def work(call: Call, arguments: Arguments) -> dict[str, Any]:
+        return _patch(surface, call, arguments)
+
+    more = {"confirm_token": CONFIRM} if surface.settings.confirm_writes else {}
+    surface.toolbox.add(
+        Tool(
+            "file.apply_patch_only",
+            title="Patch a file",
+            description=(
+                "Change a text file with a unified diff, if its hash is still expectedHash. "
+                "Read the file first. Either the whole diff is applied or nothing is written."
+            ),
+            input_schema=inputs(
+                ("path", "expectedHash", "diffText"),
+                path=PATH,
+                expectedHash=_HASH,
+                diffText=_DIFF,
+                cwd=CWD,
+                encoding=ENCODING,
+                **more,
+            ),
+            output_schema=outputs(
+                pending=True,
+                path={"type": "string", "description": "Of the file, relative to its root."},
+                applied={"type": "boolean", "description": "True: the file was written."},
+                before=_HASHES,
+                after={**_HASHES, "description": "expectedHash for the next patch."},
+                hunks=_COUNT,
+                added={"type": "integer", "minimum": 0, "description": "Lines."},
+                removed={"type": "integer", "minimum": 0, "description": "Lines."},
+            ),
+            annotations=_HINTS,
+            work=work,
+        )
+    )
+
+
+def _patch(surface: Surface, call: Call, arguments: Arguments) -> dict[str, Any]:
+    path, cwd = arguments["path"], arguments.get("cwd", "")
+    surface.workspace.candidates(path, cwd, writing=True)  # before anything of it is looked at
+    snapshot = surface.workspace.read(path, cwd=cwd, check=call.check)
+    old = read_text(snapshot, arguments.get("encoding"))
+    if arguments["expectedHash"].lower() not in old.hashes().values():
+        raise _stale(snapshot.path)
+    patched = apply(old.text, arguments["diffText"], (snapshot.path, path))
+    call.check()
+    new = Text(old.encode(patched.text), old.encoding)
+    edit = surface.workspace.edit(call.who)
+    edit.put(path, new.data, cwd=cwd, before=snapshot)
+    pending: dict[str, Any] | None = surface.part("client.confirm").commit(call, edit, arguments)
+    if pending is not None:
+        return pending
+    return {
+        "path": snapshot.path,
+        "applied": True,
+        "before": old.hashes(),
+        "after": new.hashes(),
+        "hunks": patched.hunks,
+        "added": patched.added,
+        "removed": patched.removed,
+    }
+
+
+def _stale(path: str) -> ToolError:
+    return ToolError(
+        "The file is not the one that expectedHash was taken from; nothing was written.",
+        code="HASH_MISMATCH",
+        type="ConflictError",
+        field="expectedHash",
+        context={"file": path},
+        recovery_steps=[
+            "Read the file again.",
+            "Make the diff from that text.",
+            "Send it with the hash that came with that text.",
+        ],
+        related_tools=["file.read", "file.read_range"],
+    )

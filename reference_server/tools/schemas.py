@@ -1,0 +1,56 @@
+"""JSON Schemas that more than one tool uses. Pure."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Schema = dict[str, Any]
+
+PATH = {
+    "type": "string",
+    "minLength": 1,
+    "description": "Path with forward slashes, relative to a root (or to cwd).",
+}
+CWD = {
+    "type": "string",
+    "description": "Directory below the root that path is relative to. Default: the root.",
+}
+CONFIRM = {
+    "type": "string",
+    "description": "The token of the preview, to carry out exactly what it showed.",
+}
+
+_PENDING: dict[str, Any] = {
+    "confirmed": {"type": "boolean", "description": "False: nothing was written yet."},
+    "confirm_token": {"type": "string", "description": "Send it back to carry this out."},
+    "preview": {"type": "string", "description": "What would change, as unified diffs."},
+}
+
+
+def inputs(required: tuple[str, ...], **properties: Schema) -> Schema:
+    """Give the input schema of a tool; arguments it does not name are refused."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def outputs(*, pending: bool = False, **properties: Schema) -> Schema:
+    """Give the output schema of a tool: all properties, or an error in their place.
+
+    Some clients hold error results against the output schema too, so it has to admit them
+    (``errors.ToolError.body``).
+
+    Args:
+        pending: Whether the tool may also answer with a preview that waits for confirmation.
+        properties: What a success holds; each is required.
+    """
+    alternatives = [{"required": list(properties)}, {"required": ["type", "code", "message"]}]
+    if pending:
+        alternatives.insert(1, {"required": list(_PENDING)})
+        properties = {**properties, **_PENDING}
+    return {"type": "object", "properties": properties, "anyOf": alternatives}

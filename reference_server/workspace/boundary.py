@@ -1,0 +1,63 @@
+"""The client's roots, as far as they narrow ours (client/roots). Immutable."""
+
+from __future__ import annotations
+
+import os
+
+from .paths import is_below
+from .place import system_parts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Self
+
+    from .paths import Parts
+    from .place import Root
+
+
+class Boundary:
+    """The places inside our roots that the client has named.
+
+    Args:
+        places: Index of a root and the parts of a directory below it; None for no boundary.
+    """
+
+    def __init__(self, places: Sequence[tuple[int, Parts]] | None) -> None:
+        self._places = places
+
+    @classmethod
+    def of(cls, uris: Iterable[str] | None, roots: Sequence[Root]) -> Self:
+        """Build the boundary that ``file:`` URIs draw inside our roots; other URIs draw none."""
+        if uris is None:
+            return cls(None)
+        from urllib.parse import unquote, urlsplit  # noqa: PLC0415 - few clients have roots
+
+        places: list[tuple[int, Parts]] = []
+        for uri in uris:
+            try:
+                split = urlsplit(uri)
+            except ValueError:  # no URI at all
+                continue
+            if split.scheme != "file" or split.netloc not in ("", "localhost"):
+                continue
+            theirs = system_parts(os.path.realpath(unquote(split.path)))
+            for index, root in enumerate(roots):
+                if is_below(root.real, theirs):
+                    places.append((index, ()))
+                elif is_below(theirs, root.real):
+                    places.append((index, theirs[len(root.real) :]))
+        return cls(places)
+
+    def contains(self, index: int, parts: Parts) -> bool:
+        """Tell whether a place is inside."""
+        return self._places is None or any(
+            root == index and is_below(parts, inside) for root, inside in self._places
+        )
+
+    def shows(self, index: int, parts: Parts) -> bool:
+        """Tell whether a place is inside, or on the way to one that is."""
+        return self._places is None or any(
+            root == index and (is_below(parts, inside) or is_below(inside, parts))
+            for root, inside in self._places
+        )

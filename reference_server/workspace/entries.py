@@ -1,0 +1,67 @@
+"""What the workspace gives out: files as they were read, and names in a directory."""
+
+from __future__ import annotations
+
+from .place import kind_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+
+    from .paths import Parts
+
+
+class Snapshot:
+    """A file as it was at one moment.
+
+    Attributes:
+        path: Relative to its root, with forward slashes.
+        data: All its bytes.
+        mode: Its permission bits.
+        root: Index of its root.
+        parts: The path, cut.
+    """
+
+    def __init__(self, root: int, parts: Parts, data: bytes, mode: int) -> None:
+        self.root = root
+        self.parts = parts
+        self.path = "/".join(parts)
+        self.data = data
+        self.mode = mode
+        self._sha256: str | None = None
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its bytes, in hex."""
+        if self._sha256 is None:
+            self._sha256 = sha256(self.data)
+        return self._sha256
+
+
+class Entry:
+    """A name in a directory.
+
+    Attributes:
+        path: Relative to its root, with forward slashes.
+        name: The last component.
+        kind: ``file``, ``directory``, ``link`` or ``other``.
+        size: In bytes.
+        mtime_ns: When it last changed, in nanoseconds since 1970.
+        look: Differs from an earlier one when the file may have changed.
+    """
+
+    def __init__(self, parts: Parts, found: os.stat_result) -> None:
+        self.parts = parts
+        self.path = "/".join(parts)
+        self.name = parts[-1]
+        self.kind = kind_of(found.st_mode)
+        self.size = found.st_size
+        self.mtime_ns = found.st_mtime_ns
+        self.look = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def sha256(data: bytes) -> str:
+    """Hash bytes, in hex."""
+    import hashlib  # noqa: PLC0415 - loading OpenSSL takes as long as starting this server
+
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,220 @@
+"""Everything the workspace refuses, one type per reason.
+
+A refusal says what the policy is, never what lies on the disk behind it: whether a denied file
+exists is told by none of these.
+"""
+
+from __future__ import annotations
+
+import errno
+
+from ..protocol.errors import ToolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+
+class Refusal(ToolError):  # noqa: N818 - what it is called everywhere here
+    """The workspace does not do what was asked; a subclass says why.
+
+    Args:
+        path: The path as the client gave it, for ``context.file``.
+        message: Instead of the reason of the class.
+    """
+
+    CODE: ClassVar[str] = "REFUSED"
+    TYPE: ClassVar[str] = "PolicyError"
+    REASON: ClassVar[str] = "This is not permitted here."
+    STEPS: ClassVar[tuple[str, ...]] = ()
+    FIELD: ClassVar[str | None] = "path"
+
+    def __init__(self, path: str = "", message: str | None = None) -> None:
+        super().__init__(
+            message or self.REASON,
+            code=self.CODE,
+            type=self.TYPE,
+            field=self.FIELD,
+            context={"file": path} if path else None,
+            recovery_steps=self.STEPS,
+        )
+
+
+class InvalidPath(Refusal):
+    """The path is written in a way that is not read here."""
+
+    CODE = "INVALID_PATH"
+    TYPE = "ValidationError"
+    REASON = "Write the path with forward slashes, relative to the root."
+
+
+class OutsideRoot(Refusal):
+    """The path leads out of every root."""
+
+    CODE = "OUTSIDE_ROOT"
+    REASON = "The path is not below the root; give it relative to the root, without '..'."
+
+
+class OutsideClientRoots(Refusal):
+    """The path is below a root of ours and not below one the client has named."""
+
+    CODE = "OUTSIDE_CLIENT_ROOTS"
+    REASON = "The path is not below any of the roots that the client has named."
+
+
+class LinkInPath(Refusal):
+    """A component of the path is a symbolic link."""
+
+    CODE = "LINK"
+    REASON = "The path leads through a symbolic link, and links are not followed."
+    STEPS = ("Use the path the link points to, if that is below the root.",)
+
+
+class Denied(Refusal):
+    """A component of the path is on the deny list."""
+
+    CODE = "DENIED"
+    REASON = "A part of the path is on the deny list of this server."
+
+
+class WriteDenied(Refusal):
+    """A component of the path may be read and not written."""
+
+    CODE = "WRITE_DENIED"
+    REASON = "A part of the path may be read here but not written: builds make what is in there."
+
+
+class NotAllowed(Refusal):
+    """There is an allow list and the path matches none of its patterns."""
+
+    CODE = "NOT_ALLOWED"
+    REASON = "The path matches no pattern on the allow list of this server."
+
+
+class ReadOnly(Refusal):
+    """Nothing is written by this server."""
+
+    CODE = "READ_ONLY"
+    REASON = "This server runs read-only; nothing is written."
+    FIELD = None
+
+
+class NotFound(Refusal):
+    """There is no such file."""
+
+    CODE = "NOT_FOUND"
+    TYPE = "ExecutionError"
+    REASON = "There is no such file below the root. Check the spelling and the case of the path."
+    STEPS = ("List the directory.", "Call again with a path from that list.")
+
+
+class Exists(Refusal):
+    """There is a file already."""
+
+    CODE = "EXISTS"
+    TYPE = "ConflictError"
+    REASON = "There is a file of that name already; it was left as it is."
+
+
+class NotRegular(Refusal):
+    """The path is a pipe, a socket or a device."""
+
+    CODE = "NOT_REGULAR"
+    REASON = "The path is not a regular file."
+
+
+class IsDirectory(Refusal):
+    """The path is a directory where a file is wanted."""
+
+    CODE = "IS_DIRECTORY"
+    TYPE = "ExecutionError"
+    REASON = "The path is a directory, not a file."
+
+
+class NotDirectory(Refusal):
+    """The path, or part of it, is a file where a directory is wanted."""
+
+    CODE = "NOT_DIRECTORY"
+    TYPE = "ExecutionError"
+    REASON = "The path, or a part of it, is a file and not a directory."
+
+
+class TooLarge(Refusal):
+    """The file has more bytes than the limit."""
+
+    CODE = "TOO_LARGE"
+
+
+class NotPermitted(Refusal):
+    """The operating system says no."""
+
+    CODE = "NOT_PERMITTED"
+    TYPE = "ExecutionError"
+    REASON = "The operating system does not permit this."
+
+
+class Changed(Refusal):
+    """Somebody else has changed the file since it was read."""
+
+    CODE = "CHANGED"
+    TYPE = "ConflictError"
+    REASON = "The file has changed since it was read; nothing was written."
+    STEPS = ("Read the file again.", "Make the edit on what it holds now.")
+
+
+class Busy(Refusal):
+    """Another server writes below the same root and does not finish."""
+
+    CODE = "BUSY"
+    TYPE = "ConflictError"
+    REASON = "Another process is writing below this root; nothing was written."
+    STEPS = ("Call again in a moment.",)
+    FIELD = None
+
+
+class WriteFailed(Refusal):
+    """The disk did not take it; what had been done was undone."""
+
+    CODE = "WRITE_FAILED"
+    TYPE = "SystemError"
+    REASON = "The file system did not take the write; every file is as it was."
+    FIELD = None
+
+
+class SpansRoots(Refusal):
+    """One edit wants to write below two roots."""
+
+    CODE = "SPANS_ROOTS"
+    TYPE = "ValidationError"
+    REASON = "One edit can change files of one root only; make one edit for each root."
+
+
+_KINDS: dict[int, type[Refusal]] = {
+    errno.ENOENT: NotFound,
+    errno.ENOTDIR: NotDirectory,
+    errno.EISDIR: IsDirectory,
+    errno.ELOOP: LinkInPath,
+    errno.EXDEV: OutsideRoot,
+    errno.EACCES: NotPermitted,
+    errno.EPERM: NotPermitted,
+    errno.EROFS: NotPermitted,
+    errno.ENXIO: NotRegular,
+    errno.EEXIST: Exists,
+}
+_REASONS = {
+    errno.ENAMETOOLONG: (InvalidPath, "The path is too long for this file system."),
+    errno.EILSEQ: (InvalidPath, "This file system has no such name."),
+    errno.EINVAL: (InvalidPath, "This file system has no such name."),
+    errno.ENOSPC: (WriteFailed, "The disk is full; every file is as it was."),
+    errno.EDQUOT: (WriteFailed, "The disk quota is used up; every file is as it was."),
+    errno.EFBIG: (WriteFailed, "The file would be too large; every file is as it was."),
+}
+
+
+def refusal(error: OSError, path: str, otherwise: type[Refusal] = NotPermitted) -> Refusal:
+    """Turn what the operating system said into a refusal; its own text may hold paths."""
+    number = error.errno or 0
+    if number in _REASONS:
+        kind, reason = _REASONS[number]
+        return kind(path, reason)
+    return _KINDS.get(number, otherwise)(path)

@@ -1,0 +1,129 @@
+"""Rules about all traffic: run them over every transcript, fold what they saw. Sends nothing."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from mcp_touchstone.clause import Breach, Clause
+from mcp_touchstone.framing import Kind
+from mcp_touchstone.process import Ending
+from mcp_touchstone.recon import Dossier
+from mcp_touchstone.scenario import Ambient, Seen
+from mcp_touchstone.session import Message, Role
+from mcp_touchstone.transcript import Entry, Source, Transcript
+from mcp_touchstone.verdict import Judgement, Outcome, evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One transcript as an ambient rule sees it.
+
+    Attributes:
+        transcript: the numbered lines.
+        dossier: what recon learnt.
+        ending: how the process ended; None while it runs.
+        stderr: the end of what the process wrote to stderr.
+    """
+
+    transcript: Transcript
+    dossier: Dossier
+    ending: Ending | None = None
+    stderr: bytes = b""
+
+    @property
+    def revision(self) -> str:
+        """The revision this connection speaks."""
+        return self.transcript.revision
+
+    def lines(self) -> Iterator[Entry]:
+        """Walk the server's lines."""
+        return (entry for entry in self.transcript if entry.source is Source.THEM)
+
+    def messages(self, *roles: Role) -> Iterator[tuple[Entry, Message]]:
+        """Walk the server's messages, optionally of some roles only."""
+        for entry in self.lines():
+            for message in entry.messages:
+                if not roles or message.role in roles:
+                    yield entry, message
+
+    def answers(self, kind: Kind) -> Iterator[tuple[Entry, Message]]:
+        """Walk results or errors that answer a request of ours."""
+        return (
+            (entry, message)
+            for entry, message in self.messages(Role.ANSWER, Role.SECOND_ANSWER)
+            if message.kind is kind
+        )
+
+    def asked_on(self, line: int | None) -> Entry | None:
+        """Give our line by its number."""
+        return None if line is None else self.transcript[line]
+
+
+def judge(rule: Ambient, records: Iterable[Record], clauses: Iterable[Clause]) -> list[Judgement]:
+    """Run one rule over the records of one revision; one judgement a clause, with a count."""
+    wanted = {clause.id: clause for clause in clauses}
+    tally: dict[str, _Tally] = {clause_id: _Tally() for clause_id in wanted}
+    revision = ""
+    for record in records:
+        revision = record.revision
+        for seen in rule.watch(record):
+            if seen.clause in tally:
+                tally[seen.clause].add(seen, record, wanted[seen.clause])
+    return [
+        counted.judgement(wanted[clause_id], rule, revision) for clause_id, counted in tally.items()
+    ]
+
+
+@dataclass(slots=True)
+class _Tally:
+    looked: int = 0
+    breaches: int = 0
+    gravest: tuple[Outcome, Seen, Record] | None = None
+
+    def add(self, seen: Seen, record: Record, clause: Clause) -> None:
+        self.looked += 1
+        if seen.held:
+            return
+        self.breaches += 1
+        lightness = (Breach.FAIL, Breach.WARN, Breach.NOTE)
+        breach = max(seen.mild or clause.breach, clause.breach, key=lightness.index)
+        outcome = Outcome(breach.value)
+        if self.gravest is None or outcome.rank < self.gravest[0].rank:
+            self.gravest = (outcome, seen, record)
+
+    def judgement(self, clause: Clause, rule: Ambient, revision: str) -> Judgement:
+        source = f"{rule.path.rpartition('/')[2]}:{rule.line}"
+        if self.gravest is None:
+            nothing = "the server sent nothing this rule speaks of"
+            if self.looked:
+                outcome, actual = Outcome.PASS, ""
+            else:
+                outcome = Outcome.UNSEEN if clause.conditional else Outcome.BROKEN
+                actual = nothing
+            return Judgement(
+                clause=clause.id,
+                revision=revision,
+                outcome=outcome,
+                scenario=rule.id,
+                expected="" if self.looked else clause.statement,
+                actual=actual,
+                count=self.looked,
+                source=source,
+            )
+        outcome, seen, record = self.gravest
+        entries = list(record.transcript)
+        guilty = seen.n
+        related: list[int] = []
+        if guilty is not None:
+            related = [m.answers for m in entries[guilty - 1].messages if m.answers is not None]
+        return Judgement(
+            clause=clause.id,
+            revision=revision,
+            outcome=outcome,
+            scenario=rule.id,
+            expected=seen.expected,
+            actual=seen.actual,
+            wire=evidence(entries, guilty, related),
+            count=self.breaches,
+            source=source,
+            process=record.transcript.label,
+        )

@@ -1,0 +1,334 @@
+"""Values that fit a JSON Schema: arguments for a tool, content for a form. Pure, always the same.
+
+Nothing here is random and nothing is thorough: a few obvious candidates, the best first. Whether
+one is right, the server says. Paths point into the world.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_touchstone.patterns import text_for
+
+CANDIDATES: Final = 4
+"""Argument objects tried on one tool."""
+
+DEEPEST: Final = 8
+
+LONGEST: Final = 10_000
+"""Characters of a text that is made long enough."""
+
+WORD: Final = "hello"
+
+SHORT: Final = 0.1
+"""Seconds asked for where a tool takes a duration; 1 where it takes whole seconds."""
+
+_FOLDERS: Final = frozenset({"dir", "directory", "folder", "repo", "repository", "root", "cwd"})
+_FILES: Final = frozenset({"path", "paths", "file", "files", "filename", "filepath"})
+_TIMES: Final = frozenset({"duration", "delay", "sleep", "wait", "seconds", "secs", "ms", "millis"})
+_MILLISECONDS: Final = frozenset({"ms", "millis", "milliseconds"})
+_NAMES: Final = {
+    "timezone": "UTC", "tz": "UTC", "time": "12:00", "date": "2026-01-02", "datetime": "2026-01-02",
+    "timestamp": "2026-01-02T03:04:05Z", "language": "en", "locale": "en", "lang": "en",
+    "country": "US", "currency": "EUR", "email": "user@example.com", "pattern": "*", "glob": "*",
+    "regex": ".", "id": "1", "uuid": "00000000-0000-4000-8000-000000000000", "revision": "HEAD",
+    "branch": "HEAD", "ref": "HEAD", "commit": "HEAD", "name": "example", "title": "Example",
+}  # fmt: skip
+"""Last word of a property's name -> a text that is likely to be understood."""
+_FORMATS: Final = {
+    "email": "user@example.com", "idn-email": "user@example.com", "uri": "https://example.com/",
+    "url": "https://example.com/", "uri-reference": "https://example.com/",
+    "date": "2026-01-02", "date-time": "2026-01-02T03:04:05Z", "time": "03:04:05Z",
+    "duration": "PT1S", "uuid": "00000000-0000-4000-8000-000000000000", "ipv4": "127.0.0.1",
+    "ipv6": "::1", "hostname": "localhost", "regex": ".", "byte": "aGVsbG8=",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where paths may point.
+
+    Attributes:
+        folder: the root the server was given, an absolute path.
+        file: a text file in it, relative, with forward slashes.
+        text: what that file holds.
+    """
+
+    folder: str = "."
+    file: str = "README.md"
+    text: str = ""
+
+    @property
+    def absolute(self) -> str:
+        """The absolute path of the file."""
+        return f"{self.folder}/{self.file}"
+
+    def files(self) -> tuple[str, ...]:
+        """Paths for an argument that names a file, the likeliest first."""
+        return (self.absolute, self.file, self.folder, ".")
+
+    def folders(self) -> tuple[str, ...]:
+        """Paths for an argument that names a folder, the likeliest first."""
+        return (self.folder, ".", self.absolute, self.file)
+
+
+def words(name: str) -> list[str]:
+    """Take the name of a property apart: ``repoPath``, ``repo_path`` -> repo, path."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
+
+
+def is_path(name: str) -> bool:
+    """Whether a property looks, by its name, as if it took a path."""
+    return bool({*words(name)} & (_FILES | _FOLDERS))
+
+
+def candidates(schema: Any, places: Places | None = None) -> list[dict[str, Any]]:
+    """Give argument objects for an ``inputSchema``: required members only, the best first."""
+    found: list[dict[str, Any]] = []
+    for turn in range(CANDIDATES):
+        made = _Maker(schema, places or Places(), turn).value(schema, "", 0)
+        if isinstance(made, dict) and made not in found:
+            found.append(made)
+    return found
+
+
+def form(schema: Any) -> dict[str, Any]:
+    """Give content for a ``requestedSchema``: every member, as somebody who agrees."""
+    made = _Maker(schema, Places(), 0, whole=True).value(schema, "", 0)
+    return made if isinstance(made, dict) else {}
+
+
+def required(schema: Any) -> list[str]:
+    """Name the required members of an object schema, as far as that can be read."""
+    found = schema.get("required") if isinstance(schema, dict) else None
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
+def incomplete(schema: Any, good: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Leave one required member without a default out: its name, and the rest."""
+    for name in required(schema):
+        if name in good and "default" not in _property(schema, name):
+            return name, {key: value for key, value in good.items() if key != name}
+    return None
+
+
+def mistyped(schema: Any, good: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Put an object where a string, number or boolean is declared: its name, and all members."""
+    for name in [*required(schema), *good]:
+        kind = _property(schema, name).get("type")
+        if name in good and kind in {"string", "number", "integer", "boolean"}:
+            return name, {**good, name: {"touchstone": True}}
+    return None
+
+
+def slowed(schema: Any, good: Mapping[str, Any], seconds: float) -> dict[str, Any] | None:
+    """Ask a tool that takes a duration to take so long; None where it takes none."""
+    for name, kind in _timers(schema):
+        return {**good, name: _time(name, kind, seconds)}
+    return None
+
+
+def _property(schema: Any, name: str) -> dict[str, Any]:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    found = properties.get(name) if isinstance(properties, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _timers(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    for name in properties if isinstance(properties, dict) else ():
+        kind = _property(schema, name)
+        if {*words(name)} & _TIMES and kind.get("type") in {"number", "integer"}:
+            yield name, kind
+
+
+def _time(name: str, schema: Mapping[str, Any], seconds: float) -> float:
+    return _number(schema, seconds * 1000 if {*words(name)} & _MILLISECONDS else seconds)
+
+
+def _short(name: str, schema: Mapping[str, Any]) -> float:
+    whole_seconds = schema.get("type") == "integer" and not {*words(name)} & _MILLISECONDS
+    return _time(name, schema, 1 if whole_seconds else SHORT)
+
+
+def _number(schema: Mapping[str, Any], wish: float) -> float:
+    """Give the number nearest to a wish that the bounds allow."""
+    whole = schema.get("type") == "integer"
+    gap = 1 if whole else 0.5
+    value: float = wish
+    for key, sign, distance in (
+        ("minimum", 1, 0.0), ("exclusiveMinimum", 1, gap),
+        ("maximum", -1, 0.0), ("exclusiveMaximum", -1, gap),
+    ):  # fmt: skip
+        bound = schema.get(key)
+        if isinstance(bound, int | float) and not isinstance(bound, bool):
+            limit = bound + sign * distance
+            value = max(value, limit) if sign > 0 else min(value, limit)
+    multiple = schema.get("multipleOf")
+    if isinstance(multiple, int | float) and multiple > 0:
+        value = -(-value // multiple) * multiple
+    if whole or float(value).is_integer():
+        return -int(-value // 1)
+    return value
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = next((one for one in kind if one != "null"), "null")
+    if isinstance(kind, str):
+        return kind
+    return "object" if "properties" in schema else "array" if "items" in schema else "string"
+
+
+def _least(schema: Mapping[str, Any]) -> int:
+    least = schema.get("minLength")
+    return least if isinstance(least, int) and 0 < least <= LONGEST else 0
+
+
+def _options(schema: Any) -> list[Any]:
+    """List what an enum allows, in either of its forms."""
+    if not isinstance(schema, dict):
+        return []
+    found = schema.get("enum")
+    if isinstance(found, list):
+        return found
+    branches = [*_objects(schema.get("anyOf")), *_objects(schema.get("oneOf"))]
+    return [branch["const"] for branch in branches if "const" in branch]
+
+
+class _Maker:
+    """Makes one value; ``turn`` chooses among paths, ``whole`` fills optional members too."""
+
+    def __init__(self, root: Any, places: Places, turn: int, *, whole: bool = False) -> None:
+        self._root = root
+        self._places = places
+        self._turn = turn
+        self._whole = whole
+
+    def value(self, schema: Any, name: str, depth: int) -> Any:
+        schema = self._plain(schema)
+        if not schema or depth > DEEPEST:
+            return self._text({}, name)
+        kind = _type(schema)
+        if (given := self._given(schema, kind, name)) is not None:
+            return given
+        if kind == "object":
+            return self._object(schema, depth)
+        if kind == "array":
+            return self._array(schema, name, depth)
+        return self._scalar(schema, kind, name)
+
+    def _given(self, schema: Mapping[str, Any], kind: str, name: str) -> Any:
+        """Give what the schema itself says, where it says something; None otherwise."""
+        for key in ("const", "default"):
+            agrees = self._whole and schema.get(key) is False
+            if schema.get(key) is not None and not agrees:
+                return schema[key]
+        options = _options(schema)
+        if options:
+            return options[0]
+        if kind == "string" and is_path(name):
+            return self._path(schema, name)
+        examples = schema.get("examples")
+        return examples[0] if isinstance(examples, list) and examples else None
+
+    def _scalar(self, schema: Mapping[str, Any], kind: str, name: str) -> Any:
+        if kind in {"number", "integer"}:
+            return self._amount(schema, name)
+        if kind == "boolean":
+            return self._whole
+        return None if kind == "null" else self._text(schema, name)
+
+    def _plain(self, schema: Any) -> dict[str, Any]:
+        """Follow references inside the schema and take the first branch of each choice."""
+        plain: dict[str, Any] = schema if isinstance(schema, dict) else {}
+        for _ in range(DEEPEST):
+            merged = dict(plain)
+            if isinstance(reference := merged.pop("$ref", None), str):
+                merged = {**self._at(reference), **merged}
+            for branch in _objects(merged.pop("allOf", None)):
+                merged = _both(merged, branch)
+            for key in ("anyOf", "oneOf"):
+                branches = [b for b in _objects(merged.pop(key, None)) if b.get("type") != "null"]
+                if branches:
+                    merged = _both(merged, branches[0])
+            if merged == plain:
+                break
+            plain = merged
+        return plain
+
+    def _at(self, reference: str) -> dict[str, Any]:
+        found = self._root
+        for step in reference.removeprefix("#").split("/")[1:]:
+            step = step.replace("~1", "/").replace("~0", "~")  # noqa: PLW2901  (RFC 6901)
+            found = found.get(step) if isinstance(found, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        properties = schema.get("properties")
+        named = properties if isinstance(properties, dict) else {}
+        wanted = list(dict.fromkeys([*required(schema), *(named if self._whole else ())]))
+        made = {name: self.value(named.get(name), name, depth + 1) for name in wanted}
+        return made | {name: _short(name, kind) for name, kind in _timers(schema)}
+
+    def _array(self, schema: Mapping[str, Any], name: str, depth: int) -> list[Any]:
+        least = schema.get("minItems")
+        count = least if isinstance(least, int) and 0 < least <= CANDIDATES else 1
+        if schema.get("maxItems") == 0 or schema.get("items") is False:
+            return []
+        items = schema.get("items")
+        options = _options(items)
+        if len(options) >= count:
+            return options[:count]
+        one = self.value(items, name, depth + 1)
+        if not schema.get("uniqueItems"):
+            return [one] * count
+        return [one, *(_another(one, number) for number in range(1, count))]
+
+    def _path(self, schema: Mapping[str, Any], name: str) -> str:
+        folder = {*words(name)} & _FOLDERS
+        paths = self._places.folders() if folder else self._places.files()
+        long_enough = [path for path in paths if len(path) >= _least(schema)] or list(paths)
+        return long_enough[self._turn % len(long_enough)]
+
+    def _amount(self, schema: Mapping[str, Any], name: str) -> float:
+        if {*words(name)} & _TIMES:
+            return _short(name, schema)
+        return _number(schema, 1)
+
+    def _text(self, schema: Mapping[str, Any], name: str) -> str:
+        pattern = schema.get("pattern")
+        if isinstance(pattern, str) and (text := text_for(pattern)) is not None:
+            return text
+        wanted = schema.get("format")
+        text = _FORMATS.get(wanted, "") if isinstance(wanted, str) else ""
+        if {*words(name)} & {"uri", "url"} and text in {"", _FORMATS["uri"]}:
+            text = f"file://{self._places.absolute}" if self._places.text else _FORMATS["uri"]
+        last = words(name)[-1:]
+        text = text or (_NAMES.get(last[0], WORD) if last else WORD)
+        least, most = _least(schema), schema.get("maxLength")
+        if len(text) < least:
+            text = (text * least)[:least]
+        return text[:most] if isinstance(most, int) and most >= 0 else text
+
+
+def _objects(value: Any) -> Sequence[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _both(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**first, **second}
+    one, two = first.get("properties"), second.get("properties")
+    if isinstance(one, dict) and isinstance(two, dict):
+        merged["properties"] = {**one, **two}
+    if names := [*required(first), *required(second)]:
+        merged["required"] = names
+    return merged
+
+
+def _another(value: Any, number: int) -> Any:
+    if isinstance(value, str):
+        return f"{value}{number}"
+    return value + number if isinstance(value, int) and not isinstance(value, bool) else value

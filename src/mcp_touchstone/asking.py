@@ -1,0 +1,105 @@
+"""What makes a server ask its client: it is used by a client that can answer everything."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mcp_touchstone import questions
+from mcp_touchstone.arguments import words
+from mcp_touchstone.client import willing
+from mcp_touchstone.dossier import Example, Exchange
+from mcp_touchstone.examples import needs_task
+from mcp_touchstone.reply import Reply
+from mcp_touchstone.rounds import Provoked, provoke
+from mcp_touchstone.scout import NOT_NAMED, Scout, succeeded
+
+URL_REQUIRED: Final = -32042
+"""The error of 2025-11-25 that lists URLs to be visited first."""
+
+CANDIDATES: Final = 2
+"""Arguments tried on one tool."""
+
+_HINTS: Final = frozenset(
+    {"ask", "confirm", "elicit", "elicitation", "input", "llm", "root", "roots", "sample",
+     "sampling", "summarize"}
+)  # fmt: skip
+"""Words in the name of a tool that is tried early; they decide nothing."""
+
+
+def find_questions(scout: Scout, wanted: set[str]) -> None:
+    """Use the server until each wanted word is met, or everything that may be used was."""
+    connection = scout.connection()
+    if connection is None:
+        return
+    before = connection.client
+    try:
+        _use(scout, wanted)
+    finally:
+        after = scout.connection()
+        if after is not None and after.modern:
+            after.use(before)
+
+
+def _use(scout: Scout, wanted: set[str]) -> None:
+    if not scout.tools():
+        for word in wanted:
+            scout.spoken.notes[word] = NOT_NAMED
+    for exchanges, item in _things(scout):
+        for exchange in exchanges:
+            connection = scout.connection()
+            if connection is None or wanted <= scout.spoken.found.keys():
+                return
+            if connection.modern:
+                connection.use(willing(scout.revision))
+            told = provoke(connection, exchange)
+            if exchange.method and not told.reply.answered:
+                scout.unanswered(connection)
+            _keep(scout, exchange, item, told)
+            if told.questions or succeeded(told.reply):
+                break
+
+
+def _things(scout: Scout) -> Iterator[tuple[list[Exchange], Mapping[str, Any]]]:
+    """Walk what may be used: for each tool, prompt and resource the requests to try on it."""
+    connection = scout.connection()
+    if connection is not None and not connection.modern:
+        yield [Exchange("")], {}
+    for tool in sorted(scout.tools(), key=lambda tool: not {*words(tool["name"])} & _HINTS):
+        if not needs_task(tool, scout.revision):
+            yield scout.calls(tool)[:CANDIDATES], tool
+    found = scout.spoken.found
+    for word in ("rendered-prompt", "readable-resource"):
+        for known in found.get(word, [])[:2]:
+            yield [Exchange(known.method, known.params)], known.item
+    plain = scout.spoken.plain_prompts[:2] if "rendered-prompt" not in found else []
+    for name in plain:
+        yield [Exchange("prompts/get", {"name": name})], {"name": name}
+    listed = scout.spoken.named("resources", "uri")[:2] if "readable-resource" not in found else []
+    for item in listed:
+        yield [Exchange("resources/read", {"uri": item["uri"]})], item
+
+
+def _keep(scout: Scout, exchange: Exchange, item: Mapping[str, Any], told: Provoked) -> None:
+    asked = [{"method": q.method, "params": q.params} for q in told.questions]
+    asked += [{"method": "elicitation/create", "params": one} for one in _urls(told.reply)]
+    interim = [taken for taken in told.rounds if taken.asks]
+    example = Example(
+        exchange.method,
+        exchange.params,
+        result=(interim[0].reply.result if interim else told.reply.result) or {},
+        item=item,
+        asked=tuple(asked),
+    )
+    for one in asked:
+        for word in questions.words(one["method"], one["params"]):
+            scout.found(word, example)
+    if interim:
+        scout.found("mrtr", example)
+
+
+def _urls(reply: Reply) -> list[Any]:
+    """Give the elicitations that an error -32042 lists; at least one, readable or not."""
+    if reply.code != URL_REQUIRED:
+        return []
+    data = (reply.error or {}).get("data")
+    found = data.get("elicitations") if isinstance(data, dict) else None
+    return found if isinstance(found, list) and found else [{"mode": "url"}]

@@ -1,0 +1,319 @@
+"""Clause rows: load them from TOML, validate them, say where they hold. Executes nothing.
+
+A chapter file holds ``title``, ``summary``, optionally ``deferred`` (a reason for all of its
+clauses) and a list of ``[[clause]]`` tables. A row of a deferred chapter that is judged all the
+same says ``judged = true``. ``CONTRIBUTING.md`` describes each key.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone import revision as rev
+
+SITE: Final = "https://modelcontextprotocol.io/specification"
+SCHEMAS: Final = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema"
+
+_ID: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
+
+
+class Level(StrEnum):
+    """Requirement level of the specification's text (BCP 14), or SCHEMA for a structural rule."""
+
+    MUST = "MUST"
+    MUST_NOT = "MUST NOT"
+    SCHEMA = "SCHEMA"
+    SHOULD = "SHOULD"
+    SHOULD_NOT = "SHOULD NOT"
+    MAY = "MAY"
+
+
+class Breach(StrEnum):
+    """How a broken clause counts."""
+
+    FAIL = "fail"
+    WARN = "warn"
+    NOTE = "note"
+
+
+_BREACH_OF: Final = {
+    Level.MUST: Breach.FAIL,
+    Level.MUST_NOT: Breach.FAIL,
+    Level.SCHEMA: Breach.FAIL,
+    Level.SHOULD: Breach.WARN,
+    Level.SHOULD_NOT: Breach.WARN,
+    Level.MAY: Breach.NOTE,
+}
+
+
+class CatalogueError(ValueError):
+    """A clause file is wrong; the message names file, clause and key."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Clause:
+    """One rule of the specification, in our own words.
+
+    Attributes:
+        id: stable identifier, prefixed by its chapter; never reused.
+        group: directory of the chapter file (``basic``, ``server``, ``client``).
+        chapter: stem of the chapter file.
+        level: requirement level of the text.
+        breach: how a breach counts; follows the level unless the row says otherwise.
+        strict: whether ``--strict`` raises a warning of this clause to a failure.
+        source: revision -> pages (``page#anchor`` below that revision, or ``schema.ts#Name``).
+        statement: the rule.
+        needs: what the server must offer for the rule to apply; empty means every server.
+        conditional: the rule speaks only of servers that do something (``needs`` or ``how``).
+        how: what is driven and what breaks the rule.
+        not_flagged: what is left alone, and why.
+        decision: how a dispute seen on a real server was settled; empty when none arose.
+        replaces: ids merged into this row; they stay retired.
+        deferred: why the clause is not judged yet; empty when it is.
+        unobservable: why nothing on the pipe can show it; empty when something can.
+    """
+
+    id: str
+    group: str
+    chapter: str
+    level: Level
+    breach: Breach
+    strict: bool = True
+    source: Mapping[str, tuple[str, ...]]
+    statement: str
+    needs: tuple[str, ...] = ()
+    conditional: bool = False
+    how: str = ""
+    not_flagged: str = ""
+    decision: str = ""
+    replaces: tuple[str, ...] = ()
+    deferred: str = ""
+    unobservable: str = ""
+
+    @property
+    def file(self) -> str:
+        """The chapter file it stands in: ``basic/ping.toml``."""
+        return f"{self.group}/{self.chapter}.toml"
+
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        """Revisions in which the clause holds, oldest first."""
+        return tuple(self.source)
+
+    @property
+    def judged(self) -> bool:
+        """Whether some scenario or ambient rule judges this clause."""
+        return not (self.deferred or self.unobservable)
+
+    def links(self, revision: str) -> tuple[str, ...]:
+        """Give the addresses of the text in one revision; empty where the clause does not hold."""
+        return tuple(_address(revision, page) for page in self.source.get(revision, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One clause file: its place, its heading, its rows."""
+
+    group: str
+    name: str
+    title: str
+    summary: str
+    clauses: tuple[Clause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Every clause of a suite, by id, in the order of the files."""
+
+    chapters: tuple[Chapter, ...]
+    _by_id: dict[str, Clause] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the rows; an id used twice, or retired and used again, is refused."""
+        rows: dict[str, Clause] = {}
+        for clause in self:
+            known = rows.setdefault(clause.id, clause)
+            if known is not clause:
+                raise CatalogueError(
+                    f"{clause.file}: {clause.id}: id stands twice, also in {known.file}"
+                )
+        for clause in self:
+            for old in clause.replaces:
+                if old in rows:
+                    raise CatalogueError(
+                        f"{rows[old].file}: {old}: id is retired by replaces of {clause.id} in "
+                        f"{clause.file}; pick another"
+                    )
+        object.__setattr__(self, "_by_id", rows)
+
+    def __iter__(self) -> Iterator[Clause]:
+        """Walk the clauses in the order of the files."""
+        for chapter in self.chapters:
+            yield from chapter.clauses
+
+    def __len__(self) -> int:
+        """Count the clauses."""
+        return len(self._by_id)
+
+    def __contains__(self, clause_id: object) -> bool:
+        """Tell whether an id is in use."""
+        return clause_id in self._by_id
+
+    def __getitem__(self, clause_id: str) -> Clause:
+        """Look a clause up; an unknown id raises CatalogueError naming the nearest."""
+        try:
+            return self._by_id[clause_id]
+        except KeyError:
+            raise CatalogueError(
+                f"no clause is called {clause_id!r}{nearest(clause_id, self._by_id)}"
+            ) from None
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Phrase the closest known word as a hint: ``; did you mean 'x'?`` or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def load_chapter(path: Path) -> Chapter:
+    """Read one chapter file.
+
+    Raises:
+        CatalogueError: the file is no TOML, or a row is incomplete or contradicts itself.
+    """
+    where = f"{path.parent.name}/{path.name}"
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CatalogueError(f"{where}: {error}") from error
+    _check(table, _CHAPTER_KEYS, ("title", "summary"), where)
+    default = table.get("deferred", "")
+    rows = tuple(
+        _clause(row, group=path.parent.name, chapter=path.stem, deferred=default, where=where)
+        for row in table.get("clause", [])
+    )
+    return Chapter(path.parent.name, path.stem, table["title"], table["summary"], rows)
+
+
+def load_catalogue(directory: Path) -> Catalogue:
+    """Read every ``<group>/<chapter>.toml`` below a directory, in path order."""
+    return Catalogue(tuple(load_chapter(path) for path in sorted(directory.glob("*/*.toml"))))
+
+
+_CHAPTER_KEYS: Final = {
+    "title": "string", "summary": "string", "deferred": "string", "clause": "array of tables",
+}  # fmt: skip
+
+_KEYS: Final = {
+    "id": "string", "level": "string", "breach": "string", "strict": "boolean", "source": "table",
+    "statement": "string", "needs": "array of strings", "conditional": "boolean", "how": "string",
+    "not_flagged": "string", "decision": "string", "replaces": "array of strings",
+    "deferred": "string", "unobservable": "string", "judged": "boolean",
+}  # fmt: skip
+
+
+def _check(
+    table: Mapping[str, Any], keys: Mapping[str, str], required: tuple[str, ...], where: str
+) -> None:
+    """Refuse a key nobody knows, a value of the wrong type, and a required key left out."""
+    for key, value in table.items():
+        if key not in keys:
+            raise CatalogueError(f"{where}: unknown key {key!r}{nearest(key, keys)}")
+        if not _is(value, keys[key]):
+            raise CatalogueError(f"{where}: {key} is no {keys[key]}")
+    for key in required:
+        if not table.get(key):
+            raise CatalogueError(f"{where}: {key} is missing")
+
+
+def _is(value: Any, kind: str) -> bool:
+    if kind.startswith("array of "):
+        member = kind.removeprefix("array of ").removesuffix("s")
+        return isinstance(value, list) and all(_is(item, member) for item in value)
+    return isinstance(value, {"string": str, "boolean": bool, "table": dict}[kind])
+
+
+def _clause(
+    row: Mapping[str, Any], *, group: str, chapter: str, deferred: str, where: str
+) -> Clause:
+    name = row.get("id") or "(no id)"
+    where = f"{where}: {name}"
+
+    def wrong(what: str) -> CatalogueError:
+        return CatalogueError(f"{where}: {what}")
+
+    _check(row, _KEYS, ("id", "level", "statement", "source"), where)
+    if not _ID.fullmatch(name):
+        raise wrong("id is not lower-case words joined by hyphens")
+    levels, breaches = ([word.value for word in words] for words in (Level, Breach))
+    for key, known in (("level", levels), ("breach", breaches)):
+        if key in row and row[key] not in known:
+            raise wrong(f"{key} {row[key]!r} is none of {', '.join(known)}")
+    level = Level(row["level"])
+    breach = Breach(row["breach"]) if "breach" in row else _BREACH_OF[level]
+    for revision, cited in row["source"].items():
+        if revision not in rev.ALL:
+            raise wrong(f"source: unknown revision {revision!r}{nearest(revision, rev.ALL)}")
+        if not cited or not (_is(cited, "string") or _is(cited, "array of strings")):
+            raise wrong(f"source: {revision} is no page and no array of pages")
+    own_deferred = row.get("deferred", "")
+    unobservable = row.get("unobservable", "")
+    if own_deferred and unobservable:
+        raise wrong("deferred and unobservable exclude each other")
+    lifted = "judged" in row
+    if lifted:
+        _check_lifted(row, deferred, wrong)
+    if not unobservable and not row.get("how"):
+        raise wrong("how is missing: say what is driven and what breaks the rule")
+    pages = {
+        revision: (cited,) if isinstance(cited, str) else tuple(cited)
+        for revision in rev.ALL
+        if (cited := row["source"].get(revision))
+    }
+    return Clause(
+        id=name,
+        group=group,
+        chapter=chapter,
+        level=level,
+        breach=breach,
+        strict=row.get("strict", True),
+        source=pages,
+        statement=_flow(row["statement"]),
+        needs=tuple(row.get("needs", ())),
+        conditional=row.get("conditional", False),
+        how=_flow(row.get("how", "")),
+        not_flagged=_flow(row.get("not_flagged", "")),
+        decision=_flow(row.get("decision", "")),
+        replaces=tuple(row.get("replaces", ())),
+        deferred="" if unobservable or lifted else _flow(own_deferred or deferred),
+        unobservable=_flow(unobservable),
+    )
+
+
+def _check_lifted(
+    row: Mapping[str, Any], deferred: str, wrong: Callable[[str], CatalogueError]
+) -> None:
+    """Refuse a ``judged`` that says nothing, or the opposite of another key."""
+    if row["judged"] is not True:
+        raise wrong("judged is true or absent; a row that is not judged says deferred and why")
+    for key in ("deferred", "unobservable"):
+        if row.get(key):
+            raise wrong(f"judged and {key} exclude each other")
+    if not deferred:
+        raise wrong("judged lifts the deferral of a chapter, and this chapter has none")
+
+
+def _flow(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _address(revision: str, page: str) -> str:
+    name, _, anchor = page.partition("#")
+    if name == "schema.ts":
+        return f"{SCHEMAS}/{revision}/schema.ts" + (f"#:~:text={anchor}" if anchor else "")
+    return f"{SITE}/{revision}/{name.removesuffix('/index')}" + (f"#{anchor}" if anchor else "")

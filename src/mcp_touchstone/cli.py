@@ -1,0 +1,205 @@
+"""The command line: choose, call the gate, print. Holds no logic; imports the rest lazily."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.command_line import parser
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mcp_touchstone.plan import Choice
+    from mcp_touchstone.target import Target
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; give the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["serve"]:
+        return _serve(words[1:])
+    options = parser().parse_args(words)
+    commands = {"check": _run_check, "recon": _run_recon, "list": _list, "explain": _explain}
+    try:
+        return commands[options.command](options)
+    except KeyboardInterrupt:
+        print("mcp-touchstone: interrupted before anything was judged", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  (for exit)
+        return 141
+
+
+def _complain(message: str) -> int:
+    from mcp_touchstone.report.text import safe
+
+    print(f"mcp-touchstone: {safe(message)}", file=sys.stderr)
+    return 2
+
+
+# --- check
+
+
+def _run_check(options: argparse.Namespace) -> int:
+    import threading
+
+    from mcp_touchstone.clause import CatalogueError
+    from mcp_touchstone.gate import judge
+    from mcp_touchstone.loader import load
+    from mcp_touchstone.plan import UsageError
+    from mcp_touchstone.process import LaunchError
+    from mcp_touchstone.report import machine, save
+    from mcp_touchstone.report.terminal import Terminal
+
+    for path in (options.json, options.save):
+        if path is not None and not path.absolute().parent.is_dir():
+            return _complain(f"the folder {path.absolute().parent} does not exist; make it first")
+    try:
+        target = _target(options)
+        choice = _choice(options)
+        screen = Terminal(_console(options.color), verbose=options.verbose, quiet=options.quiet)
+        screen.start(target.shown)
+        _end_on_sigterm()
+        try:
+            run = judge(target, load(), choice, on_event=screen.on_event, stop=threading.Event())
+        finally:
+            screen.stop()
+    except (UsageError, LaunchError, CatalogueError) as error:
+        return _complain(str(error))
+    screen.finish(run)
+    try:
+        if options.json is not None:
+            machine.write(run, options.json)
+        if options.save is not None:
+            save.transcripts(run.connections, options.save)
+    except OSError as error:
+        return _complain(f"the report could not be written: {error}")
+    return run.exit_code
+
+
+def _run_recon(options: argparse.Namespace) -> int:
+    import json
+
+    from mcp_touchstone.gate import survey
+    from mcp_touchstone.plan import UsageError
+    from mcp_touchstone.process import LaunchError
+    from mcp_touchstone.report import survey as report
+
+    try:
+        target = _target(options)
+        _end_on_sigterm()
+        dossier, processes = survey(target, options.revision)
+    except (UsageError, LaunchError) as error:
+        return _complain(str(error))
+    revisions = options.revision or list(rev.ALL)
+    if options.json:
+        print(json.dumps(report.document(dossier, revisions, processes), indent=2))
+    else:
+        for line in report.text(dossier, revisions, processes):
+            print(line)
+    return 0 if dossier.spoken else 2
+
+
+def _end_on_sigterm() -> None:
+    """Let SIGTERM end a run as Ctrl-C does: servers ended, folders removed, findings shown."""
+    import signal
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
+def _console(color: str) -> "Console":
+    from rich.console import Console
+
+    if color == "auto":
+        return Console()
+    return Console(force_terminal=color == "always", no_color=color == "never")
+
+
+def _target(options: argparse.Namespace) -> "Target":
+    from mcp_touchstone.plan import UsageError
+    from mcp_touchstone.target import Named, Target, absolute, reference, with_arguments
+
+    env = {}
+    for pair in options.env:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise UsageError(f"--env {pair}: write NAME=VALUE")
+        env[name] = value
+    try:
+        named = Named(
+            calls=tuple(map(with_arguments, options.call)),
+            resources=tuple(options.resource),
+            prompts=tuple(map(with_arguments, options.prompt)),
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if not options.server:
+        return reference(startup=options.timeout, env=env, named=named)
+    return Target(
+        command=absolute(tuple(options.server)),
+        env=env,
+        cwd=options.cwd,
+        startup=options.timeout,
+        named=named,
+    )
+
+
+def _choice(options: argparse.Namespace) -> "Choice":
+    from mcp_touchstone.clause import Level
+    from mcp_touchstone.plan import Choice
+
+    levels = [level for level in Level if level.value.split()[0] in options.level]
+    return Choice(
+        select=tuple(options.select),
+        revisions=tuple(options.revision),
+        levels=tuple(levels),
+        strict=options.strict,
+        jobs=options.jobs,
+    )
+
+
+# --- the catalogue
+
+
+def _list(options: argparse.Namespace) -> int:
+    from mcp_touchstone.clause import CatalogueError
+    from mcp_touchstone.report import catalogue
+
+    try:
+        catalogue.listing(options.word)
+    except CatalogueError as error:
+        return _complain(str(error))
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from mcp_touchstone.clause import CatalogueError
+    from mcp_touchstone.report import catalogue
+
+    try:
+        catalogue.explain(options.clause)
+    except CatalogueError as error:
+        return _complain(f"{error}; `mcp-touchstone list` shows them")
+    return 0
+
+
+def _serve(words: list[str]) -> int:
+    """Become the reference server: its own arguments, its own help."""
+    import runpy
+
+    from mcp_touchstone.loader import home
+
+    sys.path.insert(0, str(home()))
+    sys.argv = ["mcp-touchstone serve", *words]
+    runpy.run_module("reference_server", run_name="__main__", alter_sys=False)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""Tasks of the client (2025-11-25): requests it answers with a task, to be polled. Pure.
+
+A task lives by being polled, not by the clock: after so many looks at it, it is completed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from mcp_touchstone.answer import Answer
+
+RELATED: Final = "io.modelcontextprotocol/related-task"
+TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
+_INVALID: Final = Answer({"error": {"code": -32602, "message": "there is no such task"}})
+_BORN: Final = "2026-01-02T03:04:{:02}Z"
+
+
+@dataclass(slots=True)
+class _Task:
+    number: int
+    outcome: Answer
+    status: str = "working"
+    polls: int = 0
+
+
+class ClientTasks:
+    """The tasks of one client.
+
+    Args:
+        polls: looks at a task after which it is completed; None for never.
+        poll_interval: milliseconds the server is asked to wait between two looks.
+    """
+
+    def __init__(self, *, polls: int | None = 1, poll_interval: int = 50) -> None:
+        self._polls = polls
+        self._interval = poll_interval
+        self._tasks: dict[str, _Task] = {}
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the tasks made so far."""
+        return list(self._tasks)
+
+    def create(self, outcome: Answer) -> Answer:
+        """Make a task whose result will be ``outcome``; give the CreateTaskResult."""
+        task = _Task(len(self._tasks) + 1, outcome)
+        self._tasks[f"client-task-{task.number}"] = task
+        return Answer({"result": {"task": self._shown(task)}})
+
+    def serve(self, method: str, params: Mapping[str, Any]) -> Answer:
+        """Answer tasks/get, tasks/result, tasks/list or tasks/cancel."""
+        if method == "tasks/list":
+            return Answer({"result": {"tasks": [self._shown(t) for t in self._tasks.values()]}})
+        task = self._tasks.get(str(params.get("taskId")))
+        if task is None or (method == "tasks/cancel" and task.status in TERMINAL):
+            return _INVALID
+        if method == "tasks/result":
+            return self._result(task)
+        if method == "tasks/cancel":
+            task.status = "cancelled"
+        else:
+            self._poll(task)
+        return Answer({"result": self._shown(task)})
+
+    def _poll(self, task: _Task) -> None:
+        task.polls += 1
+        if task.status == "working" and self._polls is not None and task.polls >= self._polls:
+            task.status = "completed"
+
+    def _result(self, task: _Task) -> Answer:
+        if self._polls is None and task.status not in TERMINAL:
+            return Answer(None)
+        if task.status == "working":
+            task.status = "completed"
+        body = dict(task.outcome.body or {})
+        if isinstance(body.get("result"), dict):
+            meta = {RELATED: {"taskId": f"client-task-{task.number}"}}
+            body["result"] = {**body["result"], "_meta": meta}
+        return replace(task.outcome, body=body or None)
+
+    def _shown(self, task: _Task) -> dict[str, Any]:
+        return {
+            "taskId": f"client-task-{task.number}",
+            "status": task.status,
+            "createdAt": _BORN.format(0),
+            "lastUpdatedAt": _BORN.format(min(task.polls, 59)),
+            "ttl": 60_000,
+            "pollInterval": self._interval,
+        }

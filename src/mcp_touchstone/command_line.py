@@ -1,0 +1,205 @@
+"""The command line: its words and their help. Runs nothing."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import NoReturn
+
+from mcp_touchstone import __version__
+from mcp_touchstone import revision as rev
+
+LEVELS = ("MUST", "SHOULD", "MAY", "SCHEMA")
+EPILOG = """\
+exit status:
+  0    every judged clause holds
+  1    a clause is broken
+  2    could not judge: the server did not start or answer, or the command line is wrong
+  130  interrupted
+
+examples:
+  mcp-touchstone check                         judge the bundled reference server
+  mcp-touchstone check -- node dist/index.js   judge yours
+  mcp-touchstone check -- npx -y @modelcontextprotocol/server-filesystem {root}
+  mcp-touchstone check --select ping --revision 2025-11-25 -v -- ./my-server
+  mcp-touchstone recon -- ./my-server          see what there is to judge, and with what
+  mcp-touchstone explain ping-empty-response
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with the error on one line that says how to mend it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and leave with status 2."""
+        self.exit(2, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the command line."""
+    top = Parser(
+        prog="mcp-touchstone",
+        description=(
+            "Starts an MCP server, talks to it over stdio, and says which clauses of the protocol "
+            "it keeps, in every revision it speaks."
+        ),
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"mcp-touchstone {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _check(commands)
+    _recon(commands)
+    one = commands.add_parser("list", help="list the clauses and how each is judged")
+    one.add_argument("word", nargs="*", help="chapters, groups or clause ids; globs allowed")
+    one = commands.add_parser("explain", help="explain one clause in full")
+    one.add_argument("clause", help="clause id, as in a report")
+    one = commands.add_parser(
+        "serve",
+        help="run the bundled reference server on stdin and stdout",
+        add_help=False,
+    )
+    one.add_argument("arguments", nargs=argparse.REMAINDER)
+    return top
+
+
+def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
+    check = commands.add_parser(
+        "check",
+        help="judge a server",
+        description="Judge a server. Without SERVER, judges the bundled reference server.",
+        usage="mcp-touchstone check [options] [-- SERVER ...]",
+        epilog=EPILOG.partition("examples:")[0],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    check.add_argument(
+        "server",
+        nargs="*",
+        metavar="SERVER",
+        help="command that starts the server; {root} stands for a throw-away folder made for it",
+    )
+    what = check.add_argument_group("what is judged")
+    what.add_argument(
+        "--select",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="clause, chapter (ping), group (basic) or scenario; globs allowed; repeatable",
+    )
+    what.add_argument(
+        "--revision",
+        action="append",
+        default=[],
+        choices=rev.ALL,
+        metavar="DATE",
+        help=f"judge this revision only; repeatable; one of {', '.join(rev.ALL)}",
+    )
+    what.add_argument(
+        "--level",
+        action="append",
+        default=[],
+        choices=LEVELS,
+        metavar="LEVEL",
+        help="judge clauses of this level only (MUST includes MUST NOT); repeatable; "
+        + ", ".join(LEVELS),
+    )
+    what.add_argument("--strict", action="store_true", help="a broken SHOULD is a failure")
+    _how_it_is_run(check).add_argument(
+        "--jobs",
+        type=_jobs,
+        default=max(6, 2 * (os.cpu_count() or 1)),
+        metavar="N",
+        help="conversations at once (default %(default)s)",
+    )
+    _what_may_be_used(check)
+    out = check.add_argument_group("what is reported")
+    out.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
+    out.add_argument("--save", type=Path, metavar="DIR", help="write every transcript in full")
+    out.add_argument("-v", "--verbose", action="store_true", help="show lines and notes in full")
+    out.add_argument("-q", "--quiet", action="store_true", help="show failures and the count only")
+    out.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="default auto"
+    )
+
+
+def _recon(commands: "argparse._SubParsersAction[Parser]") -> None:
+    recon = commands.add_parser(
+        "recon",
+        help="show what a server is and what was found to judge it with; judges nothing",
+        description=(
+            "Show what a server is: revisions, capabilities, and for each word that a clause may "
+            "need an example that worked. Only tools annotated read-only, or named, are called."
+        ),
+        usage="mcp-touchstone recon [options] [-- SERVER ...]",
+    )
+    recon.add_argument(
+        "server", nargs="*", metavar="SERVER", help="command that starts the server; see `check`"
+    )
+    recon.add_argument(
+        "--revision",
+        action="append",
+        default=[],
+        choices=rev.ALL,
+        metavar="DATE",
+        help="look at this revision only; repeatable",
+    )
+    _how_it_is_run(recon)
+    _what_may_be_used(recon)
+    recon.add_argument("--json", action="store_true", help="print it as JSON")
+
+
+def _what_may_be_used(command: Parser) -> None:
+    named = command.add_argument_group("what may be used, beside tools annotated read-only")
+    example = """NAME='{"json": "arguments"}'"""
+    named.add_argument(
+        "--call",
+        action="append",
+        default=[],
+        metavar="NAME={...}",
+        help=f"this tool may be called, best with arguments that work: {example}; repeatable",
+    )
+    named.add_argument(
+        "--resource", action="append", default=[], metavar="URI", help="this can be read"
+    )
+    named.add_argument(
+        "--prompt",
+        action="append",
+        default=[],
+        metavar="NAME={...}",
+        help="this prompt can be rendered, with these arguments; repeatable",
+    )
+
+
+def _how_it_is_run(command: Parser) -> "argparse._ArgumentGroup":
+    how = command.add_argument_group("how the server is run")
+    how.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set a variable for the server; it has a HOME of its own unless you set that here",
+    )
+    how.add_argument("--cwd", metavar="DIR", help="working folder of the server; {root} works")
+    how.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="how long the first answer may take (default 60); later limits adapt to it",
+    )
+    return how
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 3600:  # noqa: PLR2004  (an hour)
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0 to 3600")
+    return value
+
+
+def _jobs(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 64:  # noqa: PLR2004  (threads, not processes)
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 64")
+    return int(text)

@@ -1,0 +1,364 @@
+"""One live pipe to a server: say, wait, answer its requests. Knows messages; judges nothing."""
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone import __version__
+from mcp_touchstone import revision as rev
+from mcp_touchstone.client import Client
+from mcp_touchstone.framing import encode, id_key
+from mcp_touchstone.pace import UNFINISHED_SHORT, Pace
+from mcp_touchstone.process import Ending, Gone, ServerProcess, now, signal_name
+from mcp_touchstone.reply import Reply
+from mcp_touchstone.session import Message, Role
+from mcp_touchstone.transcript import Entry, Source, Transcript
+
+META: Final = rev.META
+CLIENT_INFO: Final = {"name": "mcp-touchstone", "version": __version__}
+
+FULL_CAPABILITIES: Final[dict[str, Any]] = {
+    "roots": {"listChanged": True},
+    "sampling": {},
+    "elicitation": {},
+}
+"""Every client capability of the core protocol, as a willing client declares them."""
+
+FIRST_ID: Final = 101
+"""Ids below are left to scenarios that need a particular one."""
+
+
+class Connection:
+    """A process, its transcript, and the client's side of the conversation."""
+
+    def __init__(
+        self,
+        process: ServerProcess,
+        transcript: Transcript,
+        pace: Pace,
+        *,
+        root: Path | None = None,
+    ) -> None:
+        self.process = process
+        self.transcript = transcript
+        self.pace = pace
+        self.revision = transcript.revision
+        self.opening: Reply | None = None
+        self.answering = True
+        self.client = Client()
+        self._ids = itertools.count(FIRST_ID)
+        self.root = root
+        self._roots = () if root is None else (root.as_uri(),)
+        self._served = 0
+        self._due: list[tuple[float, dict[str, Any]]] = []
+        self._deaf_since: int | None = None
+        self._serving = threading.Lock()
+
+    @property
+    def modern(self) -> bool:
+        """Whether this connection is stateless."""
+        return rev.is_modern(self.revision)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the server has ended or its output has."""
+        return self.transcript.ended or not self.process.running
+
+    def next_id(self) -> int:
+        """Give an id that was not used on this connection."""
+        return next(self._ids)
+
+    def meta(
+        self,
+        *,
+        version: Any = None,
+        capabilities: Any = None,
+        client: Any = None,
+        **more: Any,
+    ) -> dict[str, Any]:
+        """Build the ``_meta`` of a stateless request (2026-07-28 basic/index#meta)."""
+        return {
+            META + "protocolVersion": self.revision if version is None else version,
+            META + "clientInfo": CLIENT_INFO if client is None else client,
+            META + "clientCapabilities": (
+                self.transcript.capabilities if capabilities is None else capabilities
+            ),
+            **more,
+        }
+
+    def tagged(self, *, token: Any = None, level: str | None = None) -> dict[str, Any] | None:
+        """Build a ``_meta`` with a progress token or, in a stateless request, a log level."""
+        more = {} if token is None else {"progressToken": token}
+        if not self.modern:
+            return more or None
+        return self.meta(**more, **({} if level is None else {META + "logLevel": level}))
+
+    def use(self, client: Client) -> None:
+        """Let another client answer from now on, and declare for itself in stateless requests.
+
+        What an open session was told stays as it is.
+        """
+        self.client = client
+        if self.modern:
+            self.transcript.capabilities = dict(client.capabilities)
+
+    def filled(self, client: Client, requests: Any) -> dict[str, Any]:
+        """Give what a client answers to ``inputRequests``."""
+        return client.fill(requests, world=self._roots)
+
+    # --- saying
+
+    def say(
+        self,
+        message: Any,
+        *,
+        required: bool = True,
+        malformed: bool = False,
+    ) -> int:
+        """Write one JSON value as a line; give its number."""
+        return self.say_raw(encode(message), message, required=required, malformed=malformed)
+
+    def say_raw(
+        self,
+        raw: bytes,
+        message: Any = None,
+        *,
+        required: bool = True,
+        malformed: bool = False,
+    ) -> int:
+        """Write bytes as they are; ``message`` is what they mean, where they mean something."""
+        n = self.transcript.said(
+            raw, message, malformed=malformed, required=required, modern=self.modern
+        )
+        try:
+            self.process.send(raw, self.pace.reply)
+        except Gone as gone:
+            self.transcript.happened(f"the server {gone}")
+        return n
+
+    def build(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        id: Any = None,  # noqa: A002  (the protocol's own word)
+        meta: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Make a request; a stateless one gets its ``_meta`` unless params bring their own."""
+        message: dict[str, Any] = {
+            "jsonrpc": "2.0",
+            "id": self.next_id() if id is None else id,
+            "method": method,
+        }
+        body = dict(params or {})
+        if meta is not None:
+            body["_meta"] = dict(meta)
+        elif self.modern and "_meta" not in body:
+            body["_meta"] = self.meta()
+        if body or params is not None:
+            message["params"] = body
+        return message
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        id: Any = None,  # noqa: A002  (the protocol's own word)
+        meta: Mapping[str, Any] | None = None,
+        seconds: float | None = None,
+        required: bool = True,
+    ) -> Reply:
+        """Send a request and wait for its answer."""
+        asked = self.say(self.build(method, params, id=id, meta=meta), required=required)
+        return self.answer_to(asked, seconds)
+
+    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> int:
+        """Send a notification."""
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        if params is not None:
+            message["params"] = dict(params)
+        return self.say(message)
+
+    # --- hearing
+
+    def answer_to(self, asked: int, seconds: float | None = None) -> Reply:
+        """Wait for the answer to the request on line ``asked``, matched by its typed id."""
+        limit = self.pace.reply if seconds is None else seconds
+        if self._deaf_since is not None and self._heard() == self._deaf_since:
+            limit = min(limit, max(self.pace.silence, 4 * self.pace.settle))
+        found = self.wait(lambda: self._find_answer(asked), limit)
+        if found is not None:
+            entry, message = found
+            self._deaf_since = None
+            return Reply(asked, entry.n, message.value)
+        if limit >= self.pace.reply:
+            self._deaf_since = self._heard()
+        return Reply(asked, why=self.absence(limit))
+
+    def _heard(self) -> int:
+        """Count the server's lines: a deaf server is patient with nobody, nor are we with it."""
+        return sum(entry.source is Source.THEM for entry in self.transcript)
+
+    def _find_answer(self, asked: int) -> tuple[Entry, Message] | None:
+        for entry in self.transcript.since(asked):
+            for message in entry.messages:
+                if message.role is Role.ANSWER and message.answers == asked:
+                    return entry, message
+        return None
+
+    def absence(self, limit: float) -> str:
+        """Say why nothing came."""
+        if self.transcript.overflow:
+            return f"we stopped listening: {self.transcript.overflow}"
+        status = self.process.wait(1.0) if self.transcript.ended else self.process.status
+        if status is not None:
+            how = f"status {status}" if status >= 0 else signal_name(-status)
+            return f"the server left ({how})"
+        if self.transcript.ended:
+            return "the server closed its output"
+        return f"no answer within {limit:.1f} s"
+
+    def wait(self, seen: Callable[[], Any], seconds: float) -> Any:
+        """Wait for something in the transcript, answering the server's requests meanwhile."""
+        until = now() + seconds
+        while True:
+            mark = len(self.transcript)
+            self._serve()
+            due = self._next_due()
+            slice_ = min([until - now(), self.pace.unfinished, *due])
+            got = self.transcript.wait(partial(self._stirred, seen, mark), slice_)
+            if not got and not due and self.process.take_unfinished():
+                self.pace.unfinished = UNFINISHED_SHORT
+            self._serve()
+            found = seen()
+            if found or self.transcript.ended or self.transcript.overflow or now() >= until:
+                return found or None
+
+    def quiet(self, seconds: float | None = None) -> list[Entry]:
+        """Listen for a while; give the server's lines that came."""
+        start = len(self.transcript)
+        self.wait(lambda: False, self.pace.settle if seconds is None else seconds)
+        return [e for e in self.transcript.since(start) if e.source is Source.THEM]
+
+    # --- the client's side
+
+    def _stirred(self, seen: Callable[[], Any], mark: int) -> Any:
+        return seen() or self._asked_since(mark)
+
+    def _asked_since(self, mark: int) -> bool:
+        return self.answering and any(
+            message.role is Role.REQUEST
+            for entry in self.transcript.since(mark)
+            for message in entry.messages
+        )
+
+    def _serve(self) -> None:
+        """Answer requests of the server that have no answer yet, and those whose time has come."""
+        if not self.answering:
+            return
+        with self._serving:
+            fresh = self.transcript.since(self._served)
+            self._served += len(fresh)
+        for entry in fresh:
+            for message in entry.messages:
+                if message.role is Role.REQUEST and id_key(message.value.get("id")) is not None:
+                    self._serve_one(message)
+        with self._serving:
+            ripe = [reply for when, reply in self._due if when <= now()]
+            self._due = [(when, reply) for when, reply in self._due if when > now()]
+        for reply in ripe:
+            self.say(reply)
+
+    def _serve_one(self, message: Message) -> None:
+        said = self.client.answer(
+            message.method,
+            message.value.get("params"),
+            declared=self.transcript.capabilities,
+            world=self._roots,
+        )
+        if said.body is None:
+            return
+        reply = {"jsonrpc": "2.0", "id": message.value["id"], **said.body}
+        if said.delay:
+            with self._serving:
+                self._due.append((now() + said.delay, reply))
+        else:
+            self.say(reply)
+
+    def _next_due(self) -> list[float]:
+        """Give the seconds until each answer that is held back."""
+        with self._serving:
+            return [max(0.0, when - now()) for when, _ in self._due]
+
+    # --- the opening
+
+    def initialize(
+        self,
+        version: str | None = None,
+        *,
+        capabilities: Mapping[str, Any] | None = None,
+        client: Any = None,
+        omit: Sequence[str] = (),
+        seconds: float | None = None,
+        required: bool = True,
+    ) -> Reply:
+        """Send ``initialize`` and wait; ``omit`` leaves members of params out."""
+        declared = dict(self.client.capabilities if capabilities is None else capabilities)
+        self.transcript.capabilities = declared
+        params = {
+            "protocolVersion": self.revision if version is None else version,
+            "capabilities": declared,
+            "clientInfo": CLIENT_INFO if client is None else client,
+        }
+        for member in omit:
+            del params[member]
+        first = not any(entry.source is Source.US for entry in self.transcript)
+        message = {"jsonrpc": "2.0", "id": self.next_id(), "method": "initialize", "params": params}
+        asked = self.say(message, required=required and not omit)
+        limit = seconds or (self.pace.startup if first else self.pace.reply)
+        self.opening = self.answer_to(asked, limit)
+        return self.opening
+
+    def initialized(self) -> int:
+        """Send ``notifications/initialized``."""
+        return self.notify("notifications/initialized")
+
+    def discover(
+        self, *, seconds: float | None = None, required: bool = True, **meta: Any
+    ) -> Reply:
+        """Send ``server/discover`` with a full ``_meta`` and wait."""
+        first = not any(entry.source is Source.US for entry in self.transcript)
+        limit = seconds or (self.pace.startup if first else self.pace.reply)
+        reply = self.request(
+            "server/discover", meta=self.meta(**meta), seconds=limit, required=required
+        )
+        if self.opening is None:
+            self.opening = reply
+        return reply
+
+    def open(self, *, capabilities: Mapping[str, Any] | None = None) -> Reply:
+        """Go through the ordinary opening of this connection's revision."""
+        if self.modern:
+            declared = self.client.capabilities if capabilities is None else capabilities
+            self.transcript.capabilities = dict(declared)
+            return self.discover()
+        reply = self.initialize(capabilities=capabilities)
+        if reply.result is not None:
+            self.initialized()
+        return reply
+
+    def probe(self, *, seconds: float | None = None, required: bool = True) -> Reply:
+        """Ask what every server of this revision answers: ping, or server/discover."""
+        method = "server/discover" if self.modern else "ping"
+        return self.request(method, seconds=seconds, required=required)
+
+    def end(self, *, polite: bool = True) -> Ending:
+        """Shut the server down."""
+        return self.process.end(self.pace.farewell, polite=polite)
+
+
+__all__ = ["CLIENT_INFO", "FULL_CAPABILITIES", "META", "Connection", "Pace", "Reply"]

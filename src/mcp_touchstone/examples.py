@@ -1,0 +1,186 @@
+"""One working example of each thing a server offers: a call, a resource, a prompt, a completion."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mcp_touchstone import uri_template
+from mcp_touchstone.arguments import candidates
+from mcp_touchstone.dossier import Exchange, required_arguments
+from mcp_touchstone.scout import NOT_NAMED, Attempt, Scout
+
+READS: Final = 5
+PROMPTS: Final = 6
+EXPANSIONS: Final = 3
+"""Resources read, prompts rendered, expansions of one template tried."""
+
+CONTEXT_SINCE: Final = "2025-06-18"
+"""The first revision in which a completion may name values chosen before."""
+
+
+def find_calls(scout: Scout) -> None:
+    """Call each tool that may be called, with one candidate after another, until one succeeds."""
+    tools = scout.tools()
+    failed = ""
+    for tool in tools:
+        if needs_task(tool, scout.revision):
+            continue
+        for exchange in scout.calls(tool):
+            attempt = scout.attempt(exchange, tool)
+            if attempt is None:
+                break
+            if attempt.succeeded:
+                scout.found("callable-tool", attempt.example())
+                scout.spoken.notes.pop(f"--call {tool['name']}", None)
+                if _holds(attempt.reply.result, scout.places.text.strip()):
+                    scout.found("file-tool", attempt.example())
+                break
+            failed = f"{tool['name']} answered {_failure(attempt)}"
+            if any(tool["name"] == name for name, _ in scout.named.calls):
+                scout.spoken.notes[f"--call {tool['name']}"] = _failure(attempt)
+    if not tools:
+        failed = NOT_NAMED
+    if failed and not scout.spoken.found.get("callable-tool"):
+        scout.spoken.notes["callable-tool"] = failed
+
+
+def needs_task(tool: Mapping[str, Any], revision: str) -> bool:
+    """Whether a tool must be run as a task (2025-11-25 alone has that)."""
+    execution = tool.get("execution")
+    required = isinstance(execution, dict) and execution.get("taskSupport") == "required"
+    return required and revision == "2025-11-25"
+
+
+def _failure(attempt: Attempt) -> str:
+    content = (attempt.reply.result or {}).get("content")
+    first = content[0] if isinstance(content, list) and content else None
+    text = first.get("text") if isinstance(first, dict) else None
+    return f"isError: {text[:100]}" if isinstance(text, str) else str(attempt.reply)
+
+
+def _holds(value: Any, text: str) -> bool:
+    """Whether a text stands in some string of a JSON value, as it is or as JSON."""
+    if isinstance(value, str):
+        return bool(text) and (text in value or json.dumps(text)[1:-1] in value)
+    parts = value.values() if isinstance(value, dict) else value
+    return isinstance(value, dict | list) and any(_holds(part, text) for part in parts)
+
+
+# --- resources
+
+
+def find_reads(scout: Scout) -> None:
+    """Read the resources the user named, some that are listed, and an expansion or two."""
+    listed = {item["uri"]: item for item in scout.spoken.named("resources", "uri")}
+    fetched = [uri for uri in listed if not uri.startswith(("http://", "https://"))]
+    for uri in dict.fromkeys([*scout.named.resources, *fetched[:READS]]):
+        attempt = scout.attempt(Exchange("resources/read", {"uri": uri}), listed.get(uri))
+        if attempt is not None and _was_read(attempt):
+            scout.found("readable-resource", attempt.example())
+            if uri in listed and _holds(attempt.reply.result, scout.places.text.strip()):
+                scout.found("world-resource", attempt.example())
+        elif attempt is not None and uri in scout.named.resources:
+            scout.spoken.notes[f"--resource {uri}"] = str(attempt.reply)
+    for template in scout.spoken.named("templates", "uriTemplate")[:READS]:
+        _read_template(scout, template)
+
+
+def _was_read(attempt: Attempt) -> bool:
+    return attempt.succeeded and bool((attempt.reply.result or {}).get("contents"))
+
+
+def _read_template(scout: Scout, template: Mapping[str, Any]) -> None:
+    """Expand a template and read it; two expansions that work are enough."""
+    pattern = template["uriTemplate"]
+    if not uri_template.is_template(pattern):
+        return
+    names = uri_template.variables(pattern)
+    worked = 0
+    for values in _values(scout, pattern, names):
+        exchange = Exchange("resources/read", {"uri": uri_template.expand(pattern, values)})
+        attempt = scout.attempt(exchange, template)
+        if attempt is not None and _was_read(attempt):
+            scout.found("readable-template", attempt.example())
+            scout.found("readable-resource", attempt.example())
+            worked += 1
+        if attempt is None or worked > 1:
+            return
+
+
+def _values(scout: Scout, pattern: str, names: list[str]) -> Iterator[dict[str, str]]:
+    """Give values for the variables: what completion offers, then what the names suggest."""
+    reference = {"type": "ref/resource", "uri": pattern}
+    offered = {name: completions(scout, reference, name) for name in names}
+    if names and all(offered.values()):
+        for turn in range(2):
+            yield {name: values[turn % len(values)] for name, values in offered.items()}
+    schema = {"properties": {name: {"type": "string"} for name in names}, "required": names}
+    for made in candidates({"type": "object", **schema}, scout.places)[:EXPANSIONS]:
+        yield {name: str(value).removeprefix("/") for name, value in made.items()}
+
+
+# --- prompts
+
+
+def find_prompts(scout: Scout) -> None:
+    """Render the prompts the user named, and some that are listed."""
+    listed = {item["name"]: item for item in scout.spoken.named("prompts")}
+    named = {name: arguments for name, arguments in scout.named.prompts if arguments is not None}
+    for name in list(dict.fromkeys([*(n for n, _ in scout.named.prompts), *listed]))[:PROMPTS]:
+        item = listed.get(name, {"name": name})
+        params: dict[str, Any] = {"name": name}
+        arguments = named.get(name) or _prompt_arguments(scout, item)
+        if arguments:
+            params["arguments"] = dict(arguments)
+        attempt = scout.attempt(Exchange("prompts/get", params), item)
+        if attempt is not None and attempt.succeeded:
+            scout.found("rendered-prompt", attempt.example())
+        elif attempt is not None:
+            scout.spoken.notes["rendered-prompt"] = f"{name} answered {attempt.reply}"
+            if name in dict(scout.named.prompts):
+                scout.spoken.notes[f"--prompt {name}"] = str(attempt.reply)
+    if scout.spoken.found.get("rendered-prompt"):
+        scout.spoken.notes.pop("rendered-prompt", None)
+
+
+def _prompt_arguments(scout: Scout, prompt: Mapping[str, Any]) -> dict[str, str]:
+    """Give values for what a prompt requires: what completion offers, or a plain word."""
+    names = required_arguments(prompt)
+    properties = {name: {"type": "string"} for name in names}
+    schema = {"type": "object", "properties": properties, "required": names}
+    chosen = {name: str(value) for name, value in candidates(schema, scout.places)[0].items()}
+    reference = {"type": "ref/prompt", "name": prompt["name"]}
+    known: dict[str, str] = {}
+    for name in names:
+        offered = completions(scout, reference, name, known)
+        chosen[name] = known[name] = offered[0] if offered else chosen[name]
+    return chosen
+
+
+# --- completion
+
+
+def find_completion(scout: Scout) -> None:
+    """Ask for completions: 2024-11-05 has the method and no capability that announces it."""
+    for reference, name in scout.spoken.completable:
+        params = {"ref": reference, "argument": {"name": name, "value": ""}}
+        attempt = scout.attempt(Exchange("completion/complete", params))
+        if attempt is None or attempt.succeeded:
+            if attempt is not None:
+                scout.found("completions", attempt.example())
+            return
+
+
+def completions(
+    scout: Scout, reference: Mapping[str, Any], name: str, known: Mapping[str, str] | None = None
+) -> list[str]:
+    """Give what a server that declares completions offers for an argument or a variable."""
+    if not scout.spoken.declares("completions"):
+        return []
+    params: dict[str, Any] = {"ref": reference, "argument": {"name": name, "value": ""}}
+    if known and scout.revision >= CONTEXT_SINCE:
+        params["context"] = {"arguments": dict(known)}
+    attempt = scout.attempt(Exchange("completion/complete", params))
+    completion = (attempt.reply.result or {}).get("completion") if attempt else None
+    values = completion.get("values") if isinstance(completion, dict) else None
+    return [v for v in values if isinstance(v, str)] if isinstance(values, list) else []

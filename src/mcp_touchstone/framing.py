@@ -1,0 +1,305 @@
+"""Bytes to lines to messages: the stdio framing and strict JSON. Pure; no I/O.
+
+Source: basic/transports#stdio of each revision (one JSON-RPC message per line, UTF-8, delimited by
+line feeds) and RFC 8259 for the JSON itself.
+"""
+
+import contextlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Final
+
+LINE_LIMIT: Final = 32 * 1024 * 1024
+"""Longest line kept whole, in bytes; a longer one is counted to its end and cut."""
+
+CUT: Final = 4096
+"""Bytes kept of a line over the limit."""
+
+_DIGITS: Final = 4000  # int() refuses 4,301 digits and more; Decimal has no such limit
+_BOM: Final = b"\xef\xbb\xbf"
+_HALF_A_LINE_FEED: Final = b"\0"  # the end of little-endian UTF-16, split at 0x0A
+_DECODER: Final = json.JSONDecoder()
+_GLUED: Final = re.compile(r"\{|content-length:", re.IGNORECASE)
+_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.?[^"\\]*)*"?', re.DOTALL)  # closed or not
+
+
+class Fault(StrEnum):
+    """What is wrong with a line, apart from the message in it."""
+
+    BLANK = "blank line"
+    BYTE_ORDER_MARK = "starts with a byte order mark"
+    NOT_UTF8 = "not UTF-8"
+    NOT_JSON = "not JSON"
+    CONSTANT = "NaN or Infinity, which JSON does not have"
+    DUPLICATE_KEY = "an object names a member twice"
+    LONE_SURROGATE = "an escaped lone surrogate"
+    TOO_DEEP = "nested deeper than we read"
+    TOO_LONG = "longer than we read"
+    UNTERMINATED = "no line feed at its end"
+    SPREAD = "a message over several lines"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line without its line feed.
+
+    Attributes:
+        raw: the bytes; only the first CUT of them when the line is over the limit.
+        length: how many bytes the line really had.
+        terminated: False for what stood behind the last line feed at end of file.
+    """
+
+    raw: bytes
+    length: int
+    terminated: bool = True
+
+    @property
+    def cut(self) -> bool:
+        """Whether bytes are missing."""
+        return self.length > len(self.raw)
+
+
+class LineSplitter:
+    """Splits a byte stream at 0x0A and nowhere else, in bounded memory."""
+
+    def __init__(self, limit: int = LINE_LIMIT) -> None:
+        self._limit = limit
+        self._rest = bytearray()
+        self._length = 0
+
+    def feed(self, chunk: bytes) -> list[Line]:
+        """Take the next bytes; give the lines they complete."""
+        *whole, rest = chunk.split(b"\n")
+        lines = [self._finish(part, terminated=True) for part in whole]
+        self._take(rest)
+        return lines
+
+    def peek(self) -> bytes:
+        """Show what stands behind the last line feed, at most CUT bytes of it once cut."""
+        return bytes(self._rest)
+
+    def close(self) -> Line | None:
+        """Give what stands behind the last line feed, if anything."""
+        return self._finish(b"", terminated=False) if self._length else None
+
+    def _take(self, part: bytes) -> None:
+        self._length += len(part)
+        self._rest += part
+        if self._length > self._limit:
+            del self._rest[min(CUT, self._limit) :]
+
+    def _finish(self, part: bytes, *, terminated: bool) -> Line:
+        self._take(part)
+        line = Line(bytes(self._rest), self._length, terminated)
+        self._rest.clear()
+        self._length = 0
+        return line
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a line says.
+
+    Attributes:
+        value: the JSON value; None when it could not be read (see ``readable``).
+        faults: what is wrong with the line.
+        readable: whether ``value`` is what the line says.
+        detail: the parser's own words for NOT_JSON.
+    """
+
+    value: Any = None
+    faults: frozenset[Fault] = field(default_factory=frozenset)
+    readable: bool = True
+    detail: str = ""
+
+
+def read(line: Line) -> Reading:
+    """Read one line as strict JSON; never raises."""
+    faults: set[Fault] = set()
+    if not line.terminated:
+        faults.add(Fault.UNTERMINATED)
+    if line.cut:
+        return Reading(None, frozenset({*faults, Fault.TOO_LONG}), readable=False)
+    raw = line.raw
+    if not raw.strip(b" \t\r\0"):
+        empty = Fault.NOT_UTF8 if raw == _HALF_A_LINE_FEED else Fault.BLANK
+        return Reading(None, frozenset({*faults, empty}), readable=False)
+    if raw.startswith(_BOM):
+        faults.add(Fault.BYTE_ORDER_MARK)
+        raw = raw.removeprefix(_BOM)
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        faults.add(Fault.NOT_UTF8)
+        text = raw.decode("latin-1")
+    try:
+        return _parse(text, faults)
+    except RecursionError:
+        return Reading(None, frozenset({*faults, Fault.TOO_DEEP}), readable=False)
+    except ValueError as error:
+        detail = str(error)
+    for text in _utf16(raw):
+        try:
+            return _parse(text, faults | {Fault.NOT_UTF8})
+        except (ValueError, RecursionError):
+            continue
+    return Reading(None, frozenset({*faults, Fault.NOT_JSON}), readable=False, detail=detail)
+
+
+def _utf16(raw: bytes) -> list[str]:
+    """Give what a line may say in UTF-16, the likelier reading first.
+
+    Split at 0x0A, each little-endian line begins, and each big-endian line ends, with the other
+    byte of a line feed.
+    """
+    found = []
+    if b"\0" in raw:
+        for codec, half in (
+            ("utf-16-le", raw.removeprefix(b"\0")),
+            ("utf-16-be", raw.removesuffix(b"\0")),
+        ):
+            with contextlib.suppress(UnicodeDecodeError):
+                found.append(half.decode(codec).removeprefix("\ufeff"))
+    return sorted(found, key=lambda text: sum(char > "\xff" for char in text))
+
+
+def _parse(text: str, faults: set[Fault]) -> Reading:
+    found = set(faults)
+
+    def constant(_: str) -> None:
+        found.add(Fault.CONSTANT)
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        table = dict(pairs)
+        if len(table) != len(pairs):
+            found.add(Fault.DUPLICATE_KEY)
+        return table
+
+    value = json.loads(text, parse_constant=constant, object_pairs_hook=members, parse_int=_integer)
+    if "\\u" in text or "\\U" in text:
+        try:
+            json.dumps(value, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError:
+            found.add(Fault.LONE_SURROGATE)
+    return Reading(value, frozenset(found))
+
+
+def _integer(digits: str) -> int | Decimal:
+    return int(digits) if len(digits) < _DIGITS else Decimal(digits)
+
+
+def apart(line: Line) -> Iterator[Line]:
+    """Take messages apart that stand on one line, with a line feed missing between them.
+
+    What follows a message is either the next one or the header of a framing with lengths; a line
+    of any other making stays as it is.
+    """
+    text = line.raw.decode("latin-1")  # one character a byte; JSON's own signs are ASCII
+    start = 0
+    while text.startswith("{", start):
+        try:
+            _, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            break
+        if not _GLUED.match(text, end):
+            break
+        yield Line(line.raw[start:end], end - start, terminated=False)
+        start = end
+    yield Line(line.raw[start:], line.length - start, line.terminated) if start else line
+
+
+def is_whole(rest: bytes) -> bool:
+    """Whether bytes without a line feed are whole messages."""
+    last = rest
+    for part in apart(Line(rest, len(rest), terminated=False)):
+        last = part.raw
+    return joined([last]) is not None
+
+
+def open_brackets(line: bytes) -> int:
+    """Count the brackets a line opens and does not close; no string of JSON spans two lines."""
+    bare = _STRING.sub(b"", line)
+    return sum(map(bare.count, (b"{", b"["))) - sum(map(bare.count, (b"}", b"]")))
+
+
+def joined(lines: Iterable[bytes]) -> Any:
+    """Read several lines as one JSON text: a message broken over lines, or None."""
+    try:
+        return json.loads(b"\n".join(lines))
+    except (ValueError, RecursionError):
+        return None
+
+
+def encode(message: Any) -> bytes:
+    """Write a message as one line of UTF-8, line feed included.
+
+    Whatever a server said can be said back to it: a lone surrogate is escaped, and a number of
+    thousands of digits becomes a string.
+    """
+    try:
+        return _dumps(message, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:
+        return _dumps(message, ensure_ascii=True).encode() + b"\n"
+
+
+def _dumps(message: Any, *, ensure_ascii: bool) -> str:
+    return json.dumps(message, ensure_ascii=ensure_ascii, separators=(",", ":"), default=str)
+
+
+class Kind(StrEnum):
+    """The kinds of JSON-RPC message, by their members."""
+
+    REQUEST = "request"
+    NOTIFICATION = "notification"
+    RESULT = "result"
+    ERROR = "error"
+    ODD = "no message"
+
+
+def kind_of(value: Any) -> Kind:
+    """Classify one JSON value by the members it has, whatever their types."""
+    if not isinstance(value, dict):
+        return Kind.ODD
+    if "method" in value:
+        if "result" in value or "error" in value:
+            return Kind.ODD
+        return Kind.REQUEST if "id" in value else Kind.NOTIFICATION
+    if "result" in value:
+        return Kind.RESULT
+    return Kind.ERROR if "error" in value else Kind.ODD
+
+
+type_names: Final = {
+    dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null",
+    int: "number", float: "number", Decimal: "number",
+}  # fmt: skip
+
+
+def type_name(value: Any) -> str:
+    """Name the JSON type of a value."""
+    return type_names.get(type(value), type(value).__name__)
+
+
+IdKey = tuple[str, Any]
+
+
+def id_key(value: Any) -> IdKey | None:
+    """Give the typed identity of an id: 5 and "5" differ; None for what cannot be an id."""
+    if isinstance(value, str):
+        return ("string", value)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    return ("number", value)
+
+
+def brief(value: Any, limit: int = 120) -> str:
+    """Show a JSON value on one line, cut to ``limit`` characters."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):
+        text = "(unprintable)"
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,247 @@
+"""Carry a plan out and fold what it finds into verdicts. Prints nothing."""
+
+import threading
+from collections.abc import Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+
+from mcp_touchstone import ambient, plan
+from mcp_touchstone import revision as rev
+from mcp_touchstone.arguments import Places
+from mcp_touchstone.clause import Breach, Clause
+from mcp_touchstone.connection import Connection
+from mcp_touchstone.dossier import Canary, Dossier
+from mcp_touchstone.lane import OnEvent, drive, our_fault
+from mcp_touchstone.learning import Ground, learn
+from mcp_touchstone.needs import WORDS
+from mcp_touchstone.pace import Pace
+from mcp_touchstone.plan import Choice, UsageError
+from mcp_touchstone.pool import Exhausted, Pool
+from mcp_touchstone.process import LaunchError, now
+from mcp_touchstone.recon import explore
+from mcp_touchstone.results import Run, Slot, Verdict, unasked
+from mcp_touchstone.scenario import Ambient, Registry
+from mcp_touchstone.scout import Line
+from mcp_touchstone.target import Target
+from mcp_touchstone.verdict import Judgement, Outcome, evidence, worst
+from mcp_touchstone.world import NOTE, NOTES, World
+
+
+def judge(
+    target: Target,
+    registry: Registry,
+    choice: Choice,
+    *,
+    on_event: OnEvent = lambda _what, _subject: None,
+    stop: threading.Event | None = None,
+) -> Run:
+    """Judge a target: the one way to run, for the command line and for pytest.
+
+    Raises:
+        UsageError: the choice selects nothing.
+        LaunchError: the server cannot be started.
+    """
+    choice.check(registry)
+    stop = stop or threading.Event()
+    pace = Pace(target.startup)
+    begun = now()
+    with World() as world:
+        pool = Pool(target, world, pace)
+        run = Run(target, Dossier(pace))
+        try:
+            try:
+                _carry_out(run, pool, registry, choice, on_event, stop)
+            except KeyboardInterrupt:
+                stop.set()
+                run.interrupted = True
+            if not run.interrupted:
+                try:
+                    pool.settle()
+                    _ambient(run, pool)
+                except KeyboardInterrupt:
+                    run.interrupted = True
+        finally:
+            stop.set()
+            run.strays = pool.close()
+            run.connections = pool.connections
+            run.processes = pool.started
+    run.verdicts = _fold(run, registry, choice)
+    run.seconds = now() - begun
+    return run
+
+
+def survey(
+    target: Target, revisions: Iterable[str] = (), *, stop: threading.Event | None = None
+) -> tuple[Dossier, int]:
+    """Find out everything that can be found out about a target; judge nothing.
+
+    Args:
+        target: the server.
+        revisions: where things are tried; empty is wherever it speaks.
+        stop: set to end early.
+
+    Returns:
+        what is known, and how many processes it took.
+
+    Raises:
+        LaunchError: the server cannot be started.
+    """
+    stop = stop or threading.Event()
+    pace = Pace(target.startup)
+    with World() as world:
+        pool = Pool(target, world, pace)
+        try:
+            dossier, connections = explore(pool.spawn, pace)
+            pool.knows(dossier)
+            pool.adopt(connections, dossier)
+            everything = {*WORDS, "completions"}
+            wanted = {r: everything for r in dossier.spoken if not revisions or r in revisions}
+            learn(dossier, wanted, _ground(pool, stop))
+            pool.settle()
+        finally:
+            stop.set()
+            pool.close()
+    return dossier, pool.started
+
+
+def _ground(pool: Pool, stop: threading.Event) -> Ground:
+    """Let things be tried on the shared processes of a pool."""
+
+    def line(revision: str, willing: bool) -> Line:
+        def get() -> Connection:
+            try:
+                return pool.shared(revision, willing=willing)
+            except Exhausted as error:
+                raise LaunchError(str(error)) from error
+
+        return Line(get, lambda: pool.replace(revision, willing=willing))
+
+    def abort() -> None:
+        for connection in pool.connections:
+            connection.process.kill()
+
+    root = pool.world.root
+    places = Places(folder=str(root), file=NOTE, text=NOTES[NOTE])
+    return Ground(line, pool.target.named, places, stop, abort)
+
+
+def _planted(world: World) -> Canary:
+    canary = world.canary
+    text = canary.read_text(encoding="utf-8").strip()
+    return Canary(canary.parent.as_posix(), canary.name, text, world.secret)
+
+
+def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
+    run: Run,
+    pool: Pool,
+    registry: Registry,
+    choice: Choice,
+    on_event: OnEvent,
+    stop: threading.Event,
+) -> None:
+    dossier, connections = explore(pool.spawn, pool.pace)
+    dossier.canary = _planted(pool.world)
+    run.dossier = dossier
+    pool.knows(dossier)
+    pool.adopt(connections, dossier)
+    on_event("recon", dossier)
+    learn(dossier, plan.wanted(dossier, registry, choice), _ground(pool, stop))
+    on_event("learnt", dossier)
+    plan.make(run, registry, choice)
+    if not run.slots and not run.trouble:
+        raise UsageError(plan.nothing(run, choice))
+    on_event("plan", run.slots)
+    if run.trouble:
+        return
+    lanes = plan.lanes(run.slots)
+    with ThreadPoolExecutor(max_workers=max(1, choice.jobs), thread_name_prefix="lane") as threads:
+        waiting: set[Future[None]] = {
+            threads.submit(drive, lane, pool, dossier, on_event, stop) for lane in lanes
+        }
+        try:
+            while waiting:
+                done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+        except BaseException:
+            stop.set()
+            for connection in pool.connections:
+                connection.process.kill()
+            raise
+
+
+def _ambient(run: Run, pool: Pool) -> None:
+    for slot in run.slots:
+        if isinstance(slot.case, Ambient):
+            records = pool.records(slot.revision)
+            try:
+                slot.judgements = ambient.judge(slot.case, records, slot.clauses)
+            except Exception as error:  # noqa: BLE001  (a fault of a rule must not lose the run)
+                why = our_fault(error)
+                slot.judgements = [unasked(slot, clause, why) for clause in slot.clauses]
+            if run.trouble:
+                grave = {Outcome.FAIL, Outcome.WARN}
+                slot.judgements = [j for j in slot.judgements if j.outcome in grave]
+            slot.done = True
+        elif not run.dossier.spoken:
+            slot.judgements = _refusal(run, slot, pool)
+            slot.done = True
+
+
+def _refusal(run: Run, slot: Slot, pool: Pool) -> list[Judgement]:
+    reply = run.dossier.refused[slot.revision]
+    transcript = next(c.transcript for c in pool.connections if c.revision == slot.revision)
+    return [
+        Judgement(
+            clause=clause.id,
+            revision=slot.revision,
+            outcome=Outcome.FAIL,
+            scenario=slot.case.id,
+            expected="a result that names a version, for initialize in at least one revision",
+            actual=str(reply),
+            wire=evidence(list(transcript), reply.entry, [reply.asked]),
+        )
+        for clause in slot.clauses
+    ]
+
+
+# --- folding
+
+
+def _fold(run: Run, registry: Registry, choice: Choice) -> list[Verdict]:
+    found: dict[tuple[str, str], list[Judgement]] = {}
+    for slot in run.slots:
+        if not slot.done and run.interrupted:
+            continue
+        for judgement in slot.judgements:
+            for revision in (slot.revision, *slot.also):
+                if revision in registry.catalogue[judgement.clause].revisions:
+                    found.setdefault((judgement.clause, revision), []).append(
+                        replace(judgement, revision=revision)
+                    )
+        judged = {judgement.clause for judgement in slot.judgements}
+        for clause in slot.clauses:
+            partial = run.interrupted or run.trouble
+            if clause.id not in judged and not partial:
+                found.setdefault((clause.id, slot.revision), []).append(
+                    unasked(slot, clause, "planned, but never judged: a fault of mcp-touchstone")
+                )
+    verdicts = []
+    for clause in registry.catalogue:
+        for revision in rev.ALL:
+            judgements = found.get((clause.id, revision))
+            if judgements:
+                gravest = worst(judgements)
+                outcome = gravest.outcome
+                if choice.strict and _strict(clause) and outcome is Outcome.WARN:
+                    outcome = Outcome.FAIL
+                verdicts.append(Verdict(clause, revision, outcome, gravest, judgements))
+    return verdicts
+
+
+def _strict(clause: Clause) -> bool:
+    """Whether ``--strict`` raises a warning; a mild breach of a MUST stays a warning."""
+    return clause.strict and clause.breach is Breach.WARN
+
+
+__all__ = ["Choice", "Run", "UsageError", "judge", "survey"]

@@ -1,0 +1,116 @@
+"""Drive the scenarios that share a process, one behind the other. Prints nothing."""
+
+import threading
+from collections.abc import Callable
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.client import willing
+from mcp_touchstone.connection import Connection
+from mcp_touchstone.conversation import Broken, Conversation
+from mcp_touchstone.plan import is_willing
+from mcp_touchstone.pool import Exhausted, Pool
+from mcp_touchstone.process import LaunchError, now
+from mcp_touchstone.recon import Dossier
+from mcp_touchstone.results import Slot, unasked
+from mcp_touchstone.scenario import Scenario
+from mcp_touchstone.verdict import Outcome
+
+OnEvent = Callable[[str, object], None]
+"""(what, subject): ``recon`` and ``learnt`` Dossier, ``plan`` list of slots, ``start`` and ``done``
+Slot."""
+
+
+def drive(
+    lane: list[Slot],
+    pool: Pool,
+    dossier: Dossier,
+    on_event: OnEvent,
+    stop: threading.Event,
+) -> None:
+    """Run one lane to its end, or until ``stop`` is set; then let its process go."""
+    for slot in lane:
+        if stop.is_set():
+            return
+        on_event("start", slot)
+        begun = now()
+        _run_slot(slot, pool, dossier, stop)
+        slot.seconds = now() - begun
+        slot.done = not stop.is_set()
+        on_event("done", slot)
+    last = lane[-1]
+    if isinstance(last.case, Scenario) and not last.case.fresh:
+        pool.release(last.revision, willing=is_willing(last))
+
+
+def _run_slot(slot: Slot, pool: Pool, dossier: Dossier, stop: threading.Event) -> None:
+    scenario = slot.case
+    assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
+    wire_revision = slot.revision
+    if scenario.legacy:
+        wire_revision = dossier.legacy[-1] if dossier.legacy else rev.LATEST_LEGACY
+    try:
+        if scenario.fresh:
+            start = pool.apart if scenario.apart else pool.spawn
+            connection = start(wire_revision, scenario.name)
+        else:
+            connection = pool.shared(slot.revision, willing=is_willing(slot))
+    except (LaunchError, Exhausted) as error:
+        slot.judgements = [unasked(slot, clause, str(error)) for clause in slot.clauses]
+        return
+    connection.transcript.scenario = scenario.id
+    before = connection.client
+    if scenario.willing:
+        connection.use(willing(connection.revision))
+    talk = Conversation(
+        connection,
+        scenario,
+        slot.clauses,
+        dossier=dossier,
+        revision=slot.revision,
+        spawn=lambda: pool.spawn(wire_revision, scenario.name),
+    )
+    why = "the scenario ended without judging this clause"
+    try:
+        scenario.body(talk)
+    except Broken as broken:
+        why = str(broken)
+    except LaunchError as error:
+        why = str(error)
+    except Exception as error:  # noqa: BLE001  (a fault of a scenario must not lose the run)
+        why = our_fault(error)
+    connection.use(before)
+    if stop.is_set():
+        return
+    talk.broken(why)
+    slot.judgements = talk.judgements
+    if not scenario.fresh:
+        _check_alive(slot, connection, pool)
+    for used in talk.connections:
+        if scenario.fresh or used is not connection:
+            pool.retire(used)
+
+
+def _check_alive(slot: Slot, connection: Connection, pool: Pool) -> None:
+    """Ask once more; a dead or deaf process is blamed on the scenario that left it so.
+
+    Its silence is a finding only where the scenario has none, and never after it has left: what
+    the end of a process is worth, a rule of its own judges.
+    """
+    found = {Outcome.FAIL, Outcome.BROKEN, Outcome.WARN}
+    blamed = connection.gone or any(j.outcome in found for j in slot.judgements)
+    reply = connection.probe(required=not blamed)
+    connection.transcript.scenario = ""
+    if not reply.answered:
+        slot.left = str(reply)
+        if connection.gone:
+            return
+        pool.replace(slot.revision, willing=is_willing(slot))
+
+
+def our_fault(error: Exception) -> str:
+    """Say that a suite file went wrong, and where: no blame on the server."""
+    frame = error.__traceback__
+    while frame and frame.tb_next:
+        frame = frame.tb_next
+    line = f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}" if frame else "?"
+    return f"a fault of mcp-touchstone itself: {type(error).__name__}: {error} ({line})"

@@ -1,0 +1,110 @@
+"""Lists of a server, whole: walk one to its end, follow one over a connection. Judges nothing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_touchstone.ambient import Record
+from mcp_touchstone.dossier import LISTS
+from mcp_touchstone.framing import Kind
+from mcp_touchstone.session import Role
+from mcp_touchstone.talk import Talk
+
+LATE: Final = 1.0
+"""Seconds a notification may come behind a list that shows the change."""
+
+KEYS: Final = {"resources": "uri", "templates": "uriTemplate"}
+"""Feature -> the member that identifies its items; a name where it is not here."""
+
+
+def keys(talk: Talk, feature: str) -> list[str] | None:
+    """Walk a list and give what identifies its items, in order; None where it has no end."""
+    method, _ = LISTS[feature]
+    found: list[str] = []
+    for reply in talk.pages(method):
+        page = _page(reply.result, feature)
+        if page is None:
+            return None
+        found += page
+        more = (reply.result or {}).get("nextCursor")
+    return None if isinstance(more, str) else found
+
+
+def difference(before: list[str], after: list[str]) -> str:
+    """Say how two lists differ; empty where they hold the same, in whatever order."""
+    gone, new = sorted({*before} - {*after}), sorted({*after} - {*before})
+    words = [f"{what}: {', '.join(few)}" for what, few in (("new", new), ("gone", gone)) if few]
+    if not words and sorted(before) != sorted(after):
+        return "the same names in another number"
+    return "; ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One whole list, as it stands in a transcript.
+
+    Attributes:
+        asked: number of the line that asked for its first page.
+        line: number of the line its last page came on.
+        at: when that was.
+        keys: what identifies its items, in order.
+    """
+
+    asked: int
+    line: int
+    at: float
+    keys: tuple[str, ...]
+
+
+def listings(record: Record, feature: str) -> Iterator[Listing]:
+    """Walk the whole lists on a connection; one that was not read to its end is left out."""
+    asked, expected = 0, None
+    found: list[str] = []
+    for entry, message in record.answers(Kind.RESULT):
+        result = message.value["result"]
+        request = record.asked_on(message.answers)
+        if message.method != LISTS[feature][0] or request is None:
+            continue
+        page = _page(result, feature)
+        cursor = _cursor(request.value)
+        if page is None or (cursor is not None and cursor != expected):
+            asked = 0
+            continue
+        if cursor is None:
+            asked, found = request.n, []
+        found += page
+        expected = result.get("nextCursor")
+        if asked and not isinstance(expected, str):
+            yield Listing(asked, entry.n, entry.at, tuple(found))
+            asked = 0
+
+
+def changes(record: Record, feature: str) -> Iterator[tuple[Listing, str, bool]]:
+    """Walk the changes of a list: where it is new, how it differs, and whether that was announced.
+
+    A notification counts from the request for the list before the change on.
+    """
+    method = f"notifications/{feature}/list_changed"
+    told = [
+        entry for entry, message in record.messages(Role.NOTIFICATION) if message.method == method
+    ]
+    before: Listing | None = None
+    for after in listings(record, feature):
+        if before is not None and (how := difference([*before.keys], [*after.keys])):
+            announced = any(before.asked < e.n and e.at <= after.at + LATE for e in told)
+            yield after, how, announced
+        before = after
+
+
+def _page(result: Any, feature: str) -> list[str] | None:
+    page = result.get(LISTS[feature][1]) if isinstance(result, dict) else None
+    if not isinstance(page, list):
+        return None
+    key = KEYS.get(feature, "name")
+    named = (item.get(key) for item in page if isinstance(item, dict))
+    return [name for name in named if isinstance(name, str)]
+
+
+def _cursor(request: Any) -> Any:
+    params = request.get("params") if isinstance(request, dict) else None
+    return params.get("cursor") if isinstance(params, dict) else None

@@ -1,0 +1,137 @@
+"""Small comparisons that several chapters share. Pure."""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_touchstone.framing import brief, type_name
+
+if TYPE_CHECKING:
+    from mcp_touchstone.connection import Reply
+
+VOLATILE: Final = frozenset({"_meta", "ttlMs", "nextCursor"})
+"""Members of a result that may differ between two equal calls."""
+
+_LABEL: Final = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+META_KEY: Final = re.compile(
+    rf"(?:(?P<prefix>{_LABEL}(?:\.{_LABEL})*)/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
+)
+"""A key of ``_meta`` (basic/index#meta): a prefix or none, then a name, which may be empty."""
+
+CLIENT_METHODS: Final = frozenset(
+    {"ping", "roots/list", "sampling/createMessage", "elicitation/create"}
+    | {f"tasks/{name}" for name in ("get", "result", "list", "cancel")}
+)
+"""Methods a server may call in a handshake revision; without an id a request that lacks one."""
+
+
+def integral(value: Any) -> bool:
+    """Whether a JSON value is a whole number (true and false are none)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) or value.is_integer()
+
+
+def outcome(reply: "Reply") -> tuple[str, Any]:
+    """Reduce an answer to what a client acts on: a result without volatile members, or a code."""
+    if reply.value is None:
+        return ("silence", None)
+    if reply.result is not None:
+        return ("result", {k: _stable(v) for k, v in reply.result.items() if k not in VOLATILE})
+    return ("error", reply.code)
+
+
+def _stable(value: Any) -> Any:
+    """Put a list of named items in the order of their names; order is not promised everywhere."""
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        return sorted(value, key=lambda item: str(item.get("name") or item.get("uri") or item))
+    return value
+
+
+def same_outcome(first: "Reply", second: "Reply") -> bool:
+    """Whether two answers mean the same to a client."""
+    return outcome(first) == outcome(second)
+
+
+def covers(declared: Any, required: Any) -> bool:
+    """Whether capabilities hold every member that others name, at each depth."""
+    if not isinstance(required, dict):
+        return True
+    return isinstance(declared, dict) and all(
+        name in declared and covers(declared[name], value) for name, value in required.items()
+    )
+
+
+def wrong_types(
+    value: Mapping[str, Any], types: Mapping[str, str], required: tuple[str, ...] = ()
+) -> list[str]:
+    """List members of an object that are missing or of another JSON type than named.
+
+    Args:
+        value: the object.
+        types: member -> JSON type name; a member that is absent is fine unless required.
+        required: members that have to be there.
+    """
+    found = [f"{name} is missing" for name in required if name not in value]
+    for name, expected in types.items():
+        if name in value and type_name(value[name]) != expected:
+            found.append(f"{name} is {brief(value[name], 40)}, not {_article(expected)} {expected}")
+    return found
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[0] in "aeio" else "a"
+
+
+def capability_faults(declared: Any, features: tuple[str, ...]) -> list[str]:
+    """List known capabilities that are no objects, and flags that are no booleans."""
+    wrong = []
+    for feature in features:
+        if not isinstance(declared, dict) or feature not in declared:
+            continue
+        value = declared[feature]
+        if not isinstance(value, dict):
+            wrong.append(f"{feature} is {brief(value, 40)}")
+            continue
+        wrong += [
+            f"{feature}.{flag} is {brief(value[flag], 40)}"
+            for flag in ("listChanged", "subscribe")
+            if flag in value and not isinstance(value[flag], bool)
+        ]
+    return wrong
+
+
+def base64_fault(text: str) -> tuple[str, bool]:
+    """Say what is wrong with base64 text, and whether a patient reader copes with it.
+
+    Line breaks, missing padding and the URL-safe alphabet are slips; an empty text is fine.
+    """
+    if text.startswith("data:"):
+        return "a data: URI in place of base64", False
+    slips = []
+    plain = "".join(text.split())
+    if plain != text:
+        slips.append("white space")
+    if set(plain) & set("-_"):
+        slips.append("the URL-safe alphabet")
+        plain = plain.translate(str.maketrans("-_", "+/"))
+    if len(plain) % 4:
+        slips.append("missing padding")
+        bare = plain.rstrip("=")
+        plain = bare + "=" * (-len(bare) % 4)
+    try:
+        base64.b64decode(plain, validate=True)
+    except (binascii.Error, ValueError):
+        return "no base64", False
+    return f"base64 with {' and '.join(slips)}" if slips else "", True
+
+
+def list_methods(capabilities: Mapping[str, Any]) -> dict[str, str]:
+    """Give feature -> list method for the declared features that have one."""
+    return {
+        feature: f"{feature}/list"
+        for feature in ("tools", "resources", "prompts")
+        if feature in capabilities
+    }

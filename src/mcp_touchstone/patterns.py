@@ -1,0 +1,146 @@
+"""A text for a regular expression: the shortest obvious one, or none. Pure.
+
+Enough for the patterns that stand in real schemas: literals, classes, groups, alternatives,
+quantifiers, anchors. What looks ahead, looks behind or refers back is given up.
+"""
+
+import re
+from typing import Final
+
+_CLASSES: Final = {"d": "1", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}
+_PLAIN: Final = {"t": "\t", "n": "\n", "r": "\r"}
+_ANCHORS: Final = "bBAZz"
+_LIKED: Final = "a1A0-_ ./:"
+"""Characters tried first where a class excludes some."""
+
+LONGEST: Final = 1000
+"""Repetitions beyond which a pattern is given up."""
+
+
+class _GaveUp(Exception):  # noqa: N818  (an outcome)
+    pass
+
+
+def text_for(pattern: str) -> str | None:
+    """Give a text the pattern is found in; None where this is beyond us."""
+    try:
+        text = _Reader(pattern).read()
+        return text if re.search(pattern, text) else None
+    except (_GaveUp, re.error, IndexError, RecursionError, ValueError):
+        return None
+
+
+class _Reader:
+    """Reads a pattern from left to right and writes what it asks for."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self._at = 0
+
+    def read(self) -> str:
+        text = self._alternatives()
+        if self._at < len(self._pattern):
+            raise _GaveUp
+        return text
+
+    def _peek(self) -> str:
+        return self._pattern[self._at : self._at + 1]
+
+    def _take(self) -> str:
+        char = self._pattern[self._at]
+        self._at += 1
+        return char
+
+    def _alternatives(self) -> str:
+        choices = [self._sequence()]
+        while self._peek() == "|":
+            self._take()
+            choices.append(self._sequence())
+        return choices[0]
+
+    def _sequence(self) -> str:
+        parts = []
+        while self._peek() not in {"", "|", ")"}:
+            parts.append(self._repeated(self._atom()))
+        return "".join(parts)
+
+    def _atom(self) -> str:
+        char = self._take()
+        if char in "^$":
+            return ""
+        if char == ".":
+            return "a"
+        if char == "[":
+            return self._one_of()
+        if char == "(":
+            return self._group()
+        if char == "\\":
+            return self._escaped()
+        if char in "*+?{":
+            raise _GaveUp
+        return char
+
+    def _group(self) -> str:
+        if self._peek() == "?":
+            self._take()
+            kind = self._take()
+            if kind == "P":
+                kind = self._take()
+            if kind == "<" and self._peek() not in {"=", "!"}:
+                while self._take() != ">":
+                    pass
+            elif kind != ":":
+                raise _GaveUp
+        text = self._alternatives()
+        if self._take() != ")":
+            raise _GaveUp
+        return text
+
+    def _escaped(self) -> str:
+        char = self._take()
+        if char in _ANCHORS:
+            return ""
+        if char in "xu":
+            digits = 2 if char == "x" else 4
+            code = self._pattern[self._at : self._at + digits]
+            self._at += digits
+            return chr(int(code, 16))
+        if char.isdigit() or char in "pPk":
+            raise _GaveUp
+        return _CLASSES.get(char) or _PLAIN.get(char, char)
+
+    def _one_of(self) -> str:
+        start = self._at - 1
+        negated = self._peek() == "^"
+        if negated:
+            self._take()
+        first = ""
+        while (char := self._take()) != "]" or not first:
+            text = self._escaped() if char == "\\" else char
+            first = first or text
+        if not negated:
+            return first
+        only = re.compile(self._pattern[start : self._at])
+        for char in _LIKED:
+            if only.fullmatch(char):
+                return char
+        raise _GaveUp
+
+    def _repeated(self, text: str) -> str:
+        least = 1
+        sign = self._peek()
+        if sign and sign in "*?":
+            self._take()
+            least = 0
+        elif sign == "+":
+            self._take()
+        elif sign == "{" and (found := re.match(r"\{(\d+)(?:,\d*)?\}", self._pattern[self._at :])):
+            self._at += found.end()
+            least = int(found[1])
+        else:
+            return text
+        if self._peek() in {"?", "+"}:
+            self._take()
+        if least > LONGEST:
+            raise _GaveUp
+        return text * least

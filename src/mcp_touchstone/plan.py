@@ -1,0 +1,206 @@
+"""Choose what to judge and fix it before anything runs. Runs nothing."""
+
+import fnmatch
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mcp_touchstone import needs
+from mcp_touchstone import revision as rev
+from mcp_touchstone.clause import Clause, Level, nearest
+from mcp_touchstone.results import Absent, Run, Slot
+from mcp_touchstone.scenario import Case, Registry, Scenario
+
+if TYPE_CHECKING:
+    from mcp_touchstone.dossier import Dossier
+
+
+class UsageError(Exception):
+    """What was asked for makes no sense; the message says what and how to mend it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What part of the suite to run.
+
+    Attributes:
+        select: clause ids, chapters, groups, scenario ids or names; globs allowed; empty is all.
+        revisions: revisions to judge; empty is all the server speaks.
+        levels: requirement levels to judge; empty is all.
+        cases: exact case ids (the pytest plugin's way); None is all.
+        strict: a broken SHOULD counts as a failure.
+        jobs: conversations at once.
+    """
+
+    select: tuple[str, ...] = ()
+    revisions: tuple[str, ...] = ()
+    levels: tuple[Level, ...] = ()
+    cases: frozenset[str] | None = None
+    strict: bool = False
+    jobs: int = 8
+
+    def takes(self, case: Case, clause: Clause) -> bool:
+        """Whether a clause judged by a case is chosen, revisions apart."""
+        if self.levels and clause.level not in self.levels:
+            return False
+        return not self.select or any(_matches(word, case, clause) for word in self.select)
+
+    def check(self, registry: Registry) -> None:
+        """Refuse a word that selects nothing.
+
+        Raises:
+            UsageError: naming the word and the nearest right one.
+        """
+        pairs = [(case, clause) for case in registry.cases() for clause in case.clauses]
+        for word in self.select:
+            if any(_matches(word, case, clause) for case, clause in pairs):
+                continue
+            if word in registry.catalogue:
+                clause = registry.catalogue[word]
+                why = clause.deferred or clause.unobservable
+                raise UsageError(f"clause {word} is not judged: {why}")
+            known = {w for case, clause in pairs for w in _names(case, clause)}
+            raise UsageError(
+                f"--select {word}: no clause, chapter or scenario is called that"
+                f"{nearest(word, known)}; `mcp-touchstone list` shows them"
+            )
+
+
+def _names(case: Case, clause: Clause) -> tuple[str, ...]:
+    return (
+        clause.id,
+        clause.chapter,
+        f"{clause.group}/{clause.chapter}",
+        clause.group,
+        case.id,
+        case.id.partition("::")[0],
+        case.name,
+    )
+
+
+def _matches(word: str, case: Case, clause: Clause) -> bool:
+    return any(fnmatch.fnmatchcase(name, word) for name in _names(case, clause))
+
+
+def wanted(dossier: "Dossier", registry: Registry, choice: Choice) -> dict[str, set[str]]:
+    """Give, for each revision to be judged, the words its chosen clauses need to have decided."""
+    words: dict[str, set[str]] = {}
+    for case in registry.cases():
+        if choice.cases is not None and case.id not in choice.cases:
+            continue
+        for clause in case.clauses:
+            if clause.needs and choice.takes(case, clause):
+                for revision in clause.revisions:
+                    if revision in dossier.spoken and _is_chosen(revision, choice):
+                        words.setdefault(revision, set()).update(
+                            word for need in clause.needs for word in needs.choices(need)
+                        )
+    return words
+
+
+def _is_chosen(revision: str, choice: Choice) -> bool:
+    return not choice.revisions or revision in choice.revisions
+
+
+def make(run: Run, registry: Registry, choice: Choice) -> None:
+    """Fix what has to be judged: slots and what does not apply go into the run."""
+    dossier = run.dossier
+    spoken = tuple(r for r in rev.ALL if r in dossier.spoken)
+    if not spoken:
+        run.trouble = dossier.trouble or "the server speaks no revision we know"
+        _plan_mute(run, registry, choice)
+        return
+    judged = tuple(r for r in spoken if _is_chosen(r, choice))
+    for case in registry.cases():
+        if isinstance(case, Scenario) and case.once:
+            _plan_once(run, case, judged, choice)
+            continue
+        for revision in judged:
+            clauses = _applicable(run, case, revision, choice)
+            if clauses:
+                run.slots.append(Slot(case, revision, clauses))
+
+
+def _plan_once(run: Run, case: Scenario, wanted: Sequence[str], choice: Choice) -> None:
+    by_revision = {
+        revision: clauses
+        for revision in wanted
+        if not rev.is_modern(revision) and (clauses := _applicable(run, case, revision, choice))
+    }
+    if by_revision:
+        *others, newest = by_revision
+        run.slots.append(Slot(case, newest, by_revision[newest], also=tuple(others)))
+
+
+def _plan_mute(run: Run, registry: Registry, choice: Choice) -> None:
+    """Nobody answered: only rules about what was written can still be judged."""
+    tried = [r for r in run.dossier.refused if not rev.is_modern(r)] or list(run.dossier.refused)
+    if not tried:
+        tried = [rev.LATEST_LEGACY]
+    newest = tried[-1]
+    reply = run.dossier.refused.get(newest)
+    judged = {"writes_one_message_a_line"}
+    if reply is not None and reply.result is not None:
+        judged.add("introduces_itself_in_the_right_types")
+    if reply is not None and reply.answered and "protocolVersion" not in (reply.result or {}):
+        judged.add("answers_initialize")
+    for case in registry.cases():
+        if case.name in judged and (choice.cases is None or case.id in choice.cases):
+            clauses = tuple(
+                c for c in case.clauses if newest in c.revisions and choice.takes(case, c)
+            )
+            if clauses:
+                run.slots.append(Slot(case, newest, clauses))
+
+
+def _applicable(run: Run, case: Case, revision: str, choice: Choice) -> tuple[Clause, ...]:
+    if choice.cases is not None and case.id not in choice.cases:
+        return ()
+    found = []
+    for clause in case.clauses:
+        if revision not in clause.revisions or not choice.takes(case, clause):
+            continue
+        lacking = run.dossier.lacks(clause.needs, revision)
+        if lacking:
+            why = f"the server offers no {run.dossier.why(lacking, revision)}"
+            run.absent.append(Absent(clause.id, revision, why))
+        else:
+            found.append(clause)
+    return tuple(found)
+
+
+def lanes(slots: Iterable[Slot]) -> list[list[Slot]]:
+    """Group slots that share a process; what may hurt it comes last. The longest lanes first.
+
+    A session has one process for ordinary clients and one for willing ones. Stateless requests
+    declare for themselves, so both share one there.
+    """
+    shared: dict[tuple[str, bool], list[Slot]] = {}
+    fresh: list[list[Slot]] = []
+    for slot in slots:
+        if not isinstance(slot.case, Scenario):
+            continue
+        if slot.case.fresh:
+            fresh.append([slot])
+        else:
+            key = slot.revision, is_willing(slot)
+            shared.setdefault(key, []).append(slot)
+    for lane in shared.values():
+        lane.sort(key=lambda slot: isinstance(slot.case, Scenario) and slot.case.hurts)
+    return [*shared.values(), *fresh]
+
+
+def is_willing(slot: Slot) -> bool:
+    """Whether a slot needs the process that a willing client has opened."""
+    legacy = not rev.is_modern(slot.revision)
+    return isinstance(slot.case, Scenario) and slot.case.willing and legacy
+
+
+def nothing(run: Run, choice: Choice) -> str:
+    """Say why a choice leaves nothing to judge."""
+    spoken = ", ".join(run.dossier.spoken) or "none"
+    asked = ", ".join(choice.revisions)
+    if choice.revisions and not set(choice.revisions) & set(run.dossier.spoken):
+        return f"--revision {asked}: the server speaks {spoken}"
+    reasons = sorted({absent.why for absent in run.absent})
+    return "nothing selected applies to this server" + (f": {reasons[0]}" if reasons else "")

@@ -1,0 +1,204 @@
+"""Processes of one run: who may reuse which, who starts a new one, who ends them. Judges nothing.
+
+Start-up dominates the cost of judging, so conversations of one revision share a live process.
+One that died or went deaf is replaced; a scenario that needs a virgin process gets its own.
+"""
+
+import os
+import threading
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
+
+from mcp_touchstone.ambient import Record
+from mcp_touchstone.client import willing as willing_client
+from mcp_touchstone.connection import Connection, Pace
+from mcp_touchstone.process import MARK, Ending, LaunchError, ServerProcess, now, sweep
+from mcp_touchstone.recon import Dossier
+from mcp_touchstone.target import Target
+from mcp_touchstone.transcript import Transcript
+from mcp_touchstone.world import World
+
+DEATHS: Final = 12
+"""Shared processes of one revision that may die before we stop asking."""
+
+SILENCES: Final = 3
+"""Shared processes of one revision that may stop answering; each costs a full deadline."""
+
+
+_Key = tuple[str, bool]
+"""A revision, and whether the process was opened by a willing client."""
+
+
+class Exhausted(Exception):  # noqa: N818  (an outcome of the server's, not a fault of ours)
+    """The server died too often to go on."""
+
+
+class Pool:
+    """Starts, shares and ends the processes of a run."""
+
+    def __init__(self, target: Target, world: World, pace: Pace) -> None:
+        self.target = target
+        self.world = world
+        self.pace = pace
+        self.started = 0
+        self._mark = f"{os.getpid()}-{uuid.uuid4().hex}"
+        self._env = self._env_in(world)
+        self._worlds: list[World] = []
+        self._shared: dict[_Key, Connection] = {}
+        self._replaced: dict[_Key, int] = {}
+        self._silent: dict[_Key, int] = {}
+        self._all: list[Connection] = []
+        self._endings: dict[int, Future[Ending]] = {}
+        self._undertakers = ThreadPoolExecutor(max_workers=64, thread_name_prefix="undertaker")
+        self._lock = threading.Lock()
+        self._closed = False
+        self._dossier = Dossier(pace)
+
+    def _env_in(self, world: World) -> dict[str, str]:
+        return {**world.env(os.environ), **self.target.env_in(world.root), MARK: self._mark}
+
+    def apart(self, revision: str, label: str) -> Connection:
+        """Start a process nobody has spoken to, in a world of its own.
+
+        Raises:
+            LaunchError: it could not be started, or the run is over.
+        """
+        world = World()
+        with self._lock:
+            self._worlds.append(world)
+        return self.spawn(revision, label, world)
+
+    def spawn(self, revision: str, label: str, world: World | None = None) -> Connection:
+        """Start a process nobody has spoken to, in the world of the run or in another.
+
+        Raises:
+            LaunchError: it could not be started, or the run is over.
+        """
+        born = now()
+        root = (world or self.world).root
+        transcript = Transcript(revision, clock=lambda: now() - born, label=label)
+        with self._lock:
+            if self._closed:
+                raise LaunchError("the run is over")
+        process = ServerProcess(
+            self.target.command_in(root),
+            transcript,
+            env=self._env if world is None else self._env_in(world),
+            cwd=self.target.cwd_in(root),
+            born=born,
+        )
+        connection = Connection(process, transcript, self.pace, root=root)
+        with self._lock:
+            self.started += 1
+            self._all.append(connection)
+            late = self._closed
+        if late:
+            process.end(0.0, polite=False)
+            raise LaunchError("the run is over")
+        return connection
+
+    def adopt(self, connections: Mapping[str, Connection], dossier: Dossier) -> None:
+        """Take over the connections of recon; those of revisions nobody speaks are ended."""
+        for revision, connection in connections.items():
+            if revision in dossier.spoken:
+                self._shared[revision, False] = connection
+            else:
+                connection.transcript.judged = not dossier.spoken
+                self.retire(connection)
+
+    def shared(self, revision: str, *, willing: bool = False) -> Connection:
+        """Give the live process of a revision, opened in the ordinary way.
+
+        Args:
+            revision: which.
+            willing: give the one that was opened by a client that declares everything.
+
+        Raises:
+            LaunchError: a new one could not be started.
+            Exhausted: too many died.
+        """
+        key = revision, willing
+        connection = self._shared.get(key)
+        if connection is not None and not connection.gone:
+            return connection
+        if connection is not None:
+            self.retire(connection)
+            self._replaced[key] = self._replaced.get(key, 0) + 1
+        if self._replaced.get(key, 0) > DEATHS:
+            raise Exhausted(f"the server ended {DEATHS} times; we stopped starting it")
+        if self._silent.get(key, 0) >= SILENCES:
+            raise Exhausted(f"the server stopped answering {SILENCES} times; we stopped asking")
+        label = f"{'willing' if willing else 'shared'} {self._replaced.get(key, 0) + 1}"
+        connection = self.spawn(revision, label)
+        if willing:
+            connection.use(willing_client(revision))
+        connection.open()
+        self._shared[key] = connection
+        return connection
+
+    def release(self, revision: str, *, willing: bool = False) -> None:
+        """Begin to end a shared process: nobody needs it any more."""
+        connection = self._shared.pop((revision, willing), None)
+        if connection is not None:
+            self.retire(connection)
+
+    def replace(self, revision: str, *, willing: bool = False) -> None:
+        """Give up on a shared process that no longer answers."""
+        key = revision, willing
+        connection = self._shared.pop(key, None)
+        if connection is not None:
+            self._replaced[key] = self._replaced.get(key, 0) + 1
+            self._silent[key] = self._silent.get(key, 0) + 1
+            self.retire(connection, polite=False)
+
+    def retire(self, connection: Connection, *, polite: bool = True) -> None:
+        """End a connection in the background."""
+        with self._lock:
+            if id(connection) in self._endings:
+                return
+            self._endings[id(connection)] = self._undertakers.submit(self._end, connection, polite)
+
+    def _end(self, connection: Connection, polite: bool) -> Ending:
+        return connection.end(polite=polite and not self._closed)
+
+    def records(self, revision: str) -> list[Record]:
+        """Give the transcripts of a revision that ambient rules look at."""
+        with self._lock:
+            return [
+                Record(c.transcript, self._dossier, c.process.ending, c.process.stderr_tail)
+                for c in self._all
+                if c.revision == revision and c.transcript.judged
+            ]
+
+    def knows(self, dossier: Dossier) -> None:
+        """Take the dossier that records carry."""
+        self._dossier = dossier
+
+    @property
+    def connections(self) -> list[Connection]:
+        """Every connection of the run, in the order they were started."""
+        with self._lock:
+            return list(self._all)
+
+    def settle(self) -> None:
+        """End every process politely and wait until all have ended."""
+        for connection in self.connections:
+            self.retire(connection)
+        for future in list(self._endings.values()):
+            future.result()
+
+    def close(self) -> int:
+        """End what still runs, by force; give how many strays had to be found by their mark."""
+        with self._lock:
+            self._closed = True
+        for connection in self.connections:
+            if connection.process.ending is None:
+                connection.process.kill()
+        self.settle()
+        self._undertakers.shutdown()
+        strays = sweep(self._mark)
+        for world in self._worlds:
+            world.remove()
+        return strays

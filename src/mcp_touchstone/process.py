@@ -1,0 +1,384 @@
+"""Start a server, hold its pipes, end it and everything it started. The only impure module.
+
+Knows nothing of MCP: bytes in, lines out, deadlines on every wait. What only POSIX has (process
+groups, signals) stands here behind a Windows path; the Windows path was never run, see
+``docs/platforms.md``.
+"""
+
+import contextlib
+import errno
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import IO, Final
+
+import psutil
+
+from mcp_touchstone.framing import LineSplitter, is_whole
+from mcp_touchstone.transcript import Transcript
+
+WINDOWS: Final = sys.platform == "win32"
+CHUNK: Final = 65_536
+STDERR_KEPT: Final = 65_536
+"""Bytes of the end of stderr kept for people; all of it is drained."""
+
+MARK: Final = "MCP_TOUCHSTONE_RUN"
+"""Environment variable that every process of a run inherits, so that strays can be found."""
+
+now = time.monotonic
+sleep = time.sleep
+
+
+class LaunchError(Exception):
+    """The server could not be started; the message says what, and how to mend it."""
+
+
+class Gone(Exception):  # noqa: N818  (an event of the server's life, not a fault of ours)
+    """The server is no longer there, or no longer reads."""
+
+
+class Step(StrEnum):
+    """At which step of the shutdown a process ended."""
+
+    ITSELF = "by itself"
+    INPUT_CLOSED = "when its input was closed"
+    TERMINATED = "on SIGTERM"
+    KILLED = "on SIGKILL"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a process ended.
+
+    Attributes:
+        step: what it took.
+        status: exit status; negative for a signal, as subprocess counts.
+        seconds: from the first step of the shutdown to the exit.
+        strays: processes it left behind, ended by us.
+    """
+
+    step: Step
+    status: int
+    seconds: float
+    strays: int = 0
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        how = f"status {self.status}" if self.status >= 0 else signal_name(-self.status)
+        return f"ended {self.step} ({how})"
+
+
+def signal_name(number: int) -> str:
+    """Name a signal: 11 -> 'SIGSEGV'."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+class ServerProcess:
+    """One running server with its pipes; lines of its output go into the transcript."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        transcript: Transcript,
+        *,
+        env: Mapping[str, str],
+        cwd: str | os.PathLike[str] | None = None,
+        born: float | None = None,
+    ) -> None:
+        """Start ``command``.
+
+        Raises:
+            LaunchError: there is no such program, it may not be run, or the folder is missing.
+        """
+        self.transcript = transcript
+        self.command = tuple(command)
+        self.born = now() if born is None else born
+        self._stderr = bytearray()
+        self._stderr_bytes = 0
+        self.ending: Ending | None = None
+        self._outbox: queue.SimpleQueue[tuple[bytes, threading.Event] | None] = queue.SimpleQueue()
+        self._broken_pipe = False
+        self._stdin_closed = False
+        self._splitter = LineSplitter()
+        self._splitting = threading.Lock()
+        self._popen = _launch(self.command, env, cwd)
+        self._threads = [
+            _thread(self._read_stdout, self._popen.stdout),
+            _thread(self._read_stderr, self._popen.stderr),
+            _thread(self._write_stdin, self._popen.stdin),
+        ]
+
+    @property
+    def pid(self) -> int:
+        """Process id of the server."""
+        return self._popen.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process has not exited."""
+        return self._popen.poll() is None
+
+    @property
+    def status(self) -> int | None:
+        """Exit status, or None while it runs."""
+        return self._popen.poll()
+
+    def stderr(self) -> str:
+        """Give the end of what it wrote to stderr, as text."""
+        return bytes(self._stderr).decode("utf-8", "replace")
+
+    @property
+    def stderr_tail(self) -> bytes:
+        """The end of what it wrote to stderr."""
+        return bytes(self._stderr)
+
+    @property
+    def stderr_bytes(self) -> int:
+        """How much it wrote to stderr, in bytes."""
+        return self._stderr_bytes
+
+    def send(self, data: bytes, seconds: float) -> None:
+        """Write bytes to its input, waiting at most ``seconds`` for the pipe to take them.
+
+        Raises:
+            Gone: it exited, closed its input, or did not read in time; or we closed its input.
+        """
+        if self._stdin_closed:
+            raise Gone("gets no more input: we closed it")
+        done = threading.Event()
+        self._outbox.put((data, done))
+        if not done.wait(seconds):
+            raise Gone(f"did not read its input for {seconds:.1f} s")
+        if self._broken_pipe:
+            raise Gone("closed its input")
+
+    def take_unfinished(self) -> bool:
+        """Take what stands behind the last line feed as a line, if it is whole JSON by itself.
+
+        For a server that forgets the line feed: the alternative is to wait for ever.
+        """
+        with self._splitting:
+            rest = self._splitter.peek()
+            if not rest or not is_whole(rest):
+                return False
+            line = self._splitter.close()
+            if line is not None:
+                self.transcript.heard(line)
+            return line is not None
+
+    def close_stdin(self) -> None:
+        """Close its input; what was written before still arrives."""
+        if not self._stdin_closed:
+            self._stdin_closed = True
+            self._outbox.put(None)
+
+    def wait(self, seconds: float) -> int | None:
+        """Wait for its exit; None when the time is over first."""
+        try:
+            return self._popen.wait(max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            return None
+
+    def end(self, patience: float, *, polite: bool = True) -> Ending:
+        """Close its input, then SIGTERM, then SIGKILL, with ``patience`` seconds for each step."""
+        if self.ending is not None:
+            return self.ending
+        begun = now()
+        step = Step.ITSELF
+        status = self._popen.poll()
+        if status is None and self.transcript.ended:
+            status = self.wait(1.0)
+        if status is None and polite:
+            if not self._stdin_closed:
+                self.transcript.input_closed()
+            self.close_stdin()
+            step = Step.INPUT_CLOSED
+            status = self.wait(patience)
+        family = self._family()
+        if status is None:
+            step = Step.TERMINATED
+            self._signal_all(family, force=False)
+            status = self.wait(min(patience, 2.0) if polite else 0.5)
+        if status is None:
+            step = Step.KILLED
+            self._signal_all(family, force=True)
+            status = self.wait(5.0)
+        spent = now() - begun
+        strays = self._end_strays(family)
+        self.close_stdin()
+        for thread in self._threads:
+            thread.join(0.5)  # each closes its pipe; what a daemon holds open ends with ``sweep``
+        self.ending = Ending(step, -9 if status is None else status, spent, strays)
+        self.transcript.happened(f"the server {self.ending}")
+        self.transcript.finished()
+        return self.ending
+
+    def kill(self) -> None:
+        """End it at once, with everything below it; ``end`` still has to be called."""
+        if self.ending is None:  # its number may belong to somebody else by now
+            self._signal_all(self._family(), force=True)
+
+    def _family(self) -> list[psutil.Process]:
+        try:
+            return psutil.Process(self.pid).children(recursive=True)
+        except psutil.Error:
+            return []
+
+    def _signal_all(self, family: list[psutil.Process], *, force: bool) -> None:
+        if WINDOWS:
+            everyone: list[psutil.Process | subprocess.Popen[bytes]] = [*family, self._popen]
+            for process in everyone:
+                with contextlib.suppress(psutil.Error, OSError):
+                    process.kill() if force else process.terminate()
+            return
+        number = signal.SIGKILL if force else signal.SIGTERM
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+        if force:
+            for process in family:
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+
+    def _end_strays(self, family: list[psutil.Process]) -> int:
+        """End what the server left in its group or below it; give how many there were."""
+        left = {process.pid for process in family if _alive(process)}
+        if not WINDOWS:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, 0)  # cheap; only a group that still exists is searched
+                left |= {process.pid for process in psutil.process_iter() if self._owns(process)}
+        if left:
+            self._signal_all(family, force=True)
+        return len(left)
+
+    def _owns(self, process: psutil.Process) -> bool:
+        """Whether a process lives in the server's group; the dead nobody buried do not count."""
+        with contextlib.suppress(OSError):
+            return os.getpgid(process.pid) == self.pid and _alive(process)
+        return False
+
+    def _read_stdout(self, pipe: IO[bytes]) -> None:
+        descriptor = pipe.fileno()
+        while chunk := _read(descriptor):
+            with self._splitting:
+                for line in self._splitter.feed(chunk):
+                    self.transcript.heard(line)
+            if self.transcript.overflow:
+                self._signal_all([], force=True)
+                break
+        pipe.close()
+        with self._splitting:
+            rest = self._splitter.close()
+        if rest is not None and not self.transcript.overflow:
+            self.transcript.heard(rest)
+        if not self._stdin_closed:
+            self.transcript.happened("the server closed its output")
+        self.transcript.finished()
+
+    def _read_stderr(self, pipe: IO[bytes]) -> None:
+        descriptor = pipe.fileno()
+        while chunk := _read(descriptor):
+            self._stderr_bytes += len(chunk)
+            self._stderr += chunk
+            del self._stderr[:-STDERR_KEPT]
+        pipe.close()
+
+    def _write_stdin(self, pipe: IO[bytes]) -> None:
+        descriptor = pipe.fileno()
+        while item := self._outbox.get():
+            data, done = item
+            view = memoryview(data)
+            try:
+                while view and not self._broken_pipe:
+                    view = view[os.write(descriptor, view) :]
+            except OSError:
+                self._broken_pipe = True
+            done.set()
+        with contextlib.suppress(OSError):
+            pipe.close()
+
+
+def _alive(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, CHUNK)
+    except OSError:
+        return b""
+
+
+def _thread(target: object, pipe: IO[bytes] | None) -> threading.Thread:
+    thread = threading.Thread(target=target, args=(pipe,), daemon=True)  # type: ignore[arg-type]
+    thread.start()
+    return thread
+
+
+def _launch(
+    command: Sequence[str], env: Mapping[str, str], cwd: str | os.PathLike[str] | None
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env=dict(env),
+            cwd=cwd,
+            start_new_session=not WINDOWS,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+    except (OSError, ValueError, IndexError) as error:
+        raise LaunchError(_advice(command, cwd, error)) from error
+
+
+def _advice(command: Sequence[str], cwd: str | os.PathLike[str] | None, error: Exception) -> str:
+    """Say why a command did not start, and how to mend it."""
+    program = command[0] if command else ""
+    if not program:
+        said = "the command is empty; name the program that starts the server"
+    elif cwd is not None and not os.path.isdir(cwd):  # noqa: PTH112  (cwd may be a str)
+        said = f"the folder {cwd} does not exist; name another with --cwd"
+    elif cwd is not None and not os.access(cwd, os.X_OK):
+        said = f"the folder {cwd} may not be entered; name another with --cwd"
+    elif isinstance(error, FileNotFoundError) and os.path.isfile(program):  # noqa: PTH113
+        said = f"{program!r} is there, but not the program its first line (#!) names"
+    elif isinstance(error, FileNotFoundError):
+        said = f"there is no program {program!r}; is it installed and on PATH?"
+    elif isinstance(error, PermissionError):
+        said = f"{program!r} may not be run; is it a program, and executable (chmod +x)?"
+    elif isinstance(error, OSError) and error.errno == errno.ENOEXEC:
+        said = f"{program!r} is no program; a script needs a first line with #!"
+    else:
+        said = f"{program!r} could not be started: {error}"
+    return said
+
+
+def sweep(mark: str) -> int:
+    """End every process that carries the mark of this run; give how many there were.
+
+    Finds what left its process group and its parent. Costs one look at each process of the user.
+    """
+    found = 0
+    own = os.getpid()
+    for process in psutil.process_iter():
+        try:
+            if process.pid != own and process.environ().get(MARK) == mark:
+                process.kill()
+                found += 1
+        except (psutil.Error, OSError):
+            continue
+    return found

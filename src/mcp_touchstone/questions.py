@@ -1,0 +1,77 @@
+"""What the server asks of its client: requests of a session, rounds of 2026-07-28. Pure."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_touchstone.client import ASKED
+from mcp_touchstone.session import Message, Role
+from mcp_touchstone.transcript import Entry, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One elicitation, sampling request or question for the roots.
+
+    Attributes:
+        entry: the line it stands on.
+        method: what is asked.
+        params: as the server wrote them; may be anything, or None.
+        key: the id of the request, or its key in ``inputRequests``.
+        value: the request, or the entry of ``inputRequests``, as the server wrote it.
+        answers: our line that the interim result answers; None in a session.
+    """
+
+    entry: Entry
+    method: str
+    params: Any
+    key: Any
+    value: Any
+    answers: int | None = None
+
+    @property
+    def member(self) -> dict[str, Any]:
+        """The params, where they are an object; empty otherwise."""
+        return self.params if isinstance(self.params, dict) else {}
+
+    @property
+    def words(self) -> set[str]:
+        """The words of ``needs`` that this question meets."""
+        return words(self.method, self.params)
+
+
+def questions(entries: Iterable[Entry]) -> Iterator[Question]:
+    """Walk what the server asked, in the order of the transcript."""
+    for entry in entries:
+        if entry.source is Source.THEM:
+            for message in entry.messages:
+                yield from _of_message(entry, message)
+
+
+def _of_message(entry: Entry, message: Message) -> Iterator[Question]:
+    value = message.value
+    if message.role is Role.REQUEST and message.method in ASKED:
+        yield Question(entry, message.method, value.get("params"), value.get("id"), value)
+    for key, asked in input_requests(value).items():
+        method = asked.get("method") if isinstance(asked, dict) else None
+        if isinstance(method, str):
+            yield Question(entry, method, asked.get("params"), key, asked, message.answers)
+
+
+def input_requests(response: Any) -> dict[str, Any]:
+    """Give what an interim result asks for; empty for any other message."""
+    result = response.get("result") if isinstance(response, dict) else None
+    if not isinstance(result, dict) or result.get("resultType") != "input_required":
+        return {}
+    found = result.get("inputRequests")
+    return found if isinstance(found, dict) else {}
+
+
+def words(method: str, params: Any) -> set[str]:
+    """Give the words of ``needs`` that a request for this method meets."""
+    given = params if isinstance(params, dict) else {}
+    if method == "elicitation/create":
+        return {"elicits", "elicits-url"} if given.get("mode") == "url" else {"elicits"}
+    if method == "sampling/createMessage":
+        return {"samples", "samples-tools"} if given.get("tools") else {"samples"}
+    return {"lists-roots"} if method == "roots/list" else set()

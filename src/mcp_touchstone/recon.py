@@ -1,0 +1,186 @@
+"""What the server is: revisions, capabilities, lists. Judges nothing. ``learning`` goes further.
+
+One process per revision, all at once: 2026-07-28 is proven by ``server/discover`` as the first
+message of a process of its own (nothing else proves it: legacy servers answer other methods
+with a modern ``_meta`` all the same), each legacy revision by an initialize that is echoed.
+The processes stay open; scenarios go on with them.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.connection import Connection
+from mcp_touchstone.dossier import LISTS, Dossier, Spoken
+from mcp_touchstone.pace import Pace
+from mcp_touchstone.process import LaunchError, now
+from mcp_touchstone.reply import Reply
+
+SLICE: Final = 0.2
+"""Seconds between two looks at the clock while server/discover is unanswered."""
+
+DISCOVER_PATIENCE: Final = 3.0
+"""Seconds server/discover may take at least, however fast the server is otherwise."""
+
+Spawn = Callable[[str, str], Connection]
+"""(revision, label) -> a connection on which nothing was said."""
+
+
+def explore(
+    spawn: Spawn, pace: Pace, revisions: tuple[str, ...] = rev.ALL
+) -> tuple[Dossier, dict[str, Connection]]:
+    """Learn what a server is; give the dossier and the open connections.
+
+    Connections of revisions the server does not speak are given too (their transcripts may hold
+    findings); the caller ends what it does not use.
+
+    Raises:
+        LaunchError: the server could not be started.
+    """
+    dossier = Dossier(pace)
+    connections: dict[str, Connection] = {}
+    begun = {}
+    for revision in revisions:
+        begun[revision] = now()
+        connections[revision] = spawn(revision, "recon")
+    with ThreadPoolExecutor(max_workers=len(revisions)) as threads:
+        try:
+            _meet(dossier, connections, begun, threads)
+        except BaseException:
+            for connection in connections.values():
+                connection.process.kill()  # or the threads would wait for it, and we for them
+            raise
+    _measure(dossier, connections)
+    if not dossier.spoken:
+        _explain(dossier, connections)
+    return dossier, connections
+
+
+def _meet(
+    dossier: Dossier,
+    connections: Mapping[str, Connection],
+    begun: Mapping[str, float],
+    threads: ThreadPoolExecutor,
+) -> None:
+    settled = threading.Event()
+    waiting = {
+        revision: threads.submit(
+            _open_modern if rev.is_modern(revision) else _open, connection, begun[revision], settled
+        )
+        for revision, connection in connections.items()
+    }
+    times: list[float] = []
+    for revision in sorted(waiting, key=rev.is_modern):
+        if rev.is_modern(revision) and times:
+            dossier.pace.started = max(times)
+            settled.set()
+        reply, seconds = waiting[revision].result()
+        if reply.answered:
+            times.append(seconds)
+        _note(dossier, revision, reply)
+    if times:
+        dossier.pace.started = min(times)
+    list(threads.map(lambda r: read_lists(dossier.spoken[r], connections[r]), dossier.spoken))
+
+
+def _open(connection: Connection, begun: float, _: threading.Event) -> tuple[Reply, float]:
+    reply = connection.open()
+    return reply, now() - begun
+
+
+def _open_modern(
+    connection: Connection, begun: float, settled: threading.Event
+) -> tuple[Reply, float]:
+    """Ask server/discover; some legacy servers never answer it, so do not wait for ever.
+
+    Once other processes of the same server have answered, ``settled``, this one has a few times
+    as long as they took.
+    """
+    asked = connection.say(connection.build("server/discover"))
+    while True:
+        reply = connection.answer_to(asked, SLICE)
+        spent = now() - begun
+        limit = connection.pace.startup
+        if settled.is_set():
+            limit = min(limit, max(DISCOVER_PATIENCE, 4 * connection.pace.started))
+        if reply.answered or connection.gone or connection.transcript.overflow or spent > limit:
+            break
+    if not reply.answered:
+        reply = Reply(asked, why=connection.absence(spent))
+    connection.opening = reply
+    return reply, spent
+
+
+def _note(dossier: Dossier, revision: str, reply: Reply) -> None:
+    result = reply.result
+    if result is None:
+        dossier.refused[revision] = reply
+        return
+    if rev.is_modern(revision):
+        if answers_discover(reply):
+            dossier.spoken[revision] = Spoken(reply)
+        else:
+            dossier.refused[revision] = reply
+        return
+    named = result.get("protocolVersion")
+    if not isinstance(named, str):
+        dossier.refused[revision] = reply
+        return
+    dossier.offers[revision] = named
+    if named == revision:
+        dossier.spoken[revision] = Spoken(reply)
+
+
+def answers_discover(reply: Reply) -> bool:
+    """Whether an answer to server/discover proves a stateless revision."""
+    result = reply.result or {}
+    return isinstance(result.get("supportedVersions"), list) or "resultType" in result
+
+
+def read_lists(spoken: Spoken, connection: Connection) -> None:
+    """Read the first page of each list of a declared feature."""
+    for feature, (method, member) in LISTS.items():
+        declared = "resources" if feature == "templates" else feature
+        if declared not in spoken.capabilities:
+            continue
+        reply = connection.request(method)
+        items = (reply.result or {}).get(member)
+        if isinstance(items, list):
+            spoken.lists[feature] = items
+        cursor = (reply.result or {}).get("nextCursor")
+        if isinstance(cursor, str):
+            spoken.cursors[method] = cursor
+
+
+def _measure(dossier: Dossier, connections: Mapping[str, Connection]) -> None:
+    for revision in dossier.spoken:
+        before = now()
+        if connections[revision].probe().answered:
+            dossier.pace.round_trip = now() - before
+            return
+
+
+def _explain(dossier: Dossier, connections: Mapping[str, Connection]) -> None:
+    replies = dossier.refused
+    legacy = [r for r in replies if not rev.is_modern(r)] or list(replies)
+    if legacy:
+        newest = legacy[-1]
+        method = "server/discover" if rev.is_modern(newest) else "initialize"
+        dossier.trouble = f"{method} got no result: {replies[newest]}"
+        dossier.stderr = connections[newest].process.stderr()
+    else:
+        named = sorted({str(offer) for offer in dossier.offers.values()})
+        dossier.trouble = f"it speaks only {', '.join(named)}, which no revision we know has"
+
+
+__all__ = [
+    "LISTS",
+    "Dossier",
+    "LaunchError",
+    "Spoken",
+    "answers_discover",
+    "explore",
+    "read_lists",
+]

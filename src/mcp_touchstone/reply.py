@@ -1,0 +1,60 @@
+"""What became of one request of ours: an answer, or why there is none. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_touchstone.framing import brief
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What became of one request: an answer, or why there is none.
+
+    Attributes:
+        asked: number of our line.
+        entry: number of the line that answered; None when none did.
+        value: the answer.
+        why: why there is none, in words.
+    """
+
+    asked: int
+    entry: int | None = None
+    value: Mapping[str, Any] | None = None
+    why: str = ""
+
+    @property
+    def answered(self) -> bool:
+        """Whether an answer came."""
+        return self.value is not None
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """The result object; None for an error, for silence, and for a result of another type."""
+        found = (self.value or {}).get("result")
+        return found if isinstance(found, dict) else None
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """The error object; None for a result, for silence, and for an error of another type."""
+        found = (self.value or {}).get("error")
+        return found if isinstance(found, dict) else None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the answer has an ``error`` member and no ``result``."""
+        return self.value is not None and "error" in self.value and "result" not in self.value
+
+    @property
+    def code(self) -> Any:
+        """The error code; None where there is none."""
+        return (self.error or {}).get("code")
+
+    def __str__(self) -> str:
+        """Say it in words, for "actual"."""
+        if self.value is None:
+            return self.why
+        if "error" in self.value:
+            error = self.error or {}
+            return f"error {brief(error.get('code'))} {brief(error.get('message'), 80)}"
+        return f"result {brief(self.value.get('result'))}"

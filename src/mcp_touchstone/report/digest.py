@@ -1,0 +1,87 @@
+"""A run, gathered the way reports show it: by clause, by finding, by chapter. Pure."""
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mcp_touchstone.clause import Clause
+from mcp_touchstone.results import Run, Verdict
+from mcp_touchstone.verdict import Judgement, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One clause broken in one way, in one revision or several.
+
+    Attributes:
+        clause: the clause.
+        outcome: what became of it.
+        revisions: where it was found, oldest first.
+        judgement: the judgement shown (of the newest revision).
+    """
+
+    clause: Clause
+    outcome: Outcome
+    revisions: tuple[str, ...]
+    judgement: Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class ChapterCount:
+    """How the clauses of one chapter fared, each counted once by its gravest outcome."""
+
+    name: str
+    counts: dict[Outcome, int]
+
+
+def findings(run: Run, *outcomes: Outcome) -> list[Finding]:
+    """Gather verdicts of some outcomes, the same finding in several revisions once."""
+    groups: dict[tuple[str, ...], list[Verdict]] = {}
+    for verdict in run.of(*outcomes):
+        judgement = verdict.gravest
+        key = (verdict.clause.id, verdict.outcome, judgement.scenario, judgement.expected)
+        groups.setdefault(key, []).append(verdict)
+    found = [
+        Finding(
+            group[-1].clause,
+            group[-1].outcome,
+            tuple(verdict.revision for verdict in group),
+            group[-1].gravest,
+        )
+        for group in groups.values()
+    ]
+    return sorted(found, key=lambda finding: finding.outcome.rank)
+
+
+def by_clause(verdicts: Iterable[Verdict]) -> dict[str, Outcome]:
+    """Give each clause one outcome: the gravest of its revisions; unseen only where all are."""
+    outcomes: dict[str, Outcome] = {}
+    for verdict in verdicts:
+        known = outcomes.get(verdict.clause.id)
+        if known is None or verdict.outcome.rank < known.rank:
+            outcomes[verdict.clause.id] = verdict.outcome
+    return outcomes
+
+
+def chapters(run: Run) -> list[ChapterCount]:
+    """Count the clauses of each chapter by outcome."""
+    places = {v.clause.id: f"{v.clause.group}/{v.clause.chapter}" for v in run.verdicts}
+    found: dict[str, dict[Outcome, int]] = {}
+    for clause, outcome in by_clause(run.verdicts).items():
+        counts = found.setdefault(places[clause], {})
+        counts[outcome] = counts.get(outcome, 0) + 1
+    return [ChapterCount(name, counts) for name, counts in sorted(found.items())]
+
+
+def again(run: Run, finding: Finding) -> str:
+    """Give the one command that shows a finding again."""
+    words = ["mcp-touchstone", "check", "-v", "--select", finding.clause.id]
+    words += ["--revision", finding.judgement.revision]
+    for name, value in run.target.env.items():
+        words += ["--env", f"{name}={value}"]
+    if run.target.cwd is not None:
+        words += ["--cwd", run.target.cwd]
+    words += run.target.named.words()
+    if not run.target.bundled:
+        words += ["--", *run.target.command]
+    return shlex.join(words)

@@ -1,0 +1,103 @@
+"""A run as JSON. The format is versioned; ``schema.json`` beside this file describes it."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone import __version__
+from mcp_touchstone.report.digest import by_clause
+from mcp_touchstone.results import Run, Verdict
+from mcp_touchstone.verdict import Judgement, Outcome
+
+FORMAT: Final = 1
+"""Raised when a reader of an older report would misread a newer one."""
+
+SCHEMA: Final = Path(__file__).with_name("schema.json")
+
+
+def document(run: Run) -> dict[str, Any]:
+    """Build the report."""
+    outcomes = list(by_clause(run.verdicts).values())
+    return {
+        "format": FORMAT,
+        "tool": {"name": "mcp-touchstone", "version": __version__},
+        "target": {
+            "command": list(run.target.command),
+            "bundled": run.target.bundled,
+            "server": {r: s.server_info for r, s in run.dossier.spoken.items()},
+        },
+        "revisions": {
+            "spoken": list(run.dossier.spoken),
+            "refused": {r: str(reply) for r, reply in run.dossier.refused.items()},
+        },
+        "summary": {
+            "exit_code": run.exit_code,
+            "interrupted": run.interrupted,
+            "trouble": run.trouble,
+            "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
+            "planned": sum(len(slot.clauses) for slot in run.slots),
+            "processes": run.processes,
+            "strays": run.strays,
+            "seconds": round(run.seconds, 3),
+            "startup_seconds": round(run.dossier.pace.started, 3),
+        },
+        "verdicts": [_verdict(verdict) for verdict in run.verdicts],
+        "lost": [
+            {"scenario": slot.case.id, "revision": slot.revision, "how": slot.left}
+            for slot in run.lost
+        ],
+        "not_applicable": [
+            {"clause": row.clause, "revision": row.revision, "why": row.why} for row in run.absent
+        ],
+    }
+
+
+def write(run: Run, path: Path) -> None:
+    """Write the report to a file.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path.write_text(json.dumps(document(run), indent=2, ensure_ascii=True) + "\n", "utf-8")
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "clause": verdict.clause.id,
+        "group": verdict.clause.group,
+        "chapter": verdict.clause.chapter,
+        "level": str(verdict.clause.level),
+        "revision": verdict.revision,
+        "outcome": str(verdict.outcome),
+        "spec": list(verdict.clause.links(verdict.revision)),
+        "judgements": [_judgement(judgement) for judgement in _shown(verdict)],
+    }
+
+
+def _shown(verdict: Verdict) -> list[Judgement]:
+    """Give one judgement for each scenario, the gravest; a hundred passes say no more than one."""
+    gravest: dict[str, Judgement] = {}
+    for judgement in verdict.judgements:
+        known = gravest.get(judgement.scenario)
+        if known is None or judgement.outcome.rank < known.outcome.rank:
+            gravest[judgement.scenario] = judgement
+    return list(gravest.values())
+
+
+def _judgement(judgement: Judgement) -> dict[str, Any]:
+    return {
+        "scenario": judgement.scenario,
+        "outcome": str(judgement.outcome),
+        "expected": judgement.expected,
+        "actual": judgement.actual,
+        "count": judgement.count,
+        "source": judgement.source,
+        "process": judgement.process,
+        "wire": [
+            {"line": line.n, "from": _SIDES[line.arrow], "text": line.text, "guilty": line.guilty}
+            for line in judgement.wire
+        ],
+    }
+
+
+_SIDES: Final = {"→": "client", "←": "server", "·": "event"}

@@ -1,0 +1,34 @@
+"""Whole transcripts as text files, for ``--save``."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from mcp_touchstone.connection import Connection
+from mcp_touchstone.report.text import safe
+from mcp_touchstone.verdict import ARROWS
+
+
+def transcripts(connections: Iterable[Connection], directory: Path) -> int:
+    """Write one file for each process, with time, direction and scenario; give how many.
+
+    Raises:
+        OSError: the directory cannot be made or written.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    count = 0
+    for count, connection in enumerate(connections, 1):
+        transcript = connection.transcript
+        label = transcript.label.replace(" ", "-")
+        path = directory / f"{count:02d}-{transcript.revision}-{label}.txt"
+        lines = [f"# revision {transcript.revision}, process {transcript.label}"]
+        scenario = None
+        for entry in transcript:
+            if entry.scenario != scenario:
+                scenario = entry.scenario
+                lines.append(f"# {scenario or 'recon'}")
+            lines.append(f"{entry.n:>4} {entry.at:8.3f} {ARROWS[entry.source]} {safe(entry.text)}")
+        words = connection.process.stderr()
+        if words.strip():
+            lines += ["# stderr", *(safe(line) for line in words.splitlines())]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return count

@@ -1,0 +1,136 @@
+"""What recon learnt of a server, as text for a person and as JSON."""
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.dossier import Dossier, Example, Spoken
+from mcp_touchstone.framing import brief
+from mcp_touchstone.needs import SHOWN_ONLY, WORDS
+from mcp_touchstone.report.text import cut, safe
+
+WIDTH: Final = 100
+LABEL: Final = 24
+SHOWN: Final = 3
+"""Examples shown for a word; the JSON has them all."""
+
+OPENING: Final = frozenset({"modern-only", "dual-era"})
+
+
+def document(dossier: Dossier, revisions: list[str], processes: int) -> dict[str, Any]:
+    """Build the JSON."""
+    return {
+        "name": dossier.name if dossier.spoken else None,
+        "trouble": dossier.trouble,
+        "stderr": dossier.stderr,
+        "refused": {r: str(reply) for r, reply in dossier.refused.items()},
+        "startup_seconds": round(dossier.pace.started, 3),
+        "processes": processes,
+        "remarks": dossier.remarks,
+        "revisions": {r: _revision(dossier, r) for r in revisions if r in dossier.spoken},
+    }
+
+
+def _revision(dossier: Dossier, revision: str) -> dict[str, Any]:
+    spoken = dossier.spoken[revision]
+    return {
+        "server": spoken.server_info,
+        "capabilities": spoken.capabilities,
+        "listed": {feature: len(items) for feature, items in spoken.lists.items()},
+        "paged": list(spoken.cursors),
+        "offers": {
+            word: [_example(example) for example in spoken.examples(word)]
+            for word in _words(revision)
+            if not dossier.lacks((word,), revision)
+        },
+        "lacks": {
+            word: dossier.why(word, revision).partition(": ")[2]
+            for word in _words(revision)
+            if dossier.lacks((word,), revision)
+        },
+    }
+
+
+def _words(revision: str) -> list[str]:
+    return [w for w, known in WORDS.items() if known.exists(revision) and w not in SHOWN_ONLY]
+
+
+def _example(example: Example) -> dict[str, Any]:
+    return {
+        "method": example.method or None,
+        "params": dict(example.params),
+        "seconds": round(example.seconds, 3),
+        **({"asked": [one["method"] for one in example.asked]} if example.asked else {}),
+    }
+
+
+def text(dossier: Dossier, revisions: list[str], processes: int) -> Iterator[str]:
+    """Give the lines for a person: the newest of each era in full, the others by what differs."""
+    if not dossier.spoken:
+        yield f"nothing could be learnt: {safe(dossier.trouble)}"
+        return
+    yield from _row("server", dossier.name)
+    yield from _row("speaks", ", ".join(dossier.spoken))
+    silent = [r for r in rev.ALL if r not in dossier.spoken]
+    if silent:
+        yield from _row("not", ", ".join(silent))
+    yield from _row("started", f"in {dossier.pace.started:.2f} s, {processes} times")
+    for remark in dossier.remarks:
+        yield from _row("remark", remark)
+    shown = [r for r in revisions if r in dossier.spoken]
+    before: dict[str, str] = {}
+    for revision in reversed(shown):
+        found = dict(_facts(dossier, revision))
+        told = {label: words for label, words in found.items() if before.get(label) != words}
+        gone = [label for label in before if label not in found]
+        yield ""
+        same = "" if not before else "   (where it differs from the revision above)"
+        yield f"{revision}{same}"
+        for label, words in told.items():
+            yield from _row(label, words)
+        if gone:
+            yield from _row("not here", ", ".join(gone))
+        before = {} if rev.is_modern(revision) else found
+
+
+def _facts(dossier: Dossier, revision: str) -> Iterator[tuple[str, str]]:
+    spoken = dossier.spoken[revision]
+    yield "declares", ", ".join(_declared(spoken.capabilities)) or "nothing"
+    listed = [f"{len(items)} {feature}" for feature, items in spoken.lists.items()]
+    yield "lists", ", ".join(listed) or "nothing"
+    for word in _words(revision):
+        if word not in OPENING and not dossier.lacks((word,), revision):
+            yield word, _told(spoken, word)
+    for word in _words(revision):
+        if word not in OPENING and dossier.lacks((word,), revision):
+            yield f"no {word}", dossier.why(word, revision).partition(": ")[2]
+
+
+def _declared(capabilities: dict[str, Any]) -> Iterator[str]:
+    for name, value in capabilities.items():
+        members = [m for m, v in value.items() if v] if isinstance(value, dict) else []
+        yield f"{name} ({', '.join(members)})" if members else name
+
+
+def _told(spoken: Spoken, word: str) -> str:
+    examples = spoken.examples(word)
+    told = [_shown(example) for example in examples[:SHOWN]]
+    more = len(examples) - len(told)
+    return "; ".join([*told, *([f"{more} more"] if more > 0 else [])]) or "yes"
+
+
+def _shown(example: Example) -> str:
+    took = f" ({example.seconds:.1f} s)" if example.seconds >= 1 else ""
+    if not example.method:
+        return "unasked, once it is opened"
+    words = [example.method, example.name or str(example.params.get("uri") or "")]
+    if example.arguments:
+        words.append(brief(example.arguments, 60))
+    return " ".join(word for word in words if word) + took
+
+
+def _row(label: str, words: str) -> Iterator[str]:
+    lines = textwrap.wrap(safe(words), WIDTH - LABEL - 2, break_on_hyphens=False) or [""]
+    for number, line in enumerate(lines[:3]):
+        yield f"  {cut(label, LABEL) if not number else '':<{LABEL}}{line}"

@@ -1,0 +1,301 @@
+"""A run, for a person at a terminal: what was judged, each failure in full, what to do next."""
+
+import io
+import textwrap
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from mcp_touchstone import __version__
+from mcp_touchstone import revision as rev
+from mcp_touchstone.recon import Dossier
+from mcp_touchstone.report.digest import Finding, again, by_clause, chapters, findings
+from mcp_touchstone.report.text import cut, plural, safe
+from mcp_touchstone.results import Run, Slot
+from mcp_touchstone.verdict import Outcome, WireLine
+
+STYLES = {
+    Outcome.FAIL: "bold red",
+    Outcome.BROKEN: "bold magenta",
+    Outcome.WARN: "yellow",
+    Outcome.NOTE: "cyan",
+    Outcome.PASS: "green",
+    Outcome.UNSEEN: "dim",
+}
+WORDS = {
+    Outcome.FAIL: "FAIL",
+    Outcome.BROKEN: "BROKEN",
+    Outcome.WARN: "warn",
+    Outcome.NOTE: "note",
+    Outcome.PASS: "pass",
+    Outcome.UNSEEN: "not seen",
+}
+LABEL = 11
+WIDEST = 120
+STDERR_LINES = 12
+
+
+class Terminal:
+    """Prints a run while it happens and when it is over."""
+
+    def __init__(self, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
+        self.console = console
+        self.verbose = verbose
+        self.quiet = quiet
+        self._status = console.status("starting the server") if console.is_terminal else None
+        self._done = 0
+        self._planned = 0
+
+    @property
+    def width(self) -> int:
+        """Columns used: the terminal's, but not more than reads well."""
+        return min(self.console.width, WIDEST)
+
+    def say(self, *parts: str | tuple[str, str], wrap: bool = False) -> None:
+        """Print one line, wrapped where it is prose; a pair is text with a style."""
+        line = Text()
+        for part in parts:
+            text, style = (part, "") if isinstance(part, str) else part
+            line.append(safe(text), style)
+        if wrap:
+            self.console.print(line, width=self.width, highlight=False)
+        else:
+            self.console.print(line, soft_wrap=True, highlight=False)
+
+    # --- while it runs
+
+    def start(self, command: str) -> None:
+        """Say what is about to be judged."""
+        if not self.quiet:
+            self.say(("mcp-touchstone ", "bold"), (__version__, "bold"), "  judges  ", command)
+        if self._status:
+            self._status.start()
+
+    def stop(self) -> None:
+        """Take the progress line away."""
+        if self._status:
+            self._status.stop()
+
+    def on_event(self, what: str, subject: object) -> None:
+        """Follow the gate."""
+        if what == "recon" and isinstance(subject, Dossier) and not self.quiet:
+            self.introduce(subject)
+        elif what == "learnt" and isinstance(subject, Dossier):
+            for remark in subject.remarks:
+                self._row("remark", remark, STYLES[Outcome.WARN])
+        elif what == "plan" and isinstance(subject, list):
+            self._planned = len(subject)
+        elif what in {"start", "done"} and isinstance(subject, Slot):
+            self._done += what == "done"
+            if self._status:
+                place = subject.case.id.partition("::")[0].removesuffix(".py")
+                self._status.update(
+                    Text(f"{self._done}/{self._planned}  {place}  {subject.revision}")
+                )
+
+    def introduce(self, dossier: Dossier) -> None:
+        """Say what recon learnt."""
+        if not dossier.spoken:
+            return
+        self._row("server", dossier.name)
+        self._row("speaks", ", ".join(dossier.spoken))
+        silent = [revision for revision in rev.ALL if revision not in dossier.spoken]
+        if silent:
+            self._row("not", ", ".join(silent))
+
+    # --- when it is over
+
+    def finish(self, run: Run) -> None:
+        """Print the whole report."""
+        self.stop()
+        if not self.quiet:
+            self._chapters(run)
+        for finding in findings(run, Outcome.FAIL):
+            self.show(run, finding)
+        self._broken(run)
+        if not self.quiet:
+            self._lightly(run)
+            self._lost(run)
+        self._close(run)
+
+    def _row(self, label: str, text: str, style: str = "") -> None:
+        lines = textwrap.wrap(safe(text), max(30, self.width - LABEL - 2)) or [""]
+        for number, line in enumerate(lines):
+            self.say("  ", (f"{label if not number else '':<{LABEL}}", "dim"), (line, style))
+
+    def _chapters(self, run: Run) -> None:
+        if run.verdicts:
+            self.say("")
+        for chapter in chapters(run):
+            parts: list[str | tuple[str, str]] = [f"  {chapter.name:<22}"]
+            for outcome in (
+                Outcome.PASS, Outcome.WARN, Outcome.NOTE, Outcome.FAIL, Outcome.BROKEN,
+                Outcome.UNSEEN,
+            ):  # fmt: skip
+                count = chapter.counts.get(outcome)
+                if count:
+                    parts.append((f"{count:>4} {WORDS[outcome]}", STYLES[outcome]))
+            self.say(*parts)
+
+    def show(self, run: Run, finding: Finding) -> None:
+        """Print one finding in full."""
+        judgement = finding.judgement
+        style = STYLES[finding.outcome]
+        self.say("")
+        self.say((WORDS[finding.outcome], style), "  ", (finding.clause.id, "bold"))
+        self.say("")
+        self._row(str(finding.clause.level), finding.clause.statement)
+        self._row("revision", ", ".join(finding.revisions))
+        for link in finding.clause.links(judgement.revision):
+            self.say("  ", (f"{'spec':<{LABEL}}", "dim"), link)
+        if finding.clause.decision:
+            self._row("settled", finding.clause.decision)
+        self._row("expected", judgement.expected)
+        self._row("actual", judgement.actual or "(see below)", "bold")
+        if judgement.count > 1:
+            self._row("times", str(judgement.count))
+        self._wire(judgement.wire)
+        if self.verbose:
+            self._row("judged by", f"{judgement.scenario} ({judgement.source})")
+            self._row("process", judgement.process)
+            self._row("not judged", finding.clause.not_flagged)
+        self.say("  ", (f"{'again':<{LABEL}}", "dim"), again(run, finding))
+
+    def _wire(self, lines: tuple[WireLine, ...]) -> None:
+        if not lines:
+            return
+        self.say("")
+        number = len(str(lines[-1].n))
+        for line in lines:
+            mark = "▸" if line.guilty else " "
+            head = f"  {mark} {line.n:>{number}} {line.arrow} "
+            style = "bold" if line.guilty else ("dim" if line.arrow == "·" else "")
+            room = self.width - len(head)
+            text = safe(line.text)
+            if self.verbose or line.guilty:
+                pieces = textwrap.wrap(text, max(20, room), break_on_hyphens=False) or [""]
+                pieces = pieces if self.verbose else pieces[:6]
+            else:
+                pieces = [cut(text, room)]
+            for position, piece in enumerate(pieces):
+                self.say((head if not position else " " * len(head), "dim"), (piece, style))
+        self.say("")
+
+    def _broken(self, run: Run) -> None:
+        groups: dict[str, list[Finding]] = {}
+        for finding in findings(run, Outcome.BROKEN):
+            groups.setdefault(finding.judgement.actual, []).append(finding)
+        for why, group in groups.items():
+            self.say("")
+            self.say(
+                ("BROKEN", STYLES[Outcome.BROKEN]),
+                "  ",
+                (f"{plural(len(group), 'clause')} could not be judged", "bold"),
+            )
+            self._row("because", why)
+            names = [finding.clause.id for finding in group]
+            shown = names if self.verbose else names[:6]
+            more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+            self._row("clauses", ", ".join(shown) + more)
+            self._wire(group[0].judgement.wire)
+        if run.trouble:
+            self.say("")
+            self.say(
+                ("BROKEN", STYLES[Outcome.BROKEN]), "  ", ("the server could not be judged", "bold")
+            )
+            self._row("because", run.trouble)
+            self._words(run.dossier.stderr)
+
+    def _words(self, stderr: str) -> None:
+        lines = [line for line in stderr.splitlines() if line.strip()][-STDERR_LINES:]
+        for number, line in enumerate(lines):
+            label = "its stderr" if not number else ""
+            self.say("  ", (f"{label:<{LABEL}}", "dim"), cut(safe(line), self.width - LABEL - 2))
+
+    def _lightly(self, run: Run) -> None:
+        kinds = [Outcome.WARN, *([Outcome.NOTE] if self.verbose else [])]
+        for finding in findings(run, *kinds):
+            if self.verbose:
+                self.show(run, finding)
+                continue
+            judgement = finding.judgement
+            self.say("")
+            head = WORDS[finding.outcome]
+            self.say((head, STYLES[finding.outcome]), "  ", (finding.clause.id, "bold"))
+            self._row(str(finding.clause.level), f"{judgement.expected}; {judgement.actual}")
+            self._row("revision", ", ".join(finding.revisions))
+            for line in judgement.wire:
+                if line.guilty:
+                    text = cut(safe(line.text), self.width - LABEL - 4)
+                    self.say(
+                        "  ", (f"{'line ' + str(line.n):<{LABEL}}", "dim"), f"{line.arrow} {text}"
+                    )
+
+    def _lost(self, run: Run) -> None:
+        """Say which conversations cost the server its life, whether or not a clause counts it."""
+        lost: dict[str, list[Slot]] = {}
+        for slot in run.lost:
+            lost.setdefault(slot.case.id, []).append(slot)
+        for case, slots in lost.items():
+            self.say("")
+            self.say(("lost", STYLES[Outcome.WARN]), "  ", (case, "bold"))
+            self._row("after it", slots[-1].left)
+            self._row("revision", ", ".join(slot.revision for slot in slots))
+
+    def _close(self, run: Run) -> None:
+        outcomes = list(by_clause(run.verdicts).values())
+        judged = [outcome for outcome in outcomes if outcome is not Outcome.UNSEEN]
+        revisions = {verdict.revision for verdict in run.verdicts}
+        self.say("")
+        if not judged and (run.trouble or run.interrupted):
+            self.say(*self._next(run), wrap=True)
+            return
+        parts: list[str | tuple[str, str]] = []
+        for outcome in (Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE, Outcome.PASS):
+            count = judged.count(outcome)
+            if count or outcome is Outcome.PASS:
+                parts += [", " if parts else "", (f"{count} {WORDS[outcome]}", STYLES[outcome])]
+        self.say(
+            f"{plural(len(judged), 'clause')} judged in {plural(len(revisions), 'revision')}: ",
+            *parts,
+            f"   ({plural(run.processes, 'process')}, {run.seconds:.1f} s)",
+            wrap=True,
+        )
+        absent = len({row.clause for row in run.absent} - {v.clause.id for v in run.verdicts})
+        unseen = outcomes.count(Outcome.UNSEEN)
+        if (absent or unseen) and not self.quiet:
+            why = f"{absent} need what the server does not offer"
+            why += f", {unseen} speak of what it did not do"
+            self.say((f"{absent + unseen} more do not apply: {why}", "dim"), wrap=True)
+        self.say(*self._next(run), wrap=True)
+
+    def _next(self, run: Run) -> Iterator[str | tuple[str, str]]:
+        failed = findings(run, Outcome.FAIL)
+        if run.interrupted:
+            done = "; what was judged until then stands above" if run.verdicts else ""
+            yield (f"interrupted{done}", "bold")
+        elif failed:
+            yield ("not conforming", STYLES[Outcome.FAIL])
+            yield f": read a rule with `mcp-touchstone explain {failed[0].clause.id}`"
+        elif run.trouble or run.count(Outcome.BROKEN):
+            yield ("could not judge", STYLES[Outcome.BROKEN])
+            if "no answer within" in run.trouble:
+                yield ": does the command wait for something? --timeout gives it longer"
+            elif run.trouble:
+                yield ": start the command by hand and see what it says"
+            else:
+                yield " everything: -v shows the conversations"
+        else:
+            yield ("conforming", STYLES[Outcome.PASS])
+            warned = run.count(Outcome.WARN)
+            yield ": no clause is broken" + ("; --strict counts the warnings" if warned else "")
+
+
+def in_full(run: Run, finding: Finding, width: int = 100) -> str:
+    """Give one finding as plain text, as the terminal shows it."""
+    console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
+    terminal = Terminal(console)
+    with console.capture() as capture:
+        terminal.show(run, finding)
+    return capture.get().strip("\n")

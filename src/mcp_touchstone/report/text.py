@@ -1,0 +1,31 @@
+"""Text that came from a server, made safe to show. Pure."""
+
+import unicodedata
+from typing import Final
+
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Unicode categories that change what a terminal or page shows instead of being shown."""
+
+
+def safe(text: str) -> str:
+    """Escape control characters, escape sequences, bidirectional marks and lone surrogates."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(char) in _HIDDEN
+        else char
+        for char in text
+    )
+
+
+def cut(text: str, width: int) -> str:
+    """Shorten a line to a width, marking the cut."""
+    return text if len(text) <= width else text[: max(1, width - 1)] + "…"
+
+
+def plural(count: int, noun: str) -> str:
+    """Count things: ``1 clause``, ``2 clauses``, ``3 processes``."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun}es" if noun.endswith("s") else f"{count} {noun}s"

@@ -1,0 +1,421 @@
+"""Validate messages against compact JSON Schemas, one file a revision. Pure.
+
+A file is data of the suite (``conformance/schemas/<revision>.json``), JSON Schema 2020-12 written
+by hand from the revision's schema.ts. Beside ``$defs`` it has parts, each a table of method ->
+schema: ``results`` (the result of a request), ``notifications`` and ``requests`` (the whole message
+of the server), ``errors`` (the error object, by its code), and where the revision has them
+``input_required`` and ``tasks`` (what may come in place of the result). Object members are open;
+enumerations and unions are not.
+
+Three conventions, all of them plain annotations or assertions to any other validator:
+
+- ``format``, ``multipleOf`` and ``not`` say what only the generated schema.json asks (uri, byte,
+  whole numbers, a boolean as the schema of a property). To break them is mild.
+- ``counted-by`` names the clauses that count a breach here, so that one event is one finding. The
+  module ``expansion`` says what its words mean.
+- ``anyOf`` is a union. Its members are told apart by ``type`` and by the ``const`` of a member,
+  so that a fault is reported inside the member that was meant.
+
+``jsonschema`` is imported with the first message that is validated.
+"""
+
+import base64
+import binascii
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_touchstone.expansion import COUNTED_BY, NAME, expand, inside
+from mcp_touchstone.framing import brief, type_name
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
+
+PARTS: Final = ("results", "input_required", "tasks", "notifications", "requests", "errors")
+MILD: Final = frozenset({"format", "multipleOf", "not"})
+SHOWN: Final = 40
+"""Characters of a value that a message quotes."""
+MOST: Final = 200
+"""Flaws of one message that are looked for."""
+REMEMBERED: Final = 512
+"""Messages whose verdict is kept: a server says the same many times in a run."""
+
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*")
+_WORD: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """One place where a message is not what its schema asks for.
+
+    Attributes:
+        path: where: ``result.tools[0].inputSchema.type``.
+        why: what is wrong there: ``"array" is not "object"``.
+        mild: whether only the generated schema.json asks for it.
+        clause: the clause that counts it, by ``counted-by``; empty when none does.
+    """
+
+    path: str
+    why: str
+    mild: bool = False
+    clause: str = ""
+
+    @property
+    def text(self) -> str:
+        """Say it on one line."""
+        return f"{self.path}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one message showed.
+
+    Attributes:
+        flaws: what is wrong with it, at most MOST.
+        clauses: the clauses of ``counted-by`` that had something to look at, broken or not.
+    """
+
+    flaws: tuple[Flaw, ...]
+    clauses: frozenset[str]
+
+
+class Schemas:
+    """The schemas of a folder, read and compiled when first asked for.
+
+    Args:
+        folder: holds ``<revision>.json``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, dict[str, Any]] = {}
+        self._compiled: dict[tuple[str, str, str], Validator] = {}
+        self._inside: dict[tuple[str, str, str], frozenset[str]] = {}
+        self._seen: dict[bytes, Look] = {}
+
+    def methods(self, revision: str, part: str = "results") -> tuple[str, ...]:
+        """Give the methods that a part of a revision has schemas for; empty for a part it lacks."""
+        return tuple(self._file(revision).get(part, ()))
+
+    def flaws(self, revision: str, part: str, method: str, value: Any) -> Iterator[Flaw]:
+        """Walk what is wrong with a message; lazily, so stop when enough.
+
+        Raises:
+            KeyError: the part has no schema for the method.
+        """
+        start = _START.get(part, "result")
+        for error in self._validator(revision, part, method).iter_errors(value):
+            yield _flaw(error, start)
+
+    def look(self, revision: str, part: str, method: str, value: Any) -> Look:
+        """Validate a message whole; what was seen before is not validated again."""
+        key = digest([revision, part, method, value])
+        known = self._seen.get(key)
+        if known is None:
+            found = islice(self.flaws(revision, part, method, value), MOST)
+            met = {
+                clause
+                for node in self._nodes(revision, part, method, value)
+                for clause in node.schema.get(COUNTED_BY, {}).values()
+            }
+            known = Look(tuple(found), frozenset(met))
+            remember(self._seen, key, known)
+        return known
+
+    def each(
+        self, revision: str, part: str, method: str, value: Any, name: str
+    ) -> Iterator[tuple[str, Any]]:
+        """Walk what stands in a message where a definition is asked for, with its place."""
+        if name not in self._names(revision, part, method):
+            return
+        for node in self._nodes(revision, part, method, value):
+            if node.schema.get(NAME) == name:
+                yield path_text(_START.get(part, "result"), node.path), node.value
+
+    def expanded(self, revision: str, part: str, method: str) -> dict[str, Any]:
+        """Give the schema of one method in one piece: no ``$ref``, ``counted-by`` resolved."""
+        file = self._file(revision)
+        found: dict[str, Any] = expand(file[part][method], file["$defs"])
+        return found
+
+    def counted_by(self, revision: str) -> set[str]:
+        """Name the clauses that a revision's file leaves something to."""
+        return {
+            clause
+            for part in PARTS
+            for method in self.methods(revision, part)
+            for schema in inside(self.expanded(revision, part, method))
+            for clause in schema.get(COUNTED_BY, {}).values()
+        }
+
+    def _names(self, revision: str, part: str, method: str) -> frozenset[str]:
+        """Give the definitions that a schema is made of."""
+        key = (revision, part, method)
+        if key not in self._inside:
+            schema = self._validator(*key).schema
+            self._inside[key] = frozenset(one[NAME] for one in inside(schema) if NAME in one)
+        return self._inside[key]
+
+    def _nodes(self, revision: str, part: str, method: str, value: Any) -> "Iterator[_Node]":
+        validator = self._validator(revision, part, method)
+        schema: Any = validator.schema
+        return _walk(validator, schema, value)
+
+    def _file(self, revision: str) -> dict[str, Any]:
+        if revision not in self._files:
+            path = self._folder / f"{revision}.json"
+            self._files[revision] = json.loads(path.read_text(encoding="utf-8"))
+        return self._files[revision]
+
+    def _validator(self, revision: str, part: str, method: str) -> "Validator":
+        key = (revision, part, method)
+        if key not in self._compiled:
+            self._compiled[key] = _dialect()(self.expanded(*key))
+        return self._compiled[key]
+
+
+_START: Final = {"notifications": "", "requests": "", "errors": "error"}
+
+
+def digest(value: Any) -> bytes:
+    """Give a short name to a JSON value; empty for one that is nested too deep to be written."""
+    try:
+        text = json.dumps(value, default=repr)
+    except RecursionError:
+        return b""
+    return hashlib.blake2b(text.encode("ascii"), digest_size=16).digest()
+
+
+def remember(known: dict[bytes, Any], key: bytes, value: Any) -> None:
+    """Keep what was found out under a digest, and not more than REMEMBERED of it."""
+    if key:
+        if len(known) >= REMEMBERED:
+            del known[next(iter(known))]
+        known[key] = value
+
+
+# --- walking
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A value where a schema asks something of it."""
+
+    schema: Mapping[str, Any]
+    path: tuple[str | int, ...]
+    value: Any
+
+
+def _walk(
+    validator: "Validator", schema: Mapping[str, Any], value: Any, path: tuple[str | int, ...] = ()
+) -> Iterator[_Node]:
+    """Walk a value beside its schema, through the members of unions that are meant."""
+    yield _Node(schema, path, value)
+    for member in schema.get("allOf", ()):
+        yield from _walk(validator, member, value, path)
+    for member in schema.get("anyOf", ()):
+        if _meant(validator, member, value):
+            yield from _walk(validator, member, value, path)
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        rest = schema.get("additionalProperties")
+        for name, one in value.items():
+            below = known.get(name, rest)
+            if below is not None:
+                yield from _walk(validator, below, one, (*path, name))
+    elif isinstance(value, list) and "items" in schema:
+        for index, one in enumerate(value):
+            yield from _walk(validator, schema["items"], one, (*path, index))
+
+
+@functools.cache
+def _dialect() -> "type[Validator]":
+    """Give the 2020-12 validator with the keywords this module reads in its own way."""
+    from jsonschema import Draft202012Validator  # noqa: PLC0415  (a tenth of a second to import)
+    from jsonschema.validators import extend  # noqa: PLC0415
+
+    own = {"anyOf": _any_of, "format": _format, "multipleOf": _whole, "required": required}
+    made: type[Validator] = extend(Draft202012Validator, own)  # type: ignore[no-untyped-call]
+    return made
+
+
+Errors = Iterator["ValidationError"]
+
+
+def _error(message: str, *path: str) -> "ValidationError":
+    from jsonschema import ValidationError  # noqa: PLC0415  (imported by now)
+
+    return ValidationError(message, path=path)
+
+
+def required(validator: "Validator", names: Any, value: Any, schema: Any) -> Errors:
+    """Judge ``required``: one error a member, at the place where the member is missing."""
+    del validator, schema
+    if isinstance(value, dict):
+        for name in names:
+            if name not in value:
+                yield _error("is missing", name)
+
+
+def _whole(validator: "Validator", step: int, value: Any, schema: Any) -> Errors:
+    """Judge ``multipleOf: 1``: the library's own raises on infinity, which 1e999 is."""
+    del step, schema
+    if isinstance(value, float) and validator.is_type(value, "number") and not value.is_integer():
+        yield _error(f"{brief(value, SHOWN)} is not a whole number")
+
+
+def _format(validator: "Validator", name: str, value: Any, schema: Any) -> Errors:
+    del validator, schema
+    if isinstance(value, str):
+        if name == "uri" and not _URI.fullmatch(value):
+            yield _error(f"{brief(value, SHOWN)} is not a URI")
+        if name == "byte" and not _is_base64(value):
+            yield _error(f"{brief(value, SHOWN)} is not base64")
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+# --- unions
+
+
+def _any_of(validator: "Validator", members: list[Any], value: Any, schema: Any) -> Errors:
+    """Judge a union in the member that was meant; what is left out cannot fit anyway."""
+    meant = [member for member in members if _meant(validator, member, value)]
+    if not meant:
+        if "type" not in schema or validator.is_type(value, schema["type"]):
+            yield _other(members, value)
+        return
+    filled = [member for member in meant if _is_filled(member, value)]
+    fitting = meant if len(meant) == 1 else filled
+    if len(fitting) == 1:
+        yield from _descend(validator, value, fitting[0])
+        return
+    found = [list(_descend(validator, value, member)) for member in fitting]
+    if found and not all(found):
+        return
+    for errors in found:
+        if all(map(_is_mild, errors)):
+            yield from errors
+            return
+    yield _error(f"{brief(value, SHOWN)} is not {_titles(meant)}")
+
+
+def _descend(validator: "Validator", value: Any, member: Any) -> Errors:
+    errors: Errors = validator.descend(value, member)  # type: ignore[attr-defined]
+    return errors
+
+
+def _meant(validator: "Validator", member: Mapping[str, Any], value: Any) -> bool:
+    """Whether a value can be this member of a union, by its type and its constants."""
+    if "type" in member and not validator.is_type(value, member["type"]):
+        return False
+    if not isinstance(value, dict):
+        return True
+    for name, known in _constants(member):
+        if value[name] not in known if name in value else name in member.get("required", ()):
+            return False
+    return True
+
+
+def _constants(member: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """Walk the members of an object schema that tell it from others, with what they may be."""
+    for name, below in member.get("properties", {}).items():
+        if "const" in below:
+            yield name, [below["const"]]
+        elif "enum" in below and name in member.get("required", ()):
+            yield name, below["enum"]
+
+
+def _is_filled(member: Mapping[str, Any], value: Any) -> bool:
+    return not isinstance(value, dict) or all(n in value for n in member.get("required", ()))
+
+
+def _other(members: list[Any], value: Any) -> "ValidationError":
+    """Say what was expected where no member of a union was meant."""
+    known: dict[str, list[Any]] = {}
+    for member in members:
+        for name, constants in _constants(member):
+            known.setdefault(name, []).extend(constants)
+    if isinstance(value, dict):
+        for name, constants in known.items():
+            if name not in value:
+                return _error("is missing", name)
+            if value[name] not in constants:
+                return _error(f"{brief(value[name], SHOWN)} is {_none_of(constants)}", name)
+    return _error(f"{brief(value, SHOWN)} is not {_titles(members)}")
+
+
+def _titles(members: list[Any]) -> str:
+    return " or ".join(str(member.get("title", "a member of a union")) for member in members)
+
+
+# --- saying it
+
+
+def _is_mild(error: "ValidationError") -> bool:
+    return error.validator in MILD
+
+
+def _flaw(error: "ValidationError", start: str) -> Flaw:
+    schema: Any = error.schema
+    clause = schema.get(COUNTED_BY, {}).get(error.validator, "")
+    return Flaw(path_text(start, error.absolute_path), sentence(error), _is_mild(error), clause)
+
+
+def path_text(start: str, steps: Iterable[str | int]) -> str:
+    """Write a place in a message: ``result.tools[0].name``."""
+    path = start
+    for step in steps:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        elif _WORD.fullmatch(step):
+            path += f".{step}"
+        else:
+            path += f"[{brief(step, SHOWN)}]"
+    return path.removeprefix(".")
+
+
+def sentence(error: "ValidationError") -> str:
+    """Say what is wrong at the place of an error."""
+    value: Any = error.instance
+    asked: Any = error.validator_value
+    say = _SENTENCES.get(str(error.validator))
+    return f"{brief(value, SHOWN)} {say(asked, value)}" if say else error.message
+
+
+_SENTENCES: Final[dict[str, Callable[[Any, Any], str]]] = {
+    "type": lambda asked, value: f"is {_a(type_name(value))}, not {_either(asked)}",
+    "const": lambda asked, _: f"is not {brief(asked)}",
+    "enum": lambda asked, _: f"is {_none_of(asked)}",
+    "minimum": lambda asked, _: f"is less than {asked}",
+    "maximum": lambda asked, _: f"is more than {asked}",
+    "maxItems": lambda asked, value: f"holds {len(value)} items, more than {asked}",
+    "not": lambda _, value: f"is {_a(type_name(value))}",
+}
+"""Keyword -> what it says of a value, given what was asked; others word their own error."""
+
+
+def _either(types: str | list[str]) -> str:
+    return _a(types) if isinstance(types, str) else " or ".join(map(_a, types))
+
+
+def _a(name: str) -> str:
+    return name if name == "null" else f"an {name}" if name[0] in "aeio" else f"a {name}"
+
+
+def _none_of(known: Iterable[Any]) -> str:
+    names = list(dict.fromkeys(brief(one) for one in known))
+    return f"not {names[0]}" if len(names) == 1 else f"none of {', '.join(names)}"

@@ -1,0 +1,186 @@
+"""The state of one connection: lifecycle table, typed-id matching, both eras. Pure.
+
+Source: basic/lifecycle of the legacy revisions; basic/index#requests and #responses of all.
+Two rules: everything about state lives here; nothing here knows time or processes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from mcp_touchstone.framing import IdKey, Kind, id_key, kind_of
+
+
+class Phase(StrEnum):
+    """Where a connection stands."""
+
+    SILENT = "nothing asked yet"
+    INITIALIZING = "initialize is unanswered"
+    AGREED = "initialize is answered, initialized not sent"
+    OPERATING = "operating"
+    CLOSING = "end of input was sent"
+
+
+class Event(StrEnum):
+    """What moves a connection on."""
+
+    INITIALIZE_SENT = "we sent initialize"
+    INITIALIZE_ACCEPTED = "the server accepted initialize"
+    INITIALIZE_REFUSED = "the server refused initialize"
+    INITIALIZED_SENT = "we sent notifications/initialized"
+    MODERN_REQUEST_SENT = "we sent a stateless request"
+    INPUT_CLOSED = "we closed the server's input"
+
+
+TABLE: Final[dict[tuple[Phase, Event], Phase]] = {
+    (Phase.SILENT, Event.INITIALIZE_SENT): Phase.INITIALIZING,
+    (Phase.INITIALIZING, Event.INITIALIZE_ACCEPTED): Phase.AGREED,
+    (Phase.INITIALIZING, Event.INITIALIZE_REFUSED): Phase.SILENT,
+    (Phase.AGREED, Event.INITIALIZED_SENT): Phase.OPERATING,
+    (Phase.SILENT, Event.MODERN_REQUEST_SENT): Phase.OPERATING,
+    **{(phase, Event.INPUT_CLOSED): Phase.CLOSING for phase in Phase},
+}
+"""Every move there is; a pair that is missing leaves the phase as it was."""
+
+
+class Role(StrEnum):
+    """What a message of the server is, in view of what we sent."""
+
+    ANSWER = "answer"
+    SECOND_ANSWER = "second answer"
+    ORPHAN = "answer to an id never sent"
+    UNADDRESSED = "answer without a readable id"
+    REQUEST = "request"
+    NOTIFICATION = "notification"
+    ODD = "no message"
+
+
+LOOSE: Final = frozenset({Role.ORPHAN, Role.UNADDRESSED, Role.SECOND_ANSWER})
+"""Roles of responses that are not the answer to an open request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the server, read in context.
+
+    Attributes:
+        value: the JSON value of the message.
+        kind: by its members.
+        role: by what we had sent.
+        phase: where the connection stood when it came.
+        answers: number of our line it answers; None unless role is ANSWER or SECOND_ANSWER.
+        method: the method it answers, or its own.
+        batched: whether it came inside an array.
+    """
+
+    value: Any
+    kind: Kind
+    role: Role
+    phase: Phase
+    answers: int | None = None
+    method: str | None = None
+    batched: bool = False
+
+    @property
+    def code(self) -> Any:
+        """The error code; None where there is none."""
+        error = self.value.get("error") if isinstance(self.value, dict) else None
+        return error.get("code") if isinstance(error, dict) else None
+
+
+@dataclass(slots=True)
+class Asked:
+    """One request of ours.
+
+    Attributes:
+        line: number of the line that carried it.
+        method: its method, None where it had no readable one.
+        value: the request as sent.
+        phase: where the connection stood.
+        required: whether silence would break a rule.
+        cancelled: whether we took it back.
+        answers: numbers of the lines that answered it.
+    """
+
+    line: int
+    method: str | None
+    value: Any
+    phase: Phase
+    required: bool
+    cancelled: bool = False
+    answers: int = 0
+
+
+class Session:
+    """Follows one connection, message by message, in the order of the transcript."""
+
+    def __init__(self) -> None:
+        self.phase = Phase.SILENT
+        self.asked: list[Asked] = []
+        self._by_id: dict[IdKey, Asked] = {}
+
+    def move(self, event: Event) -> None:
+        """Apply the lifecycle table."""
+        self.phase = TABLE.get((self.phase, event), self.phase)
+
+    def sent(self, value: Any, line: int, *, required: bool = True, modern: bool = False) -> None:
+        """Note a message of ours (or an array of them) as sent on a line."""
+        for message in value if isinstance(value, list) else [value]:
+            self._sent_one(message, line, required=required, modern=modern)
+
+    def _sent_one(self, message: Any, line: int, *, required: bool, modern: bool) -> None:
+        if not isinstance(message, dict):
+            return
+        method = message.get("method")
+        key = id_key(message.get("id"))
+        if method == "notifications/initialized":
+            self.move(Event.INITIALIZED_SENT)
+        if method == "notifications/cancelled" and isinstance(message.get("params"), dict):
+            taken_back = self._by_id.get(id_key(message["params"].get("requestId")) or ("", None))
+            if taken_back:
+                taken_back.cancelled = True
+        if key is None or "result" in message or "error" in message:
+            return
+        asked = Asked(
+            line, method if isinstance(method, str) else None, message, self.phase, required
+        )
+        self.asked.append(asked)
+        self._by_id[key] = asked
+        if method == "initialize":
+            self.move(Event.INITIALIZE_SENT)
+        elif modern:
+            self.move(Event.MODERN_REQUEST_SENT)
+
+    def heard(self, value: Any) -> Iterator[Message]:
+        """Read one JSON value of the server (an array is read member by member)."""
+        batched = isinstance(value, list)
+        for message in value if batched else [value]:
+            yield self._heard_one(message, batched=batched)
+
+    def _heard_one(self, value: Any, *, batched: bool) -> Message:
+        kind = kind_of(value)
+        phase = self.phase
+        if kind in {Kind.REQUEST, Kind.NOTIFICATION}:
+            method = value["method"]
+            role = Role.REQUEST if kind is Kind.REQUEST else Role.NOTIFICATION
+            name = method if isinstance(method, str) else None
+            return Message(value, kind, role, phase, method=name, batched=batched)
+        if kind is Kind.ODD and not (isinstance(value, dict) and "id" in value):
+            return Message(value, kind, Role.ODD, phase, batched=batched)
+        key = id_key(value.get("id"))
+        if key is None:
+            return Message(value, kind, Role.UNADDRESSED, phase, batched=batched)
+        asked = self._by_id.get(key)
+        if asked is None:
+            return Message(value, kind, Role.ORPHAN, phase, batched=batched)
+        asked.answers += 1
+        if asked.method == "initialize" and asked.answers == 1:
+            accepted = kind is Kind.RESULT
+            self.move(Event.INITIALIZE_ACCEPTED if accepted else Event.INITIALIZE_REFUSED)
+        role = Role.ANSWER if asked.answers == 1 else Role.SECOND_ANSWER
+        return Message(value, kind, role, phase, asked.line, asked.method, batched)
+
+    def unanswered(self) -> list[Asked]:
+        """Requests that silence would be wrong for, and that have no answer yet."""
+        return [a for a in self.asked if a.required and not a.answers and not a.cancelled]

@@ -1,0 +1,112 @@
+"""The vocabulary of a suite file: what a scenario or an ambient rule may import, and no more."""
+
+from mcp_touchstone import answer, arguments, listings, uri_template
+from mcp_touchstone.ambient import Record
+from mcp_touchstone.clause import Breach
+from mcp_touchstone.client import ASKED, CAPABILITIES, Client, willing
+from mcp_touchstone.client_tasks import TERMINAL, ClientTasks
+from mcp_touchstone.connection import FULL_CAPABILITIES, META, Connection, Reply
+from mcp_touchstone.conversation import Broken, Conversation
+from mcp_touchstone.dialect import DIALECTS, allows, dialect_of, violations
+from mcp_touchstone.dossier import Example, Exchange
+from mcp_touchstone.framing import Fault, Kind, brief, id_key, joined, type_name
+from mcp_touchstone.matchers import (
+    CLIENT_METHODS,
+    META_KEY,
+    base64_fault,
+    capability_faults,
+    covers,
+    integral,
+    list_methods,
+    outcome,
+    same_outcome,
+    wrong_types,
+)
+from mcp_touchstone.pending import Pending, Window
+from mcp_touchstone.process import Step
+from mcp_touchstone.questions import Question, questions
+from mcp_touchstone.recon import LISTS
+from mcp_touchstone.revision import ALL, LATEST_LEGACY, LEGACY, MODERN, is_modern
+from mcp_touchstone.rounds import Provoked, Round, altered
+from mcp_touchstone.scenario import Seen, ambient, catalogue, scenario
+from mcp_touchstone.schema import Flaw
+from mcp_touchstone.session import LOOSE, Asked, Message, Phase, Role
+from mcp_touchstone.shapes import Typed, each, shapes, typed
+from mcp_touchstone.subscriptions import Subscription
+from mcp_touchstone.tasks import Task
+from mcp_touchstone.transcript import Entry, Source
+
+__all__ = [
+    "ALL",
+    "ASKED",
+    "CAPABILITIES",
+    "CLIENT_METHODS",
+    "DIALECTS",
+    "FULL_CAPABILITIES",
+    "LATEST_LEGACY",
+    "LEGACY",
+    "LISTS",
+    "LOOSE",
+    "META",
+    "META_KEY",
+    "MODERN",
+    "TERMINAL",
+    "Asked",
+    "Breach",
+    "Broken",
+    "Client",
+    "ClientTasks",
+    "Connection",
+    "Conversation",
+    "Entry",
+    "Example",
+    "Exchange",
+    "Fault",
+    "Flaw",
+    "Kind",
+    "Message",
+    "Pending",
+    "Phase",
+    "Provoked",
+    "Question",
+    "Record",
+    "Reply",
+    "Role",
+    "Round",
+    "Seen",
+    "Source",
+    "Step",
+    "Subscription",
+    "Task",
+    "Typed",
+    "Window",
+    "allows",
+    "altered",
+    "ambient",
+    "answer",
+    "arguments",
+    "base64_fault",
+    "brief",
+    "capability_faults",
+    "catalogue",
+    "covers",
+    "dialect_of",
+    "each",
+    "id_key",
+    "integral",
+    "is_modern",
+    "joined",
+    "list_methods",
+    "listings",
+    "outcome",
+    "questions",
+    "same_outcome",
+    "scenario",
+    "shapes",
+    "type_name",
+    "typed",
+    "uri_template",
+    "violations",
+    "willing",
+    "wrong_types",
+]

@@ -1,0 +1,126 @@
+"""What is tested: the command, its environment, its folder, our patience. Spawns nothing."""
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = "{root}"
+"""Stands in a command, an environment value or ``--cwd`` for the folder made for the server."""
+
+STARTUP: Final = 60.0
+"""Seconds a server may take to its first answer; cold starts of ten and more are common."""
+
+
+Arguments = Mapping[str, Any] | None
+"""Arguments of a tool or prompt; None leaves it to us to make some up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """What the user says may be used, beside what is found without being told.
+
+    Attributes:
+        calls: tools that may be called, with arguments that work.
+        resources: URIs that can be read.
+        prompts: prompts that can be rendered, with arguments that work.
+    """
+
+    calls: tuple[tuple[str, Arguments], ...] = ()
+    resources: tuple[str, ...] = ()
+    prompts: tuple[tuple[str, Arguments], ...] = ()
+
+    def words(self) -> list[str]:
+        """Give it as the words of a command line."""
+        found = []
+        for option, things in (("--call", self.calls), ("--prompt", self.prompts)):
+            for name, arguments in things:
+                found += [option, name if arguments is None else f"{name}={json.dumps(arguments)}"]
+        return found + [word for uri in self.resources for word in ("--resource", uri)]
+
+
+def with_arguments(text: str) -> tuple[str, Arguments]:
+    """Read ``NAME={"json": "arguments"}``, or a name alone.
+
+    Raises:
+        ValueError: behind the name stands no JSON object.
+    """
+    name, equals, rest = text.partition("=")
+    if not equals:
+        return text, None
+    try:
+        found = json.loads(rest)
+    except ValueError:
+        found = None
+    if not name or not isinstance(found, dict):
+        raise ValueError(f"""{text}: write NAME='{{"argument": "value"}}', or NAME alone""")
+    return name, found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A server under test.
+
+    Attributes:
+        command: program and arguments; ``{root}`` in them stands for the throw-away root.
+        env: variables set on top of ours; a value may hold ``{root}``.
+        cwd: working folder, default the user's; may hold ``{root}``.
+        startup: seconds to the first answer.
+        bundled: whether this is our own reference server.
+        named: what the user says may be used.
+    """
+
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+    startup: float = STARTUP
+    bundled: bool = False
+    named: Named = Named()
+
+    @property
+    def shown(self) -> str:
+        """The command as a person would type it."""
+        return "(the bundled reference server)" if self.bundled else shlex.join(self.command)
+
+    def command_in(self, root: Path) -> tuple[str, ...]:
+        """The command with the root filled in."""
+        return tuple(word.replace(ROOT, str(root)) for word in self.command)
+
+    def cwd_in(self, root: Path) -> str | None:
+        """The working folder with the root filled in."""
+        return None if self.cwd is None else self.cwd.replace(ROOT, str(root))
+
+    def env_in(self, root: Path) -> dict[str, str]:
+        """The extra variables with the root filled in."""
+        return {name: value.replace(ROOT, str(root)) for name, value in self.env.items()}
+
+
+def absolute(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Make the program's path absolute where it is a file below the user's folder."""
+    program = command[0]
+    has_folder = os.sep in program or (os.altsep is not None and os.altsep in program)
+    if has_folder and Path(program).is_file():
+        return (str(Path(program).absolute()), *command[1:])
+    return command
+
+
+def reference(
+    *,
+    startup: float = STARTUP,
+    env: Mapping[str, str] | None = None,
+    named: Named = Named(),
+) -> Target:
+    """Give the bundled reference server as a target, serving the throw-away root."""
+    from mcp_touchstone.loader import home  # noqa: PLC0415  (only this target lives in a suite)
+
+    return Target(
+        command=(sys.executable, "-m", "reference_server", "--root", ROOT),
+        env={"PYTHONPATH": str(home()), "PYTHONSAFEPATH": "1", **(env or {})},
+        startup=startup,
+        bundled=True,
+        named=named,
+    )

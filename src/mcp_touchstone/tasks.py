@@ -1,0 +1,113 @@
+"""A task of the server (2025-11-25): create it, poll it, wait for its end, cancel it."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcp_touchstone.client_tasks import TERMINAL
+from mcp_touchstone.connection import Connection
+from mcp_touchstone.dossier import Exchange
+from mcp_touchstone.pending import Pending
+from mcp_touchstone.reply import Reply
+
+TTL: Final = 60_000
+"""Milliseconds a task is asked to be kept."""
+
+LONGEST_POLL: Final = 0.5
+"""Seconds between two looks at most, whatever pollInterval asks for."""
+
+
+class Task:
+    """One task, from the request that asks for it.
+
+    Attributes:
+        created: the answer to that request; a CreateTaskResult, if all is well.
+        states: every state of it that an answer has shown, in their order.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        exchange: Exchange,
+        *,
+        ttl: int | None = TTL,
+        token: Any = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Ask for it; ``more`` are further members of ``task``."""
+        self._connection = connection
+        wish = {**({} if ttl is None else {"ttl": ttl}), **(more or {})}
+        params = {**exchange.params, "task": wish}
+        self.request = Pending(connection, Exchange(exchange.method, params), token=token)
+        self.states: list[dict[str, Any]] = []
+        self._wanted: Pending | None = None
+        self.created = self.request.reply()
+        found = (self.created.result or {}).get("task")
+        self._note(found)
+
+    @property
+    def id(self) -> str:
+        """Its id; empty where no task was made."""
+        found = self.states[0].get("taskId") if self.states else None
+        return found if isinstance(found, str) else ""
+
+    @property
+    def status(self) -> Any:
+        """The last status shown; None where no task was made."""
+        return self.states[-1].get("status") if self.states else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether a terminal status was shown."""
+        return isinstance(self.status, str) and self.status in TERMINAL
+
+    def get(self, meta: Mapping[str, Any] | None = None) -> Reply:
+        """Poll it once."""
+        reply = self._ask("tasks/get", meta)
+        self._note(reply.result)
+        return reply
+
+    def cancel(self) -> Reply:
+        """Cancel it."""
+        reply = self._ask("tasks/cancel")
+        self._note(reply.result)
+        return reply
+
+    def result(self, seconds: float | None = None) -> Reply:
+        """Wait for the result of what it does."""
+        return self.start_result().reply(seconds)
+
+    def start_result(self) -> Pending:
+        """Ask for the result without waiting; once asked for, it is the same request again."""
+        if self._wanted is None:
+            self._wanted = Pending(self._connection, Exchange("tasks/result", {"taskId": self.id}))
+        return self._wanted
+
+    def wait(self, seconds: float) -> bool:
+        """Poll until it has ended; tell whether it did in time.
+
+        Where it needs input, its result is asked for, which is how a server gets to ask.
+        """
+        begun = self.request.age
+        while self.id and not self.ended:
+            if self.status == "input_required":
+                self.start_result()
+            left = seconds - (self.request.age - begun)
+            if left <= 0 or self._connection.gone:
+                break
+            self._connection.quiet(min(self._interval(), left))
+            if not self.get().answered:
+                break
+        return self.ended
+
+    def _interval(self) -> float:
+        wish = self.states[-1].get("pollInterval") if self.states else None
+        if not isinstance(wish, int | float) or isinstance(wish, bool):
+            return 0.05
+        return min(LONGEST_POLL, max(0.01, wish / 1000))
+
+    def _ask(self, method: str, meta: Mapping[str, Any] | None = None) -> Reply:
+        return self._connection.request(method, {"taskId": self.id}, meta=meta, required=False)
+
+    def _note(self, state: Any) -> None:
+        if isinstance(state, dict) and "status" in state:
+            self.states.append(state)

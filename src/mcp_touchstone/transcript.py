@@ -1,0 +1,275 @@
+"""The numbered record of one connection: what we said, what we heard, what happened.
+
+Thread-safe: the reader thread of a process appends, the conversation waits. Bounded: a server
+that floods us is cut off, and the record says so.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from mcp_touchstone.framing import (
+    Fault,
+    Kind,
+    Line,
+    Reading,
+    apart,
+    joined,
+    kind_of,
+    open_brackets,
+    read,
+)
+from mcp_touchstone.session import Asked, Event, Message, Session
+
+BYTES_LIMIT: Final = 96 * 1024 * 1024
+"""Bytes of server output kept for one process."""
+
+ENTRIES_LIMIT: Final = 20_000
+"""Lines of server output kept for one process."""
+
+SPREAD_LIMIT: Final = 4_000
+"""Lines that one message may be broken over and still be read."""
+
+
+class Source(StrEnum):
+    """Who caused an entry."""
+
+    US = "us"
+    THEM = "them"
+    EVENT = "event"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One numbered line of the record.
+
+    Attributes:
+        n: line number, from 1.
+        at: seconds since the process was started.
+        source: who.
+        raw: the bytes without line feed (for an event: its sentence).
+        length: how many bytes the line really had.
+        reading: the JSON of a line of the server.
+        messages: the server's messages in it, in context.
+        scenario: what was under way when it was written.
+        malformed: a line we broke on purpose.
+        value: what we sent, where it was a JSON value.
+        spread: over how many lines of the server the message stood that ends here; 0 for one.
+    """
+
+    n: int
+    at: float
+    source: Source
+    raw: bytes
+    length: int
+    reading: Reading | None = None
+    messages: tuple[Message, ...] = ()
+    scenario: str = ""
+    malformed: bool = False
+    value: Any = None
+    spread: int = 0
+
+    @property
+    def text(self) -> str:
+        """The line as text, with replacement characters for what is not UTF-8."""
+        return self.raw.decode("utf-8", "replace")
+
+
+@dataclass(slots=True)
+class Transcript:
+    """Everything that crossed one pipe, in the order we saw it.
+
+    Attributes:
+        revision: the revision this connection speaks.
+        capabilities: the client capabilities we declared.
+        label: which process this is, for people.
+        scenario: what is under way; stamped on each entry.
+        overflow: why we stopped listening; empty while we listen.
+        ended: whether the server's output reached end of file.
+        memo: what rules worked out of it, for the next rule.
+    """
+
+    revision: str
+    clock: Callable[[], float]
+    capabilities: dict[str, Any] = field(default_factory=dict)
+    label: str = ""
+    scenario: str = ""
+    overflow: str = ""
+    ended: bool = False
+    judged: bool = True
+    session: Session = field(default_factory=Session)
+    memo: dict[Any, Any] = field(default_factory=dict)
+    _entries: list[Entry] = field(default_factory=list)
+    _pieces: list[bytes] = field(default_factory=list)
+    _open: int = 0
+    _bytes: int = 0
+    _change: threading.Condition = field(default_factory=threading.Condition)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Walk a copy of the record as it stands."""
+        with self._change:
+            return iter(list(self._entries))
+
+    def __len__(self) -> int:
+        """Count the lines."""
+        with self._change:
+            return len(self._entries)
+
+    def since(self, n: int) -> list[Entry]:
+        """Give the entries behind line ``n``."""
+        with self._change:
+            return self._entries[n:]
+
+    def __getitem__(self, n: int) -> Entry:
+        """Give line ``n``, counted from 1."""
+        with self._change:
+            return self._entries[n - 1]
+
+    def said(
+        self,
+        raw: bytes,
+        value: Any,
+        *,
+        malformed: bool = False,
+        required: bool = True,
+        modern: bool = False,
+    ) -> int:
+        """Record a line of ours; give its number."""
+        with self._change:
+            entry = self._append(
+                Source.US, raw.removesuffix(b"\n"), len(raw), malformed=malformed, value=value
+            )
+            self.session.sent(value, entry.n, required=required and not malformed, modern=modern)
+            self._change.notify_all()
+            return entry.n
+
+    def heard(self, line: Line) -> None:
+        """Record a line of the server."""
+        reading = read(line)
+        if Fault.NOT_JSON not in reading.faults:
+            self._take(line, reading)
+            return
+        for part in apart(line):
+            self._take(part, reading if part is line else read(part))
+            if self.overflow:
+                return
+
+    def _take(self, line: Line, reading: Reading) -> None:
+        with self._change:
+            if self.overflow:
+                return
+            reading, spread = self._put_together(line, reading)
+            messages: tuple[Message, ...] = ()
+            if reading.readable and not self._pieces:
+                messages = tuple(self.session.heard(reading.value))
+            self._append(
+                Source.THEM,
+                line.raw,
+                line.length,
+                reading=reading,
+                messages=messages,
+                spread=spread,
+            )
+            self._bytes += len(line.raw)
+            if Fault.TOO_LONG in reading.faults:
+                self.overflow = f"it wrote a line of {line.length:,} bytes"
+            elif self._bytes > BYTES_LIMIT:
+                self.overflow = f"it wrote more than {BYTES_LIMIT // 2**20} MiB"
+            elif len(self._entries) > ENTRIES_LIMIT:
+                self.overflow = f"it wrote more than {ENTRIES_LIMIT:,} lines"
+            self._change.notify_all()
+
+    def _put_together(self, line: Line, reading: Reading) -> tuple[Reading, int]:
+        """Read a message that stands over several lines, as pretty-printed ones do.
+
+        Gives what the line says and, on the last line of such a message, over how many it stood.
+        """
+        if not self._pieces:
+            if Fault.NOT_JSON in reading.faults and line.raw.lstrip().startswith((b"{", b"[")):
+                self._open = open_brackets(line.raw)
+                if self._open > 0:
+                    self._pieces.append(line.raw)
+            return reading, 0
+        if _is_message(reading.value) or len(self._pieces) >= SPREAD_LIMIT:
+            self._pieces.clear()
+            return reading, 0
+        if line.raw.rstrip() in {b"{", b"["}:
+            self._pieces.clear()
+            self._open = 0
+        self._pieces.append(line.raw)
+        self._open += open_brackets(line.raw)
+        if self._open <= 0:
+            whole = joined(self._pieces)
+            if isinstance(whole, dict | list):
+                spread = len(self._pieces)
+                self._pieces.clear()
+                faults = frozenset({Fault.SPREAD, *(reading.faults & {Fault.UNTERMINATED})})
+                return Reading(whole, faults), spread
+            self._pieces.clear()
+        return reading, 0
+
+    def happened(self, sentence: str) -> int:
+        """Record an event that is no line: an exit, a signal, end of file."""
+        with self._change:
+            entry = self._append(Source.EVENT, sentence.encode(), 0)
+            self._change.notify_all()
+            return entry.n
+
+    def finished(self) -> None:
+        """Note the end of the server's output."""
+        with self._change:
+            self.ended = True
+            self._change.notify_all()
+
+    def input_closed(self) -> None:
+        """Note that we closed the server's input."""
+        with self._change:
+            self.session.move(Event.INPUT_CLOSED)
+            self._append(Source.EVENT, b"we closed its input", 0)
+
+    def wait(self, seen: Callable[[], Any], seconds: float) -> Any:
+        """Wait until ``seen`` gives something true, the output ends, or the time is over."""
+        with self._change:
+            self._change.wait_for(lambda: self.ended or self.overflow or seen(), max(0.0, seconds))
+            return seen()
+
+    def unanswered(self) -> list[Asked]:
+        """Requests still open."""
+        with self._change:
+            return self.session.unanswered()
+
+    def _append(
+        self,
+        source: Source,
+        raw: bytes,
+        length: int,
+        *,
+        reading: Reading | None = None,
+        messages: tuple[Message, ...] = (),
+        malformed: bool = False,
+        value: Any = None,
+        spread: int = 0,
+    ) -> Entry:
+        entry = Entry(
+            n=len(self._entries) + 1,
+            at=self.clock(),
+            source=source,
+            raw=raw,
+            length=length,
+            reading=reading,
+            messages=messages,
+            scenario=self.scenario,
+            malformed=malformed,
+            value=value,
+            spread=spread,
+        )
+        self._entries.append(entry)
+        return entry
+
+
+def _is_message(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_is_message, value))
+    return kind_of(value) is not Kind.ODD or (isinstance(value, dict) and "jsonrpc" in value)

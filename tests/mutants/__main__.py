@@ -1,0 +1,62 @@
+"""Run one mutant as a server: ``python tests/mutants NAME [ROOT]``; without a name, list them.
+
+``python tests/mutants --matrix`` prints each judged clause with the mutants that kill it.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from tests.mutants import kit  # noqa: E402  (needs the path)
+
+
+def load() -> dict[str, kit.Mutant]:
+    """Import every mutant file."""
+    for path in sorted(HERE.glob("*.py")):
+        if path.stem not in {"__main__", "__init__", "kit"}:
+            name = f"tests.mutants.{path.stem}"
+            if name not in sys.modules:
+                spec = importlib.util.spec_from_file_location(name, path)
+                assert spec is not None
+                assert spec.loader is not None
+                module = importlib.util.module_from_spec(spec)
+                sys.modules[name] = module
+                spec.loader.exec_module(module)
+    return kit.REGISTRY
+
+
+def matrix(known: dict[str, kit.Mutant]) -> int:
+    """Print clause × mutant; 1 when a clause survives them all."""
+    from mcp_touchstone.loader import load as load_suite  # noqa: PLC0415  (a mutant needs none)
+
+    survivors = 0
+    catalogue = load_suite().catalogue
+    now = {name: one.due(lambda c: catalogue[c].judged).breaks for name, one in known.items()}
+    for clause in catalogue:
+        if clause.judged:
+            killers = [name for name, breaks in now.items() if clause.id in breaks]
+            survivors += not killers
+            print(f"{clause.id:<52} {' '.join(killers) or 'SURVIVES'}")
+    return bool(survivors)
+
+
+def main(words: list[str]) -> int:
+    """Run the mutant named first on the command line."""
+    known = load()
+    if not words:
+        for name, one in known.items():
+            print(f"{name:<52} {one.revision}  {' '.join(one.breaks or one.passes)}")
+        return 0
+    if words[0] == "--matrix":
+        return matrix(known)
+    if words[0] not in known:
+        print(f"no mutant is called {words[0]}", file=sys.stderr)
+        return 2
+    return kit.run(known[words[0]].fault(), words[1] if len(words) > 1 else ".")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

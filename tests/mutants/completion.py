@@ -1,0 +1,297 @@
+"""Servers that break a rule of server/completion."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.mutants.kit import (
+    MODERN,
+    Fault,
+    Json,
+    Out,
+    control,
+    is_modern,
+    mutant,
+    params,
+    refusal,
+)
+
+OLD = "2024-11-05"
+METHOD = "completion/complete"
+PROMPTS = frozenset({"text_editor_guide", "git_workflow", "edit_file"})
+
+
+class _Completes(Fault):
+    """Changes its completions and what it declares of them."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if not isinstance(message, dict) or "method" in message:
+            return message
+        if request.get("method") in {"initialize", "server/discover"} and "result" in message:
+            self.declare(message["result"]["capabilities"])
+        if request.get("method") != METHOD:
+            return message
+        if "result" in message:
+            self.spoil(message["result"]["completion"])
+        return self.changed(message, request)
+
+    def declare(self, capabilities: Json) -> None:
+        """Change the capabilities."""
+
+    def spoil(self, completion: Json) -> None:
+        """Change a completion."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        """Change the answer."""
+        del request
+        return message
+
+    def give(self, request: Json, *values: str) -> Json:
+        """Build a completion in place of an answer."""
+        result: Json = {"completion": {"values": list(values), "hasMore": False}}
+        if is_modern(request):
+            info = {"name": "mutant", "version": "1"}
+            own = {"io.modelcontextprotocol/serverInfo": info}
+            result = {"resultType": "complete", "_meta": own, **result}
+        return {"jsonrpc": "2.0", "id": request["id"], "result": result}
+
+
+# --- declaring
+
+
+class _Undeclared(_Completes):
+    """Does not declare completions."""
+
+    def declare(self, capabilities: Json) -> None:
+        capabilities.pop("completions", None)
+
+
+@mutant("completion-capability-declared")
+class CompletesUndeclared(_Undeclared):
+    """Completes and does not declare it."""
+
+
+@mutant("completion-capability-declared", revision=MODERN)
+class CompletesUndeclaredStateless(_Undeclared):
+    """Completes in 2026-07-28 and does not declare it."""
+
+
+@control("completion-capability-declared", "completion-undeclared-method-not-found")
+class HasNoCompletion(_Undeclared):
+    """Has no completions and no completion/complete."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        return refusal(request, -32601, "Method not found")
+
+
+@mutant("completion-undeclared-method-not-found")
+class CompletesNothing(_Undeclared):
+    """Gives empty completions and does not declare any."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        return self.give(request)
+
+
+@mutant("completion-undeclared-method-not-found", revision=MODERN)
+class CallsCompletionInternal(_Undeclared):
+    """Answers completion/complete with -32603 where it has none."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        return refusal(request, -32603, "NotImplementedError")
+
+
+# --- results
+
+
+@mutant("completion-result-shape")
+class SuggestsObjects(_Completes):
+    """Gives a label with each value."""
+
+    def spoil(self, completion: Json) -> None:
+        completion["values"] = [{"value": one, "label": one} for one in completion["values"]]
+
+
+@mutant("completion-result-shape", revision=OLD)
+class WritesATotalOfNull(_Completes):
+    """Writes out a total it does not know, as null."""
+
+    def spoil(self, completion: Json) -> None:
+        completion["total"] = None
+
+
+@mutant("completion-result-shape", revision=MODERN)
+class CountsInHasMore(_Completes):
+    """Gives the number of further values as hasMore."""
+
+    def spoil(self, completion: Json) -> None:
+        completion["hasMore"] = 0
+
+
+class _Many(_Completes):
+    """Suggests many values."""
+
+    MANY = 101
+
+    def spoil(self, completion: Json) -> None:
+        completion["values"] = [f"value {n}" for n in range(self.MANY)]
+        completion["total"] = 500
+        completion["hasMore"] = True
+
+
+@mutant("completion-max-100-values")
+class SuggestsTooMuch(_Many):
+    """Suggests 101 values."""
+
+
+@mutant("completion-max-100-values", revision=MODERN)
+class SuggestsEverything(_Many):
+    """Suggests all the values there are."""
+
+    MANY = 500
+
+
+@control("completion-max-100-values", revision=OLD)
+class SuggestsAHundred(_Many):
+    """Suggests 100 of 500 values."""
+
+    MANY = 100
+
+
+@mutant("completion-total-has-more-consistent")
+class CountsTheRest(_Completes):
+    """Gives as total how many values it left out."""
+
+    def spoil(self, completion: Json) -> None:
+        completion["total"] = 0
+
+
+@mutant("completion-total-has-more-consistent", revision=MODERN)
+class DeniesTheRest(_Completes):
+    """Says there are no more values where the total says there are."""
+
+    def spoil(self, completion: Json) -> None:
+        completion.update(total=len(completion["values"]) + 5, hasMore=False)
+
+
+@control("completion-total-has-more-consistent", revision=OLD)
+class DoesNotCount(_Completes):
+    """Says there are more values and not how many."""
+
+    def spoil(self, completion: Json) -> None:
+        completion.pop("total", None)
+        completion["hasMore"] = True
+
+
+# --- errors
+
+
+@mutant("completion-unknown-prompt-error")
+class CompletesUnknownPrompts(_Completes):
+    """Gives an empty completion for a prompt it does not have."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        return self.give(request) if _is_unknown(request) else message
+
+
+@mutant("completion-unknown-prompt-error", revision=MODERN)
+class FailsOnUnknownPrompts(_Completes):
+    """Answers a prompt it does not have with -32603."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        return refusal(request, -32603, "KeyError") if _is_unknown(request) else message
+
+
+def _is_unknown(request: Json) -> bool:
+    ref = params(request).get("ref")
+    if not isinstance(ref, dict) or ref.get("type") != "ref/prompt":
+        return False
+    return ref.get("name") not in PROMPTS
+
+
+@mutant("completion-missing-arguments-error")
+class FailsOnMissingParams(_Completes):
+    """Answers a request without its params with -32603."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        if {"ref", "argument"} <= set(params(request)):
+            return message
+        return refusal(request, -32603, "KeyError")
+
+
+@mutant("completion-missing-arguments-error", revision=MODERN)
+class TakesNothingForAnEmptyValue(_Completes):
+    """Completes an argument without a value."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        argument = params(request).get("argument")
+        without = isinstance(argument, dict) and "value" not in argument
+        return self.give(request, "a") if without else message
+
+
+# --- requests that are right
+
+
+@mutant("completion-context-accepted")
+class RejectsContext(_Completes):
+    """Rejects a request that has context."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        if "context" in params(request):
+            return refusal(request, -32602, "Unrecognized key: context")
+        return message
+
+
+@mutant("completion-resource-ref-forms")
+class WantsAConcreteUri(_Completes):
+    """Looks a template up among the resources."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        ref = params(request).get("ref")
+        if isinstance(ref, dict) and ref.get("type") == "ref/resource":
+            return refusal(request, -32602, f"Resource {ref.get('uri')} not found")
+        return message
+
+
+@control("completion-resource-ref-forms", revision=MODERN)
+class CompletesPromptsOnly(_Completes):
+    """Turns every reference to a resource away, whether it is listed or not."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        ref = params(request).get("ref")
+        if isinstance(ref, dict) and ref.get("type") == "ref/resource":
+            return refusal(request, -32602, "Only prompts are completed")
+        return message
+
+
+# --- odd values
+
+
+@mutant("completion-validate-inputs")
+class CompletesAnyPath(_Completes):
+    """Suggests the files of any folder that is typed."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        argument = params(request).get("argument")
+        typed = argument.get("value") if isinstance(argument, dict) else None
+        if isinstance(typed, str) and typed.startswith("/") and Path(typed).is_dir():
+            return self.give(request, *(file.name for file in Path(typed).iterdir()))
+        return message
+
+
+@mutant("completion-validate-inputs", revision=MODERN)
+class ChokesOnALongValue(_Completes):
+    """Does not answer where a value is very long."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        argument = params(request).get("argument")
+        typed = argument.get("value") if isinstance(argument, dict) else None
+        return None if isinstance(typed, str) and len(typed) > 8000 else message
+
+
+@mutant("completion-validate-inputs", revision=OLD, outcome="warn")
+class CompletesANumber(_Completes):
+    """Completes a number as if it were text."""
+
+    def changed(self, message: Json, request: Json) -> Out:
+        argument = params(request).get("argument")
+        typed = argument.get("value") if isinstance(argument, dict) else None
+        return self.give(request, "42") if typed == 42 else message

@@ -1,0 +1,199 @@
+"""Servers that break a rule of basic/jsonrpc: who is answered, and under which id."""
+
+import os
+from typing import Any
+
+from tests.mutants.kit import MODERN, Fault, Json, Out, SaysMore, mutant, notifies
+
+
+def is_ping(message: Any) -> bool:
+    """Whether a message of the client is a ping."""
+    return isinstance(message, dict) and message.get("method") == "ping" and "id" in message
+
+
+@mutant("jsonrpc-base-protocol-support")
+class IsNotReadyAfterTheHandshake(Fault):
+    """Loses a ping that comes right behind initialized, before its handlers are in place."""
+
+    ready = True
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        lost = not self.ready and is_ping(message)
+        self.ready = not (
+            notifies(message)
+            and message["method"] == "notifications/initialized"
+            and len(self.asked) == 1
+        )
+        return None if lost else line
+
+
+# --- requests
+
+
+@mutant("jsonrpc-response-id-echo")
+class TakesFalsyIdsForNone(Fault):
+    """Writes null for the ids 0 and "", which its language takes for false."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        return {**message, "id": message["id"] or None} if "id" in message else message
+
+
+@mutant("jsonrpc-response-id-echo", revision=MODERN)
+class ReadsDigitsAsNumbers(Fault):
+    """Answers the id "7" under the id 7."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        own = message.get("id")
+        return {**message, "id": int(own)} if isinstance(own, str) and own.isdigit() else message
+
+
+@mutant("jsonrpc-response-id-echo")
+class KeepsIdsAsText(Fault):
+    """Answers integer ids of one digit as strings, under an id that was answered before."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        return {**message, "id": "7"} if message.get("id") == 7 else message
+
+
+@mutant("jsonrpc-response-id-echo")
+class RefusesWithoutTheId(Fault):
+    """Sends every error with the id null, that for an unknown method too."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if "error" in message and str(request.get("method")).startswith("x-"):
+            return {**message, "id": None}
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("jsonrpc-request-answered")
+class DropsRequestZero(Fault):
+    """Takes a request with the id 0 for a notification and never answers it."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        return None if isinstance(message, dict) and message.get("id") == 0 else line
+
+
+@mutant("jsonrpc-request-answered", revision=MODERN)
+class DropsUnknownMethods(Fault):
+    """Says nothing to a request for a method it does not know."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        return None if str(request.get("method")).startswith("x-") else message
+
+
+@mutant("jsonrpc-no-orphan-response")
+class AnswersPingsTwice(Fault):
+    """Sends each answer to a ping twice."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "ping":
+            self.tell(message)
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("jsonrpc-no-orphan-response", revision=MODERN)
+class AnswersEverythingTwice(Fault):
+    """Sends each response twice, from the handler and from the framework."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request:
+            self.tell(message)
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("jsonrpc-no-orphan-response")
+class ReportsJobsAsResponses(SaysMore):
+    """Reports the end of a job of its own as a response nobody asked for."""
+
+    def more(self) -> None:
+        self.tell({"jsonrpc": "2.0", "id": "job-1", "result": {"done": True}})
+
+
+@mutant("jsonrpc-notification-no-response")
+class AnswersEveryNotification(Fault):
+    """Acknowledges notifications with an empty result, and without an id as they had none."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if notifies(message):
+            self.tell({"jsonrpc": "2.0", "result": {}})
+        return line
+
+
+@mutant("jsonrpc-notification-no-response", revision=MODERN)
+class RefusesUnknownNotifications(Fault):
+    """Answers a notification it does not know with -32601 and id null."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if notifies(message) and "unknown" in message["method"]:
+            error = {"code": -32601, "message": "Method not found"}
+            self.tell({"jsonrpc": "2.0", "id": None, "error": error})
+        return line
+
+
+@mutant("jsonrpc-notification-no-response")
+class AcknowledgesInitialized(Fault):
+    """Answers the first notifications/initialized, and no other notification."""
+
+    answered = False
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if notifies(message) and not self.answered:
+            self.answered = True
+            self.tell({"jsonrpc": "2.0", "id": None, "result": {}})
+        return line
+
+
+@mutant("jsonrpc-notification-no-response")
+class DiesOfUnknownNotifications(Fault):
+    """Leaves when a notification has no handler."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if notifies(message) and "unknown" in message["method"]:
+            os._exit(1)
+        return line
+
+
+@mutant("jsonrpc-notification-no-response", outcome="warn")
+class RefusesMalformedNotifications(Fault):
+    """Answers a notification with params it cannot read with -32600 and id null."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if notifies(message) and isinstance(message.get("params"), list):
+            error = {"code": -32600, "message": "Invalid request"}
+            self.tell({"jsonrpc": "2.0", "id": None, "error": error})
+        return line
+
+
+class SpendsIds(Fault):
+    """Knows which ids were used before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spent: set[Any] = set()
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        own = message.get("id") if isinstance(message, dict) else None
+        if isinstance(own, str) and own in self.spent:
+            self.on_spent(message)
+            return None
+        self.spent.add(own)
+        return line
+
+    def on_spent(self, request: Json) -> None:
+        """Handle a request whose id was used before; drop it."""
+
+
+@mutant("jsonrpc-id-reuse-after-response", revision=MODERN)
+class RefusesSpentIds(SpendsIds):
+    """Refuses an id that was used before, although its request was answered."""
+
+    def on_spent(self, request: Json) -> None:
+        self.refuse(request, -32600, "Invalid request: duplicate id")
+
+
+@mutant("jsonrpc-id-reuse-after-response", revision=MODERN)
+class DropsSpentIds(SpendsIds):
+    """Takes a request under an id used before for a retransmission and drops it."""

@@ -1,0 +1,292 @@
+"""Servers that break a rule of basic/jsonrpc about batches."""
+
+import os
+from typing import Any
+
+from tests.mutants.kit import MODERN, AskingTool, Fault, Json, Out, SaysMore, mutant
+
+BATCHES = "2025-03-26"
+INVALID = {"code": -32600, "message": "Invalid request"}
+
+
+def refusal(code: int = -32600) -> Json:
+    """Make an error for a message without a readable id."""
+    return {"jsonrpc": "2.0", "id": None, "error": {**INVALID, "code": code}}
+
+
+def requests(batch: list[Any]) -> list[Json]:
+    """Give the requests of a batch."""
+    return [one for one in batch if isinstance(one, dict) and "method" in one and "id" in one]
+
+
+def is_notifications(batch: list[Any]) -> bool:
+    """Whether a batch holds notifications and nothing else."""
+    return bool(batch) and all(isinstance(one, dict) and "id" not in one for one in batch)
+
+
+def has_invalid(batch: list[Any]) -> bool:
+    """Whether a batch has a member that is no object."""
+    return any(not isinstance(one, dict) for one in batch)
+
+
+class Batching(Fault):
+    """Has a way of its own with batches."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, list) and self.on_batch(message):
+            return None
+        return line
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        """Handle a batch, or say False to leave it to the reference server."""
+        raise NotImplementedError
+
+
+# --- batches with requests
+
+
+@mutant("jsonrpc-batch-receive", revision=BATCHES)
+class DropsBatches(Batching):
+    """Says nothing to a batch, as the official SDKs do."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        return bool(requests(batch))
+
+
+@mutant("jsonrpc-batch-receive", revision=BATCHES)
+class RefusesBatches(Batching):
+    """Answers a batch with one error."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if requests(batch):
+            self.tell(refusal())
+        return bool(requests(batch))
+
+
+@mutant("jsonrpc-batch-receive", revision=BATCHES)
+class AnswersTheFirstOfABatch(Batching):
+    """Serves the first member of a batch of requests and forgets the others."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if has_invalid(batch) or not requests(batch):
+            return False
+        self.pass_on(batch[0])
+        return True
+
+
+@mutant("jsonrpc-batch-receive", revision=BATCHES)
+class AnswersBatchesTwice(Fault):
+    """Sends the answers of a batch as an array, and each of them on a line of its own."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        for member in message if isinstance(message, list) else []:
+            if "result" in member:
+                self.tell(member)
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("jsonrpc-batch-receive", revision=BATCHES)
+class DiesOfBatches(Batching):
+    """Leaves without a word when a message is an array of requests and notifications."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if len(requests(batch)) > 1 and not has_invalid(batch):
+            os._exit(1)
+        return False
+
+
+@mutant("jsonrpc-batch-members-independent", revision=BATCHES)
+class LosesABatchOverOneMember(Batching):
+    """Drops a batch that has one invalid member."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        return has_invalid(batch)
+
+
+@mutant("jsonrpc-batch-members-independent", revision=BATCHES, outcome="warn")
+class RefusesABatchOverOneMember(Batching):
+    """Refuses a batch that has one invalid member as a whole."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if has_invalid(batch):
+            self.tell(refusal())
+            return True
+        return False
+
+
+@mutant("jsonrpc-batch-members-independent", revision=BATCHES, outcome="warn")
+class PassesOverInvalidMembers(Batching):
+    """Serves the valid members of a batch and says nothing of the invalid ones."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if has_invalid(batch):
+            self.pass_on([one for one in batch if isinstance(one, dict)])
+            return True
+        return False
+
+
+# --- batches without requests
+
+
+@mutant("jsonrpc-batch-notifications-only", revision=BATCHES)
+class AnswersNotificationsWithAnEmptyArray(Batching):
+    """Collects the answers of a batch, and writes them when there are none."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if is_notifications(batch):
+            self.tell([])
+        return False
+
+
+@mutant("jsonrpc-batch-notifications-only", revision=BATCHES)
+class RefusesNotificationsInBatches(Batching):
+    """Answers each unknown notification in a batch with an error."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if is_notifications(batch):
+            self.tell([refusal(-32601) for _ in batch])
+        return False
+
+
+@mutant("jsonrpc-batch-notifications-only", revision=BATCHES)
+class DiesOfABatchWithoutRequests(Batching):
+    """Leaves without a word when it finds nothing in a batch to answer."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if is_notifications(batch):
+            os._exit(1)
+        return False
+
+
+@mutant("jsonrpc-batch-empty", revision=BATCHES)
+class AnswersNothingWithNothing(Batching):
+    """Answers an empty array with an empty array."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if not batch:
+            self.tell([])
+        return not batch
+
+
+@mutant("jsonrpc-batch-empty", revision=BATCHES)
+class WrapsTheRefusalOfAnEmptyBatch(Batching):
+    """Answers an empty array with an array that holds the error."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if not batch:
+            self.tell([refusal()])
+        return not batch
+
+
+@mutant("jsonrpc-batch-empty", revision=BATCHES)
+class AcceptsAnEmptyBatch(Batching):
+    """Answers an empty array with a result."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if not batch:
+            self.tell({"jsonrpc": "2.0", "id": None, "result": {}})
+        return not batch
+
+
+@mutant("jsonrpc-batch-empty", revision=BATCHES)
+class DiesOfAnEmptyBatch(Batching):
+    """Leaves without a word when an array has no first member."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if not batch:
+            os._exit(1)
+        return False
+
+
+@mutant("jsonrpc-batch-empty", revision=BATCHES, outcome="warn")
+class DropsAnEmptyBatch(Batching):
+    """Says nothing to an empty array."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        return not batch
+
+
+@mutant("jsonrpc-batch-empty", revision=BATCHES, outcome="warn")
+class CallsAnEmptyBatchUnreadable(Batching):
+    """Answers an empty array with -32700."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if not batch:
+            self.tell(refusal(-32700))
+        return not batch
+
+
+# --- batches of its own
+
+
+@mutant("jsonrpc-batch-send", revision=BATCHES)
+class SendsAnEmptyBatch(SaysMore):
+    """Flushes its outgoing batch also when there is nothing in it."""
+
+    def more(self) -> None:
+        self.tell([])
+
+
+@mutant("jsonrpc-batch-send", revision=BATCHES)
+class SendsBareMembers(SaysMore):
+    """Puts a null where a member of its batch was taken out."""
+
+    def more(self) -> None:
+        self.tell([None])
+
+
+@mutant("jsonrpc-batch-send", revision=BATCHES)
+class MixesItsBatches(AskingTool):
+    """Puts a response and a request of its own into one array."""
+
+    def on_ask(self, request: Json) -> None:
+        result = {"content": [{"type": "text", "text": "nothing to ask"}]}
+        ping = {"jsonrpc": "2.0", "id": f"mine-{request['id']}", "method": "ping"}
+        self.tell([{"jsonrpc": "2.0", "id": request["id"], "result": result}, ping])
+
+
+@mutant("jsonrpc-no-batch-output")
+class WrapsAnAnswer(AskingTool):
+    """Writes its answer to a call as an array of one."""
+
+    def on_ask(self, request: Json) -> None:
+        result = {"content": [{"type": "text", "text": "nothing to ask"}]}
+        self.tell([{"jsonrpc": "2.0", "id": request["id"], "result": result}])
+
+
+@mutant("jsonrpc-no-batch-output", revision="2024-11-05")
+class WroteBatchesBeforeThereWereAny(SaysMore):
+    """Writes an array of its own in a revision that has none."""
+
+    def more(self) -> None:
+        self.tell([{"jsonrpc": "2.0", "id": f"mine-{self.turn}", "method": "ping"}])
+
+
+@mutant("jsonrpc-no-batch-output", revision=MODERN)
+class AnswersArraysWithArrays(Batching):
+    """Still serves batches, which are gone."""
+
+    waiting: tuple[Any, ...] = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: list[Any] = []
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        self.waiting = tuple(one["id"] for one in batch)
+        for one in batch:
+            self.pass_on(one)
+        return True
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        if message.get("id") not in self.waiting:
+            return message  # type: ignore[no-any-return]
+        self.answers.append(message)
+        return self.answers if len(self.answers) == len(self.waiting) else None
+
+
+@mutant("jsonrpc-no-batch-output", revision="2025-06-18")
+class StillAnswersArraysWithArrays(AnswersArraysWithArrays):
+    """Serves batches one revision after they went."""

@@ -1,0 +1,224 @@
+"""Servers that break a rule of basic/jsonrpc: the members of a message."""
+
+from typing import Any
+
+from tests.mutants.kit import (
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    Out,
+    SaysMore,
+    control,
+    mutant,
+)
+
+OLD_BATCHES = "2025-03-26"
+
+# --- every message
+
+
+@mutant("jsonrpc-version-member")
+class LeavesJsonrpcOut(Fault):
+    """Writes responses without the jsonrpc member."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        del message["jsonrpc"]
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("jsonrpc-version-member", revision=MODERN)
+class WritesTheVersionAsANumber(Fault):
+    """Writes jsonrpc as the number 2.0."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        return {**message, "jsonrpc": 2.0}
+
+
+@mutant("jsonrpc-version-member", revision=OLD_BATCHES)
+class LeavesJsonrpcOutOfBatches(Fault):
+    """Writes the jsonrpc member of single responses, but not of those in a batch."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        for member in message if isinstance(message, list) else []:
+            del member["jsonrpc"]
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("jsonrpc-message-kind")
+class RepeatsTheMethod(Fault):
+    """Repeats the method of the request in its response."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        pong = request.get("method") == "ping" and isinstance(message["id"], int)
+        return {**message, "method": "ping"} if pong else message
+
+
+@mutant("jsonrpc-message-kind")
+class NotifiesWithoutAName(SaysMore):
+    """Sends a notification whose method is null."""
+
+    def more(self) -> None:
+        self.tell({"jsonrpc": "2.0", "method": None, "params": {}})
+
+
+@mutant("jsonrpc-message-kind", revision=MODERN)
+class KeepsAliveWithEmptyObjects(SaysMore):
+    """Writes objects that hold nothing but jsonrpc, to keep the pipe warm."""
+
+    def more(self) -> None:
+        self.tell({"jsonrpc": "2.0"})
+
+
+@mutant("jsonrpc-message-kind", outcome="warn")
+class StampsItsMessages(Fault):
+    """Puts a member of its own beside result and error."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        return {**message, "timestamp": "2026-01-01T00:00:00Z"}
+
+
+@mutant("jsonrpc-response-result-or-error")
+class AnswersWithNothing(AskingTool):
+    """Leaves result out where there is nothing to return."""
+
+    def on_ask(self, request: Json) -> None:
+        self.tell({"jsonrpc": "2.0", "id": request["id"]})
+
+
+@mutant("jsonrpc-response-not-both")
+class WritesNullResultsBesideErrors(Fault):
+    """Writes result null into every error response, as JSON-RPC 1.0 did."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        return {"result": None, **message} if "error" in message else message
+
+
+@mutant("jsonrpc-response-not-both", revision=MODERN)
+class WritesNullErrorsBesideResults(Fault):
+    """Writes error null into the result of a tools/list, as JSON-RPC 1.0 did."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        listed = request.get("method") == "tools/list" and "result" in message
+        return {"error": None, **message} if listed else message
+
+
+@mutant("jsonrpc-result-is-object")
+class ReturnsABareString(AskingTool):
+    """Returns the text of a tool as the result itself."""
+
+    def on_ask(self, request: Json) -> None:
+        self.tell({"jsonrpc": "2.0", "id": request["id"], "result": "nothing to ask"})
+
+
+@mutant("jsonrpc-result-is-object", revision=MODERN)
+class ReturnsNull(AskingTool):
+    """Returns null where there is nothing to return."""
+
+    def on_ask(self, request: Json) -> None:
+        self.tell({"jsonrpc": "2.0", "id": request["id"], "result": None})
+
+
+# --- what it sends unasked
+
+
+class Announces(SaysMore):
+    """Declares that its tools may change, and says so behind each tools/list."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "initialize" and "result" in message:
+            message["result"]["capabilities"]["tools"]["listChanged"] = True
+        return super().said(message, request)
+
+    def announce(self, **more: Any) -> None:
+        """Say that the tools have changed."""
+        note = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", **more}
+        self.tell(note)
+
+
+@control("jsonrpc-notification-no-id", "jsonrpc-params-object")
+class AnnouncesItsTools(Announces):
+    """Sends notifications/tools/list_changed as it should be."""
+
+    def more(self) -> None:
+        self.announce()
+        self.announce(params={})
+
+
+@mutant("jsonrpc-notification-no-id")
+class NumbersItsNotifications(Announces):
+    """Puts an id on its notifications."""
+
+    def more(self) -> None:
+        self.announce(id=self.turn)
+
+
+@mutant("jsonrpc-notification-no-id")
+class WritesNullIdsOnNotifications(Announces):
+    """Writes the absent id of a notification as null."""
+
+    def more(self) -> None:
+        self.announce(id=None)
+
+
+@mutant("jsonrpc-params-object")
+class WritesNullParams(Announces):
+    """Writes the absent params of a notification as null."""
+
+    def more(self) -> None:
+        self.announce(params=None)
+
+
+@mutant("jsonrpc-params-object")
+class PassesParamsByPosition(SaysMore):
+    """Calls the client with an empty array as params."""
+
+    def more(self) -> None:
+        self.tell({"jsonrpc": "2.0", "id": f"p-{self.turn}", "method": "ping", "params": []})
+
+
+@control("jsonrpc-server-request-id", "jsonrpc-server-request-id-unique")
+class PingsItsClient(SaysMore):
+    """Pings the client now and then, under ids 0, "1", 2 and so on."""
+
+    def more(self) -> None:
+        own = str(self.turn) if self.turn % 2 else self.turn
+        self.tell({"jsonrpc": "2.0", "id": own, "method": "ping"})
+
+
+@mutant("jsonrpc-server-request-id")
+class PingsUnderIdNull(SaysMore):
+    """Pings the client under the id null."""
+
+    def more(self) -> None:
+        self.tell({"jsonrpc": "2.0", "id": None, "method": "ping"})
+
+
+@mutant("jsonrpc-server-request-id")
+class PingsUnderFractionalIds(SaysMore):
+    """Numbers its own requests with the seconds since its start."""
+
+    def more(self) -> None:
+        self.tell({"jsonrpc": "2.0", "id": self.turn + 0.25, "method": "ping"})
+
+
+@mutant("jsonrpc-server-request-id")
+class PingsWithoutAnId(SaysMore):
+    """Sends a ping in the form of a notification."""
+
+    def more(self) -> None:
+        self.tell({"jsonrpc": "2.0", "method": "ping"})
+
+
+@mutant("jsonrpc-server-request-id-unique")
+class PingsUnderOneId(SaysMore):
+    """Uses one id for every request of its own."""
+
+    def more(self) -> None:
+        for _ in range(2):
+            self.tell({"jsonrpc": "2.0", "id": 1, "method": "ping"})

@@ -1,0 +1,229 @@
+"""Servers that break a rule of basic/jsonrpc: the shape of errors, and what has to be refused."""
+
+from typing import Any, ClassVar
+
+from tests.mutants.kit import MODERN, Fault, Json, Out, control, is_modern, mutant, params
+
+# --- the shape of every error
+
+
+class RewritesErrors(Fault):
+    """Changes the error member of each response that has one."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        if "error" in message:
+            message["error"] = self.rewritten(message["error"])
+        return message  # type: ignore[no-any-return]
+
+    def rewritten(self, error: Json) -> Any:
+        """Give the error as it is written."""
+        return error
+
+
+@mutant("jsonrpc-error-shape")
+class SendsErrorsAsText(RewritesErrors):
+    """Writes the text of an error in place of the error object."""
+
+    def rewritten(self, error: Json) -> Any:
+        return error["message"]
+
+
+@mutant("jsonrpc-error-shape", revision=MODERN)
+class SendsErrorsWithoutAMessage(RewritesErrors):
+    """Writes error objects that hold a code and nothing else."""
+
+    def rewritten(self, error: Json) -> Any:
+        return {member: error[member] for member in error if member != "message"}
+
+
+@mutant("jsonrpc-error-shape")
+class SendsErrorsWithoutACode(RewritesErrors):
+    """Writes error objects that hold a message and nothing else."""
+
+    def rewritten(self, error: Json) -> Any:
+        return {"message": error["message"]}
+
+
+@mutant("jsonrpc-error-shape", outcome="warn")
+class SendsEmptyMessages(RewritesErrors):
+    """Leaves the message of its errors empty."""
+
+    def rewritten(self, error: Json) -> Any:
+        return {**error, "message": ""}
+
+
+@mutant("jsonrpc-error-code-integer")
+class SendsCodesAsText(RewritesErrors):
+    """Writes error codes as strings."""
+
+    def rewritten(self, error: Json) -> Any:
+        return {**error, "code": str(error["code"])}
+
+
+@mutant("jsonrpc-error-code-integer")
+class SendsNullForACode(RewritesErrors):
+    """Writes null where an exception brings no code along."""
+
+    def rewritten(self, error: Json) -> Any:
+        return {**error, "code": None}
+
+
+@mutant("jsonrpc-error-code-integer", outcome="warn")
+class SendsCodesAsFloats(RewritesErrors):
+    """Writes error codes with a decimal point."""
+
+    def rewritten(self, error: Json) -> Any:
+        return {**error, "code": float(error["code"])}
+
+
+@mutant("jsonrpc-error-message-concise")
+class SendsStackTraces(RewritesErrors):
+    """Puts the stack trace of the exception into the message."""
+
+    def rewritten(self, error: Json) -> Any:
+        trace = 'Traceback (most recent call last):\n  File "server.py", line 7, in handle'
+        return {**error, "message": f"{error['message']}\n{trace}"}
+
+
+@mutant("jsonrpc-error-message-concise", revision=MODERN)
+class SendsLongMessages(RewritesErrors):
+    """Lists every method it has in the message of an error."""
+
+    def rewritten(self, error: Json) -> Any:
+        return {**error, "message": error["message"] + "; known: " + "tools/list, " * 40}
+
+
+# --- requests that cannot be served
+
+
+class RefusesUnknownMethods(Fault):
+    """Has an answer of its own for methods it does not know."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and str(message.get("method")).startswith("x-"):
+            self.on_unknown(message)
+            return None
+        return line
+
+    def on_unknown(self, request: Json) -> None:
+        """Answer it."""
+
+
+@mutant("jsonrpc-method-not-found")
+class TakesUnknownMethodsForBadParams(RefusesUnknownMethods):
+    """Answers an unknown method with -32602, as it fits none of its request types."""
+
+    def on_unknown(self, request: Json) -> None:
+        self.refuse(request, -32602, "Invalid request parameters", "")
+
+
+@mutant("jsonrpc-method-not-found", revision=MODERN)
+class AcceptsUnknownMethods(RefusesUnknownMethods):
+    """Answers an unknown method with an empty result."""
+
+    def on_unknown(self, request: Json) -> None:
+        self.answer(request, {})
+
+
+class HasOnlyTools(Fault):
+    """Declares tools alone and has an answer of its own for the lists of prompts and resources."""
+
+    HIDDEN: ClassVar = ("prompts", "resources")
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        method = str(message.get("method")) if isinstance(message, dict) else ""
+        if method in {f"{feature}/list" for feature in self.HIDDEN}:
+            self.on_undeclared(message, method.partition("/")[0])
+            return None
+        return line
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "server/discover" and "result" in message:
+            for feature in self.HIDDEN:
+                message["result"]["capabilities"].pop(feature, None)
+        return message  # type: ignore[no-any-return]
+
+    def on_undeclared(self, request: Json, feature: str) -> None:
+        """Answer it."""
+        self.refuse(request, -32601, f"Method not found: {feature}/list")
+
+
+@control("jsonrpc-unadvertised-method-not-found", revision=MODERN)
+class RefusesWhatItDidNotDeclare(HasOnlyTools):
+    """Answers the lists of features it did not declare with -32601."""
+
+
+@mutant("jsonrpc-unadvertised-method-not-found", revision=MODERN)
+class RefusesUndeclaredListsAsInternalErrors(HasOnlyTools):
+    """Answers the list of a feature it did not declare with -32603."""
+
+    def on_undeclared(self, request: Json, feature: str) -> None:
+        self.refuse(request, -32603, f"no {feature}")
+
+
+@mutant("jsonrpc-unadvertised-method-not-found", revision=MODERN, outcome="note")
+class ListsNothingForUndeclaredFeatures(HasOnlyTools):
+    """Answers the list of a feature it did not declare with an empty list."""
+
+    def on_undeclared(self, request: Json, feature: str) -> None:
+        self.answer(request, {feature: [], "ttlMs": 0, "cacheScope": "public"})
+
+
+class OffersAPrompt(Fault):
+    """The reference server with one prompt, ``greet``, without arguments."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        method = message.get("method") if isinstance(message, dict) else None
+        if method == "prompts/list" and "cursor" in params(message):
+            self.refuse(message, -32602, "Unknown cursor")
+        elif method == "prompts/list":
+            self.answer(message, {"prompts": [{"name": "greet"}], **self.hints(message)})
+        elif method == "prompts/get" and params(message).get("name") != "greet":
+            self.on_nameless(message)
+        elif method == "prompts/get":
+            said = {"role": "user", "content": {"type": "text", "text": "Say hello."}}
+            self.answer(message, {"messages": [said]})
+        else:
+            return line
+        return None
+
+    def hints(self, request: Json) -> Json:
+        """Give the caching hints a stateless list carries."""
+        return {"ttlMs": 0, "cacheScope": "public"} if is_modern(request) else {}
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") in {"initialize", "server/discover"} and "result" in message:
+            message["result"]["capabilities"]["prompts"] = {}
+        return message  # type: ignore[no-any-return]
+
+    def on_nameless(self, request: Json) -> None:
+        """Answer a prompts/get without a name, or with one that is not ours."""
+        self.refuse(request, -32602, "Invalid params: name")
+
+
+@control("jsonrpc-invalid-params")
+class RefusesNamelessPrompts(OffersAPrompt):
+    """Answers prompts/get without a name with -32602."""
+
+
+@mutant("jsonrpc-invalid-params")
+class RendersNamelessPrompts(OffersAPrompt):
+    """Answers prompts/get without a name with no messages."""
+
+    def on_nameless(self, request: Json) -> None:
+        if "name" in params(request):
+            super().on_nameless(request)
+        else:
+            self.answer(request, {"messages": []})
+
+
+@mutant("jsonrpc-invalid-params", revision=MODERN, outcome="warn")
+class StumblesOverNamelessPrompts(OffersAPrompt):
+    """Answers prompts/get without a name with -32603."""
+
+    def on_nameless(self, request: Json) -> None:
+        if "name" in params(request):
+            super().on_nameless(request)
+        else:
+            self.refuse(request, -32603, "'name'")

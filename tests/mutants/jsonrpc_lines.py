@@ -1,0 +1,214 @@
+"""Servers that break a rule of basic/jsonrpc about lines that are no request."""
+
+import os
+from typing import Any
+
+from tests.mutants.kit import MODERN, Fault, Json, mutant
+
+INVALID = {"code": -32600, "message": "Invalid request"}
+UNREADABLE = {"code": -32700, "message": "Parse error"}
+
+
+def without_id(error: Json) -> Json:
+    """Make an error for a line whose id could not be read."""
+    return {"jsonrpc": "2.0", "id": None, "error": error}
+
+
+# --- lines that are not JSON
+
+
+class BadJson(Fault):
+    """Has an answer of its own for a line that is not JSON."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if message is None:
+            self.on_bad_json()
+            return None
+        return line
+
+    def on_bad_json(self) -> None:
+        """Answer it."""
+
+
+@mutant("jsonrpc-parse-error")
+class DiesOfBadJson(BadJson):
+    """Leaves without a word when a line is not JSON."""
+
+    def on_bad_json(self) -> None:
+        os._exit(1)
+
+
+@mutant("jsonrpc-parse-error", revision=MODERN)
+class GoesDeafAfterBadJson(BadJson):
+    """Never finds the end of a broken line: whatever follows is added to it."""
+
+    deaf = False
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        return None if self.deaf else super().heard(line, message)
+
+    def on_bad_json(self) -> None:
+        self.deaf = True
+
+
+@mutant("jsonrpc-parse-error")
+class AcknowledgesBadJson(BadJson):
+    """Answers a line that is not JSON with a result."""
+
+    def on_bad_json(self) -> None:
+        self.tell({"jsonrpc": "2.0", "id": None, "result": {}})
+
+
+@mutant("jsonrpc-parse-error", outcome="warn")
+class TakesBadJsonForABadRequest(BadJson):
+    """Answers a line that is not JSON with -32600."""
+
+    def on_bad_json(self) -> None:
+        self.tell(without_id(INVALID))
+
+
+@mutant("jsonrpc-parse-error", outcome="warn")
+class LeavesAfterBadJson(BadJson):
+    """Answers a line that is not JSON with -32700 and leaves."""
+
+    def on_bad_json(self) -> None:
+        self.tell(without_id(UNREADABLE))
+        os._exit(0)
+
+
+@mutant("jsonrpc-error-id-unreadable")
+class InventsAnId(BadJson):
+    """Answers a line that is not JSON under an id it made up."""
+
+    def on_bad_json(self) -> None:
+        self.tell({**without_id(UNREADABLE), "id": "unknown"})
+
+
+@mutant("jsonrpc-error-id-unreadable", revision=MODERN)
+class RepeatsTheLastId(BadJson):
+    """Answers a line that is not JSON under the id of the last request it could read."""
+
+    def on_bad_json(self) -> None:
+        self.tell({**without_id(UNREADABLE), "id": [*self.asked][-1]})
+
+
+# --- JSON that is no request
+
+
+def odd(message: Any) -> bool:
+    """Whether a message of the client is JSON, but none of its requests or notifications."""
+    if not isinstance(message, dict):
+        return message is not None
+    if "result" in message or "error" in message:
+        return False
+    sound = isinstance(message.get("method"), str) and message.get("jsonrpc") == "2.0"
+    return not sound or not isinstance(message.get("params", {}), dict)
+
+
+class OddRequest(Fault):
+    """Has an answer of its own for JSON that is no request."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if odd(message) and self.on_odd(message):
+            return None
+        return line
+
+    def on_odd(self, message: Any) -> bool:
+        """Answer it, or say False to leave it to the reference server."""
+        del message
+        return False
+
+
+@mutant("jsonrpc-invalid-request")
+class AnswersWhateverHasAnId(OddRequest):
+    """Answers an object without a method with an empty result."""
+
+    def on_odd(self, message: Any) -> bool:
+        if isinstance(message, dict) and "method" not in message and "id" in message:
+            self.answer(message, {})
+            return True
+        return False
+
+
+@mutant("jsonrpc-invalid-request", revision=MODERN)
+class DiesOfScalarParams(OddRequest):
+    """Leaves without a word when params is no object."""
+
+    def on_odd(self, message: Any) -> bool:
+        if isinstance(message, dict) and isinstance(message.get("params"), str):
+            os._exit(1)
+        return False
+
+
+@mutant("jsonrpc-invalid-request", outcome="warn")
+class DropsInvalidRequests(OddRequest):
+    """Says nothing to JSON that is no request, as the official SDKs do."""
+
+    def on_odd(self, message: Any) -> bool:
+        del message
+        return True
+
+
+@mutant("jsonrpc-invalid-request", outcome="warn")
+class CallsInvalidRequestsUnreadable(OddRequest):
+    """Answers JSON that is no request with -32700."""
+
+    def on_odd(self, message: Any) -> bool:
+        if isinstance(message, dict) and "id" in message:
+            self.refuse(message, -32700, "Parse error")
+            return True
+        return False
+
+
+@mutant("jsonrpc-invalid-request", outcome="warn")
+class LeavesAfterAnInvalidRequest(OddRequest):
+    """Answers JSON that is no request with -32600 and leaves."""
+
+    def on_odd(self, message: Any) -> bool:
+        if isinstance(message, dict) and "id" in message:
+            self.refuse(message, -32600, "Invalid request")
+            os._exit(0)
+        return False
+
+
+@mutant("jsonrpc-invalid-request", revision="2024-11-05", outcome="warn")
+class DoesNotReadJsonrpc(OddRequest):
+    """Serves requests whatever their jsonrpc member says."""
+
+    def on_odd(self, message: Any) -> bool:
+        if isinstance(message, dict) and message.get("method") == "ping":
+            self.pass_on({**message, "jsonrpc": "2.0", "params": {}})
+            return True
+        return False
+
+
+@mutant("jsonrpc-invalid-request", revision=MODERN, outcome="warn")
+class TakesArraysApart(OddRequest):
+    """Serves the members of an array as if each stood on its own line."""
+
+    def on_odd(self, message: Any) -> bool:
+        for member in message if isinstance(message, list) else []:
+            self.pass_on(member)
+        return isinstance(message, list)
+
+
+@mutant("jsonrpc-error-id-recoverable")
+class RefusesUnderAnotherId(OddRequest):
+    """Answers a request with a numeric method under an id of its own."""
+
+    def on_odd(self, message: Any) -> bool:
+        if isinstance(message, dict) and isinstance(message.get("method"), int):
+            self.tell({**without_id(INVALID), "id": -1})
+            return True
+        return False
+
+
+@mutant("jsonrpc-error-id-recoverable", revision=MODERN, outcome="warn")
+class RefusesUnderIdNull(OddRequest):
+    """Answers a request with a numeric method under the id null."""
+
+    def on_odd(self, message: Any) -> bool:
+        if isinstance(message, dict) and isinstance(message.get("method"), int):
+            self.tell(without_id(INVALID))
+            return True
+        return False

@@ -1,0 +1,394 @@
+"""What mutants are made of: the reference server behind a wire that can lie.
+
+A mutant is a class with a docstring (the sin, in one sentence) and hooks. It runs the reference
+server in its own process, on two pipes, and passes lines through its hooks:
+
+    client --line--> heard() --> reference server --line--> said() --> client
+
+Run one by hand: ``python tests/mutants NAME [ROOT]``.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+LEGACY: Final = "2025-11-25"
+MODERN: Final = "2026-07-28"
+META: Final = "io.modelcontextprotocol/"
+
+Json = dict[str, Any]
+Out = Json | list[Any] | bytes | None
+"""What a hook may give back: a message, a batch, raw bytes (line feed included), or nothing."""
+
+
+class Fault:
+    """A server with one fault; a subclass overrides hooks.
+
+    Attributes:
+        asked: requests of the client by id, as sent; what an answer answers.
+        done: whether the client has closed its end.
+        settings: what the reference server is started with, beside its root.
+    """
+
+    settings: ClassVar[Json] = {}
+
+    def __init__(self) -> None:
+        self.asked: dict[Any, Json] = {}
+        self.done = False
+        self._lock = threading.Lock()
+        self._forward: Callable[[bytes], None] = lambda _line: None
+
+    # --- hooks
+
+    def start(self) -> None:
+        """Act before anything was heard."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        """Take a line of the client (``message`` is its JSON, or None); give what is passed on.
+
+        None swallows the line; ``tell`` can answer it instead.
+        """
+        del message
+        return line
+
+    def said(self, message: Any, request: Json) -> Out:
+        """Take a message of the server (or a batch) and what it answers; give what is written.
+
+        ``request`` is empty for notifications and batches.
+        """
+        del request
+        return message  # type: ignore[no-any-return]
+
+    def end(self) -> None:
+        """Act after the last line was written."""
+
+    # --- tools for hooks
+
+    def tell(self, message: Out) -> None:
+        """Write something to the client now."""
+        if message is None:
+            return
+        raw = message if isinstance(message, bytes) else encode(message)
+        with self._lock:
+            sys.stdout.buffer.write(raw)
+            sys.stdout.buffer.flush()
+
+    def answer(self, request: Json, result: Any) -> None:
+        """Answer a request with a result; under 2026-07-28 with what every result carries."""
+        if isinstance(result, dict) and is_modern(request):
+            info = {META + "serverInfo": {"name": "mutant", "version": "1"}}
+            result = {"resultType": "complete", "_meta": info, **result}
+        self.tell({"jsonrpc": "2.0", "id": request["id"], "result": result})
+
+    def refuse(self, request: Json, code: int, message: str, data: Any = None) -> None:
+        """Answer a request with an error."""
+        self.tell(refusal(request, code, message, data))
+
+    def pass_on(self, message: Any) -> None:
+        """Give the reference server a message of our own."""
+        self._forward(encode(message).rstrip(b"\n"))
+
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        """Do something after a while, unless the client has gone."""
+
+        def act() -> None:
+            time.sleep(seconds)
+            if not self.done:
+                action()
+
+        threading.Thread(target=act, daemon=True).start()
+
+
+class AskingTool(Fault):
+    """The reference server with one more tool, ``ask``, read-only and without arguments.
+
+    A subclass says in ``on_ask`` what happens when it is called, and in ``on_answer`` what happens
+    when the client has answered what it asked.
+
+    Attributes:
+        waiting: calls of ``ask`` by the id of our request they wait for.
+    """
+
+    TOOL: ClassVar[Json] = {
+        "name": "ask",
+        "description": "Asks the client something.",
+        "inputSchema": {"type": "object", "properties": {}},
+        "annotations": {"readOnlyHint": True},
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: dict[str, Json] = {}
+        self._asks = 0
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if not isinstance(message, dict):
+            return line
+        if message.get("method") == "tools/call" and params(message).get("name") == "ask":
+            if isinstance(params(message).get("arguments", {}), dict):
+                self.on_ask(message)
+            else:
+                self.refuse(message, -32602, "Invalid params: arguments must be an object")
+            return None
+        if "method" not in message and message.get("id") in self.waiting:
+            self.on_answer(self.waiting.pop(message["id"]), message)
+            return None
+        return line
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "tools/list" and "result" in message:
+            message["result"]["tools"].append(dict(self.TOOL))
+        return message  # type: ignore[no-any-return]
+
+    @property
+    def client(self) -> Json:
+        """What the client declared in its handshake."""
+        handshakes = [r for r in self.asked.values() if r.get("method") == "initialize"]
+        found = params(handshakes[-1]).get("capabilities") if handshakes else None
+        return found if isinstance(found, dict) else {}
+
+    def on_ask(self, request: Json) -> None:
+        """Handle a call of ``ask``."""
+        self.answer(request, {"content": [{"type": "text", "text": "nothing to ask"}]})
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        """Handle the client's answer to what a call of ``ask`` asked it."""
+        del message
+        self.answer(request, {"content": [{"type": "text", "text": "asked and answered"}]})
+
+    def ask(self, request: Json, method: str, params: Json | None = None) -> str:
+        """Ask the client something on behalf of a call; give the id of our request."""
+        own = f"ask-{request['id']}-{self._asks}"
+        self._asks += 1
+        self.waiting[own] = request
+        self.tell({"jsonrpc": "2.0", "id": own, "method": method, "params": params or {}})
+        return own
+
+
+class SaysMore(Fault):
+    """Writes something of its own behind each list of tools, counted in ``turn``."""
+
+    turn = -1
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "tools/list" and "result" in message:
+            self.tell(message)
+            self.turn += 1
+            self.more()
+            return None
+        return message  # type: ignore[no-any-return]
+
+    def more(self) -> None:
+        """Write it."""
+
+
+class ModernOnly(Fault):
+    """The reference server without its handshake revisions.
+
+    A subclass says in ``on_initialize`` how a handshake is turned away.
+    """
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == "initialize":
+            self.on_initialize(message)
+            return None
+        return line
+
+    def on_initialize(self, request: Json) -> None:
+        """Handle an ``initialize``."""
+        self.refuse(request, -32601, f"Method not found: this server speaks {MODERN}")
+
+
+def refusal(request: Json, code: int, message: str, data: Any = None) -> Json:
+    """Build the error that answers a request (or takes the place of its answer)."""
+    error: Json = {"code": code, "message": message}
+    if data is not None:
+        error["data"] = data
+    return {"jsonrpc": "2.0", "id": request["id"], "error": error}
+
+
+def params(message: Json) -> Json:
+    """Give the params of a message; empty when it has none."""
+    found = message.get("params")
+    return found if isinstance(found, dict) else {}
+
+
+def is_modern(request: Json) -> bool:
+    """Whether a request is a stateless one."""
+    meta = params(request).get("_meta")
+    return isinstance(meta, dict) and META + "protocolVersion" in meta
+
+
+def notifies(message: Any) -> bool:
+    """Whether a message of the client is a notification."""
+    return isinstance(message, dict) and "method" in message and "id" not in message
+
+
+def meta(request: Json) -> Json:
+    """Give the ``_meta`` of a request; empty when it has none."""
+    found = params(request).get("_meta")
+    return found if isinstance(found, dict) else {}
+
+
+def client_capabilities(request: Json) -> Json:
+    """Give what a stateless request declares."""
+    found = params(request).get("_meta", {}).get(META + "clientCapabilities")
+    return found if isinstance(found, dict) else {}
+
+
+def encode(message: Any) -> bytes:
+    """Write a message as a line."""
+    return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+
+
+# --- the registry
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One registered mutant.
+
+    Attributes:
+        name: the class's name.
+        fault: the class.
+        breaks: clauses it trips, and nothing else.
+        outcome: how the breach counts: fail, warn, note; empty for the clause's own weight.
+        revision: the revision it is tried in.
+        passes: clauses that must come out as pass (a control: the condition holds, all is well).
+        startup: seconds to its first answer that are waited for.
+        moves: the clause that counts the breach instead, once its chapter judges it.
+        moved: how it counts there; empty for the clause's own weight.
+    """
+
+    name: str
+    fault: type[Fault]
+    breaks: tuple[str, ...]
+    outcome: str
+    revision: str
+    passes: tuple[str, ...]
+    startup: float = 20.0
+    moves: str = ""
+    moved: str = ""
+
+    def due(self, judged: Callable[[str], bool]) -> "Mutant":
+        """Give it as it stands now: a breach has moved once another clause is judged."""
+        if not self.moves or not judged(self.moves):
+            return self
+        return replace(self, breaks=(self.moves,), outcome=self.moved, moves="")
+
+
+REGISTRY: Final[dict[str, Mutant]] = {}
+
+
+def mutant(
+    *breaks: str,
+    revision: str = LEGACY,
+    outcome: str = "",
+    startup: float = 20.0,
+    moves: str = "",
+    moved: str = "",
+) -> Callable[[type[Fault]], type[Fault]]:
+    """Register a server that breaks these clauses and no other."""
+    return _register(breaks, outcome, revision, (), startup=startup, moves=moves, moved=moved)
+
+
+def control(
+    *passes: str, revision: str = LEGACY, breaks: tuple[str, ...] = ()
+) -> Callable[[type[Fault]], type[Fault]]:
+    """Register a server on which conditional clauses apply and hold.
+
+    ``breaks`` is what cannot be had without: a deprecated feature is noted.
+    """
+    return _register(breaks, "", revision, passes)
+
+
+def _register(
+    breaks: tuple[str, ...],
+    outcome: str,
+    revision: str,
+    passes: tuple[str, ...],
+    **more: Any,
+) -> Callable[[type[Fault]], type[Fault]]:
+    def add(fault: type[Fault]) -> type[Fault]:
+        name = fault.__name__
+        if name in REGISTRY:
+            raise ValueError(f"two mutants are called {name}")
+        REGISTRY[name] = Mutant(name, fault, breaks, outcome, revision, passes, **more)
+        return fault
+
+    return add
+
+
+# --- running one
+
+
+def run(fault: Fault, root: str) -> int:
+    """Serve one client on standard input and output, with the fault in between."""
+    sys.path.insert(0, str(ROOT))
+    from reference_server.server import serve  # noqa: PLC0415  (after the path is set)
+    from reference_server.settings import Settings  # noqa: PLC0415
+
+    to_server, from_client = os.pipe()
+    from_server, to_client = os.pipe()
+    forwarding = threading.Lock()
+
+    def forward(line: bytes) -> None:
+        with forwarding:
+            os.write(from_client, line + b"\n")
+
+    fault._forward = forward
+
+    def listen() -> None:
+        fault.start()
+        for raw in sys.stdin.buffer:
+            line = raw.rstrip(b"\n")
+            message = parse(line)
+            for one in message if isinstance(message, list) else [message]:
+                if isinstance(one, dict) and isinstance(one.get("id"), str | int):
+                    fault.asked[one["id"]] = one
+            passed = fault.heard(line, message)
+            if passed is not None:
+                forward(passed)
+        fault.done = True
+        os.close(from_client)
+
+    def speak() -> None:
+        for line in lines(from_server):
+            message = parse(line)
+            request: Json = {}
+            if isinstance(message, dict) and "method" not in message:
+                request = fault.asked.get(message.get("id"), {})
+            fault.tell(fault.said(message, request))
+
+    listener = threading.Thread(target=listen, daemon=True)
+    speaker = threading.Thread(target=speak, daemon=True)
+    listener.start()
+    speaker.start()
+    status = serve(to_server, to_client, Settings(roots=(root,), **fault.settings))
+    os.close(to_client)
+    speaker.join(5)
+    fault.end()
+    return status
+
+
+def lines(descriptor: int) -> Iterator[bytes]:
+    """Read lines from a descriptor until it ends."""
+    with os.fdopen(descriptor, "rb") as stream:
+        for raw in stream:
+            yield raw.rstrip(b"\n")
+
+
+def parse(line: bytes) -> Any:
+    """Read a line as JSON; None when it is none."""
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None

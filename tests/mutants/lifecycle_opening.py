@@ -1,0 +1,333 @@
+"""Servers that break a rule of basic/lifecycle on how a session begins."""
+
+import os
+from typing import Any, ClassVar
+
+from tests.mutants.kit import (
+    LEGACY,
+    META,
+    MODERN,
+    Fault,
+    Json,
+    Out,
+    control,
+    mutant,
+    params,
+)
+
+OLD = "2025-03-26"
+MIDDLE = "2025-06-18"
+
+
+class Introduction(Fault):
+    """The reference server with another answer to initialize; a subclass says which."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "initialize" and "result" in message:
+            return self.introduce(message, message["result"], params(request))
+        return message  # type: ignore[no-any-return]
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        """Change the result of initialize; give the message to send."""
+        raise NotImplementedError
+
+
+class OnlyHandshakes(Introduction):
+    """A server without a stateless revision."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == "server/discover":
+            self.refuse(message, -32601, "Method not found")
+            return None
+        return line
+
+
+# --- the first message
+
+
+@mutant("lifecycle-initialize-first")
+class AnnouncesItsToolsAtStart(Fault):
+    """Sends tools/list_changed before it knows whether anybody listens."""
+
+    def start(self) -> None:
+        self.tell({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+
+
+@mutant("lifecycle-initialize-first", revision="2024-11-05")
+class AsksForRootsAtStart(Fault):
+    """Sends roots/list before the client has said a word."""
+
+    def start(self) -> None:
+        self.tell({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"})
+
+
+@mutant("lifecycle-initialize-first", outcome="warn")
+class PingsAtStart(Fault):
+    """Pings before the client has said a word."""
+
+    def start(self) -> None:
+        self.tell({"jsonrpc": "2.0", "id": "early", "method": "ping"})
+
+
+@mutant("lifecycle-initialize-first", outcome="warn")
+class DiesOfAnEarlyRequest(Fault):
+    """Exits when anything but initialize, ping or a stateless request comes first."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        early = not any(r.get("method") == "initialize" for r in self.asked.values())
+        stateless = "_meta" in params(message) if isinstance(message, dict) else False
+        if early and not stateless and message.get("method") == "tools/list":
+            os._exit(1)
+        return line
+
+
+# --- the answer to initialize
+
+
+@mutant("lifecycle-initialize-response")
+class HasNoName(Introduction):
+    """Leaves serverInfo out of its introduction."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        del result["serverInfo"], asked
+        return message
+
+
+@mutant("lifecycle-initialize-response")
+class RefusesEveryInitialize(OnlyHandshakes):
+    """Answers initialize with an error, whatever the revision."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        del result, asked
+        error = {"code": -32603, "message": "Internal error"}
+        return {"jsonrpc": "2.0", "id": message["id"], "error": error}
+
+
+@mutant("lifecycle-initialize-response")
+class NamesNoVersion(OnlyHandshakes):
+    """Leaves protocolVersion out of its introduction."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        del result["protocolVersion"], asked
+        return message
+
+
+@mutant("lifecycle-initialize-result-shape")
+class NamesItsVersionAsANumber(OnlyHandshakes):
+    """Gives protocolVersion as a number."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        del asked
+        result["protocolVersion"] = int(result["protocolVersion"].replace("-", ""))
+        return message
+
+
+@mutant("lifecycle-initialize-result-shape", revision="2024-11-05")
+class ListsItsInstructions(Introduction):
+    """Gives instructions as an array of sentences."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        del asked
+        result["instructions"] = ["Read files."]
+        return message
+
+
+@mutant("lifecycle-capabilities-shape")
+class DeclaresLoggingAsTrue(Introduction):
+    """Declares a capability as true in place of an object."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        del asked
+        result["capabilities"]["logging"] = True
+        return message
+
+
+@mutant("lifecycle-capabilities-shape", revision=OLD)
+class DeclaresAFlagAsText(Introduction):
+    """Declares listChanged as "false"."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        del asked
+        result["capabilities"]["tools"]["listChanged"] = "false"
+        return message
+
+
+@mutant("lifecycle-server-info-shape")
+class HasANumberForAVersion(Introduction):
+    """Gives its version as a number."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        del asked
+        result["serverInfo"]["version"] = 1.0
+        return message
+
+
+@mutant("lifecycle-server-info-shape")
+class HasOneIcon(Introduction):
+    """Gives icons as one object in place of an array."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        del asked
+        result["serverInfo"]["icons"] = {"src": "https://example.com/icon.png"}
+        return message
+
+
+@mutant("lifecycle-server-info-shape", outcome="warn", revision=OLD)
+class HasAnEmptyVersion(Introduction):
+    """Gives an empty version of itself, and a title that this revision does not know."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        del asked
+        result["serverInfo"] |= {"version": "", "title": 7}
+        return message
+
+
+# --- which revision
+
+
+@mutant("lifecycle-version-echo")
+class SwapsTwoRevisions(Introduction):
+    """Answers 2025-03-26 when asked for 2024-11-05, and the other way round."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        swap = {"2024-11-05": OLD, OLD: "2024-11-05"}
+        named = result["protocolVersion"]
+        if asked["protocolVersion"] == named:
+            result["protocolVersion"] = swap.get(named, named)
+        return message
+
+
+@mutant("lifecycle-version-counteroffer")
+class AgreesToAnyRevision(Introduction):
+    """Repeats whatever revision it is asked for."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        result["protocolVersion"] = asked["protocolVersion"]
+        return message
+
+
+class RefusesRevisions(Introduction):
+    """Answers a revision it does not know with an error."""
+
+    data: ClassVar[Json] = {}
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        if result["protocolVersion"] == asked["protocolVersion"]:
+            return message
+        error: Json = {"code": -32602, "message": "Unsupported protocol version"}
+        if self.data:
+            error["data"] = {**self.data, "requested": asked["protocolVersion"]}
+        return {"jsonrpc": "2.0", "id": message["id"], "error": error}
+
+
+@mutant("lifecycle-version-counteroffer", revision=MIDDLE)
+class RefusesUnknownRevisions(RefusesRevisions):
+    """Answers a revision it does not know with an error that names no other."""
+
+
+@mutant("lifecycle-version-counteroffer", outcome="warn")
+class RefusesUnknownRevisionsWithAList(RefusesRevisions):
+    """Answers a revision it does not know with the error the page shows as an example."""
+
+    data: ClassVar[Json] = {"supported": ["2025-11-25"]}
+
+
+@mutant("lifecycle-version-counteroffer")
+class DiesOfAnUnknownRevision(Introduction):
+    """Raises for a revision it does not know, and is gone."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        if result["protocolVersion"] != asked["protocolVersion"]:
+            os._exit(1)
+        return message
+
+
+@mutant("lifecycle-version-counteroffer", revision=OLD)
+class OffersWhatItDoesNotSpeak(Introduction):
+    """Offers a revision in place of an unknown one that it refuses when it is asked for it."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        if result["protocolVersion"] != asked["protocolVersion"]:
+            result["protocolVersion"] = "2025-12-01"
+            if asked["protocolVersion"] == "2025-12-01":
+                result["protocolVersion"] = LEGACY
+        return message
+
+
+@mutant("lifecycle-version-counteroffer-latest")
+class OffersItsOldestRevision(Introduction):
+    """Offers 2024-11-05 in place of a revision it does not know."""
+
+    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
+        if result["protocolVersion"] != asked["protocolVersion"]:
+            result["protocolVersion"] = "2024-11-05"
+        return message
+
+
+# --- an odd client
+
+
+class Picky(Fault):
+    """The reference server with a closed list of client capabilities."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if not isinstance(message, dict) or "id" not in message:
+            return line
+        meta = params(message).get("_meta")
+        given = meta if isinstance(meta, dict) else {}
+        declared = params(message).get("capabilities") or given.get(META + "clientCapabilities")
+        odd = set(declared or ()) - {"roots", "sampling", "elicitation", "experimental"}
+        if odd:
+            self.refuse(message, -32602, f"unknown capability {min(odd)}")
+            return None
+        return line
+
+
+@mutant("lifecycle-open-client-capabilities", revision="2024-11-05")
+class KnowsAllCapabilities(Picky):
+    """Validates client capabilities with additional properties forbidden."""
+
+
+@mutant("lifecycle-open-client-capabilities", revision=MODERN)
+class KnowsAllCapabilitiesOfARequest(Picky):
+    """Validates the client capabilities of each request with additional properties forbidden."""
+
+
+class Incomplete(Fault):
+    """The reference server with an accident on an initialize that lacks a member."""
+
+    lacks = "clientInfo"
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        handshake = isinstance(message, dict) and message.get("method") == "initialize"
+        if handshake and self.lacks not in params(message):
+            self.fall()
+            return None
+        return line
+
+    def fall(self) -> None:
+        """Have the accident."""
+        os._exit(1)
+
+
+@mutant("lifecycle-negotiation-failures")
+class DiesWithoutClientInfo(Incomplete):
+    """Raises a KeyError for an initialize without clientInfo, and is gone."""
+
+
+@mutant("lifecycle-negotiation-failures", revision="2024-11-05")
+class HangsWithoutCapabilities(Incomplete):
+    """Never answers an initialize without capabilities."""
+
+    lacks = "capabilities"
+
+    def fall(self) -> None:
+        pass
+
+
+@control("lifecycle-negotiation-failures")
+class LeavesWithoutClientInfo(Incomplete):
+    """Exits cleanly on an initialize without clientInfo."""
+
+    def fall(self) -> None:
+        os._exit(0)

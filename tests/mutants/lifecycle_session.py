@@ -1,0 +1,221 @@
+"""Servers that break a rule of basic/lifecycle on what a session has agreed."""
+
+from typing import Any, ClassVar
+
+from tests.mutants.kit import AskingTool, Fault, Json, Out, control, encode, mutant
+
+OLD = "2025-03-26"
+MIDDLE = "2025-06-18"
+TASK: Json = {
+    "taskId": "1",
+    "status": "working",
+    "createdAt": "2025-11-25T10:00:00Z",
+    "lastUpdatedAt": "2025-11-25T10:00:00Z",
+    "ttl": 60_000,
+    "pollInterval": 5_000,
+}
+
+
+# --- the window before initialized
+
+
+@mutant("lifecycle-no-requests-before-initialized")
+class AsksForRootsTooEarly(AskingTool):
+    """Sends roots/list as soon as it has answered initialize."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") != "initialize" or "roots" not in self.client:
+            return super().said(message, request)
+        return encode(message) + encode({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"})
+
+
+@mutant("lifecycle-no-requests-before-initialized", revision=MIDDLE)
+class AsksForRootsFirst(AskingTool):
+    """Sends roots/list before it answers initialize, and waits for the roots."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        handshake = isinstance(message, dict) and message.get("method") == "initialize"
+        if handshake and "roots" in self.client:
+            self.ask(message, "roots/list")
+            self.later(0.2, lambda: self._forward(line))
+            return None
+        return super().heard(line, message)
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        pass
+
+
+# --- what was agreed
+
+
+class Notifies(Fault):
+    """The reference server with one notification more, when the session is open."""
+
+    method = "notifications/tools/list_changed"
+    params: ClassVar[Json] = {}
+    capability: ClassVar[Json] = {}
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == "notifications/initialized":
+            self.tell({"jsonrpc": "2.0", "method": self.method, "params": self.params})
+        return line
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "initialize" and self.capability and "result" in message:
+            message["result"]["capabilities"] |= self.capability
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("lifecycle-declared-server-capabilities")
+class NotifiesUndeclared(Notifies):
+    """Sends tools/list_changed without having declared tools.listChanged."""
+
+    capability: ClassVar[Json] = {"tools": {}}
+
+
+@mutant("lifecycle-declared-server-capabilities")
+class ReportsTasksUndeclared(Notifies):
+    """Sends a task status without having declared tasks."""
+
+    method = "notifications/tasks/status"
+    params = TASK
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "initialize" and "result" in message:
+            del message["result"]["capabilities"]["tasks"]
+        return super().said(message, request)
+
+
+@mutant("lifecycle-declared-server-capabilities", revision=MIDDLE)
+class NotifiesDeclaredFalse(Notifies):
+    """Sends tools/list_changed though it declared tools.listChanged false."""
+
+    capability: ClassVar[Json] = {"tools": {"listChanged": False}}
+
+
+@mutant("lifecycle-declared-server-capabilities-advisory", revision=OLD)
+class NotifiesUndeclaredEarly(NotifiesUndeclared):
+    """Sends tools/list_changed undeclared, where that is only advised against."""
+
+
+@control("lifecycle-declared-server-capabilities", "lifecycle-respect-version")
+class NotifiesDeclared(Notifies):
+    """Declares tools.listChanged and sends tools/list_changed."""
+
+    capability: ClassVar[Json] = {"tools": {"listChanged": True}}
+
+
+@control(
+    "lifecycle-declared-server-capabilities-advisory",
+    "lifecycle-respect-version-advisory",
+    revision=OLD,
+)
+class NotifiesDeclaredEarly(NotifiesDeclared):
+    """Declares tools.listChanged and sends tools/list_changed, in an old revision."""
+
+
+@mutant("lifecycle-respect-version")
+class AcknowledgesFromTheFuture(Notifies):
+    """Sends a notification of 2026-07-28 in a session of 2025-11-25."""
+
+    method = "notifications/subscriptions/acknowledged"
+
+
+@mutant("lifecycle-respect-version", revision=MIDDLE)
+class CompletesFromTheFuture(Notifies):
+    """Sends a notification of 2025-11-25 in a session of 2025-06-18."""
+
+    method = "notifications/elicitation/complete"
+
+
+@mutant("lifecycle-respect-version-advisory", revision=OLD)
+class ReportsTasksFromTheFuture(Notifies):
+    """Sends a task status in a session of 2025-03-26."""
+
+    method = "notifications/tasks/status"
+    params = TASK
+
+
+@mutant("lifecycle-respect-version-advisory", revision="2024-11-05")
+class AsksForATaskFromTheFuture(AskingTool):
+    """Sends tasks/get, a request of 2025-11-25, in a session of 2024-11-05."""
+
+    def on_ask(self, request: Json) -> None:
+        self.ask(request, "tasks/get", {"taskId": "1"})
+
+
+@mutant("lifecycle-negotiated-client-capabilities")
+class ElicitsFromAnyone(AskingTool):
+    """Sends elicitation/create to a client that did not declare it."""
+
+    def on_ask(self, request: Json) -> None:
+        schema = {"type": "object", "properties": {}}
+        self.ask(request, "elicitation/create", {"message": "?", "requestedSchema": schema})
+
+
+@mutant("lifecycle-negotiated-client-capabilities-advisory", revision=OLD)
+class ListsRootsOfAnyone(AskingTool):
+    """Sends roots/list to a client that did not declare roots."""
+
+    def on_ask(self, request: Json) -> None:
+        self.ask(request, "roots/list")
+
+
+# --- giving up
+
+
+class Waits(AskingTool):
+    """A tool that asks for the roots, where the client has some, and waits for them."""
+
+    def on_ask(self, request: Json) -> None:
+        if "roots" in self.client:
+            own = self.ask(request, "roots/list")
+            self.after(request, own)
+        else:
+            super().on_ask(request)
+
+    def after(self, request: Json, own: str) -> None:
+        """Act once the client was asked."""
+
+    def give_up(self, request: Json, own: str) -> None:
+        """End a call that still waits."""
+        if self.waiting.pop(own, None):
+            text = {"type": "text", "text": "the client did not answer in time"}
+            self.answer(request, {"content": [text], "isError": True})
+
+
+@mutant("lifecycle-timeout-cancels")
+class GivesUpSilently(Waits):
+    """Gives up on a request to the client without a word to it."""
+
+    def after(self, request: Json, own: str) -> None:
+        self.later(0.3, lambda: self.give_up(request, own))
+
+
+@control("lifecycle-timeout-cancels")
+class CancelsWhatItGivesUpOn(Waits):
+    """Gives up on a request to the client and cancels it."""
+
+    def after(self, request: Json, own: str) -> None:
+        self.later(0.3, lambda: self.give_up(request, own))
+
+    def give_up(self, request: Json, own: str) -> None:
+        if own in self.waiting:
+            why = {"requestId": own, "reason": "timeout"}
+            note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": why}
+            self.tell(note)
+        super().give_up(request, own)
+
+
+@control()
+class WaitsForEver(Waits):
+    """Waits for the client without end, which no test run can tell from patience."""
+
+
+@control()
+class DoesNotWait(Waits):
+    """Asks the client something on the side and ends the call at once."""
+
+    def after(self, request: Json, own: str) -> None:
+        del own
+        AskingTool.on_ask(self, request)

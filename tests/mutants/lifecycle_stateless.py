@@ -1,0 +1,164 @@
+"""Servers that break a rule of basic/lifecycle on statelessness."""
+
+import threading
+import uuid
+from typing import Any, ClassVar
+
+from tests.mutants.kit import (
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    Out,
+    client_capabilities,
+    control,
+    is_modern,
+    mutant,
+    params,
+)
+
+
+def lists_tools(request: Json) -> bool:
+    """Whether a request is a stateless tools/list."""
+    return request.get("method") == "tools/list" and is_modern(request)
+
+
+@mutant("lifecycle-stateless-no-prior-context", revision=MODERN)
+class LoadsItsToolsOnDiscover(Fault):
+    """Lists no tools until it was asked to introduce itself."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        known = any(r.get("method") == "server/discover" for r in self.asked.values())
+        if lists_tools(request) and "result" in message and not known:
+            message["result"]["tools"] = []
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("lifecycle-stateless-no-prior-context", revision=MODERN)
+class RemembersAnAbleClient(Fault):
+    """Shows a tool to every client once one client could elicit."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        able = any("elicitation" in client_capabilities(r) for r in self.asked.values())
+        if lists_tools(request) and "result" in message and able:
+            message["result"]["tools"].append(dict(AskingTool.TOOL))
+        return message  # type: ignore[no-any-return]
+
+
+@control("lifecycle-stateless-no-prior-context", revision=MODERN)
+class ShowsToolsByCapability(Fault):
+    """Shows a tool to those requests that declare elicitation."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if (
+            lists_tools(request)
+            and "result" in message
+            and "elicitation" in client_capabilities(request)
+        ):
+            message["result"]["tools"].append(dict(AskingTool.TOOL))
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("lifecycle-stateless-multiplexing", revision=MODERN)
+class ServesOneAtATime(Fault):
+    """Refuses a request that comes while another is served."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[Json] = []
+        self.holding = threading.Lock()
+
+    def said(self, message: Any, request: Json) -> Out:
+        if not is_modern(request) or "result" not in message:
+            return message  # type: ignore[no-any-return]
+        with self.holding:
+            self.held.append(message)
+        self.later(0.03, self.release)
+        return None
+
+    def release(self) -> None:
+        """Answer what was held back meanwhile."""
+        with self.holding:
+            held, self.held = self.held, []
+        for message in held[1:]:
+            self.refuse(message, -32603, "busy")
+        for message in held[:1]:
+            self.tell(message)
+
+
+# --- what one process gave and another is shown
+
+
+class Pages(Fault):
+    """The reference server with its tools on two pages."""
+
+    cursor = "page-2"
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and lists_tools(message) and "cursor" in params(message):
+            given = dict(params(message))
+            if given.pop("cursor") != self.cursor:
+                self.refuse(message, -32602, "unknown cursor")
+                return None
+            self.pass_on(message | {"params": given})
+            return None
+        return line
+
+    def said(self, message: Any, request: Json) -> Out:
+        if lists_tools(request) and "result" in message:
+            tools = message["result"]["tools"]
+            if "cursor" in params(request):
+                message["result"]["tools"] = tools[1:]
+            else:
+                message["result"]["tools"] = tools[:1]
+                message["result"]["nextCursor"] = self.cursor
+        return message  # type: ignore[no-any-return]
+
+
+@control("lifecycle-stateless-no-affinity", revision=MODERN)
+class PagesItsTools(Pages):
+    """Gives cursors that every process of it understands."""
+
+
+@mutant("lifecycle-stateless-no-affinity", revision=MODERN)
+class KeepsItsCursors(Pages):
+    """Gives cursors that only the process that gave them understands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cursor = uuid.uuid4().hex
+
+
+class AsksForInput(AskingTool):
+    """A stateless tool that asks for input, with a state for the client to bring back."""
+
+    state: str = "step-1"
+    MISSING: ClassVar[Json] = {"requiredCapabilities": {"elicitation": {}}}
+
+    def on_ask(self, request: Json) -> None:
+        if "elicitation" not in client_capabilities(request):
+            self.refuse(request, -32021, "Elicitation is needed", self.MISSING)
+        elif "requestState" not in params(request):
+            schema: Json = {"type": "object", "properties": {}}
+            wanted = {"message": "?", "mode": "form", "requestedSchema": schema}
+            asked = {"sure": {"method": "elicitation/create", "params": wanted}}
+            result = {"resultType": "input_required", "inputRequests": asked}
+            self.answer(request, {**result, "requestState": self.state})
+        elif params(request)["requestState"] != self.state:
+            self.refuse(request, -32602, "unknown state")
+        else:
+            super().on_ask(request)
+
+
+@control("lifecycle-stateless-no-affinity", revision=MODERN)
+class GivesItsStateAway(AsksForInput):
+    """Gives request states that every process of it understands."""
+
+
+@mutant("lifecycle-stateless-no-affinity", revision=MODERN)
+class KeepsItsState(AsksForInput):
+    """Gives request states that only the process that gave them understands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = uuid.uuid4().hex

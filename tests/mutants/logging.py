@@ -1,0 +1,357 @@
+"""Servers that break a rule of server/logging."""
+
+import os
+from typing import Any, ClassVar
+
+from tests.mutants.kit import (
+    META,
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    Out,
+    control,
+    is_modern,
+    meta,
+    mutant,
+    params,
+    refusal,
+)
+
+OLD = "2024-11-05"
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+NOTED = "versioning-deprecated-features"
+"""Trips with every server that has logging in 2026-07-28."""
+
+EVERYWHERE = ("logging-capability-declared", "logging-message-shape", "logging-level-enum")
+
+
+class _Logs(AskingTool):
+    """Has a tool that logs to the client, at levels the client asked for."""
+
+    TOOL: ClassVar[Json] = {
+        **AskingTool.TOOL,
+        "annotations": {"readOnlyHint": True, "openWorldHint": False},
+    }
+    MESSAGES: ClassVar[list[Json]] = [
+        {"level": "debug", "logger": "ask", "data": {"step": 1}},
+        {"level": "error", "data": None},
+        {"level": "emergency", "data": "on fire"},
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.level = "debug"
+        self.stream: Any = None
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict):
+            method, level = message.get("method"), params(message).get("level")
+            if method == "logging/setLevel" and level in LEVELS:
+                self.level = level
+            if method == "subscriptions/listen":
+                self.stream = message["id"]
+        return super().heard(line, message)
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "server/discover" and "result" in message:
+            message["result"]["capabilities"]["logging"] = {}
+        return super().said(message, request)
+
+    def on_ask(self, request: Json) -> None:
+        self.log(request)
+        super().on_ask(request)
+
+    def log(self, request: Json) -> None:
+        """Log what there is to log."""
+        for body in self.MESSAGES:
+            if self.wants(request, str(body.get("level"))):
+                self.write(body)
+
+    def wants(self, request: Json, level: str) -> bool:
+        """Whether the client asked for a level."""
+        least = meta(request).get(META + "logLevel") if is_modern(request) else self.level
+        return least is not None and (level not in LEVELS or _severity(level) >= _severity(least))
+
+    def write(self, body: Json) -> None:
+        """Write one message."""
+        self.tell({"jsonrpc": "2.0", "method": "notifications/message", "params": body})
+
+
+def _severity(level: str) -> int:
+    return LEVELS.index(level)
+
+
+@control(*EVERYWHERE, "logging-no-sensitive-content", "logging-threshold-respected")
+class LogsWhatASessionAsksFor(_Logs):
+    """Logs from the level on that was set."""
+
+
+@control(
+    *EVERYWHERE,
+    "logging-no-messages-without-request-level",
+    "logging-request-level-threshold",
+    "logging-request-scoped",
+    "logging-invalid-request-level-error",
+    revision=MODERN,
+    breaks=(NOTED,),
+)
+class LogsWhatARequestAsksFor(_Logs):
+    """Logs from the level on that the request asks for."""
+
+
+@mutant("logging-capability-declared")
+class LogsWithoutSayingSo(_Logs):
+    """Logs and does not declare it."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "initialize" and "result" in message:
+            del message["result"]["capabilities"]["logging"]
+        return super().said(message, request)
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == "logging/setLevel":
+            self.refuse(message, -32601, "Method not found")
+            return None
+        return super().heard(line, message)
+
+
+@mutant("logging-capability-declared", revision=MODERN)
+class LogsOnRequestWithoutSayingSo(_Logs):
+    """Logs at the level a request asks for and does not declare it."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        return AskingTool.said(self, message, request)
+
+
+# --- what they look like
+
+
+class _Logs1(_Logs):
+    """Logs one message, whatever the level."""
+
+    MESSAGES: ClassVar[list[Json]] = []
+
+    def wants(self, request: Json, level: str) -> bool:
+        return not is_modern(request) or META + "logLevel" in meta(request)
+
+
+@mutant("logging-message-shape")
+class LogsText(_Logs1):
+    """Logs a message in place of data."""
+
+    MESSAGES: ClassVar[list[Json]] = [{"level": "emergency", "message": "on fire"}]
+
+
+@mutant("logging-message-shape", revision=OLD)
+class LogsWithANullLogger(_Logs1):
+    """Writes out the logger a message does not have, as null."""
+
+    MESSAGES: ClassVar[list[Json]] = [{"level": "emergency", "logger": None, "data": "on fire"}]
+
+
+@mutant("logging-message-shape", NOTED, revision=MODERN)
+class LogsWithoutALevel(_Logs1):
+    """Leaves the level out."""
+
+    MESSAGES: ClassVar[list[Json]] = [{"data": "on fire"}]
+
+
+@mutant("logging-level-enum")
+class LogsInCapitals(_Logs1):
+    """Writes levels in capital letters."""
+
+    MESSAGES: ClassVar[list[Json]] = [{"level": "ERROR", "data": "on fire"}]
+
+
+@mutant("logging-level-enum", NOTED, revision=MODERN)
+class LogsLikePython(_Logs1):
+    """Uses the numbers of another system."""
+
+    MESSAGES: ClassVar[list[Json]] = [{"level": 40, "data": "on fire"}]
+
+
+@mutant("logging-level-enum", revision=OLD)
+class LogsWarn(_Logs1):
+    """Calls a warning warn."""
+
+    MESSAGES: ClassVar[list[Json]] = [{"level": "warn", "data": "smoke"}]
+
+
+@mutant("logging-no-sensitive-content")
+class LogsItsEnvironment(_Logs):
+    """Logs its environment for debugging."""
+
+    def log(self, request: Json) -> None:
+        if self.wants(request, "debug"):
+            self.write({"level": "debug", "data": dict(os.environ)})
+
+
+# --- the level of a session
+
+
+class _Sets(Fault):
+    """Answers logging/setLevel by itself."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "logging/setLevel" and not is_modern(request):
+            return self.sets(message, request, params(request).get("level"))
+        return message  # type: ignore[no-any-return]
+
+    def sets(self, message: Json, request: Json, level: Any) -> Out:
+        """Give the answer."""
+        del request, level
+        return message
+
+
+@mutant("logging-set-level-accepted")
+class KnowsFourLevels(_Sets):
+    """Rejects the levels that its language does not have."""
+
+    def sets(self, message: Json, request: Json, level: Any) -> Out:
+        if level in {"notice", "alert", "emergency"}:
+            return refusal(request, -32602, f"Unknown level {level}")
+        return message
+
+
+@mutant("logging-set-level-accepted", outcome="warn", revision=OLD)
+class CannotConfigureALevel(_Sets):
+    """Answers one level with -32603."""
+
+    def sets(self, message: Json, request: Json, level: Any) -> Out:
+        return refusal(request, -32603, "Not configured") if level == "alert" else message
+
+
+@mutant("logging-invalid-level-error-legacy")
+class TakesAnyLevel(_Sets):
+    """Accepts any level."""
+
+    def sets(self, message: Json, request: Json, level: Any) -> Out:
+        return {"jsonrpc": "2.0", "id": request["id"], "result": {}}
+
+
+@mutant("logging-invalid-level-error-legacy", revision=OLD)
+class FailsOnAnUnknownLevel(_Sets):
+    """Answers a level it does not know with -32603."""
+
+    def sets(self, message: Json, request: Json, level: Any) -> Out:
+        return refusal(request, -32603, "KeyError") if "error" in message else message
+
+
+@mutant("logging-threshold-respected")
+class IgnoresTheLevel(_Logs):
+    """Logs everything, whatever level was set."""
+
+    def wants(self, request: Json, level: str) -> bool:
+        return True
+
+
+@control("logging-threshold-respected", revision=OLD)
+class FallsSilent(_Logs):
+    """Logs nothing once the level is emergency."""
+
+    MESSAGES: ClassVar[list[Json]] = [{"level": "warning", "data": "smoke"}]
+
+
+# --- the level of a request
+
+
+@mutant("logging-no-messages-without-request-level", NOTED, revision=MODERN)
+class LogsUnasked(_Logs):
+    """Logs for a request that did not ask."""
+
+    def wants(self, request: Json, level: str) -> bool:
+        return META + "logLevel" not in meta(request) or super().wants(request, level)
+
+
+@mutant("logging-no-messages-without-request-level", NOTED, revision=MODERN)
+class RemembersTheLevel(_Logs):
+    """Logs at the level an earlier request asked for."""
+
+    def wants(self, request: Json, level: str) -> bool:
+        asked = meta(request).get(META + "logLevel")
+        self.level = asked or self.level
+        return _severity(level) >= _severity(self.level)
+
+
+@mutant("logging-request-level-threshold", NOTED, revision=MODERN)
+class LogsMoreThanARequestAsksFor(_Logs):
+    """Logs everything for a request that asks for errors."""
+
+    def wants(self, request: Json, level: str) -> bool:
+        return META + "logLevel" in meta(request)
+
+
+@mutant("logging-request-scoped", NOTED, revision=MODERN)
+class LogsOnTheStream(_Logs):
+    """Logs with the id of a stream that is open."""
+
+    def write(self, body: Json) -> None:
+        own = {"_meta": {META + "subscriptionId": self.stream}} if self.stream is not None else {}
+        super().write({**body, **own})
+
+
+@mutant("logging-request-scoped", NOTED, revision=MODERN)
+class LogsAfterTheResponse(_Logs):
+    """Logs once the response is out, where a stream is open for it."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        taken_back = params(message).get("requestId") if isinstance(message, dict) else None
+        if taken_back is not None and taken_back == self.stream:
+            self.stream = None
+        return super().heard(line, message)
+
+    def on_ask(self, request: Json) -> None:
+        if self.stream is None:
+            super().on_ask(request)
+        else:
+            AskingTool.on_ask(self, request)
+            self.log(request)
+
+
+class _Levelled(Fault):
+    """Answers requests that ask for some levels by itself."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        level = meta(request).get(META + "logLevel")
+        if level is None or not is_modern(request):
+            return message  # type: ignore[no-any-return]
+        return self.levelled(message, request, level)
+
+    def levelled(self, message: Json, request: Json, level: Any) -> Out:
+        """Give the answer."""
+        del request, level
+        return message
+
+
+@mutant("logging-request-level-accepted", revision=MODERN)
+class RejectsLevelsItDoesNotHave(_Levelled):
+    """Rejects a request that asks for a level its language does not have."""
+
+    def levelled(self, message: Json, request: Json, level: Any) -> Out:
+        if level in {"notice", "alert"}:
+            return refusal(request, -32602, f"Unknown level {level}")
+        return message
+
+
+@mutant("logging-invalid-request-level-error", NOTED, revision=MODERN)
+class FailsOnAnUnknownRequestLevel(_Logs):
+    """Answers a request that asks for an unknown level with -32603."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        level = meta(request).get(META + "logLevel", "info")
+        if level not in LEVELS and "error" in message:
+            return refusal(request, -32603, "KeyError")
+        return super().said(message, request)
+
+
+@mutant("logging-set-level-removed", revision=MODERN)
+class KeepsSetLevel(Fault):
+    """Serves logging/setLevel in 2026-07-28."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        method = message.get("method") if isinstance(message, dict) else None
+        if method == "logging/setLevel" and is_modern(message):
+            self.answer(message, {})
+            return None
+        return line

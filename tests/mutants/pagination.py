@@ -1,0 +1,246 @@
+"""Servers that break a rule of server/pagination."""
+
+from typing import Any, ClassVar
+
+from tests.mutants.kit import MODERN, Fault, Json, Out, control, mutant, params, refusal
+
+LISTS = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
+
+
+class _Pages(Fault):
+    """Lists three items a page."""
+
+    settings: ClassVar[Json] = {"page_size": 3}
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") in LISTS and "result" in message:
+            return self.page(message, request)
+        return message  # type: ignore[no-any-return]
+
+    def page(self, message: Json, request: Json) -> Out:
+        """Change a page."""
+        del request
+        return message
+
+
+@control(
+    "pagination-own-cursor-accepted",
+    "pagination-terminates",
+    "pagination-stable-cursors",
+    "pagination-next-cursor-string",
+    "pagination-invalid-cursor-error",
+    "pagination-invalid-cursor-graceful",
+    "tools-name-unique",
+)
+class ListsPageByPage(_Pages):
+    """Lists three items a page, in a session."""
+
+
+@control(
+    "pagination-own-cursor-accepted",
+    "pagination-terminates",
+    "pagination-stable-cursors",
+    "tools-list-not-per-connection",
+    "tools-list-deterministic-order",
+    revision=MODERN,
+)
+class ListsPageByPageStateless(_Pages):
+    """Lists three items a page, in 2026-07-28."""
+
+
+# --- cursors of its own
+
+
+@mutant("pagination-next-cursor-string")
+class CountsItsPages(_Pages):
+    """Gives a number for the cursor of the next page."""
+
+    def page(self, message: Json, request: Json) -> Out:
+        if "nextCursor" in message["result"]:
+            message["result"]["nextCursor"] = 2
+        return message
+
+
+@mutant("pagination-next-cursor-string", revision=MODERN)
+class EndsItsPagesWithFalse(_Pages):
+    """Writes false for no next page."""
+
+    def page(self, message: Json, request: Json) -> Out:
+        message["result"].setdefault("nextCursor", False)
+        return message
+
+
+@mutant("pagination-own-cursor-accepted")
+class ForgetsItsCursors(_Pages):
+    """Refuses the cursors it gave."""
+
+    def page(self, message: Json, request: Json) -> Out:
+        if "cursor" in params(request):
+            return refusal(request, -32602, "Invalid cursor")
+        return message
+
+
+@mutant("pagination-own-cursor-accepted", "tools-name-unique", revision=MODERN, outcome="warn")
+class BeginsWithTheLastItem(_Pages):
+    """Begins each page of tools with the last one of the page before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: dict[str, Any] = {}
+
+    def page(self, message: Json, request: Json) -> Out:
+        if request["method"] == "tools/list":
+            tools = message["result"]["tools"]
+            self.last[message["result"].get("nextCursor", "")] = tools[-1]
+            if "cursor" in params(request):
+                tools.insert(0, self.last.get(params(request)["cursor"], tools[0]))
+        return message
+
+
+@mutant("pagination-terminates")
+class NeverEnds(Fault):
+    """Gives the first page of its prompts for ever."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        listing = isinstance(message, dict) and message.get("method") == "prompts/list"
+        if listing and params(message).get("cursor") == "again":
+            body = {name: one for name, one in message["params"].items() if name != "cursor"}
+            self.pass_on({**message, "params": body})
+            return None
+        return line
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "prompts/list" and "result" in message:
+            message["result"]["nextCursor"] = "again"
+        return message  # type: ignore[no-any-return]
+
+
+class _Tickets(_Pages):
+    """Gives cursors that are new each time, and knows how often each was used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.real: dict[str, str] = {}
+        self.used: dict[str, int] = {}
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        cursor = params(message).get("cursor") if isinstance(message, dict) else None
+        if cursor not in self.real or message.get("method") not in LISTS:
+            return line
+        self.used[cursor] = self.used.get(cursor, 0) + 1
+        if self.take(message, cursor):
+            body = {**message["params"], "cursor": self.real[cursor]}
+            self.pass_on({**message, "params": body})
+        return None
+
+    def take(self, message: Json, cursor: str) -> bool:
+        """Take a cursor; give whether it leads on."""
+        del message, cursor
+        return True
+
+    def page(self, message: Json, request: Json) -> Out:
+        real = message["result"].get("nextCursor")
+        if isinstance(real, str):
+            ticket = f"ticket-{len(self.real)}"
+            self.real[ticket] = real
+            message["result"]["nextCursor"] = ticket
+        return message
+
+
+@mutant("pagination-stable-cursors")
+class TakesACursorOnce(_Tickets):
+    """Refuses a cursor that was used before."""
+
+    def take(self, message: Json, cursor: str) -> bool:
+        if self.used[cursor] > 1:
+            self.refuse(message, -32602, "This cursor was used")
+            return False
+        return True
+
+
+@mutant("pagination-stable-cursors", revision="2024-11-05")
+class MovesOn(_Tickets):
+    """Leads on to nothing when a cursor is used again."""
+
+    def page(self, message: Json, request: Json) -> Out:
+        if self.used.get(params(request).get("cursor", ""), 0) > 1:
+            message["result"][LISTS[request["method"]]] = []
+        return super().page(message, request)
+
+
+@control("pagination-stable-cursors", "pagination-own-cursor-accepted")
+class GivesTickets(_Tickets):
+    """Gives cursors that are new each time, and takes them as often as they come."""
+
+
+# --- cursors that are none
+
+
+class _Cursors(Fault):
+    """Deals with cursors that are none in its own way."""
+
+    settings: ClassVar[Json] = {"page_size": 3}
+    CODE: ClassVar[int] = -32603
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") in LISTS and "error" in message and "cursor" in params(request):
+            return self.wrong(message, request)
+        return message  # type: ignore[no-any-return]
+
+    def wrong(self, message: Json, request: Json) -> Out:
+        """Answer."""
+        del message
+        return refusal(request, self.CODE, "No such page")
+
+
+@mutant("pagination-invalid-cursor-error")
+class FailsOnWrongCursors(_Cursors):
+    """Answers a cursor that is none with an internal error."""
+
+
+@mutant("pagination-invalid-cursor-error", revision=MODERN)
+class EndsWithWrongCursors(_Cursors):
+    """Gives an empty page for a cursor that is none, although it gives cursors itself."""
+
+    def wrong(self, message: Json, request: Json) -> Out:
+        hints = {"ttlMs": 0, "cacheScope": "private"}
+        self.answer(request, {LISTS[request["method"]]: [], **hints})
+        return None
+
+
+@mutant("pagination-invalid-cursor-error", outcome="note")
+class IgnoresCursors(_Cursors):
+    """Has no pages, and gives its list for any cursor."""
+
+    settings: ClassVar[Json] = {}
+
+    def wrong(self, message: Json, request: Json) -> Out:
+        self.answer(request, {LISTS[request["method"]]: []})
+        return None
+
+
+@mutant("pagination-invalid-cursor-graceful")
+class HangsOnLongCursors(Fault):
+    """Does not answer a list request with a very long cursor."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        listing = isinstance(message, dict) and message.get("method") in LISTS
+        return None if listing and len(line) > 50_000 else line
+
+
+@mutant("pagination-invalid-cursor-graceful", revision=MODERN)
+class BreaksOnNumbers(Fault):
+    """Lists nothing any more once a cursor was a number."""
+
+    broken = False
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") not in LISTS:
+            return message  # type: ignore[no-any-return]
+        self.broken = self.broken or isinstance(params(request).get("cursor"), int)
+        return refusal(request, -32602, "No") if self.broken else message

@@ -1,0 +1,121 @@
+"""Servers that break a rule of basic/ping."""
+
+import time
+from typing import Any
+
+from tests.mutants.kit import AskingTool, Fault, Json, Out, control, mutant
+
+
+def no_ping(message: Json) -> Json:
+    """Turn an answer into the refusal of a server that knows no ping."""
+    error = {"code": -32601, "message": "Method not found"}
+    return {"jsonrpc": "2.0", "id": message["id"], "error": error}
+
+
+@mutant("ping-empty-response")
+class RefusesPings(Fault):
+    """Answers a ping with an error once the session is open."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        late = any(r.get("method") == "tools/list" for r in self.asked.values())
+        if request.get("method") == "ping" and "result" in message and late:
+            error = {"code": -32603, "message": "busy"}
+            return {"jsonrpc": "2.0", "id": message["id"], "error": error}
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("ping-empty-response", revision="2024-11-05")
+class HasNoPing(Fault):
+    """Knows no method called ping, at no time."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "ping" and "result" in message:
+            return no_ping(message)
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("ping-empty-response", outcome="warn")
+class AnswersPingsWithAPong(Fault):
+    """Puts a member of its own into the result of a ping."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "ping" and "result" in message:
+            message["result"]["pong"] = True
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("ping-empty-response", outcome="warn", revision="2025-06-18")
+class DeafWhileItAsks(AskingTool):
+    """Reads nothing while a tool waits for the client: it serves its lines one by one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.late: list[bytes] = []
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if self.waiting and isinstance(message, dict) and "method" in message:
+            self.late.append(line)
+            return None
+        return super().heard(line, message)
+
+    def on_ask(self, request: Json) -> None:
+        if "roots" in self.client:
+            self.ask(request, "roots/list")
+        else:
+            super().on_ask(request)
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        super().on_answer(request, message)
+        for line in self.late:
+            self._forward(line)
+        self.late.clear()
+
+
+@mutant("ping-before-initialized")
+class RefusesPingsBeforeInitialized(Fault):
+    """Answers no ping with a result before notifications/initialized."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready = False
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict):
+            self.ready |= message.get("method") == "notifications/initialized"
+        return line
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "ping" and not self.ready:
+            return no_ping(message)
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("ping-before-initialized", revision="2025-03-26")
+class DropsPingsBeforeInitialized(RefusesPingsBeforeInitialized):
+    """Drops every line but initialize without a word before notifications/initialized."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        super().heard(line, message)
+        early = isinstance(message, dict) and message.get("method") == "ping" and not self.ready
+        return None if early else line
+
+
+@mutant("ping-not-excessive")
+class PingsAllTheTime(Fault):
+    """Pings the client fifty times in a row once the session is open."""
+
+    pings = 50
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == "notifications/initialized":
+            for number in range(self.pings):
+                own = f"mine-{number}-{time.time_ns()}"
+                self.tell({"jsonrpc": "2.0", "id": own, "method": "ping"})
+        return line
+
+
+@control("ping-not-excessive")
+class PingsOnce(PingsAllTheTime):
+    """Pings the client once, when the session is open."""
+
+    pings = 1

@@ -1,0 +1,496 @@
+"""Servers that break a rule of server/resources: what is listed and read."""
+
+import base64
+import os
+from typing import Any, ClassVar
+
+from tests.mutants.kit import MODERN, Fault, Json, Out, control, mutant, params, refusal
+
+OLD = "2024-11-05"
+UNSCHEMED = "2025-03-26"
+README = "workspace:///README.md"
+MORE = "workspace:///more"
+
+
+class Resources(Fault):
+    """Changes what it declares, lists and reads."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        method = request.get("method")
+        if not isinstance(message, dict) or "result" not in message:
+            return message
+        result = message["result"]
+        if method in {"initialize", "server/discover"}:
+            self.declare(result["capabilities"])
+        elif method == "resources/list":
+            self.list(result)
+        elif method == "resources/templates/list":
+            self.templates(result)
+        elif method == "resources/read":
+            self.read(result)
+        return message
+
+    def declare(self, capabilities: Json) -> None:
+        """Change the capabilities."""
+
+    def list(self, result: Json) -> None:
+        """Change a list of resources."""
+
+    def templates(self, result: Json) -> None:
+        """Change a list of templates."""
+
+    def read(self, result: Json) -> None:
+        """Change what is read."""
+
+
+class OneMore(Resources):
+    """Has one more resource."""
+
+    uri = MORE
+    more: ClassVar[Json] = {"text": "more\n"}
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if (
+            isinstance(message, dict)
+            and message.get("method") == "resources/read"
+            and params(message).get("uri") == self.uri
+        ):
+            contents = {"uri": self.uri, **self.more}
+            self.answer(message, {"contents": [contents], "ttlMs": 0, "cacheScope": "private"})
+            return None
+        return line
+
+    def list(self, result: Json) -> None:
+        result["resources"].append({"uri": self.uri, "name": "more"})
+
+
+class MoreTemplates(Resources):
+    """Has more templates, and nothing to complete in them."""
+
+    made: ClassVar[tuple[str, ...]] = ()
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        reference = params(message).get("ref") if isinstance(message, dict) else None
+        if isinstance(reference, dict) and reference.get("uri") in self.made:
+            self.answer(message, {"completion": {"values": []}})
+            return None
+        return line
+
+    def templates(self, result: Json) -> None:
+        result["resourceTemplates"] += [{"uriTemplate": one, "name": one} for one in self.made]
+
+
+# --- declaring and listing
+
+
+@mutant("resources-capability-declared", revision=MODERN)
+class HidesItsResources(Resources):
+    """Has resources and does not declare them."""
+
+    def declare(self, capabilities: Json) -> None:
+        del capabilities["resources"]
+
+
+@mutant("resources-capability-declared", revision=OLD)
+class HidesItsTemplates(Resources):
+    """Declares no resources, lists none, and has templates."""
+
+    def declare(self, capabilities: Json) -> None:
+        del capabilities["resources"]
+
+    def list(self, result: Json) -> None:
+        result["resources"].clear()
+
+
+@mutant("resources-list-result-shape")
+class ListsItems(Resources):
+    """Calls its list of resources items."""
+
+    def list(self, result: Json) -> None:
+        result["items"] = result.pop("resources")
+
+
+@mutant("resources-list-result-shape", revision=MODERN)
+class ListsResourcesByUri(Resources):
+    """Gives an object of resources, by URI."""
+
+    def list(self, result: Json) -> None:
+        result["resources"] = {item["uri"]: item for item in result["resources"]}
+
+
+class _RefusesTheList(Fault):
+    """Refuses to list its resources."""
+
+    code = -32603
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == "resources/list":
+            self.refuse(message, self.code, "Nothing to list")
+            return None
+        return line
+
+
+@mutant("resources-list-must-answer", revision=MODERN)
+class FailsToListNothing(_RefusesTheList):
+    """Reports an internal error in place of a list of resources."""
+
+
+@mutant("resources-list-must-answer", revision=MODERN)
+class HasNoListOfResources(_RefusesTheList):
+    """Declares resources and has no resources/list."""
+
+    code = -32601
+
+
+@mutant("resources-list-not-per-connection", revision=MODERN)
+class ListsAResourceOfItsProcess(OneMore):
+    """Has a resource that is another in each process."""
+
+    uri = f"{MORE}-{os.getpid()}"
+
+
+@mutant("resources-list-not-per-connection", revision=MODERN)
+class ListsNoMoreWhatWasRead(Resources):
+    """Takes a resource off the list once it was read on the connection."""
+
+    def list(self, result: Json) -> None:
+        read = {params(one).get("uri") for one in self.asked.values()}
+        result["resources"] = [item for item in result["resources"] if item["uri"] not in read]
+
+
+@mutant("resources-definition-shape")
+class ListsAResourceWithoutAName(Resources):
+    """Leaves the name of a resource out, as its URI says it all."""
+
+    def list(self, result: Json) -> None:
+        for item in result["resources"]:
+            del item["name"]
+
+
+@mutant("resources-definition-shape", revision=MODERN)
+class DescribesAResourceWithNull(Resources):
+    """Writes out the description that a resource does not have, as null."""
+
+    def list(self, result: Json) -> None:
+        result["resources"][0]["description"] = None
+
+
+@mutant("resources-definition-shape", revision=OLD, outcome="warn")
+class MeasuresHalfABytes(Resources):
+    """Gives the size of a resource as 1.5."""
+
+    def list(self, result: Json) -> None:
+        result["resources"][0]["size"] = 1.5
+
+
+@mutant("resources-uri-unique")
+class ListsAResourceTwice(Resources):
+    """Lists one resource at both ends of the list."""
+
+    def list(self, result: Json) -> None:
+        result["resources"].append(dict(result["resources"][0]))
+
+
+@mutant("resources-listed-resource-readable")
+class ListsAGhost(Resources):
+    """Lists a file that is not there."""
+
+    def list(self, result: Json) -> None:
+        result["resources"].insert(0, {"uri": "workspace:///ghost.txt", "name": "ghost.txt"})
+
+
+# --- URIs
+
+
+@mutant("resources-uri-has-scheme")
+class ListsARelativePath(OneMore):
+    """Gives a path as the URI of a resource."""
+
+    uri = "notes/more:1.txt"
+
+
+@mutant("resources-uri-has-scheme", revision=MODERN)
+class ListsAnEmptyUri(Resources):
+    """Gives a resource that is read otherwise an empty URI."""
+
+    def read(self, result: Json) -> None:
+        result["contents"][0]["uri"] = ""
+
+
+@mutant("resources-uri-has-scheme", revision=UNSCHEMED)
+class UnderscoresItsSchemeEarly(OneMore):
+    """Has a scheme with an underscore, in a revision without a rule on custom ones."""
+
+    uri = "my_notes://more"
+
+
+@mutant("resources-uri-has-scheme", outcome="warn")
+class LeavesASpaceInAUri(OneMore):
+    """Has a URI with a space in it."""
+
+    uri = "workspace:///some more.txt"
+
+
+@mutant("resources-custom-scheme-rfc3986")
+class UnderscoresItsScheme(OneMore):
+    """Has a scheme with an underscore."""
+
+    uri = "my_notes://more"
+
+
+@mutant("resources-custom-scheme-rfc3986", revision=MODERN)
+class UnderscoresTheSchemeOfATemplate(MoreTemplates):
+    """Has a template whose scheme has an underscore."""
+
+    made = ("my_notes://{day}",)
+
+
+@control("resources-uri-has-scheme", "resources-custom-scheme-rfc3986")
+class HasASchemeOfItsOwn(OneMore):
+    """Has a scheme of its own, with every character a scheme may have, and no authority."""
+
+    uri = "x-my.notes+2:more"
+
+
+# --- templates
+
+
+@mutant("resources-templates-list-shape")
+class CallsItsTemplatesTemplates(Resources):
+    """Gives the list of templates as templates."""
+
+    def templates(self, result: Json) -> None:
+        result["templates"] = result.pop("resourceTemplates")
+
+
+@mutant("resources-template-definition-shape", revision=MODERN)
+class ListsATemplateWithoutAName(Resources):
+    """Leaves the name of a template out."""
+
+    def templates(self, result: Json) -> None:
+        del result["resourceTemplates"][0]["name"]
+
+
+@mutant("resources-template-rfc6570")
+class LeavesABraceOpen(MoreTemplates):
+    """Has a template with a brace that is never closed."""
+
+    made = ("workspace:///{day",)
+
+
+@mutant("resources-template-rfc6570", revision=MODERN)
+class NamesNoVariable(MoreTemplates):
+    """Has a template with nothing between its braces."""
+
+    made = ("workspace:///{}",)
+
+
+@control("resources-template-rfc6570")
+class UsesEveryOperator(MoreTemplates):
+    """Has templates with operators, modifiers and none at all."""
+
+    made = ("a:{+b,c*}{?d:3,e}{&f}{#g}", "a:b", "a:{/b}{;c}{.d%20e}")
+
+
+class _Typed(Resources):
+    """Names a type for the files of its template."""
+
+    kind = "text/plain"
+
+    def templates(self, result: Json) -> None:
+        result["resourceTemplates"][0]["mimeType"] = self.kind
+
+
+@mutant("resources-template-mime-type-uniform")
+class TypesAllItsFiles(_Typed):
+    """Says that all its files are Markdown."""
+
+    kind = "text/markdown"
+
+
+@control("resources-template-mime-type-uniform", revision=MODERN)
+class ReadsPlainTextOnly(_Typed):
+    """Says that all its files are plain text, and reads them as such, with a charset."""
+
+    def read(self, result: Json) -> None:
+        for item in result["contents"]:
+            item["mimeType"] = "Text/Plain; charset=utf-8"
+
+
+# --- contents
+
+
+@mutant("resources-read-result-shape")
+class ReadsAnObject(Resources):
+    """Gives the one contents it has as an object."""
+
+    def read(self, result: Json) -> None:
+        result["contents"] = result["contents"][0]
+
+
+@mutant("resources-read-result-shape", revision=MODERN)
+class ReadsContent(Resources):
+    """Calls what it read content."""
+
+    def read(self, result: Json) -> None:
+        result["content"] = result.pop("contents")
+
+
+@mutant("resources-contents-text-or-blob")
+class ReadsNothing(OneMore):
+    """Has a resource with neither text nor blob."""
+
+    more: ClassVar[Json] = {"mimeType": "text/plain"}
+
+
+@mutant("resources-contents-text-or-blob", revision=MODERN)
+class ReadsWithoutAUri(Resources):
+    """Leaves the URI out of what was read, as the client knows it."""
+
+    def read(self, result: Json) -> None:
+        del result["contents"][0]["uri"]
+
+
+@mutant("resources-contents-text-or-blob", outcome="warn")
+class ReadsTextAndBlob(OneMore):
+    """Gives a text as a blob as well."""
+
+    more: ClassVar[Json] = {"text": "more", "blob": "bW9yZQ=="}
+
+
+@mutant("resources-text-only-for-text")
+class ReadsAnImageAsText(OneMore):
+    """Gives an image as text."""
+
+    more: ClassVar[Json] = {"text": "GIF89a", "mimeType": "image/gif"}
+
+
+@mutant("resources-text-only-for-text", revision=MODERN)
+class ReadsBytesAsText(OneMore):
+    """Gives bytes as text, with NUL in it."""
+
+    more: ClassVar[Json] = {"text": "PK\0\0", "mimeType": "application/zip"}
+
+
+@mutant("resources-binary-encoded")
+class EncodesInHexadecimal(OneMore):
+    """Gives a blob in hexadecimal, with colons."""
+
+    more: ClassVar[Json] = {"blob": "89:50:4e:47"}
+
+
+@mutant("resources-binary-encoded", revision=MODERN)
+class EncodesAsADataUri(OneMore):
+    """Gives a blob as a data: URI."""
+
+    more: ClassVar[Json] = {"blob": "data:image/png;base64,iVBORw0KGgo="}
+
+
+@mutant("resources-binary-encoded", outcome="warn")
+class BreaksItsBase64(OneMore):
+    """Breaks a blob into lines."""
+
+    more: ClassVar[Json] = {"blob": base64.encodebytes(bytes(100)).decode()}
+
+
+@control("resources-binary-encoded", "resources-contents-text-or-blob")
+class ReadsABlob(OneMore):
+    """Has an image, a text as a blob, and an empty blob."""
+
+    more: ClassVar[Json] = {"blob": "", "mimeType": "image/png"}
+
+
+# --- what does not exist
+
+
+class _NotFound(Fault):
+    """Answers otherwise where a resource does not exist."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        error = message.get("error") if isinstance(message, dict) else None
+        unknown = isinstance(error, dict) and error.get("message") == "Resource not found"
+        if request.get("method") == "resources/read" and unknown:
+            return self.instead(request)
+        return message  # type: ignore[no-any-return]
+
+    def instead(self, request: Json) -> Out:
+        """Give what is answered."""
+        return refusal(request, -32603, "Internal error")
+
+
+@mutant("resources-not-found-code-legacy")
+class FailsOnAnUnknownResource(_NotFound):
+    """Reports an internal error for a resource that does not exist."""
+
+
+@mutant("resources-not-found-code", revision=MODERN)
+class FailsOnAnUnknownResourceToday(_NotFound):
+    """Reports an internal error for a resource that does not exist, in 2026-07-28."""
+
+
+class _Unread(_NotFound):
+    """Reads nothing at all."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "resources/read" and "result" in message:
+            return refusal(request, -32603, "Internal error")
+        return super().said(message, request)
+
+
+@mutant("resources-not-found-code", revision=MODERN, outcome="warn")
+class FailsOnEveryResource(_Unread):
+    """Reports an internal error for each resource, there or not."""
+
+
+@mutant("resources-not-found-no-empty-contents", revision=MODERN)
+class FindsNothingInNothing(_NotFound):
+    """Gives an empty list of contents for a resource that does not exist."""
+
+    def instead(self, request: Json) -> Out:
+        self.answer(request, {"contents": [], "ttlMs": 0, "cacheScope": "private"})
+        return None
+
+
+class _TakesAnything(Fault):
+    """Answers for a URI that is none."""
+
+    method = "resources/read"
+    uri: ClassVar[Any] = "not a uri"
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        mine = isinstance(message, dict) and message.get("method") == self.method
+        if mine and "uri" in params(message) and params(message)["uri"] == self.uri:
+            self.take(message)
+            return None
+        return line
+
+    def take(self, request: Json) -> None:
+        """Answer it."""
+        contents = {"uri": README, "text": "the first that comes to mind"}
+        self.answer(request, {"contents": [contents], "ttlMs": 0, "cacheScope": "private"})
+
+
+@mutant("resources-validate-uris")
+class ReadsWhatIsNoUri(_TakesAnything):
+    """Reads something for a text that is no URI."""
+
+
+@mutant("resources-validate-uris", revision=MODERN)
+class IsSilentOnANumber(_TakesAnything):
+    """Never answers a read of a number."""
+
+    uri: ClassVar[Any] = 7
+
+    def take(self, request: Json) -> None:
+        del request
+
+
+@mutant("resources-validate-uris", outcome="warn")
+class SubscribesToNothing(_TakesAnything):
+    """Takes a subscription to an empty URI."""
+
+    method = "resources/subscribe"
+    uri: ClassVar[Any] = ""
+
+    def take(self, request: Json) -> None:
+        self.answer(request, {})

@@ -1,0 +1,172 @@
+"""Servers that break a rule of server/resources: leaving the tree, telling of changes."""
+
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from tests.mutants.kit import MODERN, Fault, Json, Out, SaysMore, mutant, params
+from tests.mutants.resources import README
+
+OLD = "2024-11-05"
+UPDATED = "notifications/resources/updated"
+CHANGED = "notifications/resources/list_changed"
+
+
+# --- the tree
+
+
+class _Open(Fault):
+    """Reads files by their address."""
+
+    prefix = "workspace:///"
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        uri = params(message).get("uri") if isinstance(message, dict) else None
+        if isinstance(uri, str) and uri.startswith(self.prefix):
+            file = self.file(uri.removeprefix(self.prefix))
+            if message.get("method") == "resources/read" and file is not None and file.is_file():
+                contents = {"uri": README, "text": file.read_text(encoding="utf-8")}
+                hints = {"ttlMs": 0, "cacheScope": "private"}
+                self.answer(message, {"contents": [contents], **hints})
+                return None
+        return line
+
+    def file(self, path: str) -> Path | None:
+        """Give the file that is read; None where nothing is wrong with the path."""
+        read = unquote(path)
+        return Path(sys.argv[-1], read) if ".." in read else None
+
+
+@mutant("resources-path-traversal-legacy")
+class ClimbsOutOfTheTree(_Open):
+    """Follows .. in a URI out of the tree."""
+
+
+@mutant("resources-path-traversal", revision=MODERN)
+class DecodesTwice(_Open):
+    """Looks for .. in a URI before it is decoded for the last time."""
+
+    def file(self, path: str) -> Path | None:
+        once = unquote(path)
+        return None if ".." in once else super().file(once)
+
+
+@mutant("resources-path-traversal", revision=MODERN)
+class TurnsBackslashes(_Open):
+    """Takes a backslash for a slash once it has looked for steps up."""
+
+    def file(self, path: str) -> Path | None:
+        read = unquote(path)
+        return None if "../" in read else super().file(read.replace("\\", "/"))
+
+
+@mutant("resources-path-traversal-legacy", revision=OLD, outcome="warn")
+class ReadsByAbsolutePath(_Open):
+    """Reads any file by its plain address."""
+
+    prefix = "file://"
+
+    def file(self, path: str) -> Path | None:
+        return Path(unquote(path))
+
+
+# --- subscriptions in a session
+
+
+class _Swallows(Fault):
+    """Keeps a notification to itself."""
+
+    method = CHANGED
+
+    def said(self, message: Any, request: Json) -> Out:
+        if isinstance(message, dict) and message.get("method") == self.method:
+            return None
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("resources-list-changed-notification-legacy")
+class KeepsNewResourcesToItself(_Swallows):
+    """Declares listChanged and never tells that the list has changed."""
+
+
+@mutant("resources-list-changed-notification", revision=MODERN)
+class KeepsNewResourcesFromStreams(_Swallows):
+    """Takes a subscription to the list and never tells that it has changed."""
+
+
+class _Requested(Fault):
+    """Answers one method by itself."""
+
+    method = "resources/subscribe"
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == self.method:
+            return self.take(line, message)
+        return line
+
+    def take(self, line: bytes, request: Json) -> bytes | None:
+        """Answer it."""
+        del line
+        self.answer(request, {})
+        return None
+
+
+@mutant("resources-subscribe-result")
+class RefusesSubscriptions(_Requested):
+    """Declares subscribe and refuses to subscribe to what it lists."""
+
+    def take(self, line: bytes, request: Json) -> bytes | None:
+        if params(request).get("uri") not in {"", "not a uri", 7}:
+            self.refuse(request, -32603, "Too busy")
+            return None
+        return line
+
+
+@mutant("resources-subscribe-removed", revision=MODERN)
+class SubscribesStill(_Requested):
+    """Takes resources/subscribe in a stateless revision."""
+
+
+@mutant("resources-updated-shape")
+class UpdatesNothing(_Requested):
+    """Tells of an update without saying of what."""
+
+    def take(self, line: bytes, request: Json) -> bytes | None:
+        if params(request).get("uri") == README:
+            self.tell({"jsonrpc": "2.0", "method": UPDATED, "params": {"url": README}})
+        return line
+
+
+@mutant("resources-updated-only-after-subscribe", revision=OLD)
+class UpdatesEverybody(SaysMore):
+    """Tells of an update that nobody subscribed to."""
+
+    def more(self) -> None:
+        self.tell({"jsonrpc": "2.0", "method": UPDATED, "params": {"uri": README}})
+
+
+@mutant("resources-no-updates-after-unsubscribe")
+class ForgetsToUnsubscribe(_Requested):
+    """Says that a subscription is over and goes on with it."""
+
+    method = "resources/unsubscribe"
+
+
+@mutant("resources-not-found-code", revision=MODERN, outcome="warn")
+class ReadsWhateverIsAsked(Fault):
+    """Has something to say to each host of a scheme nobody uses."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        uri = params(request).get("uri")
+        if (
+            request.get("method") == "resources/read"
+            and isinstance(uri, str)
+            and uri.startswith("touchstone-never://")
+            and uri.endswith("/nothing")
+        ):
+            contents = {"uri": uri, "text": "whatever"}
+            hints = {"ttlMs": 0, "cacheScope": "private"}
+            self.answer(request, {"contents": [contents], **hints})
+            return None
+        return message  # type: ignore[no-any-return]

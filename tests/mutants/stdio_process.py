@@ -1,0 +1,160 @@
+"""Servers that break a rule of basic/stdio or basic/lifecycle as processes: what else they write,
+and how they leave.
+"""
+
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+from tests.mutants.kit import (
+    LEGACY,
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    Out,
+    client_capabilities,
+    control,
+    encode,
+    mutant,
+    params,
+)
+
+LINGER = 30.0
+"""Longer than any patience of ours, so that a server has to be ended."""
+
+
+# --- standard error
+
+
+@control("stdio-stderr-logging")
+class LogsToStderr(Fault):
+    """Logs to stderr in UTF-8, a replacement character included."""
+
+    def start(self) -> None:
+        sys.stderr.buffer.write("größer als erwartet: \ufffd\n".encode())
+        sys.stderr.buffer.flush()
+
+
+@mutant("stdio-stderr-logging")
+class LogsLatin1ToStderr(Fault):
+    """Logs to stderr in Latin-1."""
+
+    def start(self) -> None:
+        sys.stderr.buffer.write("größer als erwartet\n".encode("latin-1"))
+        sys.stderr.buffer.flush()
+
+
+# --- what a stateless server may send
+
+
+@mutant("stdio-no-server-requests", revision=MODERN)
+class AsksAWillingClient(AskingTool):
+    """Sends elicitation/create to a client that declared it, as it did under 2025-11-25."""
+
+    def on_ask(self, request: Json) -> None:
+        if "elicitation" not in client_capabilities(request):
+            super().on_ask(request)
+            return
+        schema = {"type": "object", "properties": {}}
+        self.ask(request, "elicitation/create", {"message": "?", "requestedSchema": schema})
+
+
+@mutant("stdio-no-server-requests", revision=MODERN)
+class PingsAStatelessClient(Fault):
+    """Pings the client, in a revision that has no ping."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") != "tools/list":
+            return message  # type: ignore[no-any-return]
+        ping = {"jsonrpc": "2.0", "id": f"ping-{time.time_ns()}", "method": "ping"}
+        return encode(message) + encode(ping)
+
+
+@mutant("stdio-no-unsolicited-notifications", revision=MODERN)
+class AnnouncesToolsToNobody(Fault):
+    """Sends tools/list_changed at its start, to nobody who asked."""
+
+    def start(self) -> None:
+        self.tell({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+
+
+@mutant("stdio-no-unsolicited-notifications", "logging-capability-declared", revision=MODERN)
+class LogsBehindItsAnswers(Fault):
+    """Sends a log message a moment after the answer it belongs to, without declaring logging."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        log: Json = {"level": "info", "data": "done"}
+        note = {"jsonrpc": "2.0", "method": "notifications/message", "params": log}
+        self.later(0.02, lambda: self.tell(note))
+        return message  # type: ignore[no-any-return]
+
+
+# --- leaving
+
+
+class Stays(Fault):
+    """Goes on after the end of its input."""
+
+    def end(self) -> None:
+        time.sleep(LINGER)
+
+
+@mutant("stdio-exit-on-eof", revision=MODERN)
+class StaysAfterItsInputEnds(Stays):
+    """Takes no notice of the end of its input; SIGTERM ends it."""
+
+
+@mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
+class HasToBeKilled(Stays):
+    """Takes notice neither of the end of its input nor of SIGTERM."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+@control("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
+class LeavesOnSigterm(Stays):
+    """Takes no notice of the end of its input, but leaves on SIGTERM."""
+
+
+class LeavesAtOnce(Fault):
+    """Answers an initialize for a revision it does not know, and leaves."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        wanted = params(request).get("protocolVersion")
+        if request.get("method") != "initialize" or "result" not in message:
+            return message  # type: ignore[no-any-return]
+        self.tell(message)
+        if message["result"]["protocolVersion"] != wanted:
+            self.leave()
+        return None
+
+    def leave(self) -> None:
+        """End this process."""
+        os._exit(0)
+
+
+@control("stdio-server-initiated-close")
+class LeavesWhenVersionsDiffer(LeavesAtOnce):
+    """Exits cleanly once it has answered a client it shares no revision with."""
+
+
+@mutant("stdio-server-initiated-close")
+class AbortsWhenVersionsDiffer(LeavesAtOnce):
+    """Dies of a signal once it has answered a client it shares no revision with."""
+
+    def leave(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@mutant("stdio-server-initiated-close")
+class LingersWithoutItsOutput(LeavesAtOnce):
+    """Closes its output for a client it shares no revision with, and stays."""
+
+    def leave(self) -> None:
+        os.close(sys.stdout.fileno())

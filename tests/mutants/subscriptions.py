@@ -1,0 +1,382 @@
+"""Servers that break a rule of basic/patterns/subscriptions."""
+
+from typing import Any
+
+from tests.mutants.kit import META, MODERN, Fault, Json, Out, control, mutant, params, refusal
+
+ID = META + "subscriptionId"
+LISTEN = "subscriptions/listen"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+CHANGED = "notifications/tools/list_changed"
+NEW_RESOURCES = "notifications/resources/list_changed"
+UPDATED = "notifications/resources/updated"
+README = "workspace:///README.md"
+
+
+def _notification(method: str, own: Any, **more: Any) -> Json:
+    return {"jsonrpc": "2.0", "method": method, "params": {"_meta": {ID: own}, **more}}
+
+
+def _closing(own: Any) -> Json:
+    return {"_meta": {ID: own, META + "serverInfo": {"name": "mutant", "version": "1"}}}
+
+
+def _own(message: Json) -> Any:
+    return params(message).get("_meta", {}).get(ID)
+
+
+class _Streams(Fault):
+    """Changes what it sends for subscriptions."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if isinstance(message, dict) and message.get("method") == ACKNOWLEDGED:
+            return self.acknowledge(message, self.asked.get(_own(message), {}))
+        return message  # type: ignore[no-any-return]
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        """Give what is sent in place of an acknowledgment."""
+        del request
+        return message
+
+    def close(self, request: Json) -> None:
+        """End a subscription of our own accord."""
+        body = {"requestId": request["id"]}
+        self.pass_on({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": body})
+        self.answer(request, _closing(request["id"]))
+
+    def wanted(self, request: Json) -> Json:
+        """Give the filter of a request."""
+        found = params(request).get("notifications")
+        return found if isinstance(found, dict) else {}
+
+
+class _Unlistened(Fault):
+    """Has no subscriptions/listen."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == LISTEN:
+            self.refuse(message, -32601, "Method not found")
+            return None
+        return line
+
+
+@mutant("subscriptions-listen-supported", revision=MODERN)
+class PromisesChangesAndDoesNotListen(_Unlistened):
+    """Promises change notifications and has no subscriptions/listen."""
+
+
+@mutant("subscriptions-listen-supported", revision=MODERN, outcome="warn")
+class HasNothingToListenTo(_Unlistened):
+    """Promises no change notification and has no subscriptions/listen."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "server/discover" and "result" in message:
+            capabilities = message["result"]["capabilities"]
+            capabilities["tools"], capabilities["resources"] = {}, {}
+        return message  # type: ignore[no-any-return]
+
+
+# --- the acknowledgment
+
+
+@mutant("subscriptions-ack-first", revision=MODERN)
+class AcknowledgesInSecondPlace(_Streams):
+    """Tells of new resources before it acknowledges the subscription to them."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        if self.wanted(request).get("resourcesListChanged"):
+            self.tell(_notification(NEW_RESOURCES, request["id"]))
+        return message
+
+
+@mutant("subscriptions-ack-first", revision=MODERN)
+class AcknowledgesWithAResult(_Streams):
+    """Answers a subscription to all there is with an empty result at once."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        if len(self.wanted(request)) > 1:
+            self.close(request)
+            return None
+        return message
+
+
+@mutant("subscriptions-ack-subset", revision=MODERN)
+class AcknowledgesMoreThanWasAsked(_Streams):
+    """Acknowledges tools whoever asks for whatever."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        message["params"]["notifications"]["toolsListChanged"] = True
+        return message
+
+
+@mutant("subscriptions-ack-subset", revision=MODERN)
+class AcknowledgesNothingInParticular(_Streams):
+    """Acknowledges a subscription without saying what it honours."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        del message["params"]["notifications"]
+        return message
+
+
+@mutant("subscriptions-ack-subset", revision=MODERN)
+class AcknowledgesOneUri(_Streams):
+    """Gives the URIs it honours as one string."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        given = message["params"]["notifications"]
+        if given.get("resourceSubscriptions"):
+            given["resourceSubscriptions"] = given["resourceSubscriptions"][0]
+        return message
+
+
+@mutant("subscriptions-ack-subset", revision=MODERN, outcome="warn")
+class AcknowledgesWithFalse(_Streams):
+    """Says false of what it does not support."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        if self.wanted(request).get("promptsListChanged"):
+            message["params"]["notifications"]["promptsListChanged"] = False
+        return message
+
+
+@mutant("subscriptions-ack-subset", revision=MODERN, outcome="warn")
+class LeavesOutWhatItPromised(_Streams):
+    """Promises changes of tools and does not honour a subscription to them."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        message["params"]["notifications"].pop("toolsListChanged", None)
+        return message
+
+
+@mutant("subscriptions-filter-required", revision=MODERN)
+class TakesAnEmptyFilterForGranted(_Streams):
+    """Takes a subscription without a filter for one to nothing."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        listens = isinstance(message, dict) and message.get("method") == LISTEN
+        if listens and "notifications" not in params(message):
+            self.tell(_notification(ACKNOWLEDGED, message["id"], notifications={}))
+            return None
+        return line
+
+
+@mutant("subscriptions-filter-required", revision=MODERN)
+class FailsWithoutAFilter(Fault):
+    """Reports an internal error for a subscription without a filter."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == LISTEN and "error" in message:
+            return refusal(request, -32603, "Internal error")
+        return message  # type: ignore[no-any-return]
+
+
+# --- what is told
+
+
+@mutant("subscriptions-only-requested", revision=MODERN)
+class TellsMoreThanWasAsked(_Streams):
+    """Tells of new tools on every subscription."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        self.tell(message)
+        self.tell(_notification(CHANGED, request["id"]))
+        return None
+
+
+@mutant("subscriptions-only-requested", revision=MODERN)
+class UpdatesWithoutBeingAsked(_Streams):
+    """Tells of an updated resource on a subscription to nothing."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        self.tell(message)
+        if "resourceSubscriptions" not in self.wanted(request):
+            self.tell(_notification(UPDATED, request["id"], uri=README))
+        return None
+
+
+@mutant("subscriptions-only-requested", revision=MODERN, outcome="warn")
+class UpdatesAnotherResource(_Streams):
+    """Tells of an updated resource that is not the one subscribed to."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        self.tell(message)
+        if self.wanted(request).get("resourceSubscriptions"):
+            self.tell(_notification(UPDATED, request["id"], uri="workspace:///other.txt"))
+        return None
+
+
+@mutant("subscriptions-id-in-meta", revision=MODERN)
+class WritesItsIdsAsText(Fault):
+    """Writes the id of a subscription as a string."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if isinstance(message, dict) and isinstance(_own(message), int):
+            message["params"]["_meta"][ID] = str(_own(message))
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("subscriptions-id-in-meta", revision=MODERN)
+class ForgetsWhoseUpdateItIs(Fault):
+    """Leaves the id of the subscription out of an update."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if isinstance(message, dict) and message.get("method") == UPDATED:
+            del message["params"]["_meta"]
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("subscriptions-id-only-on-stream", revision=MODERN)
+class MarksProgressAsWell(Fault):
+    """Puts the id of an open subscription into progress."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if isinstance(message, dict) and message.get("method") == "notifications/progress":
+            streams = [own for own, one in self.asked.items() if one.get("method") == LISTEN]
+            if streams:
+                message["params"]["_meta"] = {ID: streams[-1]}
+        return message  # type: ignore[no-any-return]
+
+
+# --- how long it lasts
+
+
+@mutant("subscriptions-concurrent", revision=MODERN)
+class HoldsOneStream(_Streams):
+    """Neither acknowledges nor refuses a subscription while another is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: set[Any] = set()
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == LISTEN:
+            if self.wanted(message) == {"toolsListChanged": True} and self.open:
+                return None
+            if "notifications" in params(message):
+                self.open.add(message["id"])
+        if isinstance(message, dict) and message.get("method") == "notifications/cancelled":
+            self.open.discard(params(message).get("requestId"))
+        return line
+
+
+@mutant("subscriptions-concurrent", revision=MODERN)
+class EndsAllStreamsAtOnce(_Streams):
+    """Ends every subscription when one is cancelled."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        wide = self.asked.get("touchstone-listen")
+        cancels = isinstance(message, dict) and message.get("method") == "notifications/cancelled"
+        if cancels and wide and self.is_narrow(message):
+            body = {"requestId": wide["id"]}
+            self.tell({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": body})
+            self.close(wide)
+        return line
+
+    def is_narrow(self, cancellation: Json) -> bool:
+        """Whether the stream that is cancelled is the one beside the wide one."""
+        stream = self.asked.get(params(cancellation).get("requestId"), {})
+        return self.wanted(stream) == {"toolsListChanged": True}
+
+
+@mutant("subscriptions-stays-open", revision=MODERN)
+class EndsAStreamAtOnce(_Streams):
+    """Answers a subscription as soon as it is acknowledged."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        self.tell(message)
+        self.close(request)
+        return None
+
+
+@mutant("subscriptions-stays-open", revision=MODERN)
+class AcknowledgesTwice(_Streams):
+    """Acknowledges a subscription twice."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        self.tell(message)
+        return message
+
+
+@mutant("subscriptions-cancel-ends", revision=MODERN)
+class GoesOnWhenCancelled(Fault):
+    """Takes no cancellation of a subscription to the list of resources."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        cancels = isinstance(message, dict) and message.get("method") == "notifications/cancelled"
+        return None if cancels and params(message).get("requestId") == "touchstone-list" else line
+
+
+@mutant("subscriptions-cancel-ends", revision=MODERN, outcome="warn")
+class AnswersWhenCancelled(Fault):
+    """Answers a subscription well after it was cancelled."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == "notifications/cancelled":
+            request = self.asked.get(params(message).get("requestId"), {})
+            if request.get("id") == "touchstone-list":
+                self.later(1.0, lambda: self.answer(request, _closing(request["id"])))
+        return line
+
+
+class _EndsItself(Fault):
+    """Ends a subscription to nothing after a second."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if isinstance(message, dict) and message.get("method") == ACKNOWLEDGED:
+            stream = self.asked.get(_own(message), {})
+            if stream.get("id") == "touchstone-nothing":
+                self.later(0.9, lambda: self.close(stream))
+        return message  # type: ignore[no-any-return]
+
+    def close(self, stream: Json) -> None:
+        """End it."""
+        body = {"requestId": stream["id"]}
+        self.pass_on({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": body})
+        self.announce(stream)
+        self.finish(stream)
+
+    def announce(self, stream: Json) -> None:
+        """Say that the stream is over."""
+        body = {"requestId": stream["id"], "reason": "nobody listens"}
+        self.tell({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": body})
+
+    def finish(self, stream: Json) -> None:
+        """Answer the request of the stream."""
+        self.answer(stream, _closing(stream["id"]))
+
+
+@control("subscriptions-graceful-close", "subscriptions-close-result-shape", revision=MODERN)
+class EndsAStreamGracefully(_EndsItself):
+    """Ends a subscription of its own accord, with a notification and a result."""
+
+
+@mutant("subscriptions-graceful-close", revision=MODERN)
+class EndsAStreamWithoutAWord(_EndsItself):
+    """Ends a subscription with a result alone."""
+
+    def announce(self, stream: Json) -> None:
+        del stream
+
+
+@mutant("subscriptions-graceful-close", revision=MODERN)
+class EndsAStreamWithoutAResult(_EndsItself):
+    """Ends a subscription with a notification alone."""
+
+    def finish(self, stream: Json) -> None:
+        del stream
+
+
+@mutant("subscriptions-close-result-shape", revision=MODERN)
+class EndsNobodysStream(_EndsItself):
+    """Leaves the id of the subscription out of its result."""
+
+    def finish(self, stream: Json) -> None:
+        self.answer(stream, {})
+
+
+@mutant("subscriptions-close-result-shape", revision=MODERN)
+class EndsAnotherStream(_EndsItself):
+    """Names another subscription in the result of one."""
+
+    def finish(self, stream: Json) -> None:
+        self.answer(stream, _closing(0))

@@ -1,0 +1,348 @@
+"""Servers that break a rule of server/tools: what is refused, and what comes back."""
+
+import json
+import os
+from typing import Any, ClassVar
+
+from tests.mutants.kit import MODERN, Fault, Json, Out, control, mutant, params, refusal
+from tests.mutants.tools import TEXT, Calls
+
+OLD = "2024-11-05"
+PLAIN = "list_capabilities"
+
+
+class _Calls(Fault):
+    """Changes how tools are called."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == "tools/call":
+            return line if self.call(message, params(message)) else None
+        return line
+
+    def call(self, message: Json, given: Json) -> bool:
+        """Take a call; give whether it is passed on."""
+        del message, given
+        return True
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "tools/call" and "result" in message:
+            return self.result(message, request)
+        return message  # type: ignore[no-any-return]
+
+    def result(self, message: Json, request: Json) -> Out:
+        """Change a result."""
+        del request
+        return message
+
+
+# --- the name
+
+
+class _Unknown(_Calls):
+    """Answers calls of tools it does not have in its own way."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        unknown = "unknown tool" in str(message.get("error", {}).get("message"))
+        return self.unknown(request) if unknown else message
+
+    def unknown(self, request: Json) -> Out:
+        """Answer."""
+        raise NotImplementedError
+
+
+@mutant("tools-unknown-tool-error")
+class ReportsUnknownToolsInResults(_Unknown):
+    """Answers a call of a tool it does not have with a result that reports an error."""
+
+    def unknown(self, request: Json) -> Out:
+        self.answer(request, {"content": [TEXT], "isError": True})
+        return None
+
+
+@mutant("tools-unknown-tool-error", revision=OLD)
+class CannotFindTheMethodOfTools(_Unknown):
+    """Answers a call of a tool it does not have as if there were no such method."""
+
+    def unknown(self, request: Json) -> Out:
+        return refusal(request, -32601, "No such tool")
+
+
+@mutant("tools-unknown-tool-error", revision=MODERN)
+class RunsWhatItDoesNotHave(_Unknown):
+    """Answers a call of a tool it does not have with success."""
+
+    def unknown(self, request: Json) -> Out:
+        self.answer(request, {"content": [TEXT]})
+        return None
+
+
+@mutant("tools-name-case-sensitive")
+class IgnoresCase(_Calls):
+    """Finds a tool by its name in any case."""
+
+    def call(self, message: Json, given: Json) -> bool:
+        name = given.get("name")
+        if isinstance(name, str) and name != name.lower():
+            body = {**given, "name": name.lower()}
+            self.pass_on({**message, "params": body})
+            return False
+        return True
+
+
+# --- the request
+
+
+@mutant("tools-malformed-call-error")
+class RunsNothingInParticular(_Calls):
+    """Answers a call that names no tool with success."""
+
+    def call(self, message: Json, given: Json) -> bool:
+        if "name" in given:
+            return True
+        self.answer(message, {"content": [TEXT]})
+        return False
+
+
+@mutant("tools-malformed-call-error", revision=MODERN)
+class GoesSilentOnANumber(_Calls):
+    """Does not answer a call with a number for a name."""
+
+    def call(self, message: Json, given: Json) -> bool:
+        del message
+        return not isinstance(given.get("name"), int)
+
+
+@mutant("tools-malformed-call-error", outcome="warn")
+class TakesTextForNoArguments(_Calls):
+    """Runs a tool with text for arguments as if there were none."""
+
+    def call(self, message: Json, given: Json) -> bool:
+        if isinstance(given.get("arguments"), str):
+            self.pass_on({**message, "params": {**given, "arguments": {}}})
+            return False
+        return True
+
+
+@mutant("tools-call-omitted-arguments")
+class RefusesCallsWithoutArguments(_Calls):
+    """Refuses a call without the arguments member."""
+
+    def call(self, message: Json, given: Json) -> bool:
+        if "arguments" not in given and isinstance(given.get("name"), str):
+            self.refuse(message, -32602, "arguments is missing")
+            return False
+        return True
+
+
+# --- the arguments
+
+
+@mutant("tools-validate-inputs")
+class ReadsWhateverFile(_Calls):
+    """Reads a file that nobody named."""
+
+    def call(self, message: Json, given: Json) -> bool:
+        arguments = given.get("arguments")
+        if given.get("name") == "file.read" and arguments is not None and "path" not in arguments:
+            self.answer(message, {"content": [TEXT]})
+            return False
+        return True
+
+
+@mutant("tools-validate-inputs", revision=OLD)
+class HangsOnAnObject(_Calls):
+    """Never answers a call with an object where text belongs."""
+
+    def call(self, message: Json, given: Json) -> bool:
+        del message
+        arguments = given.get("arguments")
+        return not (isinstance(arguments, dict) and isinstance(arguments.get("path"), dict))
+
+
+class _Invalid(_Calls):
+    """Answers arguments that do not fit with an error of the protocol."""
+
+    CODE: ClassVar[int] = -32603
+    KIND: ClassVar[str] = "INVALID_ARGUMENTS"
+
+    def result(self, message: Json, request: Json) -> Out:
+        if f'\\"{self.KIND}\\"' in json.dumps(message["result"]["content"]):
+            return refusal(request, self.CODE, "That did not work")
+        return message
+
+
+@mutant("tools-input-validation-is-error")
+class FailsOnInvalidArguments(_Invalid):
+    """Answers arguments that do not fit with an internal error."""
+
+
+@mutant("tools-input-validation-is-error", revision=MODERN, outcome="note")
+class RefusesInvalidArguments(_Invalid):
+    """Answers arguments that do not fit with error -32602."""
+
+    CODE = -32602
+
+
+@control("tools-validate-inputs", revision="2025-06-18")
+class RefusesInvalidArgumentsAsItMay(_Invalid):
+    """Answers arguments that do not fit with error -32602, in a revision that says so."""
+
+    CODE = -32602
+
+
+@mutant("tools-execution-error-in-result")
+class FailsOnMissingFiles(_Invalid):
+    """Answers a path that does not exist with an internal error."""
+
+    KIND = "NOT_FOUND"
+
+
+@mutant("tools-execution-error-in-result", revision=OLD)
+class FailsOnMissingFilesOfOld(FailsOnMissingFiles):
+    """Answers a path that does not exist with an internal error, in the first revision."""
+
+
+# --- what comes out
+
+
+@mutant("tools-sanitize-outputs")
+class ShowsItsStack(_Calls):
+    """Puts a stack trace into every error of a tool."""
+
+    MORE: ClassVar[str] = 'Traceback (most recent call last):\n  File "m.py", line 1, in f'
+
+    def result(self, message: Json, request: Json) -> Out:
+        if message["result"].get("isError"):
+            message["result"]["content"].append({"type": "text", "text": self.MORE})
+        return message
+
+
+@mutant("tools-sanitize-outputs", revision=OLD)
+class ShowsItsEnvironment(ShowsItsStack):
+    """Puts its environment into every error of a tool."""
+
+    MORE = json.dumps(dict(os.environ))
+
+
+class _Structured(_Calls):
+    """Changes the structured content of one tool."""
+
+    def result(self, message: Json, request: Json) -> Out:
+        if params(request).get("name") == PLAIN and not message["result"].get("isError"):
+            self.structure(message["result"])
+        return message
+
+    def structure(self, result: Json) -> None:
+        """Change it."""
+
+
+@mutant("tools-structured-content-conforms")
+class LeavesStructureOut(_Structured):
+    """Gives no structured content, though the tool lists an output schema."""
+
+    def structure(self, result: Json) -> None:
+        del result["structuredContent"]
+
+
+@mutant("tools-structured-content-conforms", revision=MODERN)
+class BreaksItsOutputSchema(_Structured):
+    """Gives structured content of another type than the output schema says."""
+
+    def structure(self, result: Json) -> None:
+        result["structuredContent"] = ["nothing"]
+        result["content"] = [{"type": "text", "text": '["nothing"]'}]
+
+
+@mutant("tools-structured-content-conforms", revision="2025-06-18")
+class LeavesAMemberOut(_Structured):
+    """Gives structured content without what the output schema requires."""
+
+    def structure(self, result: Json) -> None:
+        result["structuredContent"] = {}
+        result["content"] = [{"type": "text", "text": "{}"}]
+
+
+@mutant("tools-structured-content-text-copy")
+class SaysNothingInText(_Structured):
+    """Gives structured content and no text."""
+
+    def structure(self, result: Json) -> None:
+        result["content"] = []
+
+
+@mutant("tools-structured-content-text-copy", revision=MODERN, outcome="note")
+class SaysItInProse(_Structured):
+    """Gives prose beside structured content."""
+
+    def structure(self, result: Json) -> None:
+        result["content"] = [{"type": "text", "text": "See the structured content."}]
+
+
+# --- resources
+
+EMBEDDED: Json = {"type": "resource", "resource": {"uri": "x-more:1", "text": "more"}}
+LINK: Json = {"type": "resource_link", "uri": "x-more:1", "name": "more"}
+
+
+@mutant("tools-embedded-resources-capability")
+class EmbedsWithoutResources(Calls):
+    """Embeds a resource in a result, and has no resources."""
+
+    RESULT: ClassVar[Json] = {"content": [EMBEDDED]}
+
+    def declare(self, capabilities: Json) -> None:
+        del capabilities["resources"]
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        method = message.get("method") if isinstance(message, dict) else None
+        if isinstance(method, str) and method.startswith("resources/"):
+            self.refuse(message, -32601, "Method not found")
+            return None
+        return super().heard(line, message)
+
+
+@control("tools-embedded-resources-capability", revision=MODERN)
+class EmbedsWithResources(Calls):
+    """Embeds a resource that cannot be read, and declares resources."""
+
+    RESULT: ClassVar[Json] = {"content": [EMBEDDED]}
+
+
+@mutant("tools-embedded-resource-readable", revision=OLD)
+class EmbedsWhatItCannotRead(Calls):
+    """Embeds a resource it does not find again."""
+
+    RESULT: ClassVar[Json] = {"content": [EMBEDDED]}
+
+
+@control("tools-embedded-resource-readable", revision="2025-03-26")
+class EmbedsWhatItReads(Calls):
+    """Embeds a resource that can be read."""
+
+    RESULT: ClassVar[Json] = {
+        "content": [
+            {
+                "type": "resource",
+                "resource": {"uri": "workspace:///notes/today.txt", "text": "more"},
+            }
+        ]
+    }
+
+
+@mutant("tools-resource-link-readable")
+class LinksToNothing(Calls):
+    """Links to a resource it does not have."""
+
+    RESULT: ClassVar[Json] = {"content": [LINK]}
+
+
+@control("tools-resource-link-readable", "server-resource-link-shape", revision=MODERN)
+class LinksToAResource(Calls):
+    """Links to a resource that can be read, and to the web."""
+
+    RESULT: ClassVar[Json] = {
+        "content": [
+            {**LINK, "uri": "workspace:///notes/today.txt"},
+            {**LINK, "uri": "https://example.com/"},
+        ]
+    }

@@ -1,0 +1,378 @@
+"""Servers that break a rule of basic/versioning."""
+
+import os
+from typing import Any, ClassVar
+
+from tests.mutants.kit import (
+    LEGACY,
+    META,
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    ModernOnly,
+    Out,
+    client_capabilities,
+    control,
+    encode,
+    meta,
+    mutant,
+    params,
+    refusal,
+)
+
+VERSION = META + "protocolVersion"
+
+
+def asks_for(request: Any) -> Any:
+    """Give the version a stateless request names; None where it names none."""
+    return meta(request).get(VERSION) if isinstance(request, dict) else None
+
+
+def under(line: bytes, message: Any, version: str) -> bytes:
+    """Rewrite a stateless request to name another version."""
+    if asks_for(message) is None:
+        return line
+    message["params"]["_meta"][VERSION] = version
+    return encode(message).rstrip(b"\n")
+
+
+# --- versions nobody speaks
+
+
+@mutant("versioning-unsupported-version-error", revision=MODERN)
+class ServesAnyVersion(Fault):
+    """Does not look at the version of a request."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        return under(line, message, MODERN)
+
+
+@mutant("versioning-unsupported-version-error", revision=MODERN)
+class ChecksTheVersionInDiscoverOnly(Fault):
+    """Serves every other method under any version."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") != "server/discover":
+            return under(line, message, MODERN)
+        return line
+
+
+@mutant("versioning-unsupported-version-error", revision=MODERN)
+class CallsAnUnknownVersionInvalidParams(Fault):
+    """Refuses an unknown version with -32602."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if "error" in message and message["error"]["code"] == -32022:
+            return refusal(request, -32602, "Invalid params: unknown protocolVersion")
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("versioning-unsupported-version-error", revision=MODERN)
+class ServesAHandshakeRevisionWithoutAHandshake(ModernOnly):
+    """Speaks only 2026-07-28, and serves stateless requests under 2025-11-25 too."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if asks_for(message) == LEGACY:
+            return under(line, message, MODERN)
+        return super().heard(line, message)
+
+
+class _Refuses(Fault):
+    """Changes the data of -32022."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        if "error" in message and message["error"]["code"] == -32022:
+            self.spoil(message["error"])
+        return message  # type: ignore[no-any-return]
+
+    def spoil(self, error: Json) -> None:
+        """Change the error."""
+
+
+@mutant("versioning-unsupported-version-data", revision=MODERN)
+class RefusesAVersionWithoutData(_Refuses):
+    """Names its versions in the message of -32022 only."""
+
+    def spoil(self, error: Json) -> None:
+        del error["data"]
+        error["message"] += f", use {MODERN}"
+
+
+@mutant("versioning-unsupported-version-data", revision=MODERN)
+class DoesNotSayWhichVersionItRefuses(_Refuses):
+    """Leaves requested out of the data of -32022."""
+
+    def spoil(self, error: Json) -> None:
+        del error["data"]["requested"]
+
+
+@mutant("versioning-unsupported-version-data", revision=MODERN)
+class OffersTheVersionItRefuses(_Refuses):
+    """Lists the rejected version among the supported ones."""
+
+    def spoil(self, error: Json) -> None:
+        error["data"]["supported"].append(error["data"]["requested"])
+
+
+@mutant("versioning-unsupported-version-data", revision=MODERN)
+class OffersOneVersionAsAString(_Refuses):
+    """Gives a string for supported, as there is only one."""
+
+    def spoil(self, error: Json) -> None:
+        error["data"]["supported"] = MODERN
+
+
+@mutant("versioning-per-request-independence", revision=MODERN)
+class HoldsARejectedVersionAgainstTheClient(Fault):
+    """Refuses the first good request after a rejected version."""
+
+    spoilt = False
+
+    def said(self, message: Any, request: Json) -> Out:
+        if "error" in message and message["error"]["code"] == -32022:
+            self.spoilt = True
+        elif self.spoilt:
+            self.spoilt = False
+            return refusal(request, -32600, "The protocol version was not agreed")
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("versioning-per-request-independence", revision=MODERN)
+class LeavesAfterARejectedVersion(Fault):
+    """Answers an unknown version with -32022 and exits."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        if "error" in message and message["error"]["code"] == -32022:
+            self.tell(message)
+            os._exit(0)
+        return message  # type: ignore[no-any-return]
+
+
+# --- versions it claims to speak
+
+
+class _Lists(Fault):
+    """Lists further versions in its discover result."""
+
+    more: ClassVar[tuple[str, ...]] = ()
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "server/discover" and "result" in message:
+            message["result"]["supportedVersions"] += self.more
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("versioning-supported-list-truthful", revision=MODERN)
+class ListsAVersionItRefuses(_Lists):
+    """Lists a version of next year, which it refuses."""
+
+    more = ("2027-03-26",)
+
+
+@mutant("versioning-supported-list-truthful", revision=MODERN)
+class ListsAHandshakeRevisionItCannotSpeak(_Lists):
+    """Lists every handshake revision, and has dropped the oldest."""
+
+    more = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and params(message).get("protocolVersion") == "2024-11-05":
+            message["params"]["protocolVersion"] = LEGACY
+            return encode(message).rstrip(b"\n")
+        return line
+
+
+@mutant("versioning-supported-list-truthful", revision=MODERN)
+class OffersAVersionItRefuses(_Refuses):
+    """Offers a version in the data of -32022 that it refuses as well."""
+
+    def spoil(self, error: Json) -> None:
+        error["data"]["supported"].append("2027-03-26")
+
+
+@control("versioning-supported-list-truthful", revision=MODERN)
+class ListsBothEras(_Lists):
+    """Lists every revision it speaks, those of the handshake too."""
+
+    more = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+
+
+# --- both eras
+
+
+@control(
+    "versioning-initialize-rejected",
+    "versioning-initialize-names-versions",
+    "versioning-unsupported-version-error",
+    "meta-required-fields",
+    revision=MODERN,
+)
+class SpeaksNoHandshakeRevision(ModernOnly):
+    """Turns a handshake away and says what it speaks instead."""
+
+
+@mutant("versioning-initialize-rejected", revision=MODERN)
+class LeavesOnAHandshake(ModernOnly):
+    """Exits when it gets an initialize, without a word."""
+
+    def on_initialize(self, request: Json) -> None:
+        del request
+        os._exit(1)
+
+
+@mutant("versioning-initialize-names-versions", revision=MODERN)
+class TurnsAHandshakeAwayWithoutAHint(ModernOnly):
+    """Refuses initialize as an unknown method and leaves the user in the dark."""
+
+    def on_initialize(self, request: Json) -> None:
+        self.refuse(request, -32601, "Method not found: initialize")
+
+
+@mutant(
+    "versioning-dual-era-modern-request", "lifecycle-stateless-no-prior-context", revision=MODERN
+)
+class WantsAHandshakeUnlessDiscovered(Fault):
+    """Reads a stateless request as a legacy one until server/discover was asked."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        opened = any(
+            request.get("method") in {"initialize", "server/discover"}
+            for request in self.asked.values()
+        )
+        if not opened and isinstance(message, dict) and "id" in message:
+            self.refuse(message, -32600, "Server not initialized")
+            return None
+        return line
+
+
+@mutant("versioning-dual-era-initialize", revision=MODERN)
+class AgreesOnAStatelessRevision(Fault):
+    """Echoes 2026-07-28 in the result of initialize."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if params(request).get("protocolVersion") == MODERN and "result" in message:
+            message["result"]["protocolVersion"] = MODERN
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("versioning-dual-era-initialize", revision=MODERN)
+class RefusesAHandshakeForAStatelessRevision(Fault):
+    """Answers an initialize that asks for 2026-07-28 with an error, not with an older revision."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if params(request).get("protocolVersion") == MODERN and "result" in message:
+            return refusal(request, -32602, f"{MODERN} has no handshake")
+        return message  # type: ignore[no-any-return]
+
+
+@control(
+    "versioning-dual-era-modern-request",
+    "versioning-dual-era-initialize",
+    "discover-implemented",
+    revision=MODERN,
+)
+class LocksToItsFirstEra(Fault):
+    """Speaks, in each process, the era of the first request only."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        first = next(iter(self.asked.values()), {}).get("method")
+        method = message.get("method") if isinstance(message, dict) else None
+        if first == "initialize" and asks_for(message) is not None:
+            self.refuse(message, -32600, "This process speaks the handshake revisions")
+            return None
+        if first != "initialize" and method == "initialize":
+            self.refuse(message, -32600, f"This process speaks {MODERN}")
+            return None
+        return line
+
+
+# --- extensions
+
+
+class _Extended(Fault):
+    """Advertises extensions."""
+
+    extensions: ClassVar[Json] = {"io.modelcontextprotocol/tasks": {}}
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "server/discover" and "result" in message:
+            message["result"]["capabilities"]["extensions"] = self.extensions
+        return super().said(message, request)
+
+
+@control("versioning-extension-identifiers", "versioning-extension-fallback", revision=MODERN)
+class HasExtensions(_Extended):
+    """Advertises two extensions and does without them."""
+
+    extensions: ClassVar[Json] = {
+        "io.modelcontextprotocol/tasks": {},
+        "com.example.tools/search": {"fuzzy": True},
+    }
+
+
+@mutant("versioning-extension-identifiers", revision=MODERN)
+class NamesAnExtensionWithoutAPrefix(_Extended):
+    """Calls its extension just search."""
+
+    extensions: ClassVar[Json] = {"search": {}}
+
+
+@mutant("versioning-extension-identifiers", revision=MODERN)
+class NamesAnExtensionByItsAddress(_Extended):
+    """Calls its extension by a URL."""
+
+    extensions: ClassVar[Json] = {"https://example.com/search": {}}
+
+
+@mutant("versioning-extension-identifiers", revision=MODERN)
+class SaysTrueForAnExtension(_Extended):
+    """Gives true where the settings of an extension belong."""
+
+    extensions: ClassVar[Json] = {"com.example/search": True}
+
+
+@mutant("versioning-extension-fallback", revision=MODERN)
+class AnswersWithATaskUnasked(_Extended, AskingTool):
+    """Answers a tool call with a task, which the client has never heard of."""
+
+    def on_ask(self, request: Json) -> None:
+        task = {"taskId": "1", "status": "working", "createdAt": "2026-08-01T00:00:00Z"}
+        self.answer(request, {"resultType": "task", **task})
+
+
+@mutant("versioning-extension-fallback", revision=MODERN)
+class NotifiesInTheWordsOfAnExtension(_Extended, AskingTool):
+    """Reports on a tool call with a notification of its extension."""
+
+    def on_ask(self, request: Json) -> None:
+        note = {"taskId": "1", "status": "working"}
+        self.tell({"jsonrpc": "2.0", "method": "notifications/tasks", "params": note})
+        super().on_ask(request)
+
+
+# --- what is on its way out
+
+
+@mutant("versioning-deprecated-features", revision=MODERN)
+class OffersLogging(Fault):
+    """Advertises logging, which is deprecated."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "server/discover" and "result" in message:
+            message["result"]["capabilities"]["logging"] = {}
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("versioning-deprecated-features", revision=MODERN)
+class AsksForRoots(AskingTool):
+    """Asks a client that has roots for them, which is deprecated."""
+
+    def on_ask(self, request: Json) -> None:
+        if "roots" in client_capabilities(request):
+            asked = {"roots": {"method": "roots/list"}}
+            self.answer(request, {"resultType": "input_required", "inputRequests": asked})
+        else:
+            self.refuse(request, -32021, "No roots", {"requiredCapabilities": {"roots": {}}})

@@ -1,0 +1,268 @@
+"""Who may import whom: one table, read from the sources."""
+
+import ast
+import re
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import mcp_touchstone
+from mcp_touchstone.loader import home
+
+PACKAGE: Final = Path(mcp_touchstone.__path__[0])
+
+PURE: Final = {
+    "revision", "framing", "session", "transcript", "clause", "scenario", "verdict", "pace", "reply"
+}  # fmt: skip
+CLIENT: Final = {"answer", "client"}
+WIRE: Final = {"process", "connection"}
+DRIVING: Final = {"questions", "pending", "rounds", "tasks", "subscriptions"}
+KNOWN: Final = {"needs", "dossier"}
+
+ALLOWED: Final[dict[str, set[str]]] = {
+    # values and rules, without a process in sight
+    "revision": set(),
+    "framing": set(),
+    "clause": {"revision"},
+    "session": {"framing"},
+    "transcript": {"framing", "session"},
+    "verdict": {"transcript"},
+    "scenario": {"clause", "revision"},
+    "matchers": {"framing"},
+    "patterns": set(),
+    "arguments": {"patterns"},
+    "uri_template": set(),
+    "pace": set(),
+    "reply": {"framing"},
+    "answer": {"arguments"},
+    "client_tasks": {"answer"},
+    "client": {"answer", "client_tasks"},
+    "results": {"clause", "verdict"},
+    "expansion": set(),
+    "schema": {"expansion", "framing"},
+    "dialect": {"schema"},
+    # the world: programs and folders; these two know no MCP
+    "process": {"framing", "transcript"},
+    "world": set(),
+    # one server
+    "needs": set(),
+    "dossier": {*PURE, "arguments", "needs", "uri_template"},
+    "questions": {*PURE, "client"},
+    "connection": {*PURE, *CLIENT, "process"},
+    "pending": {*PURE, *WIRE, "dossier"},
+    "rounds": {*PURE, *WIRE, "client", "dossier", "questions"},
+    "tasks": {*PURE, *WIRE, "client_tasks", "dossier", "pending"},
+    "subscriptions": {*PURE, *WIRE, "dossier", "pending"},
+    "talk": {*PURE, *WIRE, *DRIVING, "client", "dossier", "matchers"},
+    "conversation": {*PURE, *WIRE, "dossier", "talk"},
+    "ambient": {*PURE, "process", "recon"},
+    "shapes": {*PURE, "ambient", "connection", "loader", "schema"},
+    "listings": {*PURE, "ambient", "dossier", "talk"},
+    "recon": {*PURE, *WIRE, "dossier"},
+    # what has to be tried on it
+    "scout": {*PURE, *WIRE, *DRIVING, "arguments", "dossier", "target"},
+    "examples": {"arguments", "dossier", "scout", "uri_template"},
+    "traffic": {*DRIVING, "arguments", "dossier", "examples", "scout"},
+    "asking": {*PURE, *DRIVING, "arguments", "client", "dossier", "examples", "scout"},
+    "learning": {
+        *PURE, *KNOWN, "arguments", "process", "recon", "target", "scout", "examples", "traffic",
+        "asking",
+    },
+    "suite": {
+        *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
+        "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
+        "listings",
+    },
+    # one run
+    "loader": {"clause", "scenario"},
+    "target": {"loader"},
+    "pool": {*PURE, *WIRE, "client", "recon", "ambient", "target", "world"},
+    "plan": {*PURE, "needs", "results"},
+    "lane": {*PURE, *WIRE, "client", "recon", "conversation", "plan", "pool", "results"},
+    "gate": {
+        *PURE, *WIRE, *KNOWN, "recon", "ambient", "target", "world", "pool", "results", "plan",
+        "lane", "arguments", "scout", "learning",
+    },
+    "live": {"revision", *WIRE, "recon", "target", "world", "pool"},
+    # what people see; a report runs nothing
+    "report.text": set(),
+    "report.digest": {"clause", "verdict", "results"},
+    "report.save": {"connection", "verdict", "report.text"},
+    "report.terminal": {
+        "revision", "clause", "verdict", "recon", "results", "report.text", "report.digest",
+    },
+    "report.machine": {"revision", "clause", "verdict", "results", "report.text", "report.digest"},
+    "report.survey": {"revision", "framing", "needs", "dossier", "report.text"},
+    "report.catalogue": {"revision", "clause", "loader", "scenario", "report.text"},
+    # the doors; nothing imports these but each other
+    "plugin": {"live", "pytest_suite"},
+    "pytest_suite": {
+        "revision", "clause", "scenario", "verdict", "process", "loader", "target", "gate",
+        "plan", "results", "report",
+    },
+    "command_line": {"revision"},
+    "cli": {
+        "command_line", "revision", "clause", "process", "loader", "target", "gate", "plan",
+        "results", "pool", "world", "recon", "report",
+    },
+}  # fmt: skip
+"""Module -> modules of the package it may import, at its top or inside a function. ``report``
+stands for every module below it; ``__init__`` is open to all; imports for types are not counted."""
+
+IMPURE: Final[dict[str, set[str]]] = {
+    "subprocess": {"process"},
+    "psutil": {"process", "pytest_suite"},
+    "signal": {"process", "cli"},
+    "tempfile": {"world", "pytest_suite"},
+    "shutil": {"pytest_suite"},
+    "time": {"process", "pytest_suite"},
+    "socket": set(),
+    "multiprocessing": set(),
+    "asyncio": set(),
+}
+"""Library -> the only modules that may touch it: ``process`` and ``world``, and the doors."""
+
+DOORS: Final = {"plugin", "pytest_suite", "cli"}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Give the names a file imports, those for types only left out."""
+    yield from _walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def _walk(node: ast.AST) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            base = "." * child.level + (child.module or "")
+            yield from (f"{base}.{alias.name}" for alias in child.names)
+        else:
+            yield from _walk(child)
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").as_posix().replace("/", ".")
+
+
+MODULES: Final = {
+    name_of(path): path
+    for path in PACKAGE.rglob("*.py")
+    if path.name != "__init__.py" and "_suites" not in path.parts
+}
+
+
+def inside(name: str) -> set[str]:
+    """Give the modules of the package that a module imports."""
+    found = set()
+    for imported in imports(MODULES[name]):
+        dotted = imported.removeprefix("mcp_touchstone.")
+        if dotted != imported:
+            while dotted and dotted not in MODULES:
+                dotted = dotted.rpartition(".")[0]
+            found.add(dotted)
+    return found - {""}
+
+
+def outside(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports(path)}
+
+
+def files(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in sorted((home() / folder).rglob("*.py"))]
+
+
+# --- inside the package
+
+
+def test_the_table_names_every_module_and_no_other() -> None:
+    assert set(MODULES) == set(ALLOWED)
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_a_module_imports_only_what_the_table_allows(name: str) -> None:
+    allowed = ALLOWED.get(name, set())
+    found = {m for m in inside(name) if m not in allowed and m.partition(".")[0] not in allowed}
+
+    assert found == set()
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    graph = {name: inside(name) for name in MODULES}
+
+    order = list(TopologicalSorter(graph).static_order())
+
+    assert set(order) == set(MODULES)
+
+
+def test_nothing_imports_the_doors_but_the_doors() -> None:
+    for name in MODULES:
+        assert name in DOORS or not inside(name) & DOORS, name
+
+
+def test_only_suite_files_use_the_vocabulary_made_for_them() -> None:
+    assert [name for name in MODULES if "suite" in inside(name)] == []
+
+
+@pytest.mark.parametrize("library", sorted(IMPURE))
+def test_the_world_is_touched_in_few_places(library: str) -> None:
+    users = {name for name, path in MODULES.items() if library in outside(path)}
+
+    assert users <= IMPURE[library]
+
+
+def test_the_table_is_read_from_real_imports() -> None:
+    """A test that finds nothing to object to must be able to find something."""
+    assert "process" in inside("connection")
+    assert "report.text" in inside("report.save")
+    assert "connection" not in inside("scenario"), "an import for types is not counted"
+    assert "loader" in inside("target"), "an import inside a function is"
+
+
+# --- around it
+
+
+def test_suite_files_import_the_vocabulary_and_the_standard_library() -> None:
+    for path in files("conformance", "security_suite"):
+        ours = {name for name in imports(path) if name.startswith(("mcp_touchstone", "."))}
+        assert all(name.startswith("mcp_touchstone.suite.") for name in ours), path
+        foreign = {"subprocess", "socket", "psutil", "signal", "time", "threading", "os"}
+        assert outside(path) & foreign == set(), path
+        assert not outside(path) & {"conformance", "reference_server", "tests"}, path
+
+
+def test_suite_folders_are_no_packages() -> None:
+    """With an ``__init__.py`` they would collide with a user's own ``tests/conformance``."""
+    assert [p for p in files("conformance", "security_suite") if p.name == "__init__.py"] == []
+
+
+def test_the_reference_server_shares_nothing_with_its_judge() -> None:
+    for path in files("reference_server"):
+        names = outside(path)
+        assert not names & {"mcp_touchstone", "conformance", "tests", "pytest"}, path
+        assert "reference_server" not in names, f"{path}: it has two names; import relatively"
+
+
+def test_nothing_of_ours_imports_the_official_sdk() -> None:
+    """It would clash with the version the user's own server pins."""
+    for path in files("src", "conformance", "security_suite", "reference_server"):
+        assert "mcp" not in outside(path), path
+
+
+def test_nothing_reads_beside_the_checkout() -> None:
+    beside = re.compile(r"\.\./shared|/work" + r"/|\bseeds/")
+    for path in files(
+        "src", "conformance", "security_suite", "reference_server", "tests", "benchmarks"
+    ):
+        if path != Path(__file__):
+            assert not beside.search(path.read_text(encoding="utf-8")), path
+
+
+def test_the_harness_does_not_import_its_tests() -> None:
+    for path in files("src"):
+        assert not outside(path) & {"tests", "conformance", "reference_server", "hypothesis"}, path

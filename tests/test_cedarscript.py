@@ -1,0 +1,504 @@
+"""The CEDARScript tools with the real library: what it does right, and what is kept from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reference_server.cedarscript import engine
+from reference_server.cedarscript.explain import find
+from tests.cedarscript_client import CASES, WHY_NOT, Client, lay, tree
+from tests.reference_client import ALL, MODERN, ask, modern, notification
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+needs_library = pytest.mark.skipif(
+    WHY_NOT is not None, reason=f"CEDARScript is not available: {WHY_NOT}"
+)
+pytestmark = needs_library
+
+WRITTEN = {"as the library", "corrected"}
+FIRST = "UPDATE FILE 'a.txt' DELETE LINE 'one'"
+
+
+def source(case: dict[str, Any]) -> dict[str, str]:
+    """Give the files of a case."""
+    return {
+        path: text if isinstance(text, str) else CASES["samples"][text["sample"]]
+        for path, text in case["before"].items()
+    }
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """One server for all cases; each case has a directory of its own below its root."""
+    with Client(tmp_path_factory.mktemp("root"), log_level="off") as client:
+        yield client
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "root"
+    place.mkdir()
+    lay(place, {"a.txt": "one\ntwo\nthree\n", "m.py": "def f():\n    return 1\n"})
+    return place
+
+
+@pytest.fixture
+def client(root: Path) -> Iterator[Client]:
+    with Client(root, log_level="off") as client:
+        yield client
+
+
+# --- measured cases
+
+
+@pytest.mark.parametrize("case", CASES["cases"], ids=lambda case: case["name"])
+def test_a_measured_case(shared: Client, case: dict[str, Any]) -> None:
+    place = shared.root / case["name"]
+    place.mkdir()
+    before = source(case)
+    lay(place, before)
+    laid = tree(place)
+    script = {"commands": "".join(case["commands"]), "root": case["name"]}
+
+    if case["expect"] not in WRITTEN:
+        error = shared.refuse(script.pop("commands"), **script)
+        assert error["code"] == case["code"]
+        assert tree(place) == laid, "nothing was written"
+        return
+    preview = shared.call("apply_cedarscript", **script)
+    assert preview["dry_run"] is True
+    assert tree(place) == laid, "a dry run writes nothing"
+    done = shared.call("apply_cedarscript", dry_run=False, **script)
+
+    wanted = {**before, **case["after"]}
+    assert tree(place) == {p: text.encode() for p, text in wanted.items() if text is not None}
+    assert {"affected_files": done["affected_files"], "diffs": done["diffs"]} == preview["preview"]
+    changed = [f"{case['name']}/{path}" for path in case["after"]]
+    assert sorted(done["affected_files"]) == sorted(changed)
+    assert done["results"] == preview["results"]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES["cases"] if "code" in case or "error" in case["library"]],
+    ids=lambda case: case["name"],
+)
+def test_the_words_for_a_measured_error_are_explained(shared: Client, case: dict[str, Any]) -> None:
+    if "error" in case["library"]:
+        theirs = case["library"]["error"]
+        found = find(f"{theirs['kind']}: {theirs['text']}")
+        assert found is not None, theirs
+        explained = shared.call("explain_error", error_message=theirs["text"])
+        assert explained["known"] is True
+        assert "tip" not in json.dumps(explained)
+    if case["expect"] in WRITTEN:
+        return
+    place = shared.root / f"{case['name']}-explained"
+    place.mkdir(exist_ok=True)
+    lay(place, source(case))
+    ours = shared.fail("apply_cedarscript", commands="".join(case["commands"]), root=place.name)
+    for message in (ours["message"], json.dumps(ours), f"{ours['code']}: {ours['message']}"):
+        explained = shared.call("explain_error", error_message=message)
+        assert (explained["known"], explained["code"]) == (True, case["code"]), message
+        assert explained["explanation"]
+        assert explained["recovery_steps"]
+
+
+def test_the_cases_cover_what_they_should() -> None:
+    counts: dict[tuple[str, str], int] = {}
+    for case in CASES["cases"]:
+        key = (case["library"]["verdict"], case["expect"])
+        counts[key] = counts.get(key, 0) + 1
+    assert sum(counts.values()) == 141
+    assert ("unsafe", "as the library") not in counts
+    assert ("unsafe", "corrected") not in counts
+    assert counts["ok", "as the library"] == 54
+    assert counts["ok", "refused"] == 1, "ED, which runs any command"
+    silent = [
+        case["name"]
+        for case in CASES["cases"]
+        if case["library"]["verdict"] == "bug" and case["expect"] == "as the library"
+    ]
+    assert silent == ["create_content_starting_with_at_digit"], "@n: is the language's own prefix"
+
+
+# --- parsing
+
+
+def test_a_parsed_command_says_what_it_is(client: Client) -> None:
+    parsed = client.call(
+        "parse_cedarscript",
+        content="# first\nUPDATE METHOD 'A.get' FROM FILE 'm.py' INSERT AFTER LINE 'x' OFFSET 1 "
+        "WITH CONTENT '@0:y'\nRM FILE 'b.txt'",
+    )
+    update, remove = parsed["commands"]
+    assert parsed["success"] is True
+    assert parsed["count"] == 2
+    assert (update["type"], update["path"], update["line"]) == ("UpdateCommand", "m.py", 2)
+    assert update["target"]["node"] == "IdentifierFromFile"
+    assert update["target"]["identifier_type"] == "method"
+    assert update["action"]["node"] == "InsertClause"
+    assert update["action"]["insert_position"]["qualifier"] == "after"
+    assert update["action"]["insert_position"]["offset"] == 1
+    assert update["content"] == "@0:y"
+    assert (remove["type"], remove["line"]) == ("RmFileCommand", 3)
+    assert update["summary"] == "Update m.py: insert after a line in method A.get"
+
+
+@pytest.mark.parametrize(
+    ("script", "line", "column", "words"),
+    [
+        ('UPDAET FILE "a" DELETE LINE "b"', 1, 1, "did you mean UPDATE"),
+        ('\n\nRM FILE "b"\nRM FIL "c"', 4, 4, "not understood"),
+        ("RM FILE a.txt", 1, 9, "not understood"),
+        ('Words.\n```cedarscript\nRM FILE "b"\nupdate\n```', 4, 1, "capitals"),
+        ('RM FILE "grüße"; RM FILE "é" x', 1, 30, "not understood"),
+        ('RM FILE "a.py', 1, 9, "not closed"),
+        ('/* x\nRM FILE "a"', 1, 1, "not understood"),
+        ('RM FILE "a" /* x', 1, 13, "not closed"),
+        ("DELETE FILE 'a'", 1, 1, "not with DELETE"),
+        ("UPDATE FILE 'a' REPLACE WHOLE WITH CASE WHEN EMPTY THEN REMOVE", 1, 63, "END is missing"),
+    ],
+)
+def test_a_syntax_error_has_its_place(
+    client: Client, script: str, line: int, column: int, words: str
+) -> None:
+    error = client.fail("parse_cedarscript", content=script)
+    assert error["type"] == "ParseError"
+    assert error["field"] == "content"
+    assert (error["context"]["line"], error["context"]["column"]) == (line, column)
+    assert words in error["message"]
+    assert "NEVER" not in json.dumps(error)
+
+
+def test_the_old_comment_form_is_understood(client: Client) -> None:
+    commented = f"-- ../outside.txt\n/* ../outside.txt */\n{FIRST} -- that one"
+    assert client.preview(commented)["affected_files"] == ["a.txt"]
+    kept = client.preview("CREATE FILE 'b.sql' WITH CONTENT '''\n-- kept\n'''")["diffs"][0]
+    assert "+-- kept\n" in kept["diff"]
+
+
+# --- writing
+
+
+@pytest.mark.parametrize("dry_run", [True, None, 0, "", "false", [], {}, "no", "absent"])
+def test_only_false_writes(root: Path, dry_run: Any) -> None:
+    more = {} if dry_run == "absent" else {"dry_run": dry_run}
+    with Client(root, log_level="off") as client:
+        client.ask("tools/call", name="apply_cedarscript", arguments={"commands": FIRST, **more})
+    assert (root / "a.txt").read_text() == "one\ntwo\nthree\n"
+
+
+def test_a_script_is_carried_out_whole_or_not_at_all(client: Client, root: Path) -> None:
+    laid = tree(root)
+    error = client.refuse(
+        f"{FIRST}\nCREATE FILE 'deep/new.txt' WITH CONTENT 'x'\n"
+        "UPDATE FILE 'a.txt' DELETE LINE 'nine'"
+    )
+    assert error["code"] == "LINE_NOT_FOUND"
+    assert error["context"] == {"file": "a.txt", "script_line": 3, "command_index": 3}
+    assert tree(root) == laid
+    assert not (root / "deep").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("../outside.txt", "OUTSIDE_ROOT"),
+        ("/etc/passwd", "OUTSIDE_ROOT"),
+        (".git/config", "DENIED"),
+        ("sub/.env", "DENIED"),
+        ("bin/x.txt", "WRITE_DENIED"),
+        ("link/x.txt", "LINK"),
+        ("link.txt", "LINK"),
+        ("dangling.txt", "LINK"),
+        ("a.txt/b", "NOT_DIRECTORY"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "CREATE FILE '{}' WITH CONTENT 'x'",
+        "UPDATE FILE '{}' REPLACE WHOLE WITH CONTENT 'x'",
+        "RM FILE '{}'",
+    ],
+)
+def test_every_path_is_checked_before_anything_runs(
+    shared: Client, tmp_path: Path, command: str, path: str, code: str
+) -> None:
+    place = shared.root / tmp_path.name
+    place.mkdir()
+    lay(place, {"a.txt": "one\n", ".git/config": "secret", "sub/.env": "secret", "bin/x.txt": "x"})
+    (place / "link").symlink_to(tmp_path, target_is_directory=True)
+    (place / "link.txt").symlink_to(place / "a.txt")
+    (place / "dangling.txt").symlink_to(tmp_path / "made.txt")
+    path = path.replace("../", "../../")
+    script = f"UPDATE FILE 'a.txt' DELETE LINE 'nine'\n{command.format(path)}"
+    error = shared.refuse(script, root=place.name)
+    assert error["code"] == code, "the path is refused before the first command fails"
+    assert error["context"]["command_index"] == 2
+    assert "secret" not in json.dumps(error)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_root_argument_stays_below_the_root(client: Client, root: Path) -> None:
+    (root / "sub").mkdir()
+    (root / "sub" / "b.txt").write_text("x\ny\n")
+    done = client.carry_out("UPDATE FILE 'b.txt' DELETE LINE 'x'", root="sub")
+    assert done["affected_files"] == ["sub/b.txt"]
+    for outside in ("..", "/", str(root.parent), "sub/../.."):
+        error = client.refuse("RM FILE 'b.txt'", root=outside)
+        assert (error["code"], error["field"]) == ("OUTSIDE_ROOT", "root")
+    assert client.preview("RM FILE 'b.txt'", root=str(root / "sub"))["affected_files"] == [
+        "sub/b.txt"
+    ]
+
+
+def test_two_spellings_are_one_file(client: Client, root: Path) -> None:
+    script = f"{FIRST}\nUPDATE FILE './a.txt' DELETE LINE 'three'\nRM FILE 'm.py'"
+    done = client.carry_out(script)
+    assert done["affected_files"] == ["a.txt", "m.py"]
+    assert tree(root) == {"a.txt": b"two\n"}
+    assert [each["change"] for each in done["diffs"]] == ["updated", "removed"]
+
+
+def test_bytes_that_are_no_concern_of_the_edit_stay(client: Client, root: Path) -> None:
+    lay(root, {})
+    (root / "w.txt").write_bytes("\ufeffeins\r\nzwei\r\ndrei".encode("utf-16-le"))
+    (root / "mixed.txt").write_bytes(b"one\r\ntwo\n")
+    (root / "latin.txt").write_bytes(b"caf\xe9\n")
+    os.chmod(root / "w.txt", 0o640)  # noqa: PTH101
+    client.carry_out("UPDATE FILE 'w.txt' INSERT AFTER LINE 'zwei' WITH CONTENT 'z\u2028w'")
+    assert (root / "w.txt").read_bytes() == "\ufeffeins\r\nzwei\r\nz\u2028w\r\ndrei".encode(
+        "utf-16-le"
+    )
+    assert (root / "w.txt").stat().st_mode & 0o777 == 0o640
+    for name, code in (("mixed.txt", "MIXED_NEWLINES"), ("latin.txt", "NOT_TEXT")):
+        assert client.refuse(f"UPDATE FILE '{name}' DELETE LINE 'one'")["code"] == code
+
+
+def test_any_file_can_be_removed(client: Client, root: Path) -> None:
+    (root / "latin.txt").write_bytes(b"caf\xe9\n")
+    (root / "mixed.txt").write_bytes(b"one\r\ntwo\n")
+    script = "RM FILE 'latin.txt'\nRM FILE 'mixed.txt'"
+    diffs = {each["file"]: each["diff"] for each in client.preview(script)["diffs"]}
+    assert diffs["latin.txt"] == "Binary files a/latin.txt and /dev/null differ\n"
+    assert "-one\n" in diffs["mixed.txt"]
+    client.carry_out(script)
+    assert sorted(tree(root)) == ["a.txt", "m.py"]
+    assert client.refuse(script)["code"] == "NOT_FOUND"
+
+
+def test_a_change_meanwhile_wins(client: Client, root: Path) -> None:
+    before = client.preview(FIRST)["diffs"][0]["sha256"]
+    (root / "a.txt").write_text("one\nmore\n")
+    assert client.preview(FIRST)["diffs"][0]["sha256"] != before
+
+
+def test_a_read_only_server_previews(root: Path) -> None:
+    with Client(root, log_level="off", read_only=True) as client:
+        tools = {tool["name"]: tool for tool in client.ask("tools/list")["result"]["tools"]}
+        assert tools["apply_cedarscript"]["annotations"]["readOnlyHint"] is True
+        assert client.preview(FIRST)["affected_files"] == ["a.txt"]
+        error = client.fail("apply_cedarscript", commands=FIRST, dry_run=False)
+        assert error["code"] == "READ_ONLY"
+        assert client.call("list_capabilities")["read_only"] is True
+    assert (root / "a.txt").read_text() == "one\ntwo\nthree\n"
+
+
+def test_a_write_waits_for_confirmation(root: Path) -> None:
+    with Client(root, log_level="off", confirm_writes=True) as client:
+        waiting = client.call("apply_cedarscript", commands=FIRST, dry_run=False)
+        assert waiting["confirmed"] is False
+        assert (root / "a.txt").read_text() == "one\ntwo\nthree\n"
+        done = client.carry_out(FIRST, confirm_token=waiting["confirm_token"])
+        assert done["affected_files"] == ["a.txt"]
+    assert (root / "a.txt").read_text() == "two\nthree\n"
+
+
+LINES = st.lists(
+    st.text(alphabet="ab \t\f\x85\u2028é", min_size=1, max_size=4), min_size=1, max_size=8
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    LINES, st.integers(1, 8), st.integers(1, 8), st.sampled_from(["\n", "\r\n", "\r"]), st.data()
+)
+def test_lines_by_number_are_exactly_those_lines(
+    shared: Client, lines: list[str], first: int, last: int, newline: str, data: st.DataObject
+) -> None:
+    path = shared.root / "lines.txt"
+    first, last = sorted((min(first, len(lines)), min(last, len(lines))))
+    end = data.draw(st.sampled_from([newline, ""])) if len(lines) > 1 else newline
+    text = newline.join(lines) + end
+    segment = f"SEGMENT STARTING AT LINE {first} ENDING AT LINE {last}"
+    forms = {
+        f"DELETE LINE {first}": [*lines[: first - 1], *lines[first:]],
+        f"INSERT BEFORE LINE {first} WITH CONTENT 'new'": [
+            *lines[: first - 1],
+            "new",
+            *lines[first - 1 :],
+        ],
+        f"INSERT AFTER LINE {first} WITH CONTENT 'new'": [*lines[:first], "new", *lines[first:]],
+        f"REPLACE LINE {first} WITH CONTENT 'new'": [*lines[: first - 1], "new", *lines[first:]],
+        f"DELETE {segment}": [*lines[: first - 1], *lines[last:]],
+        f"REPLACE {segment} WITH CONTENT 'new'": [*lines[: first - 1], "new", *lines[last:]],
+    }
+    for form, wanted in forms.items():
+        path.write_bytes(text.encode())
+        shared.carry_out(f"UPDATE FILE 'lines.txt' {form}")
+        assert path.read_bytes() == (newline.join(wanted) + (end if wanted else "")).encode(), form
+
+
+# --- what a script must not do to the server
+
+
+def workers() -> set[psutil.Process]:
+    """Give the workers of the servers in this process."""
+    return {
+        child
+        for child in psutil.Process().children()
+        if any("cedarscript_worker" in word for word in child.cmdline())
+    }
+
+
+def test_a_hostile_pattern_ends_and_the_next_call_works(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "RUN_SECONDS", 1.0)
+    (root / "redos.txt").write_text("a" * 40 + "b\n")
+    hostile = (
+        'UPDATE FILE "redos.txt" REPLACE WHOLE WITH CASE WHEN REGEX r"^(a+)+$" THEN REMOVE END',
+        'UPDATE FILE "redos.txt" DELETE LINE REGEX r"^(a+)+$"',
+        'UPDATE FILE "redos.txt" REPLACE WHOLE WITH CASE WHEN REGEX "a" THEN SUB r"(a+)+$" r"" END',
+    )
+    others = workers()
+    with Client(root, log_level="off") as client:
+        for script in hostile:
+            begun = time.monotonic()
+            error = client.fail("apply_cedarscript", commands=script)
+            assert error["code"] == "SCRIPT_TIMEOUT"
+            assert time.monotonic() - begun < 10
+            assert client.preview(FIRST)["affected_files"] == ["a.txt"]
+        assert len(workers() - others) == 1
+    assert workers() == others
+
+
+def test_a_hostile_pattern_holds_nobody_else_up(root: Path) -> None:
+    (root / "redos.txt").write_text("a" * 40 + "b\n")
+    script = 'UPDATE FILE "redos.txt" DELETE LINE REGEX r"^(a+)+$"'
+    with Client(root, log_level="off") as client:
+        arguments = {"commands": script}
+        client.send(modern("slow", "tools/call", name="apply_cedarscript", arguments=arguments))
+        begun = time.monotonic()
+        assert client.call("explain_error", error_message="NO_CHANGE")["known"] is True
+        assert time.monotonic() - begun < 5
+        client.send(notification("notifications/cancelled", {"requestId": "slow"}))
+        begun = time.monotonic()
+        assert client.preview(FIRST)["affected_files"] == ["a.txt"], "cancelled, it ends at once"
+        assert time.monotonic() - begun < engine.RUN_SECONDS
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "CREATE FILE 'big.txt' WITH CONTENT '@99999999:y'",
+        "CREATE FILE 'big.txt' WITH CONTENT '@" + "9" * 5000 + ":y'",
+        "UPDATE FILE 'a.txt' REPLACE WHOLE WITH CONTENT '''\n@65:y\n'''",
+    ],
+)
+def test_amplification_is_refused(client: Client, script: str) -> None:
+    assert client.refuse(script)["code"] == "INDENTATION_OUT_OF_RANGE"
+
+
+def test_what_a_script_makes_has_a_limit(root: Path) -> None:
+    grow = "UPDATE FILE 'a.txt' REPLACE WHOLE WITH CASE WHEN REGEX r'.' THEN SUB r'.' r'{}' END\n"
+    with Client(root, log_level="off", max_file_size=100_000) as client:
+        error = client.refuse(grow.format("x" * 50) * 4)
+        assert error["code"] == "TOO_LARGE"
+        assert client.refuse("#" * (256 * 1024 + 1))["code"] == "SCRIPT_TOO_LARGE"
+        assert client.preview(FIRST)["affected_files"] == ["a.txt"]
+
+
+def test_memory_has_a_limit(root: Path) -> None:
+    grow = "UPDATE FILE 'a.txt' REPLACE WHOLE WITH CASE WHEN REGEX r'.' THEN SUB r'' r'{}' END\n"
+    with Client(root, log_level="off", max_file_size=10**9) as client:
+        error = client.fail("apply_cedarscript", commands=grow.format("x" * 20_000) * 3)
+        assert error["code"] in {"SCRIPT_TOO_COSTLY", "TOO_LARGE"}
+        assert client.preview(FIRST)["affected_files"] == ["a.txt"]
+
+
+def test_deep_nesting_costs_no_more_than_the_script(client: Client, root: Path) -> None:
+    deep = "x = " + "(" * 5_000 + ")" * 5_000
+    client.fail("apply_cedarscript", commands=f"CREATE FILE 'deep.py' WITH CONTENT '{deep}'")
+    assert client.preview(FIRST)["affected_files"] == ["a.txt"]
+
+
+def test_the_worker_has_nothing_to_reach(
+    client: Client, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "hush")
+    others = workers()
+    client.preview(FIRST)
+    (worker,) = workers() - others
+    assert set(worker.environ()) <= {*engine._PASSED_ON, "LC_CTYPE"}
+    assert not os.path.exists(worker.cwd()), "nothing can be made there"  # noqa: PTH110
+    assert os.getpgid(worker.pid) == worker.pid
+    assert {file.path for file in worker.open_files()} == set()
+    again = client.preview(FIRST)
+    assert again["affected_files"] == ["a.txt"]
+    assert workers() - others == {worker}, "one warm worker"
+    worker.kill()
+    worker.wait(10)
+    assert client.preview(FIRST) == again, "whoever is killed is replaced"
+
+
+def test_many_at_once_are_all_answered(client: Client, root: Path) -> None:
+    lay(root, {f"f{n}.txt": "one\ntwo\n" for n in range(20)})
+    for n in range(20):
+        arguments = {"commands": f"UPDATE FILE 'f{n}.txt' DELETE LINE 'one'", "dry_run": False}
+        client.send(modern(f"w{n}", "tools/call", name="apply_cedarscript", arguments=arguments))
+    heard = [client.hear(60) for _ in range(20)]
+    assert {answer["id"] for answer in heard} == {f"w{n}" for n in range(20)}
+    assert all("isError" not in answer["result"] for answer in heard), heard
+    assert {(root / f"f{n}.txt").read_text() for n in range(20)} == {"two\n"}
+    assert threading.active_count() < 30
+
+
+# --- being one of the tools
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_the_tools_are_listed_in_each_revision(root: Path, revision: str) -> None:
+    with Client(root, log_level="off") as client:
+        client.open(revision)
+        client.send(ask(revision, "list", "tools/list"))
+        tools = client.hear()["result"]["tools"]
+        names = ["parse_cedarscript", "apply_cedarscript", "explain_error", "list_capabilities"]
+        assert [tool["name"] for tool in tools] == names
+        if revision == MODERN:
+            hints = [tool["annotations"]["readOnlyHint"] for tool in tools]
+            assert hints == [True, False, True, True]
+
+
+def test_capabilities_are_examples_that_parse(client: Client) -> None:
+    told = client.call("list_capabilities")
+    assert told["available"] is True
+    assert "reason" not in told
+    for command in told["commands"]:
+        assert client.call("parse_cedarscript", content=command["example"])["count"] == 1

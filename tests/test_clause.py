@@ -1,0 +1,366 @@
+"""Clause files: what a right one says, and how a wrong one is refused in one line."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.clause import (
+    SCHEMAS,
+    SITE,
+    Breach,
+    CatalogueError,
+    Clause,
+    Level,
+    load_catalogue,
+    load_chapter,
+    nearest,
+)
+
+HEAD = 'title = "Ping"\nsummary = "Either side may ping."\n'
+ROW = """
+[[clause]]
+id = "ping-answer"
+level = "MUST"
+statement = "A ping is\\nanswered."
+how = "We ping."
+source = { "2025-11-25" = "basic/utilities/ping" }
+"""
+
+
+def write(folder: Path, text: str, name: str = "basic/ping.toml") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def row(**changes: str | None) -> str:
+    """Give the row of ROW with keys replaced (TOML values), added, or left out (None)."""
+    lines = {
+        line.partition(" = ")[0]: line.partition(" = ")[2] for line in ROW.strip().splitlines()[1:]
+    }
+    lines |= {key: value for key, value in changes.items() if value is not None}
+    kept = {key: value for key, value in lines.items() if changes.get(key, "") is not None}
+    return "\n[[clause]]\n" + "".join(f"{key} = {value}\n" for key, value in kept.items())
+
+
+Load = Callable[..., Clause]
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Load:
+    def load(**changes: str | None) -> Clause:
+        (clause,) = load_chapter(write(tmp_path, HEAD + row(**changes))).clauses
+        return clause
+
+    return load
+
+
+# --- what is refused
+
+WRONG = {
+    "unknown key": (row(hwo='"x"'), "ping-answer: unknown key 'hwo'; did you mean 'how'?"),
+    "no how": (
+        row(how=None),
+        "ping-answer: how is missing: say what is driven and what breaks the rule",
+    ),
+    "empty how": (
+        row(how='""'),
+        "ping-answer: how is missing: say what is driven and what breaks the rule",
+    ),
+    "no statement": (row(statement=None), "ping-answer: statement is missing"),
+    "no source": (row(source="{}"), "ping-answer: source is missing"),
+    "no id": (row(id=None), "(no id): id is missing"),
+    "no level": (row(level=None), "ping-answer: level is missing"),
+    "unknown level": (
+        row(level='"MUSTN\'T"'),
+        'ping-answer: level "MUSTN\'T" is none of MUST, MUST NOT, SCHEMA, SHOULD, SHOULD NOT, MAY',
+    ),
+    "unknown breach": (
+        row(breach='"error"'),
+        "ping-answer: breach 'error' is none of fail, warn, note",
+    ),
+    "unknown revision": (
+        row(source='{ "2025-11-52" = "x" }'),
+        "ping-answer: source: unknown revision '2025-11-52'; did you mean '2025-11-25'?",
+    ),
+    "no page": (
+        row(source='{ "2025-11-25" = [] }'),
+        "ping-answer: source: 2025-11-25 is no page and no array of pages",
+    ),
+    "a number for a page": (
+        row(source='{ "2025-11-25" = 5 }'),
+        "ping-answer: source: 2025-11-25 is no page and no array of pages",
+    ),
+    "an id in capitals": (
+        row(id='"Ping-Answer"'),
+        "Ping-Answer: id is not lower-case words joined by hyphens",
+    ),
+    "an id of one word": (row(id='"ping"'), "ping: id is not lower-case words joined by hyphens"),
+    "a number for an id": (row(id="5"), "5: id is no string"),
+    "a word for a list": (row(needs='"tools"'), "ping-answer: needs is no array of strings"),
+    "a number in a list": (row(replaces="[5]"), "ping-answer: replaces is no array of strings"),
+    "a word for a switch": (row(strict='"no"'), "ping-answer: strict is no boolean"),
+    "a list for a statement": (row(statement='["x"]'), "ping-answer: statement is no string"),
+    "deferred and out of reach": (
+        row(deferred='"later"', unobservable='"never"'),
+        "ping-answer: deferred and unobservable exclude each other",
+    ),
+    "judged in a judged chapter": (
+        row(judged="true"),
+        "ping-answer: judged lifts the deferral of a chapter, and this chapter has none",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_row_is_refused_in_one_line_that_names_file_clause_and_key(
+    tmp_path: Path, name: str
+) -> None:
+    text, message = WRONG[name]
+
+    with pytest.raises(CatalogueError) as caught:
+        load_chapter(write(tmp_path, HEAD + text))
+
+    assert str(caught.value) == f"basic/ping.toml: {message}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"{HEAD}sumary = 'x'\n", "unknown key 'sumary'; did you mean 'summary'?"),
+        ("summary = 'x'\n", "title is missing"),
+        ("title = 'x'\n", "summary is missing"),
+        ("title = 5\nsummary = 'x'\n", "title is no string"),
+        (f"{HEAD}[clause]\nid = 'x-y'\n", "clause is no array of tables"),
+        (f"{HEAD}deferred = true\n", "deferred is no string"),
+    ],
+)
+def test_a_wrong_chapter_is_refused_in_one_line_that_names_file_and_key(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(CatalogueError) as caught:
+        load_chapter(write(tmp_path, text))
+
+    assert str(caught.value) == f"basic/ping.toml: {message}"
+
+
+@pytest.mark.parametrize("raw", [b"title = ", b"title = '\xff'"])
+def test_a_file_that_is_no_toml_is_refused_in_one_line(tmp_path: Path, raw: bytes) -> None:
+    path = write(tmp_path, "")
+    path.write_bytes(raw)
+
+    with pytest.raises(CatalogueError, match=r"\Abasic/ping\.toml: [^\n]+\Z"):
+        load_chapter(path)
+
+
+def test_an_id_used_twice_is_refused_with_both_files(tmp_path: Path) -> None:
+    write(tmp_path, HEAD + ROW)
+    write(tmp_path, HEAD + ROW, "server/tools.toml")
+
+    with pytest.raises(CatalogueError) as caught:
+        load_catalogue(tmp_path)
+
+    assert str(caught.value) == (
+        "server/tools.toml: ping-answer: id stands twice, also in basic/ping.toml"
+    )
+
+
+def test_an_id_that_was_retired_is_not_used_again(tmp_path: Path) -> None:
+    write(tmp_path, HEAD + ROW)
+    write(
+        tmp_path,
+        HEAD + row(id='"tools-new"', replaces='["ping-answer"]'),
+        "server/tools.toml",
+    )
+
+    with pytest.raises(CatalogueError) as caught:
+        load_catalogue(tmp_path)
+
+    assert str(caught.value) == (
+        "basic/ping.toml: ping-answer: id is retired by replaces of tools-new in "
+        "server/tools.toml; pick another"
+    )
+
+
+# --- what a row says
+
+
+@pytest.mark.parametrize(
+    ("level", "breach"),
+    [
+        (Level.MUST, Breach.FAIL),
+        (Level.MUST_NOT, Breach.FAIL),
+        (Level.SCHEMA, Breach.FAIL),
+        (Level.SHOULD, Breach.WARN),
+        (Level.SHOULD_NOT, Breach.WARN),
+        (Level.MAY, Breach.NOTE),
+    ],
+)
+def test_a_breach_counts_as_the_level_says(one: Load, level: Level, breach: Breach) -> None:
+    assert one(level=f'"{level}"').breach is breach
+
+
+def test_a_row_may_weigh_its_breach_itself(one: Load) -> None:
+    assert one(breach='"note"').breach is Breach.NOTE
+
+
+def test_a_plain_row_is_judged_for_every_server_and_counts_under_strict(one: Load) -> None:
+    clause = one()
+
+    assert clause.judged
+    assert clause.strict
+    assert not clause.conditional
+    assert clause.needs == ()
+
+
+def test_text_flows(one: Load) -> None:
+    assert one().statement == "A ping is answered."
+
+
+def test_revisions_stand_in_order_of_age_whatever_the_file_says(one: Load) -> None:
+    clause = one(source='{ "2026-07-28" = "b", "2024-11-05" = ["a", "c"] }')
+
+    assert clause.revisions == ("2024-11-05", "2026-07-28")
+    assert clause.source["2024-11-05"] == ("a", "c")
+
+
+@pytest.mark.parametrize("key", ["deferred", "unobservable"])
+def test_a_reason_takes_a_clause_out(one: Load, key: str) -> None:
+    assert not one(**{key: '"because"'}).judged
+
+
+def test_a_clause_out_of_reach_needs_no_how(one: Load) -> None:
+    assert one(how=None, unobservable='"nothing shows it"').unobservable == "nothing shows it"
+
+
+def test_a_deferred_chapter_defers_its_rows_save_those_it_says_otherwise_of(
+    tmp_path: Path,
+) -> None:
+    text = (
+        HEAD
+        + 'deferred = "the whole chapter"\n'
+        + row()
+        + row(id='"ping-own"', deferred='"its own reason"')
+        + row(id='"ping-never"', unobservable='"out of reach"')
+        + row(id='"ping-now"', judged="true")
+    )
+
+    clauses = load_chapter(write(tmp_path, text)).clauses
+
+    assert [clause.deferred for clause in clauses] == [
+        "the whole chapter",
+        "its own reason",
+        "",
+        "",
+    ]
+    assert [clause.id for clause in clauses if clause.judged] == ["ping-now"]
+
+
+def test_a_clause_knows_its_place(one: Load) -> None:
+    clause = one()
+
+    assert (clause.group, clause.chapter, clause.file) == ("basic", "ping", "basic/ping.toml")
+
+
+# --- links
+
+
+@pytest.mark.parametrize(
+    ("page", "address"),
+    [
+        ("basic/utilities/ping", f"{SITE}/2025-11-25/basic/utilities/ping"),
+        ("basic/transports#stdio", f"{SITE}/2025-11-25/basic/transports#stdio"),
+        ("basic/index", f"{SITE}/2025-11-25/basic"),
+        ("basic/index#meta", f"{SITE}/2025-11-25/basic#meta"),
+        ("schema.ts", f"{SCHEMAS}/2025-11-25/schema.ts"),
+        ("schema.ts#Tool", f"{SCHEMAS}/2025-11-25/schema.ts#:~:text=Tool"),
+    ],
+)
+def test_a_page_has_an_address(one: Load, page: str, address: str) -> None:
+    clause = one(source=f'{{ "2025-11-25" = "{page}" }}')
+
+    assert clause.links("2025-11-25") == (address,)
+
+
+def test_every_page_of_a_revision_is_linked_and_none_of_another(one: Load) -> None:
+    clause = one(source='{ "2025-11-25" = ["a", "b"] }')
+
+    assert len(clause.links("2025-11-25")) == 2
+    assert [clause.links(r) for r in rev.ALL if r != "2025-11-25"] == [()] * 4
+
+
+# --- looking up
+
+
+def test_a_clause_is_found_by_its_id_and_an_unknown_one_names_the_nearest(tmp_path: Path) -> None:
+    write(tmp_path, HEAD + ROW)
+    catalogue = load_catalogue(tmp_path)
+
+    assert catalogue["ping-answer"].id == "ping-answer"
+    assert "ping-answer" in catalogue
+    assert len(catalogue) == 1
+    with pytest.raises(CatalogueError) as caught:
+        catalogue["ping-anwser"]
+    assert str(caught.value) == ("no clause is called 'ping-anwser'; did you mean 'ping-answer'?")
+
+
+def test_chapters_stand_in_the_order_of_their_paths(tmp_path: Path) -> None:
+    for place in ("server/a.toml", "basic/z.toml", "basic/b.toml"):
+        write(tmp_path, HEAD, place)
+
+    names = [f"{c.group}/{c.name}" for c in load_catalogue(tmp_path).chapters]
+
+    assert names == ["basic/b", "basic/z", "server/a"]
+
+
+def test_a_hint_is_given_only_where_something_is_near() -> None:
+    assert nearest("pnig", ["ping", "meta"]) == "; did you mean 'ping'?"
+    assert nearest("zzz", ["ping", "meta"]) == ""
+
+
+def test_revisions_fall_into_two_eras() -> None:
+    assert [r for r in rev.ALL if rev.is_modern(r)] == list(rev.MODERN)
+    assert rev.since("2025-06-18") == ("2025-06-18", "2025-11-25", "2026-07-28")
+    assert list(rev.ALL) == sorted(rev.ALL)
+
+
+# --- the row key that lifts a deferral
+
+PUT_OFF = """
+[[clause]]
+id = "some-clause"
+level = "MUST"
+statement = "It does."
+how = "Look."
+source = {"2025-11-25" = "basic/index"}
+"""
+
+
+def chapter(folder: Path, *, head: str = 'deferred = "not yet"\n', row: str = "") -> Path:
+    path = folder / "some.toml"
+    path.write_text(f'title = "T"\nsummary = "S"\n{head}{PUT_OFF}{row}', encoding="utf-8")
+    return path
+
+
+def test_judged_lifts_the_deferral_of_its_chapter(tmp_path: Path) -> None:
+    (deferred,) = load_chapter(chapter(tmp_path)).clauses
+    (lifted,) = load_chapter(chapter(tmp_path, row="judged = true\n")).clauses
+
+    assert (deferred.judged, lifted.judged) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "why"),
+    [
+        ("", "judged = true\n", "this chapter has none"),
+        ('deferred = "not yet"\n', "judged = false\n", "true or absent"),
+        ('deferred = "not yet"\n', 'judged = true\ndeferred = "later"\n', "exclude each other"),
+        ('deferred = "not yet"\n', 'judged = true\nunobservable = "no"\n', "exclude each other"),
+    ],
+)
+def test_judged_contradicts_no_other_key(tmp_path: Path, head: str, row: str, why: str) -> None:
+    with pytest.raises(CatalogueError, match=why):
+        load_chapter(chapter(tmp_path, head=head, row=row))

@@ -1,0 +1,153 @@
+"""Schemas of strangers: the dialect they name, what breaks it, and what they allow."""
+
+import random
+import time
+import warnings
+from typing import Any, Final
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from mcp_touchstone.dialect import DIALECTS, LONGEST, allows, dialect_of, violations
+
+DRAFT_07: Final = "http://json-schema.org/draft-07/schema#"
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_knows_a_dialect_by_its_address(name: str) -> None:
+    address = DIALECTS[name]
+
+    assert dialect_of({"$schema": address}) == name
+    assert dialect_of({"$schema": address + "#"}) == name
+    assert dialect_of({"$schema": address.replace("http://", "https://")}) == name
+
+
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [
+        ({}, "2020-12"),
+        ({"$schema": "https://a.example/dialect"}, ""),
+        ({"$schema": "draft-07"}, ""),
+        ({"$schema": 7}, ""),
+        ({"$schema": None}, ""),
+        (True, ""),
+        ([], ""),
+    ],
+)
+def test_a_schema_without_a_dialect_is_of_the_latest(schema: Any, name: str) -> None:
+    assert dialect_of(schema) == name
+
+
+@pytest.mark.parametrize(
+    ("schema", "found"),
+    [
+        ({"type": "object", "properties": {"a": {"type": "string"}, "b": True}}, []),
+        ({"x-own": 5, "format": "phone", "$ref": "https://a.example/s.json"}, []),
+        ({"type": "strin"}, ["type"]),
+        ({"type": ["string", "strin"]}, ["type[1]"]),
+        ({"properties": {"a b": {"minLength": -1}}}, ['properties["a b"].minLength']),
+        ({"items": [{}]}, ["items"]),
+        ({"$schema": DRAFT_07, "items": [{}]}, []),
+        ({"$schema": DRAFT_07, "items": [5]}, ["items[0]"]),
+        ({"$schema": DRAFT_07.replace("7", "4"), "exclusiveMinimum": True, "minimum": 1}, []),
+        ({"exclusiveMinimum": True}, ["exclusiveMinimum"]),
+        ({"required": ["a", "a"]}, ["required"]),
+        ({"required": "a"}, ["required"]),
+        ({"$defs": {"a": {"anyOf": []}}}, ["$defs.a.anyOf"]),
+        ({"$schema": "https://a.example/dialect", "type": 5}, []),
+        (None, []),
+    ],
+)
+def test_finds_what_breaks_a_meta_schema(schema: Any, found: list[str]) -> None:
+    assert [place for place, _ in violations(schema)] == found
+
+
+def test_holds_a_schema_against_any_dialect() -> None:
+    assert violations({"items": [{}]}, "draft-04") == ()
+    assert violations({"items": [{}]}, "2020-12") != ()
+
+
+def test_the_meta_schema_in_one_piece_says_what_the_official_one_says() -> None:
+    official = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+    dice = random.Random(5)  # noqa: S311  (nothing secret: the same schemas each time)
+    words = [word for word in _words() if word != "$schema"]
+    seen = set()
+    for _ in range(1500):
+        schema = _schema(dice, words, 0)
+        valid = official.is_valid(schema)
+        seen.add(valid)
+        assert bool(violations(schema)) != valid, schema
+    assert seen == {True, False}
+
+
+def _words() -> list[str]:
+    from jsonschema_specifications import (  # type: ignore[import-untyped]  # noqa: PLC0415
+        REGISTRY,
+    )
+
+    names = ("core", "applicator", "unevaluated", "validation", "meta-data", "content")
+    base = DIALECTS["2020-12"].removesuffix("schema") + "meta/"
+    return [word for name in names for word in REGISTRY.contents(base + name)["properties"]]
+
+
+def _schema(dice: random.Random, words: list[str], depth: int) -> dict[str, Any]:
+    values: list[Any] = [
+        None,
+        5,
+        -1,
+        1.5,
+        "x",
+        "string",
+        True,
+        [],
+        {},
+        ["a"],
+        ["a", "a"],
+        {"a": {}},
+        [{}],
+    ]
+    made: dict[str, Any] = {}
+    for word in dice.sample(words, dice.randint(0, 3)):
+        made[word] = dice.choice(values)
+        if depth < 3 and dice.random() < 0.4:
+            below = _schema(dice, words, depth + 1)
+            made[word] = dice.choice([below, {"p": below}, [below]])
+    return made
+
+
+def test_a_schema_that_would_take_for_ever_is_left_undecided() -> None:
+    nested: dict[str, Any] = {}
+    for _ in range(400):
+        nested = {"not": nested}
+    wide = {"properties": {f"p{n}": {"type": 5} for n in range(LONGEST // 8)}}
+    twice = {"$schema": DRAFT_07, "enum": [{"n": n} for n in range(20_000)]}
+    before = time.monotonic()
+
+    assert violations(nested) == ()
+    assert violations(wide) == ()
+    assert violations(twice) == ()
+    assert time.monotonic() - before < 20
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "allowed"),
+    [
+        ({"prefixItems": [{"type": "string"}]}, [5], False),
+        ({"prefixItems": [{"type": "string"}]}, ["a", 5], True),
+        ({"$schema": DRAFT_07, "items": [{"type": "string"}]}, [5], False),
+        ({"$schema": DRAFT_07, "prefixItems": [{"type": "string"}]}, [5], True),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, 5, False),
+        ({"$ref": "https://a.example/schema.json"}, 5, None),
+        ({"$ref": "#"}, 5, None),
+        ({"$schema": "https://a.example/dialect"}, 5, None),
+        ({"type": "strin"}, 5, None),
+        ({"patternProperties": {"(a+)+$": {}}, "additionalProperties": False}, {"a": 1}, None),
+        ({"pattern": "(a+)+$"}, "a" * 60 + "b", True),
+        ({"multipleOf": 3}, 1e999, False),
+        (True, 5, None),
+    ],
+)
+def test_says_whether_a_schema_allows_a_value(schema: Any, value: Any, allowed: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the library warns before it fetches anything
+        assert allows(schema, value) is allowed

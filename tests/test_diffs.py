@@ -1,0 +1,564 @@
+"""Unified diffs: what is true is applied exactly, everything else is refused."""
+
+import difflib
+import io
+import re
+import subprocess
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from reference_server.protocol.errors import ToolError
+from reference_server.tools.diffs import NO_NEWLINE, apply
+
+HEAD = "--- a/f\n+++ b/f\n"
+THREE = "one\ntwo\nthree\n"
+CHANGE = "@@ -2 +2 @@\n-two\n+new\n"
+
+
+def lines_of(text: str) -> list[str]:
+    return list(io.StringIO(text, newline=""))
+
+
+def bare(line: str) -> str:
+    return line.rstrip("\r\n")
+
+
+def unified(before: list[str], after: list[str], context: int, newline: str = "\n") -> str:
+    """Let difflib make a diff, with the marker it does not know."""
+    made = []
+    for line in difflib.unified_diff(before, after, "a/f", "b/f", n=context):
+        made.append(bare(line) + newline)
+        if made[2:] and not line.endswith(("\n", "\r")):
+            made.append(NO_NEWLINE + newline)
+    return "".join(made)
+
+
+def refusal(old: str, diff: str, names: tuple[str, ...] = ("f",)) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        apply(old, diff, names)
+    assert "Nothing was written." in caught.value.message
+    return caught.value
+
+
+# --- What is true is applied ---------------------------------------------------------------------
+
+CONTENT = st.sampled_from(
+    ["", "a", "b", "a ", "\ta", "c\u2028d\x0c\x85", "-- x", "++ y", "@@ -1 +1 @@", " ", "\\ No"]
+)
+
+
+@st.composite
+def texts(draw: st.DrawFn, newline: str) -> str:
+    text = "".join(line + newline for line in draw(st.lists(CONTENT, max_size=12)))
+    return text + draw(st.sampled_from(["", "", "end"]))
+
+
+@st.composite
+def pairs(draw: st.DrawFn, newline: str) -> tuple[str, str]:
+    """Draw a text and another one that has much in common with it."""
+    before = draw(texts(newline))
+    lines = lines_of(before)
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(lines)))
+        gone = draw(st.integers(0, 3))
+        lines[at : at + gone] = lines_of(draw(texts(newline)))
+    lines[:-1] = [bare(line) + newline for line in lines[:-1]]
+    after = "".join(lines)
+    assume(before != after)
+    return before, after
+
+
+@given(st.data(), st.sampled_from(["\n", "\r\n", "\r"]), st.integers(0, 4))
+def test_diff_of_difflib_gives_exactly_after(data: st.DataObject, newline: str, n: int) -> None:
+    before, after = data.draw(pairs(newline))
+    assume(newline in before or newline == "\n")  # else nothing says what a newline is here
+    diff_newline = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
+    diff = unified(lines_of(before), lines_of(after), n, diff_newline)
+    made = apply(before, diff, ("f",))
+    assert made.text == after
+    signs = [line[:1] for line in lines_of(diff)[2:]]
+    assert (made.hunks, made.added, made.removed) == (
+        signs.count("@"),
+        signs.count("+"),
+        signs.count("-"),
+    )
+
+
+@given(st.data(), st.integers(0, 3))
+def test_untouched_lines_of_a_mixed_file_stay_as_they_are(data: st.DataObject, n: int) -> None:
+    before = data.draw(
+        st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["\n", "\r\n", "\r"])))
+    )
+    mixed = [content + newline for content, newline in before]
+    # A CR before an empty LF line would be one newline.
+    plain = [content + "\n" for content, _ in before]
+    at = data.draw(st.integers(0, len(plain)))
+    gone = data.draw(st.integers(0, 2))
+    after = [
+        *plain[:at],
+        *data.draw(st.lists(st.sampled_from(["x\n", "y\n"]))),
+        *plain[at + gone :],
+    ]
+    assume(after != plain)
+    made = lines_of(apply("".join(mixed), unified(plain, after, n), ("f",)).text)
+    assert [bare(line) for line in made] == [bare(line) for line in after]
+    matcher = difflib.SequenceMatcher(None, plain, after)
+    for i, j, size in matcher.get_matching_blocks():
+        assert made[j : j + size] == mixed[i : i + size]
+
+
+@pytest.mark.parametrize(
+    ("old", "hunks", "new"),
+    [
+        # one newline style: added lines have it
+        *(("a\r\nb\r\n", "@@ -2 +2,2 @@\n-b\n+x\n+y\n", "a\r\nx\r\ny\r\n"),),
+        *(("a\rb\r", "@@ -2 +2 @@\n-b\n+x\n", "a\rx\r"),),
+        # several: that of the line replaced, else of the line before, else of the next
+        *(("a\r\nb\n", "@@ -1,2 +1,2 @@\n-a\n-b\n+x\n+y\n", "x\r\ny\n"),),
+        *(("a\r\nb\n", "@@ -1,2 +1,3 @@\n-a\n-b\n+x\n+y\n+z\n", "x\r\ny\nz\n"),),
+        *(("a\r\nb\n", "@@ -1,0 +2 @@\n+x\n", "a\r\nx\r\nb\n"),),
+        *(("a\r\nb\n", "@@ -0,0 +1 @@\n+x\n", "x\r\na\r\nb\n"),),
+        *(("a\nb\r\nc\r", "@@ -3 +3,2 @@\n c\n+x\n", "a\nb\r\nc\rx\r"),),
+        # no newline at all yet: LF
+        *(("", "@@ -0,0 +1,2 @@\n+x\n+y\n", "x\ny\n"),),
+        *(("a", f"@@ -1 +1 @@\n-a\n{NO_NEWLINE}\n+b\n", "b\n"),),
+        # the end of the file
+        *(("a\nb", f"@@ -2 +2 @@\n-b\n{NO_NEWLINE}\n+c\n{NO_NEWLINE}\n", "a\nc"),),
+        *(("a\r\nb", f"@@ -2 +2 @@\n-b\n{NO_NEWLINE}\n+b\n", "a\r\nb\r\n"),),
+        *(("a\nb\n", f"@@ -2 +2 @@\n-b\n+b\n{NO_NEWLINE}\n", "a\nb"),),
+        *(("a\nb", f"@@ -1,2 +1,2 @@\n-a\n+x\n b\n{NO_NEWLINE}\n", "x\nb"),),
+        *(("a\nb", f"@@ -2 +1,0 @@\n-b\n{NO_NEWLINE}\n", "a\n"),),
+        *(("a\n", "@@ -1 +0,0 @@\n-a\n", ""),),
+        # a diff without its own last newline, and one with CRLF
+        *((THREE, "@@ -2 +2 @@\n-two\n+new", "one\nnew\nthree\n"),),
+        *((THREE, "@@ -2 +2 @@\r\n-two\r\n+new\r\n", "one\nnew\nthree\n"),),
+        # what looks like something else and is a line
+        *(("-- x\n", "@@ -1 +1 @@\n--- x\n+++ y\n", "++ y\n"),),
+        *(("", "@@ -0,0 +1 @@\n+\\ No newline at end of file\n", NO_NEWLINE + "\n"),),
+        *((THREE, "@@ -2 +2 @@ def heading\n-two\n+new\n", "one\nnew\nthree\n"),),
+        *((THREE, "@@ -2,1 +2,1 @@ @@ -9 +9 @@\n-two\n+new\n", "one\nnew\nthree\n"),),
+        *((THREE, "@@ -2 +2 @@\n+new\n-two\n", "one\nnew\nthree\n"),),
+        *((THREE, "@@ -1 +1 @@\n-one\n+1\n@@ -2 +2 @@\n-two\n+2\n", "1\n2\nthree\n"),),
+        *(("a\u2028b\x0c\x85c\n", "@@ -1 +1 @@\n-a\u2028b\x0c\x85c\n+x\u2028y\n", "x\u2028y\n"),),
+        *(("a \n\tb\n", "@@ -1,2 +1,2 @@\n-a \n+a\n \tb\n", "a\n\tb\n"),),
+    ],
+)
+def test_result_is_exact(old: str, hunks: str, new: str) -> None:
+    assert apply(old, HEAD + hunks, ("f",)).text == new
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("f", "--- f\n+++ f\n"),
+        ("f", "--- a/f\n+++ b/f\n"),
+        ("f", "diff --git a/f b/f\n--- a/f\n+++ b/f\n"),
+        ("f", "diff --git a/f b/f\nindex 5626abf..814f4a4 100644\n--- a/f\n+++ b/f\n"),
+        ("f", "diff --git f f\nindex 5626abf..814f4a4\n--- f\n+++ f\n"),
+        ("f", "--- f\t2026-11-21 08:00:00.123456789 +0100\n+++ f\t2026-11-21 08:00:00 +0100\n"),
+        ("f", "--- f\tSat Nov 21 08:00:00 2026\n+++ f\tSat Nov 21 08:00:00 2026\n"),
+        ("d/x y", "--- a/d/x y\t\n+++ b/d/x y\t\n"),
+        ("a/f", "--- a/f\n+++ a/f\n"),
+        ("a/f", "--- a/a/f\n+++ b/a/f\n"),
+        ("café", '--- "a/caf\\303\\251"\n+++ "b/caf\\303\\251"\n'),
+        ("café", "--- a/café\n+++ b/café\n"),
+        ('"', '--- "a/\\""\n+++ "b/\\""\n'),
+    ],
+)
+def test_headers_may_be_spelled_as_the_tools_do(name: str, head: str) -> None:
+    assert apply(THREE, head + CHANGE, (name,)).text == "one\nnew\nthree\n"
+
+
+def test_every_name_of_the_file_will_do() -> None:
+    for name in ("sub/f", "f"):
+        diff = f"--- a/{name}\n+++ b/{name}\n{CHANGE}"
+        assert apply(THREE, diff, ("sub/f", "f")).text == "one\nnew\nthree\n"
+    assert refusal(THREE, f"--- a/sub/f\n+++ b/f\n{CHANGE}", ("sub/f", "f")).code == "WRONG_FILE"
+
+
+@pytest.mark.parametrize("context", [0, 1, 3])
+@pytest.mark.parametrize("tool", ["git", "diff"])
+def test_diffs_of_the_common_tools_are_read(tool: str, context: int, tmp_path: Path) -> None:
+    samples = [
+        "",
+        "a",
+        "a\n",
+        THREE,
+        "one\n2\nthree",
+        "\n\n",
+        "x\r\ny\r\n",
+        "x\r\nz\r\n",
+        "é\n" * 9,
+    ]
+    for before in samples:
+        for after in samples:
+            if before == after or ("\r" in before) != ("\r" in after):
+                continue
+            diff = made_by(tool, before, after, context, tmp_path)
+            assert apply(before, diff, ("f",)).text == after
+
+
+def made_by(tool: str, before: str, after: str, context: int, place: Path) -> str:
+    for name, text in (("before", before), ("after", after)):
+        (place / name).mkdir(exist_ok=True)
+        (place / name / "f").write_bytes(text.encode())
+    command = {
+        "git": ["git", "diff", "--no-index", "--no-color", f"-U{context}"],
+        "diff": ["diff", f"-U{context}", "--label", "a/f", "--label", "b/f"],
+    }[tool]
+    try:
+        done = subprocess.run(
+            [*command, "before/f", "after/f"],
+            capture_output=True,
+            cwd=place,
+            check=False,
+            timeout=20,
+            env={"LC_ALL": "C", "PATH": "/usr/bin:/bin:/usr/local/bin", "HOME": str(place)},
+        )
+    except FileNotFoundError:
+        pytest.skip(f"no {tool} here")
+    diff = done.stdout.decode()
+    return diff.replace("a/before/f", "a/f").replace("b/after/f", "b/f")
+
+
+# --- Everything else is refused ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("diff", "code"),
+    [
+        ("", "NO_CHANGE"),
+        (HEAD, "NO_CHANGE"),
+        (HEAD + "@@ -0,0 +0,0 @@\n", "NO_CHANGE"),
+        (HEAD + "@@ -1 +1 @@\n one\n", "NO_CHANGE"),
+        (HEAD + "@@ -1 +1 @@\n-one\n+one\n", "NO_CHANGE"),
+        (HEAD + "@@ -1 +1 @@\n-one\r\n+one\n", "NO_CHANGE"),
+        (HEAD + "@@ -1,2 +1,2 @@\n one\n-WRONG\n+new\n", "CONTEXT_MISMATCH"),
+        (HEAD + "@@ -1,2 +1,2 @@\n WRONG\n-two\n+new\n", "CONTEXT_MISMATCH"),
+        (HEAD + "@@ -2 +2 @@\n-tw\n+new\n", "CONTEXT_MISMATCH"),
+        (HEAD + "@@ -2 +2 @@\n-two \n+new\n", "CONTEXT_MISMATCH"),
+        (HEAD + "@@ -2 +2 @@\n-twofold\n+new\n", "CONTEXT_MISMATCH"),
+        (HEAD + "@@ -2 +2 @@\n-\n+new\n", "CONTEXT_MISMATCH"),
+        (HEAD + "@@ -40,3 +40,3 @@\n one\n-two\n+new\n three\n", "CONTEXT_MISMATCH"),
+        (HEAD + "@@ -1 +1 @@\n-two\n+new\n", "CONTEXT_MISMATCH"),
+        (HEAD + "@@ -4 +4 @@\n-\n+x\n", "CONTEXT_MISMATCH"),
+        (HEAD + "@@ -4,0 +5 @@\n+x\n", "CONTEXT_MISMATCH"),
+        (HEAD + f"@@ -3 +3 @@\n-three\n{NO_NEWLINE}\n+x\n", "CONTEXT_MISMATCH"),
+        (HEAD + f"@@ -2 +2 @@\n-two\n+x\n{NO_NEWLINE}\n", "CONTEXT_MISMATCH"),
+        (HEAD + CHANGE + "@@ -99 +99 @@\n-nothere\n+x\n", "CONTEXT_MISMATCH"),
+        (HEAD + "@@ -1,3 +1,9 @@\n one\n-two\n+new\n three\n", "INVALID_DIFF"),
+        (HEAD + "@@ -1,1 +1,1 @@\n one\n-two\n+new\n three\n", "INVALID_DIFF"),
+        (HEAD + "@@ -2 +2 @@\n-two\n+new\n+more\n", "INVALID_DIFF"),
+        (HEAD + "@@ -2,2 +2 @@\n-two\n+new\n", "INVALID_DIFF"),
+        (HEAD + "@@ -1,3 +1,3 @@\n", "INVALID_DIFF"),
+        (HEAD + "@@ -2 +3 @@\n-two\n+new\n", "INVALID_DIFF"),
+        (HEAD + "@@ -2 +1 @@\n-two\n+new\n", "INVALID_DIFF"),
+        (HEAD + "@@ -1 +1,2 @@\n-one\n+x\n+y\n@@ -3 +3 @@\n-three\n+z\n", "INVALID_DIFF"),
+        (HEAD + "@@ -4294967297,1 +1,1 @@\n-one\n+x\n", "INVALID_DIFF"),
+        (HEAD + "@@ -9223372036854775808,1 +1,1 @@\n-one\n+x\n", "INVALID_DIFF"),
+        (HEAD + f"@@ -{'9' * 5000} +1 @@\n-one\n+x\n", "INVALID_DIFF"),
+        (HEAD + "@@ -1,999999999 +1,1 @@\n-one\n+x\n", "INVALID_DIFF"),
+        (HEAD + "@@ -1,-1 +1,1 @@\n-one\n+x\n", "INVALID_DIFF"),
+        (HEAD + "@@ -0,1 +0,1 @@\n-one\n+x\n", "INVALID_DIFF"),
+        (HEAD + "@@ -01 +1 @@\n-one\n+x\n", "INVALID_DIFF"),
+        (HEAD + "@@ -1. +1 @@\n-one\n+x\n", "INVALID_DIFF"),
+        (HEAD + "@@ -\u0661 +1 @@\n-one\n+x\n", "INVALID_DIFF"),
+        (HEAD + "@@ -1 +1 @@x\n-one\n+x\n", "INVALID_DIFF"),
+        (HEAD + "@@@ -1 -1 +1 @@@\n-one\n+x\n", "INVALID_DIFF"),
+        (HEAD + "@@ -3 +3 @@\n-three\n+x\n@@ -1 +1 @@\n-one\n+y\n", "INVALID_DIFF"),
+        (
+            HEAD + "@@ -1,2 +1,2 @@\n-one\n+x\n two\n@@ -2,2 +2,2 @@\n-two\n+y\n three\n",
+            "INVALID_DIFF",
+        ),
+        (HEAD + CHANGE + CHANGE, "INVALID_DIFF"),
+        (HEAD + "@@ -1,2 +1,2 @@\n one\n*two\n+new\n", "INVALID_DIFF"),
+        (HEAD + "@@ -1,2 +1,2 @@\n-one\n+new\n\n", "INVALID_DIFF"),
+        (HEAD + CHANGE + "\n", "INVALID_DIFF"),
+        (HEAD + CHANGE + "-- \n2.40\n", "INVALID_DIFF"),
+        (HEAD + CHANGE + f"{NO_NEWLINE}\n{NO_NEWLINE}\n", "INVALID_DIFF"),
+        (HEAD + f"@@ -1,2 +1,2 @@\n one\n{NO_NEWLINE}\n-two\n+new\n", "INVALID_DIFF"),
+        (HEAD + f"@@ -1,2 +1,2 @@\n-one\n{NO_NEWLINE}\n+x\n two\n", "INVALID_DIFF"),
+        (HEAD + f"@@ -3 +3,2 @@\n three\n{NO_NEWLINE}\n+x\n", "INVALID_DIFF"),
+        (HEAD + f"@@ -3 +3,2 @@\n three\n+\n{NO_NEWLINE}\n", "INVALID_DIFF"),
+        (HEAD + f"@@ -1 +1 @@\n{NO_NEWLINE}\n-one\n+x\n", "INVALID_DIFF"),
+        (HEAD + "@@ -3 +3 @@\n-three\n+x\n\\ No newline\n", "INVALID_DIFF"),
+        ("@@ -2 +2 @@\n-two\n+new\n", "INVALID_DIFF"),
+        ("+++ b/f\n--- a/f\n" + CHANGE, "INVALID_DIFF"),
+        ("--- a/f\n" + CHANGE, "INVALID_DIFF"),
+        ("\n" + HEAD + CHANGE, "INVALID_DIFF"),
+        ("this is not a diff\n", "INVALID_DIFF"),
+        ("```diff\n" + HEAD + CHANGE + "```\n", "INVALID_DIFF"),
+        (HEAD + CHANGE + "```\n", "INVALID_DIFF"),
+        ("From 0000 Mon Sep 17 00:00:00 2001\nSubject: [PATCH] x\n\n---\n" + HEAD, "INVALID_DIFF"),
+        ("*** f\n--- f\n***************\n*** 2 ****\n! two\n--- 2 ----\n! new\n", "INVALID_DIFF"),
+        ("1c\nchanged\n.\n", "INVALID_DIFF"),
+        ("1c\nchanged\n.\n!touch /tmp/x\n", "INVALID_DIFF"),
+        ("1c1\n< one\n---\n> new\n", "INVALID_DIFF"),
+        ("Index: f\n" + "=" * 67 + "\n" + HEAD + CHANGE, "INVALID_DIFF"),
+        (HEAD + CHANGE + "--- a/g\n+++ b/g\n@@ -1 +1 @@\n-x\n+y\n", "MULTIPLE_FILES"),
+        (HEAD + CHANGE + "diff --git a/g b/g\nold mode 100644\n", "MULTIPLE_FILES"),
+        (HEAD + CHANGE + "Index: g\n", "MULTIPLE_FILES"),
+        (HEAD + HEAD + CHANGE, "INVALID_DIFF"),
+    ],
+)
+def test_diff_that_is_not_true_is_refused(diff: str, code: str) -> None:
+    error = refusal(THREE, diff)
+    assert error.code == code
+    assert error.field == "diffText"
+    assert error.type == {
+        "NO_CHANGE": "ValidationError",
+        "CONTEXT_MISMATCH": "ConflictError",
+    }.get(code, "ParseError")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        *("--- a/f\n+++ b/../out/x\n", "--- ../out/x\n+++ ../out/x\n", "--- a/f\n+++ /abs/x\n"),
+        *("--- a/f\n+++ b/.git/config\n", "--- a/f\n+++ b/g\n", "--- a/g\n+++ b/f\n"),
+        *("--- a/f\n+++ f\n", "--- f\n+++ b/f\n", "--- b/f\n+++ a/f\n", "--- a/f\n+++ a/f\n"),
+        *("--- a/f\n+++ b/f \n", "--- a/f \n+++ b/f\n", "--- a//f\n+++ b//f\n"),
+        *("--- a/a/f\n+++ b/a/f\n", "--- ./f\n+++ ./f\n", "--- a/F\n+++ b/F\n"),
+        '--- "a/f"\n+++ "b/\\056\\056/x"\n',
+        "--- a/lnk/../../x\n+++ b/lnk/../../x\n",
+        "diff --git a/f b/../out/x\n--- a/f\n+++ b/f\n",
+        "diff --git a/g b/g\n--- a/f\n+++ b/f\n",
+        "diff --git f f\n--- a/f\n+++ b/f\n",
+        "diff --git a/f b/../out/r\nsimilarity index 100%\nrename from f\nrename to ../out/r\n",
+        "diff --git a/f b/.env\nsimilarity index 100%\ncopy from f\ncopy to .env\n",
+        "diff --git a/evil b/evil\nnew file mode 120000\n--- /dev/null\n+++ b/evil\n",
+        "diff --git a/sub b/sub\nnew file mode 160000\n--- /dev/null\n+++ b/sub\n",
+    ],
+)
+def test_headers_name_the_file_and_no_other(head: str) -> None:
+    assert refusal(THREE, head + CHANGE).code == "WRONG_FILE"
+
+
+@pytest.mark.parametrize("stamp", ["../../x", "../out/x", "\t2026", "a/b", '"x"', "\u202e"])
+def test_nothing_hides_in_the_time_of_a_header(stamp: str) -> None:
+    assert refusal(THREE, f"--- a/f\t{stamp}\n+++ b/f\n{CHANGE}").code == "INVALID_DIFF"
+
+
+@pytest.mark.parametrize(
+    "special",
+    [
+        "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n",
+        "--- a/f\n+++ /dev/null\n@@ -1,3 +0,0 @@\n-one\n-two\n-three\n",
+        "--- /dev/null\n+++ /dev/null\n@@ -0,0 +1 @@\n+x\n",
+        "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n",
+        "diff --git a/f b/f\nold mode 100644\nnew mode 104755\n" + HEAD + CHANGE,
+        "diff --git a/f b/f\nold mode 100644\nnew mode 120000\n",
+        "diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
+        "diff --git a/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n",
+        "diff --git a/f b/f\nsimilarity index 100%\nrename from f\nrename to f\n",
+        "diff --git a/f b/f\nindex 0000000..1111111 100644\nGIT binary patch\nliteral 5\n",
+        "Binary files a/f and b/f differ\n",
+    ],
+)
+def test_only_lines_of_text_are_changed(special: str) -> None:
+    assert refusal(THREE, special).code == "UNSUPPORTED_DIFF"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["", "index 5626abf..814f4a4 100644\n", "index 5626abf..814f4a4 120000\n" + HEAD + CHANGE],
+)
+def test_git_header_without_a_diff_is_refused(rest: str) -> None:
+    assert refusal(THREE, "diff --git a/f b/f\n" + rest).code == "INVALID_DIFF"
+
+
+@pytest.mark.parametrize(
+    ("old", "hunk"),
+    [
+        *(("a\nb", "@@ -2 +2 @@\n-b\n+c\n"), ("a\nb", "@@ -2,0 +3 @@\n+c\n")),
+        *(("a\nb", "@@ -1,2 +1,2 @@\n-a\n+x\n b\n"), ("b", "@@ -1,0 +2 @@\n+c\n")),
+        *(("", "@@ -1 +1 @@\n-\n+x\n"), ("", "@@ -1,0 +2 @@\n+x\n"), ("", "@@ -2,0 +3 @@\n+x\n")),
+        *(("a\n\n", "@@ -3 +3 @@\n-\n+x\n"),),
+        ("a\rb\n", "@@ -1 +1 @@\n-a\rb\n+x\n"),  # a CR ends a line: of the file and of the diff
+    ],
+)
+def test_end_of_the_file_is_exact_too(old: str, hunk: str) -> None:
+    assert refusal(old, HEAD + hunk).code in ("CONTEXT_MISMATCH", "INVALID_DIFF")
+
+
+def test_error_says_where() -> None:
+    error = refusal(THREE, HEAD + "@@ -1,2 +1,2 @@\n one\n-WRONG\n+x\n", ("d/f", "f"))
+    assert error.context == {"file": "d/f", "line": 2}
+    assert "line 5 of the diff" in error.message
+    assert "WRONG" not in str(error.body())
+    error = refusal(THREE, HEAD + "@@ -1,2 +1,2 @@\n one\n*two\n")
+    assert error.context == {"line": 5}
+    error = refusal(THREE, HEAD + "@@ -1,2 +1,2 @@\n one\n")
+    assert error.message.startswith("The end of the diff")
+
+
+# --- Corrupted diffs -----------------------------------------------------------------------------
+
+
+class Side(list[str]):
+    """One side of a hunk."""
+
+    def finish(self) -> bool:
+        """Take the newline from the last line; False if nothing would be left."""
+        self[-1:] = [line[:-1] for line in self[-1:]]
+        return bool(self and self[-1])
+
+
+def says(old: list[str], diff: list[str]) -> list[str] | None:
+    """Read a diff naively: the lines it turns the old ones into, or None if it is not true.
+
+    Newlines are LF. Another reading of the format than the one under test: both sides of each
+    hunk are written down first, then the old one is looked for and replaced by the new one.
+    """
+    hunks: list[Hunk] = []
+    latest: list[Side] = []
+    for line in diff[2:]:
+        sides = (
+            {" ": [hunks[-1].old, hunks[-1].new], "-": [hunks[-1].old], "+": [hunks[-1].new]}
+            if hunks
+            else {}
+        )
+        if (not hunks or hunks[-1].full()) and HEADER.match(line):
+            hunks.append(Hunk(line))
+            latest = []
+        elif latest and line == NO_NEWLINE:
+            if not all(side.finish() for side in latest):
+                return None
+            latest = []
+        elif line[:1] in sides:
+            latest = sides[line[:1]]
+            hunks[-1].changes |= line[:1] != " "
+            for side in latest:
+                side.append(line[1:] + "\n")
+        else:
+            return None
+    new = list(old)
+    end = shift = 0
+    for hunk in hunks:
+        at, stop = hunk.old_at, hunk.old_at + len(hunk.old)
+        true = (
+            hunk.exact()
+            and hunk.changes
+            and end <= at <= len(old)
+            and hunk.new_at == at + shift
+            and old[at:stop] == hunk.old
+        )
+        if not true:
+            return None
+        new[at + shift : stop + shift] = hunk.new
+        shift += len(hunk.new) - len(hunk.old)
+        end = stop
+    if any(not line.endswith("\n") for line in new[:-1]):
+        return None
+    return None if new == old else new
+
+
+HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(?: .*)?$")
+
+
+class Hunk:
+    """Both sides of a hunk, and where its header says they are."""
+
+    def __init__(self, header: str) -> None:
+        found = HEADER.match(header)
+        assert found
+        old, old_count, new, new_count = (int(number or 1) for number in found.groups())
+        self.counts = (old_count, new_count)
+        self.old_at, self.new_at = old - (old_count > 0), new - (new_count > 0)
+        self.old, self.new = Side(), Side()
+        self.changes = False
+
+    def full(self) -> bool:
+        return len(self.old) >= self.counts[0] and len(self.new) >= self.counts[1]
+
+    def exact(self) -> bool:
+        return (len(self.old), len(self.new)) == self.counts and min(self.old_at, self.new_at) >= 0
+
+
+@st.composite
+def corrupted(draw: st.DrawFn) -> tuple[str, list[str]]:
+    before, after = draw(pairs("\n"))
+    diff = unified(lines_of(before), lines_of(after), draw(st.integers(0, 3))).split("\n")[:-1]
+    for _ in range(draw(st.integers(1, 2))):
+        at = draw(st.integers(2, len(diff) - 1))
+        line = diff[at]
+        match draw(st.sampled_from(["drop", "double", "swap", "mark", "number", "insert", "cut"])):
+            case "drop":
+                del diff[at]
+            case "double":
+                diff.insert(at, line)
+            case "swap":
+                other = draw(st.integers(2, len(diff) - 1))
+                diff[at], diff[other] = diff[other], line
+            case "mark":
+                diff[at] = draw(st.sampled_from(["", " ", "-", "+", "\\"])) + line[1:]
+            case "number" if re.search(r"\d", line):
+                found = draw(st.sampled_from(list(re.finditer(r"\d+", line))))
+                number = str(draw(st.integers(0, 12)))
+                diff[at] = line[: found.start()] + number + line[found.end() :]
+            case "insert":
+                new = st.sampled_from([" ", "-", "+", "+a", "-a", " a", NO_NEWLINE, "@@ -1 +1 @@"])
+                diff.insert(at, draw(new))
+            case _:
+                del diff[at:]
+        assume(len(diff) > 2)
+    return before, diff
+
+
+@given(corrupted())
+def test_corrupted_diff_is_refused_or_gives_exactly_what_it_says(
+    case: tuple[str, list[str]],
+) -> None:
+    before, diff = case
+    expected = says(lines_of(before), diff)
+    try:
+        made = apply(before, "\n".join(diff), ("f",)).text
+    except ToolError:
+        assert expected is None
+    else:
+        assert expected is not None
+        assert made == "".join(expected)
+
+
+@given(st.text(max_size=40), st.text(alphabet="-+@ a\n\r\\0123,", max_size=60))
+def test_any_text_for_a_diff_is_refused_or_read(old: str, rest: str) -> None:
+    for diff in (rest, HEAD + rest, HEAD + "@@ -1" + rest):
+        try:
+            apply(old, diff, ("f",))
+        except ToolError:
+            continue
+
+
+# --- Time and memory -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r", "\r\n"])
+def test_many_hunks_take_linear_time(newline: str) -> None:
+    count = 50_000
+    old = "".join(f"line{n}{newline}" for n in range(2 * count))
+    diff = HEAD + "".join(
+        f"@@ -{2 * n + 1} +{2 * n + 1} @@\n-line{2 * n}\n+x\n" for n in range(count)
+    )
+    started = time.monotonic()
+    assert apply(old, diff, ("f",)).hunks == count
+    assert time.monotonic() - started < 10
+
+
+def test_large_counts_cost_nothing() -> None:
+    started = time.monotonic()
+    for count in (999_999_999, 100_000_000):
+        refusal(THREE, f"{HEAD}@@ -1,{count} +1,{count} @@\n-one\n+x\n")
+        refusal(THREE, f"{HEAD}@@ -{count} +{count} @@\n-one\n+x\n")
+    assert time.monotonic() - started < 1
+
+
+def test_samples_of_the_naive_reading() -> None:
+    """The judge of the corrupted diffs reads plain ones right."""
+    for old, new in pairwise([THREE, "one\n2\nthree\n", "one\n", "", "a\nb"]):
+        diff = unified(lines_of(old), lines_of(new), 1).split("\n")[:-1]
+        assert says(lines_of(old), diff) == lines_of(new)

@@ -1,0 +1,122 @@
+"""Golden snapshots: what the reference server says in each revision, and what people see.
+
+``pytest tests/test_golden.py --snapshot-update`` writes them; one that nothing uses fails a test.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from syrupy.location import PyTestLocation
+
+from mcp_touchstone.world import World
+from reference_server.cedarscript import engine
+from reference_server.cedarscript import tools as cedarscript_tools
+from reference_server.client import progress
+from reference_server.content import watcher
+from tests.cedarscript_client import WHY_NOT
+from tests.conftest import HERE, mutant_command
+from tests.tours import TOURS, Tour
+
+GOLDEN = HERE.parent / "golden"
+
+
+class Golden(SingleFileSnapshotExtension):
+    """One text file for each snapshot, below golden/."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "txt"
+
+    @classmethod
+    def dirname(cls, *, test_location: PyTestLocation) -> str:
+        """Put what a test file writes into a folder of its name."""
+        return str(GOLDEN / test_location.basename)
+
+
+@pytest.fixture
+def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Compare with the files in golden/."""
+    return snapshot.use_extension(Golden)
+
+
+def scrubbed(text: str) -> str:
+    """Replace what differs from run to run: folders, versions, times."""
+    text = re.sub(r"/[\w./-]*mcp-touchstone-\w+", "<world>", text)
+    text = re.sub(r'"version":"[^"]+"', '"version":"<version>"', text)
+    text = re.sub(r"mcp-touchstone(-reference)? \d[\w.+]*", r"mcp-touchstone\1 <version>", text)
+    text = re.sub(r"\d+ processes, \d+\.\d s", "<processes>, <seconds>", text)
+    text = text.replace(sys.executable, "<python>").replace(str(HERE.parent), "<checkout>")
+    text = re.sub(r"/\S*/suites?/", "<suites>/", text)
+    # Where a line stands depends on what was said before; the snapshots are about how it is shown.
+    text = re.sub(r'"id":\d+', '"id":<id>', text)
+    return re.sub(r"(?m)^(  line |  [ \u25b8] )\d+ +", r"\1<n> ", text)
+
+
+NEEDS_LIBRARY = pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}")
+
+
+def stops() -> Iterator[Any]:
+    """Give each tour in each of its revisions."""
+    for name, (_tour, revisions) in TOURS.items():
+        marks = [NEEDS_LIBRARY] if name == "cedarscript" else []
+        for revision in revisions:
+            yield pytest.param(name, revision, id=f"{name}-{revision}", marks=marks)
+
+
+@pytest.fixture
+def steady(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Let nothing depend on the speed of this machine, or on what is installed here."""
+    monkeypatch.setattr(progress, "SHORTEST_GAP", 0.0)
+    monkeypatch.setattr(watcher, "PERIOD", 0.02)
+    if request.node.callspec.params["name"] != "cedarscript":
+        for module in (cedarscript_tools, engine):
+            monkeypatch.setattr(module, "reason_against", lambda: "it is not installed")
+
+
+@pytest.mark.usefixtures("steady")
+@pytest.mark.parametrize(("name", "revision"), list(stops()))
+def test_tours(name: str, revision: str, golden: SnapshotAssertion) -> None:
+    make, _revisions = TOURS[name]
+    with World() as world:
+        tour = Tour(revision, world.root)
+        make(tour)
+
+    assert "\n".join(tour.lines) + "\n" == golden
+
+
+SCREENS = {
+    "conforming": ["--select", "ping"],
+    "failing": ["--select", "ping", "--", *mutant_command("RefusesPings")],
+    "warning": ["--select", "ping", "--", *mutant_command("AnswersPingsWithAPong")],
+    "broken": ["--", sys.executable, str(HERE / "hostile" / "exits_at_once.py")],
+}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_screens_people_see(name: str, golden: SnapshotAssertion, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mcp_touchstone.cli", "check", *SCREENS[name]],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"},
+    )
+
+    assert scrubbed(done.stdout) == golden
+
+
+def test_no_snapshot_is_left_over() -> None:
+    """The plugin looks for unused snapshots beside the tests, and these lie elsewhere."""
+    tours = {f"test_tours[{param.id}].txt" for param in stops()}
+    screens = {f"test_screens_people_see[{name}].txt" for name in SCREENS}
+
+    assert {path.name for path in (GOLDEN / "test_golden").iterdir()} == tours | screens

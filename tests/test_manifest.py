@@ -1,0 +1,335 @@
+"""The catalogue and the scenarios agree, in both directions."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_touchstone import needs
+from mcp_touchstone import revision as rev
+from mcp_touchstone.clause import Breach, Catalogue, CatalogueError, Clause, Level, load_catalogue
+from mcp_touchstone.loader import home, load
+from mcp_touchstone.scenario import Registry, Scenario, Seen, ambient, collecting, scenario
+
+REGISTRY = load()
+CATALOGUE = REGISTRY.catalogue
+CASES = REGISTRY.cases()
+CONFORMANCE = home() / "conformance"
+
+COMPLETE = {
+    "stdio", "jsonrpc", "lifecycle", "versioning", "discover", "ping", "meta", "schema",
+    "tools", "pagination", "server", "resources", "subscriptions", "caching",
+    "prompts", "completion", "logging",
+}  # fmt: skip
+"""Chapters of which nothing is put off any more."""
+
+GAPS = {"jsonrpc-no-batch-output": "batches exist in 2025-03-26 and nowhere else"}
+"""Clauses that leave out a revision between two others, and why."""
+
+
+# --- from the catalogue to the scenarios
+
+
+def test_every_judged_clause_is_declared_by_a_scenario_or_a_rule() -> None:
+    declared = {clause.id for case in CASES for clause in case.clauses}
+
+    assert [clause.id for clause in CATALOGUE if clause.judged and clause.id not in declared] == []
+
+
+def test_every_clause_is_judged_or_put_off_or_out_of_reach_with_a_reason() -> None:
+    for clause in CATALOGUE:
+        assert not (clause.deferred and clause.unobservable), clause.id
+        assert clause.how or clause.unobservable, clause.id
+        for reason in (clause.deferred, clause.unobservable):
+            assert not reason or len(reason.split()) > 3, clause.id
+
+
+def test_complete_chapters_put_nothing_off() -> None:
+    assert {chapter.name for chapter in CATALOGUE.chapters} >= COMPLETE
+    assert [c.id for c in CATALOGUE if c.chapter in COMPLETE and c.deferred] == []
+
+
+# --- from the scenarios to the catalogue
+
+
+def test_no_case_declares_a_clause_that_is_not_judged() -> None:
+    for case in CASES:
+        assert all(clause.judged for clause in case.clauses), case.id
+
+
+def test_a_case_declares_each_clause_once() -> None:
+    for case in CASES:
+        assert max(Counter(clause.id for clause in case.clauses).values()) == 1, case.id
+
+
+def test_a_case_is_named_by_a_present_tense_sentence_about_the_server() -> None:
+    for case in CASES:
+        assert re.fullmatch(r"[a-z]+s(_[a-z0-9]+)+", case.name), case.id
+
+
+def test_a_case_is_described_by_its_first_line() -> None:
+    for case in CASES:
+        assert re.fullmatch(r"[A-Za-z_].{10,98}\.", case.title), case.id
+
+
+def test_a_case_is_found_where_its_id_says() -> None:
+    for case in CASES:
+        place, _, name = case.id.partition("::")
+        lines = (home() / place).read_text(encoding="utf-8").splitlines()
+        assert Path(case.path) == home() / place
+        assert any(f"def {name}(" in line for line in lines[case.line - 1 : case.line + 20])
+
+
+def test_a_case_that_holds_for_all_handshakes_judges_only_what_all_of_them_have() -> None:
+    """The gate plans it in the newest; what that one lacks would never be judged."""
+    for case in REGISTRY.scenarios:
+        if case.once:
+            for clause in case.clauses:
+                assert set(rev.LEGACY) <= set(clause.revisions), clause.id
+
+
+def test_marks_of_scenarios_do_not_contradict_each_other() -> None:
+    for case in REGISTRY.scenarios:
+        assert not (case.once and not case.fresh), (
+            f"{case.id}: once happens before a revision is agreed"
+        )
+        if case.legacy:
+            assert any(rev.is_modern(r) for c in case.clauses for r in c.revisions), case.id
+
+
+# --- the files
+
+
+def test_every_chapter_of_scenarios_has_its_clauses() -> None:
+    """``jsonrpc_errors.py`` is a part of the chapter ``jsonrpc.toml``."""
+    for path in CONFORMANCE.glob("*/*.py"):
+        chapter = path.stem.partition("_")[0]
+        assert path.with_name(f"{chapter}.toml").is_file(), path
+
+
+def test_every_chapter_with_judged_clauses_has_its_scenarios() -> None:
+    for chapter in CATALOGUE.chapters:
+        if any(clause.judged for clause in chapter.clauses):
+            assert (CONFORMANCE / chapter.group / f"{chapter.name}.py").is_file(), chapter.name
+
+
+def test_the_loader_leaves_no_file_out() -> None:
+    files = {path.relative_to(CONFORMANCE) for path in CONFORMANCE.rglob("*.toml")}
+    read = {Path(chapter.group, f"{chapter.name}.toml") for chapter in CATALOGUE.chapters}
+    imported = {case.id.partition("::")[0] for case in CASES}
+    modules = {path.relative_to(home()).as_posix() for path in CONFORMANCE.rglob("*.py")}
+
+    assert files == read
+    assert modules == imported, "a file that declares nothing is dead"
+
+
+def test_loading_again_gives_the_same_registry() -> None:
+    assert load() is REGISTRY
+
+
+# --- the rows
+
+
+def test_a_clause_id_begins_with_its_chapter() -> None:
+    for clause in CATALOGUE:
+        assert clause.id.startswith(f"{clause.chapter}-"), clause.file
+
+
+def test_no_clause_uses_a_retired_id() -> None:
+    retired = {old for clause in CATALOGUE for old in clause.replaces}
+
+    assert retired & {clause.id for clause in CATALOGUE} == set()
+
+
+def test_a_clause_holds_in_one_window_of_revisions() -> None:
+    gaps = set()
+    for clause in CATALOGUE:
+        places = [rev.ALL.index(revision) for revision in clause.revisions]
+        assert places, clause.id
+        if places != list(range(places[0], places[-1] + 1)):
+            gaps.add(clause.id)
+
+    assert gaps == set(GAPS)
+
+
+def test_every_revision_has_clauses_and_every_page_an_address() -> None:
+    for revision in rev.ALL:
+        links = [link for clause in CATALOGUE for link in clause.links(revision)]
+        assert len(links) > 50
+        for link in links:
+            assert re.fullmatch(r"https://[^\s#]+(#[^\s#]+)?", link), link
+            assert f"/{revision}/" in link
+
+
+def test_a_must_is_not_lighter_than_its_word_without_a_settlement() -> None:
+    for clause in CATALOGUE:
+        grave = clause.level in {Level.MUST, Level.MUST_NOT, Level.SCHEMA}
+        if clause.judged and grave and clause.breach is not Breach.FAIL:
+            assert clause.not_flagged or clause.decision, clause.id
+
+
+def test_every_need_is_a_word_recon_can_decide() -> None:
+    """A word nobody understands would make its clause silently inapplicable for ever."""
+    for clause in CATALOGUE:
+        for need in clause.needs:
+            for word in needs.choices(need):
+                assert needs.is_known(word), f"{clause.id}: {word}"
+
+
+def test_no_need_asks_for_what_a_revision_of_its_clause_does_not_have() -> None:
+    for clause in CATALOGUE:
+        for need in clause.needs:
+            known = [
+                needs.WORDS.get(word, needs.Word("capability")) for word in needs.choices(need)
+            ]
+            for revision in clause.revisions:
+                assert any(word.exists(revision) for word in known), f"{clause.id}: {need}"
+
+
+def test_every_word_is_needed_somewhere() -> None:
+    used = {word for c in CATALOGUE for need in c.needs for word in needs.choices(need)}
+
+    assert set(needs.WORDS) - used <= {"icons"}
+
+
+def test_what_only_shows_in_use_makes_a_clause_conditional() -> None:
+    for clause in CATALOGUE:
+        if clause.judged and needs.SHOWN_ONLY & set(clause.needs):
+            assert clause.conditional, clause.id
+
+
+# --- what is refused when a suite file is imported
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Any:
+    (tmp_path / "basic").mkdir()
+    (tmp_path / "basic" / "tiny.toml").write_text(
+        'title = "t"\nsummary = "s"\n'
+        '[[clause]]\nid = "tiny-one"\nlevel = "MUST"\nstatement = "s"\nhow = "h"\n'
+        'source = { "2025-11-25" = "x" }\n'
+        '[[clause]]\nid = "tiny-later"\nlevel = "MUST"\nstatement = "s"\nhow = "h"\n'
+        'source = { "2025-11-25" = "x" }\ndeferred = "for now"\n'
+        '[[clause]]\nid = "tiny-never"\nlevel = "MUST"\nstatement = "s"\n'
+        'source = { "2025-11-25" = "x" }\nunobservable = "nothing shows"\n'
+    )
+    made = Registry(load_catalogue(tmp_path), place="basic/tiny.py")
+    collecting(made)
+    yield made
+    collecting(None)
+
+
+def refused(*clauses: str, body: Any = None) -> str:
+    def answers_it(talk: Any) -> None:
+        """Answer it."""
+
+    with pytest.raises(CatalogueError) as caught:
+        scenario(*clauses)(body or answers_it)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "message"),
+    [
+        (("tiny-onne",), "no clause is called 'tiny-onne'; did you mean 'tiny-one'?"),
+        (("tiny-later",), "judges tiny-later, which the catalogue excludes"),
+        (("tiny-never",), "judges tiny-never, which the catalogue excludes"),
+        ((), "judges no clause"),
+        (("tiny-one", "tiny-one"), "judges tiny-one twice"),
+    ],
+)
+def test_a_declaration_that_names_no_judged_clause_is_refused_at_import(
+    registry: Registry, clauses: tuple[str, ...], message: str
+) -> None:
+    said = refused(*clauses)
+
+    assert said.startswith("basic/tiny.py::answers_it")
+    assert said.endswith(message)
+    assert registry.cases() == []
+
+
+def test_a_case_without_a_docstring_is_refused(registry: Registry) -> None:
+    def answers_it(talk: Any) -> None:
+        del talk
+
+    assert "has no docstring" in refused("tiny-one", body=answers_it)
+    assert registry.cases() == []
+
+
+def test_a_name_used_twice_in_a_file_is_refused(registry: Registry) -> None:
+    @scenario("tiny-one")
+    def answers_it(talk: Any) -> None:
+        """Answer it."""
+
+    assert refused("tiny-one") == "basic/tiny.py::answers_it stands twice"
+    assert len(registry.cases()) == 1
+
+
+def test_cases_stand_in_the_order_they_were_declared(registry: Registry) -> None:
+    @scenario("tiny-one", fresh=True, hurts=True)
+    def comes_first(talk: Any) -> None:
+        """Come first.
+
+        And say
+        why.
+        """
+
+    @ambient("tiny-one")
+    def comes_second(_: Any) -> Any:
+        """Come second."""
+        yield Seen("tiny-one", held=True)
+
+    @scenario("tiny-one")
+    def comes_third(talk: Any) -> None:
+        """Come third."""
+
+    first, second, third = registry.cases()
+
+    assert [case.name for case in (first, second, third)] == [
+        "comes_first",
+        "comes_second",
+        "comes_third",
+    ]
+    assert (first.title, first.why) == ("Come first.", "And say why.")
+    assert isinstance(first, Scenario)
+    assert (first.fresh, first.hurts, first.once) == (True, True, False)
+    assert first.revisions == ("2025-11-25",)
+
+
+def test_a_suite_file_imported_by_hand_declares_nothing() -> None:
+    @scenario("no-such-clause")
+    def answers_it(talk: Any) -> None:
+        """Answer it."""
+
+    assert callable(answers_it)
+
+
+@pytest.mark.usefixtures("registry")
+def test_an_unknown_clause_in_a_suite_file_fails_its_import_on_its_own_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mcp_touchstone import loader  # noqa: PLC0415  (its notion of home is moved)
+
+    folder = tmp_path / "conformance" / "basic"
+    folder.mkdir(parents=True)
+    (tmp_path / "basic" / "tiny.toml").rename(folder / "tiny.toml")
+    (folder / "tiny.py").write_text(
+        "from mcp_touchstone.suite import scenario\n\n\n"
+        "@scenario('tiny-onne')\ndef answers_it(talk):\n    '''Answer it.'''\n"
+    )
+    monkeypatch.setattr(loader, "home", lambda: tmp_path)
+    monkeypatch.setattr(loader, "_loaded", {})
+
+    with pytest.raises(CatalogueError, match="did you mean 'tiny-one'") as caught:
+        loader.load()
+
+    assert any(str(e.path).endswith("tiny.py") and e.lineno == 3 for e in caught.traceback)
+    assert loader._loaded == {}
+
+
+def test_the_catalogue_is_the_one_in_the_checkout() -> None:
+    assert (CONFORMANCE / "basic" / "ping.toml").is_file()
+    assert isinstance(CATALOGUE, Catalogue)
+    assert isinstance(CATALOGUE["ping-empty-response"], Clause)

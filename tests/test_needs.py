@@ -1,0 +1,199 @@
+"""Every word of ``needs`` can be met and can be lacking, and only what is asked for is tried."""
+
+from typing import Any
+
+import pytest
+
+from mcp_touchstone import needs
+from mcp_touchstone import revision as rev
+from mcp_touchstone.dossier import Dossier, Example, Exchange, Spoken
+from mcp_touchstone.needs import CAPABILITIES, SHOWN_ONLY, WORDS, Probe
+from mcp_touchstone.pace import Pace
+from mcp_touchstone.reply import Reply
+from tests.conftest import HERE
+
+MODERN = rev.LATEST_MODERN
+TOOL = {
+    "name": "t",
+    "inputSchema": {"type": "object", "properties": {"a": {}}, "required": ["a"]},
+    "outputSchema": {"type": "object"},
+    "icons": [],
+}
+LISTS: dict[str, list[Any]] = {
+    "tools": [TOOL],
+    "resources": [{"uri": "file:///a", "name": "a"}],
+    "templates": [{"uriTemplate": "x://{path}", "name": "p"}],
+    "prompts": [{"name": "p", "arguments": [{"name": "city", "required": True}]}],
+}
+
+
+def spoken(capabilities: Any = None, **more: Any) -> Spoken:
+    value = {"result": {"capabilities": {} if capabilities is None else capabilities}}
+    return Spoken(Reply(1, 2, value), **more)
+
+
+def dossier(one: Spoken, *revisions: str) -> Dossier:
+    found = Dossier(Pace(1.0))
+    found.spoken = dict.fromkeys(revisions, one)
+    return found
+
+
+def rich(*revisions: str) -> Dossier:
+    everything = {name: {"listChanged": True, "subscribe": True} for name in CAPABILITIES}
+    example = Example("tools/call", {"name": "t"}, item=TOOL)
+    return dossier(
+        spoken(
+            everything,
+            lists=LISTS,
+            cursors={"tools/list": "more"},
+            found={word: [example] for word in WORDS},
+            tried={word for word, known in WORDS.items() if known.probes},
+        ),
+        *revisions,
+    )
+
+
+@pytest.mark.parametrize("word", [*WORDS, *CAPABILITIES, "tools.listChanged"])
+def test_a_word_can_be_met_and_can_be_lacking(word: str) -> None:
+    """One that could not would make its clauses always or never apply, silently."""
+    rich_ones = [rich(*revisions) for revisions in (rev.ALL, rev.MODERN)]
+    bare_ones = [dossier(spoken(), *revisions) for revisions in (rev.ALL, rev.MODERN)]
+
+    assert any(not one.lacks((word,), MODERN) for one in rich_ones)
+    assert any(one.lacks((word,), MODERN) for one in bare_ones) or word in SHOWN_ONLY
+
+
+def test_a_need_is_met_by_any_of_its_choices_and_all_needs_have_to_be() -> None:
+    some = dossier(spoken({"tools": {}, "resources": {"subscribe": False}}), "2025-11-25")
+
+    assert some.lacks((), "2025-11-25") == ""
+    assert some.lacks(("prompts or tools",), "2025-11-25") == ""
+    assert some.lacks(("tools", "prompts"), "2025-11-25") == "prompts"
+    assert some.lacks(("resources.subscribe",), "2025-11-25") == "resources.subscribe"
+    assert some.lacks(("tools",), "2025-06-18") == "tools"
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "path", "declared"),
+    [
+        ({"tasks": {"list": {}}}, "tasks.list", True),
+        ({"tasks": {"list": True}}, "tasks.list", True),
+        ({"tasks": {"list": False}}, "tasks.list", False),
+        ({"tasks": {"requests": {"tools": {"call": {}}}}}, "tasks.requests.tools.call", True),
+        ({"tasks": {"requests": {"tools": {}}}}, "tasks.requests.tools.call", False),
+        ({"tasks": {"requests": True}}, "tasks.requests.tools.call", False),
+        ({"tools": {"listChanged": True}}, "tools.listChanged", True),
+        ({"tools": {"listChanged": {}}}, "tools.listChanged", False),
+        ({"tools": True}, "tools", False),
+        ({"tools": {}}, "tools", True),
+        ({}, "logging", False),
+    ],
+)
+def test_a_capability_is_declared_by_its_path(capabilities: Any, path: str, declared: bool) -> None:
+    assert spoken(capabilities).declares(path) is declared
+
+
+def test_a_word_nobody_knows_is_told_from_a_capability() -> None:
+    assert needs.is_known("callable-tool")
+    assert needs.is_known("tasks.requests.tools.call")
+    assert not needs.is_known("callabletool")
+    assert not needs.is_known("client.roots")
+
+
+# --- what has to be tried
+
+
+def test_nothing_is_tried_for_what_the_opening_and_the_lists_tell() -> None:
+    words = [word for word, known in WORDS.items() if not known.probes]
+
+    assert needs.probes([*words, "tools", "tools.listChanged"], MODERN) == set()
+    assert {"pagination", "listed-prompt", "modern-only", "server-requests"} <= set(words)
+
+
+def test_only_what_a_word_needs_is_tried() -> None:
+    assert needs.probes({"callable-tool"}, MODERN) == {Probe.CALLS}
+    both = needs.probes({"mrtr", "readable-resource"}, MODERN)
+    assert both == {Probe.QUESTIONS, Probe.READS}
+
+
+def test_nothing_is_tried_before_a_revision_has_it() -> None:
+    assert needs.probes({"mrtr", "task-tool", "elicits"}, "2025-03-26") == set()
+    assert needs.probes({"elicits"}, "2025-06-18") == {Probe.QUESTIONS}
+
+
+def test_completion_is_tried_only_where_no_capability_tells() -> None:
+    assert needs.probes({"completions"}, "2024-11-05") == {Probe.COMPLETION}
+    assert needs.probes({"completions"}, "2025-03-26") == set()
+
+
+# --- what is said
+
+
+def test_a_word_that_was_tried_in_vain_says_why() -> None:
+    one = spoken(tried={"callable-tool"}, notes={"callable-tool": "echo answered isError: no"})
+
+    said = dossier(one, MODERN).why("callable-tool", MODERN)
+
+    assert said.startswith("callable-tool: no tool that may be called")
+    assert said.endswith("; echo answered isError: no")
+    assert dossier(one, MODERN).why("tools", MODERN) == "tools"
+    both = dossier(one, MODERN).why("elicits or samples", MODERN)
+    assert both == "elicits or samples: no elicitation and no sampling"
+
+
+def test_some_words_are_met_by_some_of_the_callable_tools() -> None:
+    plain = Example("tools/call", {"name": "plain"}, item={"name": "plain", "inputSchema": {}})
+    typed = Example("tools/call", {"name": "t"}, item=TOOL)
+    one = spoken(found={"callable-tool": [plain, typed]}, tried={"callable-tool"})
+
+    assert one.examples("callable-tool") == [plain, typed]
+    assert one.examples("structured-tool") == [typed]
+    assert one.examples("argument-tool") == [typed]
+    assert one.examples("slow-call") == []
+
+
+# --- values
+
+
+def test_an_example_says_what_it_is() -> None:
+    call = Example("tools/call", {"name": "echo", "arguments": {"text": "hi"}}, item=TOOL)
+
+    assert str(call) == 'tools/call echo {"text": "hi"}'
+    assert (call.name, call.arguments) == ("echo", {"text": "hi"})
+    assert call.schema["required"] == ["a"]
+    assert str(Exchange("resources/read", {"uri": "a:b"})) == "resources/read a:b"
+    assert str(Exchange("")) == "(unasked)"
+    assert Example("x", {"name": 5, "arguments": []}).arguments == {}
+
+
+def test_what_can_be_completed_is_named() -> None:
+    one = spoken(lists={**LISTS, "prompts": [*LISTS["prompts"], {"name": "q", "arguments": 5}]})
+
+    assert one.completable == [
+        ({"type": "ref/prompt", "name": "p"}, "city"),
+        ({"type": "ref/resource", "uri": "x://{path}"}, "path"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        {"tools": [None, 5, {}, {"name": 7}, {"name": "x", "inputSchema": [], "annotations": 1}]},
+        {"resources": ["a", {"uri": 5}], "templates": [{"uriTemplate": "{"}, {}]},
+        {"prompts": [[], {"name": "p", "arguments": {"a": 1}}, {"name": "q", "arguments": [1]}]},
+    ],
+)
+def test_lists_from_a_stranger_never_raise(lists: Any) -> None:
+    one = spoken(lists=lists)
+
+    for word in WORDS:
+        one.offers(word)
+    assert one.harmless == []
+    assert isinstance(one.plain_prompts, list)
+    assert isinstance(one.completable, list)
+
+
+def test_every_word_is_described_where_contributors_look() -> None:
+    text = (HERE.parent / "ARCHITECTURE.md").read_text("utf-8")
+
+    assert [word for word in WORDS if f"`{word}`" not in text] == []

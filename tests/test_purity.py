@@ -1,0 +1,155 @@
+"""The pure core: no processes, no sockets, no clock, whoever imports it."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import mcp_touchstone
+
+SOURCE = Path(mcp_touchstone.__file__).parents[1]
+
+PURE = (
+    "revision",
+    "clause",
+    "framing",
+    "session",
+    "transcript",
+    "verdict",
+    "scenario",
+    "matchers",
+    "patterns",
+    "arguments",
+    "uri_template",
+    "pace",
+    "reply",
+    "answer",
+    "client_tasks",
+    "client",
+    "questions",
+    "needs",
+    "dossier",
+    "results",
+    "plan",
+    "report.text",
+    "report.digest",
+)
+"""Bytes and values in, values out. ``clause`` reads the files it is told to and no others;
+``transcript`` has a lock and is told the time by its caller."""
+
+FOREIGN = (
+    "asyncio", "concurrent", "ctypes", "multiprocessing", "os", "psutil", "pytest", "random",
+    "rich", "selectors", "shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile",
+    "time", "urllib", "uuid",
+)  # fmt: skip
+"""What a pure module does not import. ``threading`` is left to ``transcript`` alone."""
+
+GUARD = f"""
+import builtins, sys
+sys.path.insert(0, {str(SOURCE)!r})
+FOREIGN = {FOREIGN!r}
+asked = builtins.__import__
+
+def guarded(name, globals=None, *rest, **more):
+    importer = (globals or {{}}).get("__name__", "")
+    if importer.startswith("mcp_touchstone"):
+        top = name.partition(".")[0]
+        if top in FOREIGN or top == "threading" and importer != "mcp_touchstone.transcript":
+            raise AssertionError(importer + " imports " + name)
+    return asked(name, globals, *rest, **more)
+
+builtins.__import__ = guarded
+"""
+
+BLOCKED = """
+import os, socket, subprocess, threading, time
+
+def refuse(*_, **__):
+    raise AssertionError("a pure module touched the world")
+
+for module, names in {
+    os: ("system", "fork", "kill", "popen", "pipe", "posix_spawn", "getenv"),
+    socket: ("socket", "create_connection"),
+    subprocess: ("Popen", "run"),
+    time: ("time", "monotonic", "perf_counter", "sleep", "time_ns", "monotonic_ns"),
+    threading.Thread: ("start",),
+}.items():
+    for name in names:
+        setattr(module, name, refuse)
+"""
+
+CONVERSATION = """
+from mcp_touchstone.framing import LineSplitter, encode
+from mcp_touchstone.transcript import Transcript
+from mcp_touchstone.verdict import evidence
+from mcp_touchstone.report.text import safe
+import itertools
+
+ticks = itertools.count()
+record = Transcript("2025-11-25", clock=lambda: next(ticks))
+ask = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
+record.said(encode(ask), ask)
+splitter = LineSplitter()
+for byte in b'hello\\n{"jsonrpc":"2.0","id":1,\\n"result":{}}\\n{"id":1,"error":{}}':
+    for line in splitter.feed(bytes([byte])):
+        record.heard(line)
+record.heard(splitter.close())
+record.happened("the end")
+record.finished()
+assert record.wait(lambda: len(record) == 6, 0), len(record)
+roles = [str(m.role) for e in record for m in e.messages]
+assert roles == ["answer", "second answer"], roles
+assert record.session.phase.name == "AGREED"
+assert [safe(w.text) for w in evidence(list(record), 5)][-1].startswith('{"id"')
+"""
+
+
+def fresh(*code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in an interpreter that has imported nothing it did not have to."""
+    text = "\n".join(map(textwrap.dedent, code))
+    command = [sys.executable, "-I", "-S", "-c", text]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_pure_modules_import_nothing_that_reaches_out() -> None:
+    done = fresh(
+        GUARD,
+        *(f"import mcp_touchstone.{name}" for name in PURE),
+        "print(*sorted(m for m in sys.modules if m.startswith('mcp_touchstone.')))",
+        "reached = {'subprocess', 'socket', 'psutil', 'signal', 'asyncio'} & set(sys.modules)",
+        "print(*sorted(reached))",
+    )
+
+    assert done.returncode == 0, done.stderr
+    ours, reached = done.stdout.split("\n")[:2]
+    assert {m.removeprefix("mcp_touchstone.") for m in ours.split()} == {*PURE, "report"}
+    assert reached == ""
+
+
+def test_the_pure_core_holds_a_conversation_with_the_world_switched_off() -> None:
+    done = fresh(f"import sys; sys.path.insert(0, {str(SOURCE)!r})", BLOCKED, CONVERSATION)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_guard_would_notice() -> None:
+    done = fresh(GUARD, "import mcp_touchstone.process")
+
+    assert "AssertionError: mcp_touchstone.process imports" in done.stderr
+
+
+def test_the_package_itself_costs_nothing() -> None:
+    """The pytest plugin is imported in every session of its user."""
+    done = fresh(
+        f"import sys; sys.path.insert(0, {str(SOURCE)!r}); before = set(sys.modules)",
+        "import mcp_touchstone",
+        "print(*sorted(set(sys.modules) - before))",
+    )
+
+    assert done.stdout.split() == ["mcp_touchstone"]
+
+
+def test_gathering_a_run_for_a_report_reaches_out_to_nothing() -> None:
+    done = fresh(GUARD, "import mcp_touchstone.report.digest", "assert 'psutil' not in sys.modules")
+
+    assert done.returncode == 0, done.stderr

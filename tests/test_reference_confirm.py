@@ -1,0 +1,545 @@
+"""Writes that destroy something wait for a yes: by form, by round, by token; and the previews."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference_server.client import confirm, previews
+from reference_server.protocol.calls import Call
+from reference_server.protocol.errors import ToolError
+from reference_server.settings import Settings
+from reference_server.surface import Surface
+from reference_server.tools.schemas import CONFIRM, outputs
+from reference_server.tools.toolbox import Tool
+from reference_server.workspace import Change
+from tests.reference_client import (
+    ALL,
+    LEGACY,
+    MODERN,
+    InProcess,
+    Message,
+    ask,
+    code_of,
+    modern_as,
+    notification,
+    refusal,
+    request,
+    result,
+)
+
+ELICITS: Message = {"elicitation": {}}
+YES: Message = {"action": "accept", "content": {"confirm": True}}
+
+
+def writing(surface: Surface) -> None:
+    """Offer ``write {"files": {path: text or null}}``; null removes."""
+
+    def work(call: Call, arguments: Message) -> Message:
+        workspace = surface.workspace
+        edit = workspace.edit(call.who)
+        for path, text in arguments["files"].items():
+            before = workspace.find(path)
+            if text is None:
+                assert before is not None
+                edit.remove(before)
+            else:
+                edit.put(path, text.encode("latin-1"), before=before)
+        pending: Message | None = surface.part("client.confirm").commit(call, edit, arguments)
+        return {"written": True} if pending is None else pending
+
+    more = {"confirm_token": CONFIRM} if surface.settings.confirm_writes else {}
+    for name in ("write", "write2"):
+        surface.toolbox.add(
+            Tool(
+                name,
+                title="Write",
+                description="Write files.",
+                input_schema={
+                    "type": "object",
+                    "properties": {"files": {"type": "object"}, **more},
+                    "required": ["files"],
+                    "additionalProperties": False,
+                },
+                output_schema=outputs(pending=True, written={"type": "boolean"}),
+                annotations={},
+                work=work,
+            )
+        )
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "a").write_text("one\ntwo\n")
+    (tmp_path / "b").write_text("bee\n")
+    return tmp_path
+
+
+@contextmanager
+def serving(
+    root: Path, revision: str = MODERN, capabilities: Message | None = None, *, wanted: bool = True
+) -> Iterator[InProcess]:
+    with InProcess(Settings([str(root)], confirm_writes=wanted), [writing]) as client:
+        client.open(revision, capabilities)
+        yield client
+
+
+def write(
+    revision: str,
+    request_id: Any,
+    files: Message,
+    capabilities: Message | None = None,
+    tool: str = "write",
+    **more: Any,
+) -> Message:
+    arguments = {"files": files, **more}
+    if revision == MODERN:
+        return modern_as(
+            capabilities or {}, request_id, "tools/call", name=tool, arguments=arguments
+        )
+    return ask(revision, request_id, "tools/call", name=tool, arguments=arguments)
+
+
+def exchange(client: InProcess, message: Message) -> Message:
+    client.send(message)
+    answer = client.hear()
+    assert isinstance(answer, dict)
+    assert answer.get("id") == message["id"], answer
+    return answer
+
+
+def body(answer: Message) -> Message:
+    found = json.loads(answer["result"]["content"][-1]["text"])
+    assert isinstance(found, dict)
+    return found
+
+
+def state(root: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in root.iterdir() if path.is_file()}
+
+
+BEFORE = {"a": "one\ntwo\n", "b": "bee\n"}
+EDIT: Message = {"a": "one\n2\n", "b": None, "c": "new\n"}
+AFTER = {"a": "one\n2\n", "c": "new\n"}
+
+# --- Where no confirmation is needed -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_without_the_setting_everything_is_written_at_once(revision: str, root: Path) -> None:
+    with serving(root, revision, ELICITS, wanted=False) as client:
+        answer = exchange(client, write(revision, 1, EDIT, ELICITS))
+    assert body(answer) == {"written": True}
+    assert state(root) == AFTER
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_new_files_are_written_at_once(revision: str, root: Path) -> None:
+    with serving(root, revision, ELICITS) as client:
+        answer = exchange(client, write(revision, 1, {"c": "new\n", "d/e": "x"}, ELICITS))
+    assert body(answer) == {"written": True}
+    assert (root / "d" / "e").read_text() == "x"
+
+
+def test_write_that_changes_nothing_needs_no_confirmation(root: Path) -> None:
+    with serving(root, "2025-11-25", ELICITS) as client:
+        assert body(exchange(client, write("2025-11-25", 1, {"a": BEFORE["a"]}))) == {
+            "written": True
+        }
+
+
+# --- Asked in a session --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", LEGACY[2:])
+def test_user_is_asked_with_a_form_of_one_boolean_and_says_yes(revision: str, root: Path) -> None:
+    with serving(root, revision, ELICITS) as client:
+        client.send(write(revision, 1, EDIT))
+        question = client.hear()
+        assert question["method"] == "elicitation/create"
+        params = question["params"]
+        assert set(params) == {"message", "requestedSchema"}
+        schema = params["requestedSchema"]
+        assert (schema["type"], schema["required"]) == ("object", ["confirm"])
+        (field,) = schema["properties"].values()
+        assert (field["type"], field["default"]) == ("boolean", False)
+        for part in ("write", "change a", "delete b", "create c", "-two", "+2", "-bee", "+new"):
+            assert part in params["message"]
+        assert state(root) == BEFORE
+        client.send(result(question, **YES))
+        assert body(client.hear()) == {"written": True}
+    assert state(root) == AFTER
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"action": "decline"},
+        {"action": "cancel"},
+        {"action": "decline", "content": {"confirm": True}},
+        {"action": "accept"},
+        {"action": "accept", "content": None},
+        {"action": "accept", "content": {}},
+        {"action": "accept", "content": {"confirm": False}},
+        {"action": "accept", "content": {"confirm": "true"}},
+        {"action": "accept", "content": {"confirm": 1}},
+        {"action": "yes", "content": {"confirm": True}},
+    ],
+)
+def test_anything_but_a_plain_yes_writes_nothing(answer: Message, root: Path) -> None:
+    with serving(root, "2025-11-25", ELICITS) as client:
+        client.send(write("2025-11-25", 1, EDIT))
+        client.send(result(client.hear(), **answer))
+        heard = client.hear()
+        assert heard["result"]["isError"] is True
+        assert (body(heard)["type"], body(heard)["code"]) == ("ConflictError", "NOT_CONFIRMED")
+        assert state(root) == BEFORE
+
+
+def test_error_or_silence_for_an_answer_writes_nothing(root: Path) -> None:
+    settings = Settings([str(root)], confirm_writes=True, ask_seconds=0.2)
+    with InProcess(settings, [writing]) as client:
+        client.open("2025-11-25", ELICITS)
+        client.send(write("2025-11-25", 1, EDIT))
+        client.send(refusal(client.hear()))
+        assert body(client.hear())["code"] == "NOT_CONFIRMED"
+        client.send(write("2025-11-25", 2, EDIT))
+        assert client.hear()["method"] == "elicitation/create"
+        assert client.hear()["method"] == "notifications/cancelled"
+        assert body(client.hear())["code"] == "NOT_CONFIRMED"
+    assert state(root) == BEFORE
+
+
+def test_cancelled_call_writes_nothing_whatever_is_answered_then(root: Path) -> None:
+    with serving(root, "2025-11-25", ELICITS) as client:
+        client.send(write("2025-11-25", 1, EDIT))
+        question = client.hear()
+        client.send(notification("notifications/cancelled", {"requestId": 1}))
+        assert client.hear()["method"] == "notifications/cancelled"
+        client.send(result(question, **YES), request(2, "ping"))
+        assert client.hear()["id"] == 2
+    assert state(root) == BEFORE
+
+
+def test_file_that_changes_while_the_user_thinks_is_left_alone(root: Path) -> None:
+    with serving(root, "2025-11-25", ELICITS) as client:
+        client.send(write("2025-11-25", 1, EDIT))
+        question = client.hear()
+        (root / "a").write_text("someone else\n")
+        client.send(result(question, **YES))
+        assert body(client.hear())["code"] == "CHANGED"
+    assert state(root) == {**BEFORE, "a": "someone else\n"}
+
+
+# --- Asked in rounds -----------------------------------------------------------------------------
+
+
+def again(message: Message, request_id: Any, asked: Message, answer: Message | None) -> Message:
+    responses = {} if answer is None else {"confirm": answer}
+    more: Message = {
+        "requestState": asked["result"]["requestState"],
+        "inputResponses": responses,
+    }
+    return {**message, "id": request_id, "params": {**message["params"], **more}}
+
+
+def test_round_asks_and_its_yes_writes_once(root: Path) -> None:
+    message = write(MODERN, 1, EDIT, ELICITS)
+    with serving(root) as client:
+        asked = exchange(client, message)
+        (question,) = asked["result"]["inputRequests"].values()
+        assert question["method"] == "elicitation/create"
+        assert state(root) == BEFORE
+        assert body(exchange(client, again(message, 2, asked, YES))) == {"written": True}
+        assert state(root) == AFTER
+        (root / "b").write_text(BEFORE["b"])
+        (root / "a").write_text(BEFORE["a"])
+        (root / "c").unlink()
+        replay = exchange(client, again(message, 3, asked, YES))
+        assert code_of(replay) == -32602
+    assert state(root) == BEFORE
+
+
+def test_yes_of_one_round_does_not_count_for_another_edit(root: Path) -> None:
+    with serving(root) as client:
+        asked = exchange(client, write(MODERN, 1, EDIT, ELICITS))
+        other = write(MODERN, 2, {"a": "other\n"}, ELICITS)
+        assert code_of(exchange(client, again(other, 2, asked, YES))) == -32602
+    assert state(root) == BEFORE
+
+
+def test_yes_to_what_is_no_longer_so_leads_to_a_new_question(root: Path) -> None:
+    message = write(MODERN, 1, EDIT, ELICITS)
+    with serving(root) as client:
+        asked = exchange(client, message)
+        (root / "a").write_text("someone else\n")
+        asked = exchange(client, again(message, 2, asked, YES))
+        assert asked["result"]["resultType"] == "input_required"
+        assert "someone else" in asked["result"]["inputRequests"]["confirm"]["params"]["message"]
+        assert body(exchange(client, again(message, 3, asked, YES))) == {"written": True}
+    assert state(root) == AFTER
+
+
+@pytest.mark.parametrize("answer", [{"action": "decline"}, {"action": "cancel"}])
+def test_no_in_a_round_writes_nothing(answer: Message, root: Path) -> None:
+    message = write(MODERN, 1, EDIT, ELICITS)
+    with serving(root) as client:
+        asked = exchange(client, message)
+        heard = exchange(client, again(message, 2, asked, answer))
+        assert body(heard)["code"] == "NOT_CONFIRMED"
+        assert exchange(client, again(message, 3, asked, None))["error"]["code"] == -32602
+    assert state(root) == BEFORE
+
+
+# --- By token, where no form can be shown --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("revision", "capabilities"),
+    [
+        *((revision, {}) for revision in ALL),
+        *((revision, ELICITS) for revision in LEGACY[:2]),
+        *((revision, {"elicitation": {"url": {}}}) for revision in ("2025-11-25", MODERN)),
+    ],
+)
+def test_preview_comes_first_and_its_token_writes_exactly_that_once(
+    revision: str, capabilities: Message, root: Path
+) -> None:
+    with serving(root, revision, capabilities) as client:
+        pending = body(exchange(client, write(revision, 1, EDIT, capabilities)))
+        assert set(pending) == {"confirmed", "confirm_token", "preview"}
+        assert pending["confirmed"] is False
+        assert "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n" in pending["preview"]
+        assert "--- a/b\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-bee" in pending["preview"]
+        assert "--- /dev/null\n+++ b/c\n@@ -0,0 +1,1 @@\n+new" in pending["preview"]
+        assert state(root) == BEFORE
+        token = pending["confirm_token"]
+        message = write(revision, 2, EDIT, capabilities, confirm_token=token)
+        assert body(exchange(client, message)) == {"written": True}
+        assert state(root) == AFTER
+        (root / "a").write_text(BEFORE["a"])
+        (root / "b").write_text(BEFORE["b"])
+        (root / "c").unlink()
+        answer = exchange(client, {**message, "id": 3})
+        assert answer["result"]["isError"] is True
+        assert (body(answer)["type"], body(answer)["code"]) == (
+            "ConflictError",
+            "CONFIRMATION_STALE",
+        )
+    assert state(root) == BEFORE
+
+
+def token_for(client: InProcess, files: Message) -> str:
+    token = body(exchange(client, write("2025-11-25", "t", files)))["confirm_token"]
+    assert isinstance(token, str)
+    return token
+
+
+@pytest.mark.parametrize(
+    ("files", "tool"),
+    [
+        ({"a": "one\n3\n", "b": None, "c": "new\n"}, "write"),
+        ({"a": "one\n2\n", "b": None}, "write"),
+        ({"a": "one\n2\n", "b": None, "d": "new\n"}, "write"),
+        ({"c": "new\n"}, "write"),
+        (EDIT, "write2"),
+    ],
+)
+def test_token_counts_for_one_edit_of_one_tool(files: Message, tool: str, root: Path) -> None:
+    with serving(root, "2025-11-25") as client:
+        token = token_for(client, EDIT)
+        answer = exchange(client, write("2025-11-25", 1, files, tool=tool, confirm_token=token))
+        assert body(answer)["code"] == "CONFIRMATION_STALE"
+        assert state(root) == BEFORE
+        answer = exchange(client, write("2025-11-25", 2, EDIT, confirm_token=token))
+        assert body(answer) == {"written": True}
+
+
+def test_token_counts_only_for_the_bytes_it_was_given_for(root: Path) -> None:
+    with serving(root, "2025-11-25") as client:
+        token = token_for(client, EDIT)
+        (root / "b").write_text("bees\n")
+        answer = exchange(client, write("2025-11-25", 1, EDIT, confirm_token=token))
+        assert body(answer)["code"] == "CONFIRMATION_STALE"
+        (root / "b").write_text("bee\n")
+        answer = exchange(client, write("2025-11-25", 2, EDIT, confirm_token=token))
+        assert body(answer) == {"written": True}
+
+
+def test_token_that_was_altered_or_made_up_counts_for_nothing(root: Path) -> None:
+    with serving(root, "2025-11-25") as client:
+        token = token_for(client, EDIT)
+        altered = ("B" if token[0] == "A" else "A") + token[1:]
+        for number, wrong in enumerate(("", ".", "x", altered, token[:-1], token + " ", "é.é")):
+            answer = exchange(client, write("2025-11-25", number, EDIT, confirm_token=wrong))
+            assert body(answer)["code"] == "CONFIRMATION_STALE"
+    assert state(root) == BEFORE
+
+
+def test_token_expires(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirm, "TOKEN_SECONDS", 0.1)
+    with serving(root, "2025-11-25") as client:
+        token = token_for(client, EDIT)
+        time.sleep(0.2)
+        answer = exchange(client, write("2025-11-25", 1, EDIT, confirm_token=token))
+    assert body(answer)["code"] == "CONFIRMATION_STALE"
+    assert "expired" in body(answer)["message"]
+    assert state(root) == BEFORE
+
+
+def test_token_counts_once_for_calls_at_the_same_time(root: Path) -> None:
+    with serving(root, "2025-11-25") as client:
+        token = token_for(client, EDIT)
+        calls = [write("2025-11-25", number, EDIT, confirm_token=token) for number in range(8)]
+        client.send(*calls)
+        heard = [client.hear() for _ in calls]
+    assert sum("isError" not in message["result"] for message in heard) == 1
+    assert state(root) == AFTER
+
+
+def test_state_of_a_round_is_no_token_and_the_reverse(root: Path) -> None:
+    with serving(root) as client:
+        message = write(MODERN, 1, EDIT, ELICITS)
+        asked = exchange(client, message)
+        mixed = write(MODERN, 2, EDIT, confirm_token=asked["result"]["requestState"])
+        assert body(exchange(client, mixed))["code"] == "CONFIRMATION_STALE"
+        pending = body(exchange(client, write(MODERN, 3, EDIT)))
+        asked["result"]["requestState"] = pending["confirm_token"]
+        assert code_of(exchange(client, again(message, 4, asked, YES))) == -32602
+    assert state(root) == BEFORE
+
+
+def test_token_is_an_unknown_argument_where_nothing_is_confirmed(root: Path) -> None:
+    with serving(root, "2025-11-25", wanted=False) as client:
+        answer = exchange(client, write("2025-11-25", 1, EDIT, confirm_token="x"))
+    assert answer["result"]["isError"] is True
+    assert state(root) == BEFORE
+
+
+def test_audit_names_the_client_of_a_confirmed_write(
+    root: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serving(root, "2025-11-25", ELICITS) as client:
+        client.send(write("2025-11-25", 7, {"a": "x"}))
+        client.send(result(client.hear(), **YES))
+        client.hear()
+    written = [
+        json.loads(line) for line in capfd.readouterr().err.splitlines() if '"write"' in line
+    ]
+    assert [line["who"] for line in written] == ["test 1 #7"]
+
+
+# --- Previews ------------------------------------------------------------------------------------
+
+
+def change(path: str, before: bytes | None, after: bytes | None) -> Change:
+    return Change(tuple(path.split("/")), before, after, None)
+
+
+def shown(before: bytes | None, after: bytes | None, most: int = 10_000) -> list[str]:
+    return previews.diffs([change("f", before, after)], most).split("\n")
+
+
+def test_preview_is_a_unified_diff() -> None:
+    lines = b"".join(b"%d\n" % number for number in range(20))
+    edited = lines.replace(b"\n3\n", b"\nthree\n").replace(b"\n17\n", b"\n")
+    assert shown(lines, edited) == [
+        *("--- a/f", "+++ b/f"),
+        *("@@ -1,7 +1,7 @@", " 0", " 1", " 2", "-3", "+three", " 4", " 5", " 6"),
+        *("@@ -15,6 +15,5 @@", " 14", " 15", " 16", "-17", " 18", " 19"),
+    ]
+
+
+def test_preview_shows_what_a_terminal_would_hide() -> None:
+    assert shown(b"a\x1b[2K\r\nb", "a\u202eb\u2028\n\ufeff".encode())[3:] == [
+        r"-a\x1b[2K\r",
+        "-b",
+        "\\ No newline at end of file",
+        r"+a\u202eb\u2028",
+        r"+\ufeff",
+        "\\ No newline at end of file",
+    ]
+
+
+def test_preview_shows_newlines_only_where_they_change() -> None:
+    assert shown(b"a\r\nb\r\n", b"a\r\nc\r\n")[3:] == [" a", "-b", "+c"]
+    assert shown(b"a\r\n", b"a\n")[3:] == [r"-a\r", "+a"]
+
+
+def test_preview_of_bytes_that_are_no_text_tells_their_size() -> None:
+    assert shown(b"\xff\xfe", None)[2] == "(no UTF-8 text; 2 bytes before, 0 bytes after)"
+    assert shown(b"a\0", b"b")[2] == "(no UTF-8 text; 2 bytes before, 1 bytes after)"
+
+
+def test_preview_is_cut_and_says_so() -> None:
+    changes = [change(f"file{number}", b"x" * 1000 + b"\n", b"y\n" * 1000) for number in range(99)]
+    text = previews.diffs(changes, 5000)
+    assert len(text) < 10_000
+    assert text.endswith("not shown)")
+    assert "(the rest of this file is not shown)" in text
+    named = previews.summary(changes)
+    assert named.count("\n") == previews.MOST_FILES
+    assert named.endswith("and 49 files more")
+
+
+def test_large_change_does_not_push_a_small_one_out_of_the_preview() -> None:
+    changes = [change("large", b"", b"y\n" * 100_000), change("small", b"one\n", b"two\n")]
+    text = previews.diffs(changes, 2000)
+    assert len(text) < 2200
+    assert text.endswith("--- a/small\n+++ b/small\n@@ -1,1 +1,1 @@\n-one\n+two")
+
+
+def test_preview_takes_no_time_to_speak_of_whatever_the_files_hold() -> None:
+    began = time.monotonic()
+    worst = [
+        (b"a\n" * 400_000, b"b\n" * 400_000),
+        (b"a\nb\n" * 249, b"b\na\n" * 249),
+        (b"x" * 9_000_000, b"y" * 9_000_000),
+        (bytes(range(1, 128)) * 5000, bytes(range(127, 0, -1)) * 5000),
+        (b"\r" * 1_000_000, b"\n" * 1_000_000),
+    ]
+    for before, after in worst:
+        shown(before, after)
+    assert time.monotonic() - began < 10
+
+
+def apply(before: list[str], lines: list[str]) -> list[str]:
+    """Apply a preview, and see that every line it keeps or removes is there."""
+    after: list[str] = []
+    at = 0
+    for line in lines:
+        if line.startswith("@@"):
+            start, size = (int(number) for number in line.split()[1][1:].split(","))
+            start -= size > 0
+            after += before[at:start]
+            at = start
+        elif line.startswith("+"):
+            after.append(line[1:])
+        else:
+            assert before[at] == line[1:]
+            after += before[at : at + 1] if line.startswith(" ") else []
+            at += 1
+    return after + before[at:]
+
+
+@given(
+    before=st.lists(st.sampled_from("abc"), max_size=30),
+    after=st.lists(st.sampled_from("abc"), max_size=30),
+)
+def test_preview_tells_of_every_change_and_of_nothing_else(
+    before: list[str], after: list[str]
+) -> None:
+    old, new = ("".join(f"{line}\n" for line in side).encode() for side in (before, after))
+    assert apply(before, shown(old, new)[2:]) == after
+
+
+def test_every_refusal_says_that_nothing_was_written() -> None:
+    for error in (confirm._stale("why"), confirm._not_confirmed("why")):
+        assert isinstance(error, ToolError)
+        assert "othing was written" in error.message

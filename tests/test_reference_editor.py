@@ -1,0 +1,681 @@
+"""The tool text_editor: what its commands do to files, what they refuse, what undo takes back."""
+
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference_server import features
+from reference_server.protocol.errors import ToolError
+from reference_server.settings import Settings
+from reference_server.surface import Surface
+from reference_server.tools import editing, editor
+from reference_server.tools.editor_schema import COMMANDS
+from reference_server.tools.history import History, Step
+from reference_server.tools.text import Text
+from tests.reference_client import ALL, InProcess, Message, ask, modern, result
+
+POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
+OPEN_TO_ALL = os.name != "nt" and os.geteuid() == 0
+
+PLAIN = b"one\ntwo\nthree\n"
+
+
+def only_the_editor(surface: Surface) -> None:
+    surface.toolbox.later(lambda: surface.module("tools.editor").install(surface))
+
+
+class Desk:
+    """One server with nothing but the editor, and the tree it works on."""
+
+    def __init__(self, root: Path, *more: Path, **settings: Any) -> None:
+        self.root = root
+        roots = [str(each) for each in (root, *more)]
+        self.client = InProcess(Settings(roots, **settings), [only_the_editor])
+        self._last = 0
+
+    def ask(self, method: str, **params: Any) -> Message:
+        self._last += 1
+        self.client.send(modern(self._last, method, **params))
+        answer: Message = self.client.hear()
+        assert answer["id"] == self._last
+        return answer
+
+    def tool(self) -> Message:
+        (tool,) = self.ask("tools/list")["result"]["tools"]
+        return dict(tool)
+
+    def call(self, command: str, path: str, **more: Any) -> Message:
+        arguments = {"command": command, "path": path, **more}
+        answer = self.ask("tools/call", name="text_editor", arguments=arguments)
+        result: Message = answer["result"]
+        jsonschema.validate(result["structuredContent"], self.tool()["outputSchema"])
+        assert "canary" not in str(result)
+        return result
+
+    def do(self, command: str, path: str, **more: Any) -> Message:
+        result = self.call(command, path, **more)
+        assert not result.get("isError"), result
+        found: Message = result["structuredContent"]
+        assert found["command"] == command
+        return found
+
+    def refused(self, command: str, path: str, **more: Any) -> Message:
+        before = digest(self.root)
+        result = self.call(command, path, **more)
+        assert result.get("isError") is True, result
+        assert digest(self.root) == before
+        body: Message = result["structuredContent"]
+        assert str(self.root.parent) not in str(body)
+        return body
+
+
+def digest(root: Path) -> dict[str, Any]:
+    """Give everything below a root that a write could change."""
+    return {
+        str(path): (path.lstat().st_mode, path.lstat().st_mtime_ns, path.lstat().st_ino)
+        for path in sorted(root.rglob("*"))
+        if not path.name.startswith(".mcp-edit-")
+    }
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "root"
+    (place / "sub" / "deep" / "deeper").mkdir(parents=True)
+    (place / "a.txt").write_bytes(PLAIN)
+    (place / "sub" / "b.txt").write_bytes(b"inside\n")
+    (place / "sub" / "deep" / "c.txt").write_bytes(b"")
+    (place / ".git").mkdir()
+    (place / ".git" / "config").write_bytes(b"canary\n")
+    (tmp_path / "outside.txt").write_bytes(b"canary\n")
+    return place
+
+
+@pytest.fixture
+def desk(root: Path) -> Iterator[Desk]:
+    desk = Desk(root)
+    with desk.client:
+        yield desk
+
+
+# --- What is offered -----------------------------------------------------------------------------
+
+
+def test_one_tool_whose_schemas_are_schemas(desk: Desk) -> None:
+    tool = desk.tool()
+    assert tool["name"] == "text_editor"
+    jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
+    jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
+    assert tool["inputSchema"]["properties"]["command"]["enum"] == list(COMMANDS)
+    assert tool["annotations"] == {
+        "title": "Edit text files",
+        "readOnlyHint": False,
+        "destructiveHint": True,
+        "idempotentHint": False,
+        "openWorldHint": False,
+    }
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_it_works_in_every_revision(root: Path, revision: str) -> None:
+    arguments = {"command": "view", "path": "a.txt"}
+    with InProcess(Settings([str(root)]), [only_the_editor]) as client:
+        client.open(revision)
+        client.send(ask(revision, 1, "tools/call", name="text_editor", arguments=arguments))
+        result = client.hear()["result"]
+    assert "two" in result["content"][0]["text"]
+    assert ("structuredContent" in result) is (revision >= "2025-06-18")
+
+
+def test_switched_off_it_is_not_there(root: Path) -> None:
+    desk = Desk(root, text_editor=False)
+    with desk.client:
+        assert desk.ask("tools/list")["result"]["tools"] == []
+
+
+def test_read_only_it_can_view_and_nothing_else(root: Path) -> None:
+    desk = Desk(root, read_only=True)
+    with desk.client:
+        tool = desk.tool()
+        properties = tool["inputSchema"]["properties"]
+        assert properties["command"]["enum"] == ["view"]
+        assert set(properties) == {"command", "path", "cwd", "view_range"}
+        assert tool["annotations"]["readOnlyHint"] is True
+        assert tool["annotations"]["destructiveHint"] is False
+        assert desk.do("view", "a.txt")["first_line"] == 1
+        writes: list[tuple[str, str, Message]] = [
+            ("create", "new.txt", {"file_text": "x"}),
+            ("str_replace", "a.txt", {"old_str": "one", "new_str": "1"}),
+            ("insert", "a.txt", {"insert_line": 0, "new_str": "x"}),
+            ("undo_edit", "a.txt", {}),
+        ]
+        for command, path, more in writes:
+            desk.refused(command, path, **more)
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "field"),
+    [
+        ("create", {}, "file_text"),
+        ("str_replace", {"old_str": "one"}, "new_str"),
+        ("str_replace", {"new_str": "1"}, "old_str"),
+        ("insert", {"new_str": "x"}, "insert_line"),
+        ("insert", {"insert_line": 1}, "new_str"),
+        ("view", {"old_str": "one"}, "old_str"),
+        ("undo_edit", {"view_range": [1, 2]}, "view_range"),
+    ],
+)
+def test_each_command_takes_its_own_arguments(
+    desk: Desk, command: str, more: Message, field: str
+) -> None:
+    body = desk.refused(command, "a.txt", **more)
+    assert (body["code"], body["field"]) == ("INVALID_ARGUMENTS", field)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"view_range": [1]},
+        {"view_range": [1, 2, 3]},
+        {"view_range": [1, "2"]},
+        {"view_range": "1-2"},
+        {"insert_text": "x"},
+    ],
+)
+def test_arguments_fit_the_schema(desk: Desk, more: Message) -> None:
+    assert desk.refused("view", "a.txt", **more)["code"] == "INVALID_ARGUMENTS"
+
+
+# --- view ----------------------------------------------------------------------------------------
+
+
+def test_view_numbers_the_lines(desk: Desk) -> None:
+    found = desk.do("view", "a.txt")
+    assert found["text"] == "     1\tone\n     2\ttwo\n     3\tthree"
+    assert (found["first_line"], found["last_line"], found["lines"]) == (1, 3, 3)
+    assert found["newline"] == "lf"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        ([2, 2], "     2\ttwo"),
+        ([2, -1], "     2\ttwo\n     3\tthree"),
+        ([1, 2.0], "     1\tone\n     2\ttwo"),
+    ],
+)
+def test_view_range_counts_from_one_and_has_both_ends(
+    desk: Desk, wanted: list[Any], text: str
+) -> None:
+    assert desk.do("view", "a.txt", view_range=wanted)["text"] == text
+
+
+@pytest.mark.parametrize("wanted", [[0, 1], [1, 4], [4, 4], [4, -1], [3, 2], [-1, -1], [1, -2]])
+def test_view_range_beyond_the_file_is_refused_with_its_length(
+    desk: Desk, wanted: list[int]
+) -> None:
+    body = desk.refused("view", "a.txt", view_range=wanted)
+    assert (body["code"], body["field"]) == ("LINE_OUT_OF_RANGE", "view_range")
+    assert "3 lines" in body["message"]
+
+
+def test_view_of_an_empty_file(desk: Desk) -> None:
+    for more in ({}, {"view_range": [1, -1]}):
+        found = desk.do("view", "sub/deep/c.txt", **more)
+        assert (found["text"], found["lines"], found["last_line"]) == ("", 0, 0)
+    assert "0 lines" in desk.refused("view", "sub/deep/c.txt", view_range=[1, 1])["message"]
+
+
+def test_view_shows_no_newlines_and_no_mark_of_the_file(desk: Desk) -> None:
+    (desk.root / "w.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\rthree")
+    found = desk.do("view", "w.txt")
+    assert found["text"] == "     1\tone\n     2\ttwo\n     3\tthree"
+    assert (found["bom"], found["newline"], found["final_newline"]) == (True, "mixed", False)
+
+
+def test_a_long_view_points_to_ranges(desk: Desk) -> None:
+    assert editor.LONGEST_VIEW == 500_000
+    (desk.root / "long.txt").write_bytes(b"x" * 99 + b"\n" + (b"y" * 99 + b"\n") * 4_999)
+    body = desk.refused("view", "long.txt")
+    assert body["code"] == "TEXT_TOO_LONG"
+    assert "view_range" in body["message"]
+    assert desk.do("view", "long.txt", view_range=[2, 2])["text"] == "     2\t" + "y" * 99
+
+
+def test_what_is_no_text_is_refused(desk: Desk) -> None:
+    (desk.root / "blob").write_bytes(b"\xff\x00\xfe")
+    body = desk.refused("view", "blob")
+    assert body["code"] == "NOT_TEXT"
+    assert "encoding" not in body.get("field", "")
+
+
+@POSIX_ONLY
+def test_view_of_a_directory_goes_two_levels_deep(desk: Desk) -> None:
+    (desk.root / "out").symlink_to(desk.root.parent)
+    (desk.root / "sub" / "up").symlink_to("..")
+    found = desk.do("view", ".")
+    assert found["entries"] == [
+        {"path": "a.txt", "kind": "file", "size": len(PLAIN)},
+        {"path": "out", "kind": "link"},
+        {"path": "sub", "kind": "directory"},
+        {"path": "sub/b.txt", "kind": "file", "size": 7},
+        {"path": "sub/deep", "kind": "directory"},
+        {"path": "sub/up", "kind": "link"},
+    ]
+    assert (found["path"], found["truncated"]) == (".", False)
+    inner = desk.do("view", "deep/", cwd="sub")
+    assert inner["path"] == "sub/deep"
+    assert [entry["path"] for entry in inner["entries"]] == ["sub/deep/c.txt", "sub/deep/deeper"]
+
+
+def test_view_of_a_directory_is_bounded(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(editor, "MOST_ENTRIES", 2)
+    found = desk.do("view", ".")
+    assert (len(found["entries"]), found["truncated"]) == (2, True)
+    assert desk.do("view", "sub/deep")["truncated"] is False
+
+
+def test_an_absolute_path_means_the_directory_of_that_root(root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (other / "sub" / "here").mkdir(parents=True)
+    (other / "sub" / "here" / "x").touch()
+    (root / "sub" / "here").mkdir()
+    desk = Desk(root, other)
+    with desk.client:
+        found = desk.do("view", f"{other}/sub")
+    assert [entry["path"] for entry in found["entries"]] == ["sub/here", "sub/here/x"]
+
+
+def test_a_directory_has_no_view_range(desk: Desk) -> None:
+    assert desk.refused("view", "sub", view_range=[1, 2])["code"] == "IS_DIRECTORY"
+
+
+def test_a_directory_on_the_way_to_the_client_s_roots_shows_the_way(root: Path) -> None:
+    with InProcess(Settings([str(root)]), features.ALL_FEATURES) as client:
+        client.open("2025-11-25", {"roots": {}})
+        client.send(result(client.hear(), roots=[{"uri": (root / "sub" / "deep").as_uri()}]))
+
+        def view(path: str, **more: Any) -> Message:
+            arguments = {"command": "view", "path": path, **more}
+            client.send(ask("2025-11-25", 1, "tools/call", name="text_editor", arguments=arguments))
+            found: Message = client.hear()["result"]["structuredContent"]
+            return found
+
+        assert [entry["path"] for entry in view(".")["entries"]] == ["sub", "sub/deep"]
+        refused: list[tuple[str, Message]] = [("a.txt", {}), (".", {"view_range": [1, 2]})]
+        for path, more in refused:
+            assert view(path, **more)["code"] == "OUTSIDE_CLIENT_ROOTS"
+
+
+# --- create --------------------------------------------------------------------------------------
+
+
+def test_create_makes_the_file_and_its_directories(desk: Desk) -> None:
+    found = desk.do("create", "new/er/f.txt", file_text="a\r\nb\n")
+    assert (desk.root / "new/er/f.txt").read_bytes() == b"a\r\nb\n"
+    assert (found["path"], found["newline"], found["undo_steps"]) == ("new/er/f.txt", "mixed", 1)
+    assert desk.do("create", "n.txt", cwd="sub", file_text="")["path"] == "sub/n.txt"
+
+
+def test_create_refuses_what_exists(desk: Desk) -> None:
+    assert desk.refused("create", "a.txt", file_text="x")["code"] == "EXISTS"
+    assert desk.refused("create", "sub", file_text="x")["code"] == "IS_DIRECTORY"
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("../new.txt", "OUTSIDE_ROOT"),
+        ("/etc/new.txt", "OUTSIDE_ROOT"),
+        (".git/hooks/x", "DENIED"),
+        ("obj/x", "WRITE_DENIED"),
+        ("out/new.txt", "LINK"),
+        ("dangling", "LINK"),
+        ("a.txt/x", "NOT_DIRECTORY"),
+    ],
+)
+def test_create_keeps_to_the_policy(desk: Desk, path: str, code: str) -> None:
+    (desk.root / "out").symlink_to(desk.root.parent)
+    (desk.root / "dangling").symlink_to(desk.root.parent / "not-there")
+    assert desk.refused("create", path, file_text="x")["code"] == code
+    assert sorted(p.name for p in desk.root.parent.iterdir()) == ["outside.txt", "root"]
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("str_replace", {"old_str": "not there", "new_str": "x"}),
+        ("insert", {"insert_line": 99, "new_str": "x"}),
+        ("undo_edit", {}),
+    ],
+)
+def test_nothing_is_told_of_a_file_that_may_not_be_written(
+    desk: Desk, command: str, more: Message
+) -> None:
+    (desk.root / "bin").mkdir()
+    (desk.root / "bin" / "tool").write_bytes(b"built\n")
+    for path in ("bin/tool", "bin/none"):
+        assert desk.refused(command, path, **more)["code"] == "WRITE_DENIED"
+    assert desk.do("view", "bin/tool")["text"] == "     1\tbuilt"
+
+
+# --- str_replace ---------------------------------------------------------------------------------
+
+
+def test_str_replace_says_what_it_did(desk: Desk) -> None:
+    found = desk.do("str_replace", "a.txt", old_str="two", new_str="2\n2b")
+    assert (desk.root / "a.txt").read_bytes() == b"one\n2\n2b\nthree\n"
+    assert (found["first_line"], found["last_line"]) == (2, 3)
+    assert found["snippet"] == "     1\tone\n     2\t2\n     3\t2b\n     4\tthree"
+    assert (found["lines"], found["undo_steps"]) == (4, 1)
+
+
+def test_an_absolute_path_below_the_root_will_do(desk: Desk) -> None:
+    found = desk.do("str_replace", f"{desk.root}/sub/b.txt", old_str="inside", new_str="x")
+    assert found["path"] == "sub/b.txt"
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "result"),
+    [
+        (b"a\r\nb\r\nc", "a\nb", "x\ny\nz", b"x\r\ny\r\nz\r\nc"),
+        (b"a\r\nb\r\n", "a\r\nb", "c", b"c\r\n"),
+        (b"a\nb\n", "a\r\nb", "c\r\nd", b"c\nd\n"),
+        (b"a\rb\rc", "b\n", "x\ny\n", b"a\rx\ry\rc"),
+        (b"a\nb\r\nc\rd\n", "b\nc", "x\ny", b"a\nx\r\ny\rd\n"),
+        (b"a\nb\r\nc\rd\n", "c", "x\ny", b"a\nb\r\nx\ry\rd\n"),
+        (b"abc", "b", "1\r\n2", b"a1\r\n2c"),
+        (b"a\r\nb\r\n", "\nb", "", b"a\r\n"),
+        (b"\xef\xbb\xbfa\r\n", "a", "b", b"\xef\xbb\xbfb\r\n"),
+        *(
+            ("\ufeffä\n".encode(each), "ä", "ö\nü", "\ufeffö\nü\n".encode(each))
+            for each in ("utf-16-le", "utf-16-be")
+        ),
+        (b"form\x0cfeed\xe2\x80\xa8\n", "feed", "x", b"form\x0cx\xe2\x80\xa8\n"),
+    ],
+)
+def test_newlines_and_encoding_stay_those_of_the_file(
+    desk: Desk, text: bytes, old: str, new: str, result: bytes
+) -> None:
+    (desk.root / "f.txt").write_bytes(text)
+    desk.do("str_replace", "f.txt", old_str=old, new_str=new)
+    assert (desk.root / "f.txt").read_bytes() == result
+
+
+@POSIX_ONLY
+def test_permissions_stay_those_of_the_file(desk: Desk) -> None:
+    (desk.root / "a.txt").chmod(0o750)
+    desk.do("str_replace", "a.txt", old_str="two", new_str="2")
+    desk.do("undo_edit", "a.txt")
+    assert stat.S_IMODE((desk.root / "a.txt").stat().st_mode) == 0o750
+
+
+@pytest.mark.parametrize(
+    ("old", "line", "hint"),
+    [
+        ("     2\ttwo\n     3\tthree\n", 2, "line numbers"),
+        ("2\ttwo", 2, "line numbers"),
+        ("one \n\ttwo", 1, "white space"),
+        ("t wo", 2, "white space"),
+        ("two\nfour\n", 2, "first line"),
+        ("nowhere", None, "not occur"),
+        (" \n ", None, "white space only"),
+    ],
+)
+def test_no_match_says_what_may_have_been_meant(
+    desk: Desk, old: str, line: int | None, hint: str
+) -> None:
+    body = desk.refused("str_replace", "a.txt", old_str=old, new_str="x")
+    assert (body["code"], body["context"].get("line")) == ("NO_MATCH", line)
+    assert body["context"]["file"] == "a.txt"
+    assert hint in body["message"]
+
+
+def test_more_than_one_match_names_the_lines(desk: Desk) -> None:
+    (desk.root / "f.txt").write_bytes(b"x\ny\nx\n")
+    body = desk.refused("str_replace", "f.txt", old_str="x", new_str="z")
+    assert (body["code"], body["context"]) == ("AMBIGUOUS", {"file": "f.txt", "line": 1})
+    assert "2 times, at the lines 1, 3;" in body["message"]
+    (desk.root / "f.txt").write_bytes(b"aaa")
+    body = desk.refused("str_replace", "f.txt", old_str="aa", new_str="z")
+    assert body["code"] == "AMBIGUOUS"
+    assert "2 times, at the line 1;" in body["message"]
+
+
+def test_not_more_than_twenty_lines_are_named(desk: Desk) -> None:
+    (desk.root / "f.txt").write_bytes(b"x\n" * 30)
+    message = desk.refused("str_replace", "f.txt", old_str="x", new_str="z")["message"]
+    assert "more than 20 times" in message
+    assert " 20;" in message
+    assert "21" not in message
+
+
+def test_what_would_change_nothing_is_refused(desk: Desk) -> None:
+    body = desk.refused("str_replace", "a.txt", old_str="two", new_str="two")
+    assert body["code"] == "NO_CHANGE"
+    body = desk.refused("str_replace", "a.txt", old_str="", new_str="x")
+    assert (body["code"], "old_str" in body["message"]) == ("INVALID_ARGUMENTS", True)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "\r"]), max_size=20).map("".join),
+    st.lists(st.sampled_from(["X", "\n", "\r\n"]), max_size=4).map("".join),
+    st.data(),
+)
+def test_a_replacement_leaves_every_other_character(
+    text: str, new: str, data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    old = text[start:end]
+    if not old or text[start - 1 : start + 1] == "\r\n" or text[end - 1 : end + 1] == "\r\n":
+        return
+    try:
+        edited = editing.replace(text, old, new)
+    except ToolError as error:
+        assert error.code in {"AMBIGUOUS", "NO_CHANGE"}  # noqa: PT017 - an Edited is fine too
+    else:
+        assert edited.text.startswith(text[:start])
+        assert edited.text.endswith(text[end:])
+        assert len(edited.text) >= len(text) - len(old)
+
+
+# --- insert --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "new", "result", "lines"),
+    [
+        ("a\nb\n", 0, "x\n", "x\na\nb\n", (1, 1)),
+        ("a\nb\n", 1, "x", "a\nx\nb\n", (2, 2)),
+        ("a\nb\n", 2, "x\ny\n", "a\nb\nx\ny\n", (3, 4)),
+        ("a\nb\n", 2, "x", "a\nb\nx\n", (3, 3)),
+        ("a\nb", 2, "x", "a\nb\nx", (3, 3)),
+        ("a\nb", 2, "x\n", "a\nb\nx\n", (3, 3)),
+        ("a\r\nb\r\n", 1, "x\ny", "a\r\nx\r\ny\r\nb\r\n", (2, 3)),
+        ("a\r\nb", 2, "x\ny", "a\r\nb\r\nx\r\ny", (3, 4)),
+        ("a\rb\r", 0, "x", "x\ra\rb\r", (1, 1)),
+        ("a\nb\r\nc\n", 2, "x", "a\nb\r\nx\r\nc\n", (3, 3)),
+        ("", 0, "x", "x", (1, 1)),
+        ("", 0, "x\r\ny\r\n", "x\r\ny\r\n", (1, 2)),
+        ("a", 1, "x\r\ny", "a\r\nx\r\ny", (2, 3)),
+        ("a", 0, "x", "x\na", (1, 1)),
+        ("a\n", 1, "\n", "a\n\n", (2, 2)),
+    ],
+)
+def test_insert_puts_whole_lines_after_a_line(
+    text: str, line: int, new: str, result: str, lines: tuple[int, int]
+) -> None:
+    edited = editing.insert(Text(text.encode()), line, new)
+    assert edited.text == result
+    assert (edited.first_line, edited.last_line) == lines
+
+
+def test_insert_writes_the_file(desk: Desk) -> None:
+    found = desk.do("insert", "a.txt", insert_line=3, new_str="four")
+    assert (desk.root / "a.txt").read_bytes() == PLAIN + b"four\n"
+    assert found["snippet"].endswith("     4\tfour")
+
+
+def test_insert_beyond_the_file_is_refused_with_its_length(desk: Desk) -> None:
+    body = desk.refused("insert", "a.txt", insert_line=4, new_str="x")
+    assert (body["code"], body["field"]) == ("LINE_OUT_OF_RANGE", "insert_line")
+    assert "3 lines" in body["message"]
+    body = desk.refused("insert", "a.txt", insert_line=-1, new_str="x")
+    assert (body["code"], "insert_line" in body["message"]) == ("INVALID_ARGUMENTS", True)
+    assert desk.refused("insert", "a.txt", insert_line=0, new_str="")["code"] == "NO_CHANGE"
+
+
+def test_a_long_snippet_is_cut() -> None:
+    text = Text(b"x\n" * 5_000)
+    shown = editing.snippet(text, 1, 5_000)
+    assert len(shown) < 5_000
+    assert shown.endswith("…")
+
+
+# --- undo_edit -----------------------------------------------------------------------------------
+
+
+def test_undo_goes_back_step_by_step(desk: Desk) -> None:
+    desk.do("create", "n.txt", file_text="a\n")
+    desk.do("str_replace", "n.txt", old_str="a", new_str="b")
+    desk.do("insert", "n.txt", insert_line=1, new_str="c")
+    found = desk.do("undo_edit", "n.txt")
+    assert (desk.root / "n.txt").read_bytes() == b"b\n"
+    assert (found["undo_steps"], found["lines"]) == (2, 1)
+    desk.do("undo_edit", "n.txt")
+    assert (desk.root / "n.txt").read_bytes() == b"a\n"
+    found = desk.do("undo_edit", "n.txt")
+    assert (found["removed"], found["undo_steps"]) == (True, 0)
+    assert not (desk.root / "n.txt").exists()
+    assert desk.refused("undo_edit", "n.txt")["code"] == "NOT_FOUND"
+
+
+def test_undo_is_of_one_file(desk: Desk) -> None:
+    desk.do("str_replace", "a.txt", old_str="one", new_str="1")
+    desk.do("str_replace", "sub/b.txt", old_str="inside", new_str="x")
+    desk.do("undo_edit", "b.txt", cwd="sub")
+    assert (desk.root / "sub/b.txt").read_bytes() == b"inside\n"
+    assert (desk.root / "a.txt").read_bytes() == b"1\ntwo\nthree\n"
+    assert desk.refused("undo_edit", "sub/b.txt")["code"] == "NOTHING_TO_UNDO"
+
+
+def test_undo_refuses_what_somebody_else_has_changed(desk: Desk) -> None:
+    desk.do("str_replace", "a.txt", old_str="one", new_str="1")
+    (desk.root / "a.txt").write_bytes(b"theirs\n")
+    body = desk.refused("undo_edit", "a.txt")
+    assert (body["code"], body["type"]) == ("CHANGED", "ConflictError")
+    (desk.root / "a.txt").write_bytes(b"1\ntwo\nthree\n")
+    desk.do("undo_edit", "a.txt")
+    assert (desk.root / "a.txt").read_bytes() == PLAIN
+
+
+@POSIX_ONLY
+def test_undo_follows_no_link(desk: Desk) -> None:
+    desk.do("create", "n.txt", file_text="canary\n")
+    (desk.root / "n.txt").unlink()
+    (desk.root / "n.txt").symlink_to("../outside.txt")
+    assert desk.refused("undo_edit", "n.txt")["code"] == "LINK"
+    assert (desk.root.parent / "outside.txt").read_bytes() == b"canary\n"
+
+
+@POSIX_ONLY
+@pytest.mark.skipif(OPEN_TO_ALL, reason="root may write everything")
+def test_a_file_its_owner_protects_is_not_edited(desk: Desk) -> None:
+    desk.do("str_replace", "a.txt", old_str="one", new_str="1")
+    (desk.root / "a.txt").chmod(0o444)
+    assert desk.refused("undo_edit", "a.txt")["code"] == "NOT_PERMITTED"
+
+
+def step(place: str, size: int | None) -> Step:
+    return Step(place, None if size is None else b"x" * size, "")
+
+
+def test_history_forgets_the_oldest_edits_first() -> None:
+    history = History(most_edits=3, most_bytes=10)
+    for size in (1, 2, None, 3):
+        history.record(step("f", size))
+    assert history.count("f") == 3
+    history.record(step("g", 6))
+    assert (history.count("f"), history.count("g")) == (2, 1)
+    assert history.last("f") == step("f", 3)
+    history.record(step("g", 4))
+    assert (history.count("f"), history.count("g")) == (0, 2)
+
+
+def test_an_edit_too_large_to_remember_hides_the_earlier_ones() -> None:
+    history = History(most_edits=3, most_bytes=10)
+    history.record(step("f", 1))
+    history.record(step("g", 1))
+    history.record(step("f", 11))
+    assert (history.last("f"), history.count("g")) == (None, 1)
+
+
+# --- confirmation --------------------------------------------------------------------------------
+
+
+def test_with_confirmation_nothing_happens_before_the_token_comes_back(root: Path) -> None:
+    desk = Desk(root, confirm_writes=True)
+    with desk.client:
+        assert "confirm_token" in desk.tool()["inputSchema"]["properties"]
+        desk.do("create", "n.txt", file_text="a\n")
+        edits: list[tuple[str, Message, bytes | None]] = [
+            ("str_replace", {"old_str": "a", "new_str": "b"}, b"b\n"),
+            ("insert", {"insert_line": 1, "new_str": "c"}, b"b\nc\n"),
+            ("undo_edit", {}, b"b\n"),
+            ("undo_edit", {}, b"a\n"),
+            ("undo_edit", {}, None),
+        ]
+        for command, more, result in edits:
+            before = (root / "n.txt").read_bytes()
+            waiting = desk.call(command, "n.txt", **more)["structuredContent"]
+            assert waiting["confirmed"] is False
+            assert (root / "n.txt").read_bytes() == before
+            desk.do(command, "n.txt", **more, confirm_token=waiting["confirm_token"])
+            after = (root / "n.txt").read_bytes() if (root / "n.txt").exists() else None
+            assert after == result
+
+
+# --- together ------------------------------------------------------------------------------------
+
+
+def test_of_equal_edits_at_once_one_succeeds(desk: Desk) -> None:
+    arguments = {"command": "str_replace", "path": "a.txt", "old_str": "two", "new_str": "2"}
+    ids = [f"edit {number}" for number in range(16)]
+    desk.client.send(
+        *(modern(each, "tools/call", name="text_editor", arguments=arguments) for each in ids)
+    )
+    answers = [desk.client.hear()["result"] for _ in ids]
+    assert sum(not answer.get("isError") for answer in answers) == 1
+    codes = {a["structuredContent"]["code"] for a in answers if a.get("isError")}
+    assert codes <= {"CHANGED", "NO_MATCH"}
+    assert (desk.root / "a.txt").read_bytes() == b"one\n2\nthree\n"
+    assert not list(desk.root.glob(".mcp-edit-*"))
+    assert desk.do("undo_edit", "a.txt")["undo_steps"] == 0
+
+
+def test_history_bears_threads() -> None:
+    history = History(most_edits=50)
+
+    def work(place: str) -> None:
+        for _ in range(200):
+            history.record(step(place, 1))
+            last = history.last(place)
+            if last:
+                history.forget(last)
+
+    threads = [threading.Thread(target=work, args=(str(number),)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [history.count(str(number)) for number in range(8)] == [0] * 8

@@ -1,0 +1,209 @@
+"""Log messages to the client: who gets which, and how many."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reference_server.client import client_log
+from reference_server.features import client_log as feature
+from reference_server.protocol.calls import Call
+from reference_server.protocol.modern import LOG_LEVELS
+from reference_server.settings import Settings
+from reference_server.surface import Surface
+from reference_server.tools.toolbox import Tool
+from tests.reference_client import (
+    LEGACY,
+    MODERN,
+    InProcess,
+    Message,
+    ask,
+    code_of,
+    initialize,
+    modern_as,
+    only,
+    request,
+)
+
+LEVEL = "io.modelcontextprotocol/logLevel"
+
+
+def talkative(surface: Surface) -> None:
+    """Offer a tool that logs what its arguments say, or once at each level."""
+
+    def work(call: Call, arguments: Message) -> Message:
+        for number, level in enumerate(arguments.get("levels", LOG_LEVELS)):
+            call.log(level, arguments.get("data", number), arguments.get("logger"))
+        return {}
+
+    surface.toolbox.add(
+        Tool(
+            "talk",
+            title="Talk",
+            description="Log something.",
+            input_schema={"type": "object", "properties": {}},
+            output_schema={"type": "object"},
+            annotations={},
+            work=work,
+        )
+    )
+
+
+@contextmanager
+def talking(revision: str, *features: Any) -> Iterator[InProcess]:
+    settings = Settings(deprecated=True)
+    with InProcess(settings, [*(features or (feature,)), talkative]) as client:
+        client.open(revision)
+        yield client
+
+
+def talk(revision: str, level: str | None = None, **arguments: Any) -> Message:
+    if revision == MODERN:
+        meta = {} if level is None else {LEVEL: level}
+        return modern_as({}, "t", "tools/call", name="talk", arguments=arguments, _meta=meta)
+    return ask(revision, "t", "tools/call", name="talk", arguments=arguments)
+
+
+def messages(client: InProcess, message: Message) -> list[Message]:
+    """Call, and give the params of the log messages before the answer; none may come after it."""
+    client.send(message)
+    heard = [client.hear()]
+    while "id" not in heard[-1]:
+        heard.append(client.hear())
+    assert heard[-1]["id"] == "t"
+    assert client.hears_nothing(0.05)
+    assert {one["method"] for one in heard[:-1]} <= {"notifications/message"}
+    return [one["params"] for one in heard[:-1]]
+
+
+def levels(client: InProcess, message: Message) -> list[str]:
+    return [params["level"] for params in messages(client, message)]
+
+
+def set_level(client: InProcess, level: Any) -> Message:
+    client.send(request("s", "logging/setLevel", {"level": level}))
+    answer = client.hear()
+    assert isinstance(answer, dict)
+    return answer
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+def test_session_gets_what_is_at_or_above_the_level_it_set(revision: str) -> None:
+    with talking(revision) as client:
+        for number, level in enumerate(LOG_LEVELS):
+            assert set_level(client, level)["result"] == {}
+            assert levels(client, talk(revision)) == list(LOG_LEVELS[number:])
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+def test_session_that_has_said_nothing_gets_warnings(revision: str) -> None:
+    with talking(revision) as client:
+        assert levels(client, talk(revision)) == list(LOG_LEVELS[3:])
+
+
+@pytest.mark.parametrize("wrong", ["verbose", "INFO", "", 1, None, [], {}, True])
+def test_unknown_level_is_refused_and_changes_nothing(wrong: Any) -> None:
+    with talking("2025-11-25") as client:
+        set_level(client, "error")
+        assert code_of(set_level(client, wrong)) == -32602
+        assert levels(client, talk("2025-11-25"))[0] == "error"
+        client.send(request("s", "logging/setLevel"))
+        assert code_of(client.hear()) == -32602
+
+
+def test_message_has_the_shape_of_the_schema() -> None:
+    data = {"count": 3, "names": ["a", None], "text": "\x1b é"}
+    with talking("2025-11-25") as client:
+        (params,) = messages(client, talk("2025-11-25", levels=["error"], data=data, logger="x"))
+        assert params == {"level": "error", "logger": "x", "data": data}
+        oddities: list[Any] = [None, "text", 0, False, []]
+        for odd in oddities:
+            (params,) = messages(client, talk("2025-11-25", levels=["error"], data=odd))
+            assert params == {
+                "level": "error",
+                "logger": "mcp-touchstone-reference",
+                "data": odd,
+            }
+
+
+def test_request_of_2026_07_28_gets_what_its_own_meta_asks_for() -> None:
+    with talking(MODERN) as client:
+        for number, level in enumerate(LOG_LEVELS):
+            assert levels(client, talk(MODERN, level)) == list(LOG_LEVELS[number:])
+            assert levels(client, talk(MODERN)) == []
+
+
+def test_level_of_a_session_and_of_a_request_are_two_things() -> None:
+    with talking("2025-11-25") as client:
+        set_level(client, "emergency")
+        assert levels(client, talk(MODERN, "debug")) == list(LOG_LEVELS)
+        assert levels(client, talk("2025-11-25")) == ["emergency"]
+        set_level(client, "debug")
+        assert levels(client, talk(MODERN)) == []
+
+
+def test_nothing_is_sent_where_logging_is_not_declared() -> None:
+    with talking(MODERN, lambda _surface: None) as client:
+        assert levels(client, talk(MODERN, "debug")) == []
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+@pytest.mark.parametrize("deprecated", [False, True])
+def test_what_is_deprecated_in_2026_07_28_is_offered_there_only_if_told(
+    revision: str, deprecated: bool
+) -> None:
+    with InProcess(Settings(deprecated=deprecated)) as client:
+        client.send(initialize(revision), modern_as({}, 2, "server/discover"))
+        assert client.hear()["result"]["capabilities"]["logging"] == {}
+        assert ("logging" in client.hear()["result"]["capabilities"]) == deprecated
+        client.send(modern_as({}, 3, "logging/setLevel", level="info"))
+        assert code_of(client.hear()) == -32601
+        client.send(modern_as({}, 4, "server/discover", _meta={LEVEL: "debug"}))
+        assert "result" in client.hear()
+
+
+def test_flood_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_log, "RATE", 100.0)
+    with talking("2025-11-25") as client:
+        flood = talk("2025-11-25", levels=["error"] * 5000)
+        assert client_log.BURST <= len(levels(client, flood)) < 500
+
+
+def test_long_data_is_cut() -> None:
+    with talking("2025-11-25") as client:
+        (params,) = messages(client, talk("2025-11-25", levels=["error"], data="x" * 100_000))
+    assert isinstance(params["data"], str)
+    assert len(params["data"]) < 5000
+
+
+def test_write_is_logged_with_its_paths_and_without_its_contents(tmp_path: Path) -> None:
+    def writing(surface: Surface) -> None:
+        def work(call: Call, _arguments: Message) -> Message:
+            edit = surface.workspace.edit(call.who)
+            edit.put("a", b"secret")
+            assert surface.part("client.confirm").commit(call, edit, {}) is None
+            return {}
+
+        schema = {"type": "object", "properties": {}}
+        surface.toolbox.add(
+            Tool(
+                "talk",
+                title="Write",
+                description="Write.",
+                input_schema=schema,
+                output_schema=schema,
+                annotations={},
+                work=work,
+            )
+        )
+
+    with InProcess(Settings([str(tmp_path)]), [feature, writing]) as client:
+        client.open("2025-11-25")
+        set_level(client, "info")
+        params = only(messages(client, talk("2025-11-25")))
+    assert params["level"] == "info"
+    assert params["data"] == {"event": "written", "files": 1, "paths": ["a"]}
+    assert "secret" not in json.dumps(params)

@@ -1,0 +1,462 @@
+"""``file.apply_patch_only`` on the wire: what is written, and everything that is not."""
+
+import base64
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from reference_server.settings import Settings
+from tests.reference_client import (
+    ALL,
+    MODERN,
+    InProcess,
+    Message,
+    Spawned,
+    ask,
+    code_of,
+    converse,
+    modern,
+    only,
+    opening,
+)
+
+OLD = b"line1\nline2\nline3\n"
+NEW = b"line1\nnew\nline3\n"
+HUNK = "@@ -1,3 +1,3 @@\n line1\n-line2\n+new\n line3\n"
+DIFF = "--- a/p.txt\n+++ b/p.txt\n" + HUNK
+CHANGE_LINE_1 = "--- a/p.txt\n+++ b/p.txt\n@@ -1 +1 @@\n-line1\n+1\n"
+
+POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "root"
+    (place / "sub").mkdir(parents=True)
+    (place / "p.txt").write_bytes(OLD)
+    (place / "other.txt").write_bytes(b"line2\n")
+    (place / "sub" / "q.txt").write_bytes(OLD)
+    (tmp_path / "canary.txt").write_bytes(OLD)
+    return place
+
+
+def tree(place: Path) -> dict[str, Any]:
+    """Give all there is: kind, mode, inode, time and bytes of everything below a directory."""
+    found: dict[str, Any] = {}
+    for path in sorted(place.rglob("*")):
+        about = path.lstat()
+        facts: tuple[Any, ...] = (about.st_mode, about.st_nlink)
+        if path.is_file() and not path.is_symlink():
+            facts += (about.st_ino, about.st_mtime_ns, path.read_bytes())
+        found[str(path.relative_to(place))] = facts
+    return found
+
+
+def call(place: Path, revision: str = MODERN, **arguments: Any) -> Message:
+    arguments = {
+        "path": "p.txt",
+        "expectedHash": sha256(OLD),
+        "diffText": DIFF,
+        **arguments,
+    }
+    arguments = {name: value for name, value in arguments.items() if value is not ...}
+    question = ask(revision, "q", "tools/call", name="file.apply_patch_only", arguments=arguments)
+    answer: Message = converse(*opening(revision), question, settings=Settings([str(place)]))[-1]
+    return answer
+
+
+def patch(place: Path, **arguments: Any) -> Message:
+    result = call(place, **arguments)["result"]
+    assert not result.get("isError"), result
+    found: Message = result["structuredContent"]
+    assert json.loads(result["content"][0]["text"]) == found
+    return found
+
+
+def refused(place: Path, **arguments: Any) -> Message:
+    """Give the structured error; not one byte, time or inode has changed anywhere."""
+    before = tree(place.parent)
+    result = call(place, **arguments)["result"]
+    assert result["isError"] is True
+    assert tree(place.parent) == before
+    body: Message = result["structuredContent"]
+    return body
+
+
+def definition(settings: Settings | None = None) -> Message | None:
+    listed = only(converse(modern(1, "tools/list"), settings=settings))["result"]["tools"]
+    found: list[Message] = [tool for tool in listed if tool["name"] == "file.apply_patch_only"]
+    return found[0] if found else None
+
+
+# --- What is written -----------------------------------------------------------------------------
+
+
+def test_patch_is_written_and_told(root: Path) -> None:
+    (root / "p.txt").chmod(0o640)
+    before = tree(root.parent)
+    assert patch(root) == {
+        "path": "p.txt",
+        "applied": True,
+        "before": {"sha256": sha256(OLD), "sha256_normalized": sha256(OLD)},
+        "after": {"sha256": sha256(NEW), "sha256_normalized": sha256(NEW)},
+        "hunks": 1,
+        "added": 1,
+        "removed": 1,
+    }
+    after = tree(root.parent)
+    assert (root / "p.txt").read_bytes() == NEW
+    if os.name != "nt":
+        assert after["root/p.txt"][0] & 0o777 == 0o640
+    del before["root/p.txt"], after["root/p.txt"]
+    assert after == before
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_every_revision_can_patch(revision: str, root: Path) -> None:
+    result = call(root, revision)["result"]
+    assert "isError" not in result
+    assert ("structuredContent" in result) is (revision >= "2025-06-18")
+    assert (root / "p.txt").read_bytes() == NEW
+
+
+def test_hash_of_one_patch_is_the_key_to_the_next(root: Path) -> None:
+    key = patch(root)["after"]["sha256"]
+    patch(root, expectedHash=key, diffText=CHANGE_LINE_1)
+    assert (root / "p.txt").read_bytes() == b"1\nnew\nline3\n"
+
+
+def test_real_program_reads_and_patches(root: Path) -> None:
+    with Spawned("--root", str(root)) as client:
+        client.open(MODERN)
+        client.send(modern(1, "tools/call", name="file.read", arguments={"path": "p.txt"}))
+        read = client.hear()["result"]["structuredContent"]
+        arguments = {"path": "p.txt", "expectedHash": read["sha256"], "diffText": DIFF}
+        client.send(modern(2, "tools/call", name="file.apply_patch_only", arguments=arguments))
+        told = client.hear()["result"]["structuredContent"]
+        client.send(modern(3, "tools/call", name="file.read", arguments={"path": "p.txt"}))
+        again = client.hear()["result"]["structuredContent"]
+    assert told["after"]["sha256"] == again["sha256"] == sha256(NEW)
+    assert again["text"] == NEW.decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "cwd", "named"),
+    [
+        ("sub/q.txt", "", "sub/q.txt"),
+        ("q.txt", "sub", "sub/q.txt"),
+        ("q.txt", "sub", "q.txt"),
+        ("./sub//q.txt", "", "sub/q.txt"),
+    ],
+)
+def test_headers_may_use_the_path_of_the_call_or_of_the_root(
+    root: Path, path: str, cwd: str, named: str
+) -> None:
+    diff = f"--- a/{named}\n+++ b/{named}\n{HUNK}"
+    assert patch(root, path=path, cwd=cwd, diffText=diff)["path"] == "sub/q.txt"
+    assert (root / "sub" / "q.txt").read_bytes() == NEW
+
+
+LATIN_1 = {"encoding": "iso-8859-1"}
+
+
+@pytest.mark.parametrize(
+    ("old", "hunk", "new", "more"),
+    [
+        (b"a\r\nb\r\n", "@@ -2 +2,2 @@\n-b\n+x\n+y\n", b"a\r\nx\r\ny\r\n", {}),
+        (b"a\nb\n", "@@ -2 +2 @@\r\n-b\r\n+x\r\n", b"a\nx\n", {}),
+        (b"a\r\nb\nc\rd", "@@ -2 +2 @@\n-b\n+x\n", b"a\r\nx\nc\rd", {}),
+        (b"a\rb\r", "@@ -1 +1,2 @@\n a\n+x\n", b"a\rx\rb\r", {}),
+        (b"\xef\xbb\xbfa\n", "@@ -1 +1 @@\n-a\n+x\n", b"\xef\xbb\xbfx\n", {}),
+        (b"\xef\xbb\xbfa\n", "@@ -1 +0,0 @@\n-a\n", b"\xef\xbb\xbf", {}),
+        (b"", "@@ -0,0 +1 @@\n+a\n", b"a\n", {}),
+        (
+            "\ufeffa\r\né\r\n".encode("utf-16-le"),
+            "@@ -2 +2 @@\n-é\n+\U0001f600\n",
+            "\ufeffa\r\n\U0001f600\r\n".encode("utf-16-le"),
+            {},
+        ),
+        (b"\xe9\nx\n", "@@ -2 +2 @@\n-x\n+\xe8\n", b"\xe9\n\xe8\n", LATIN_1),
+        (b"\xff\0\x85\n", "@@ -1 +1,2 @@\n \xff\0\x85\n+b\n", b"\xff\0\x85\nb\n", LATIN_1),
+        ("a\u2028b\x0c\nc\n".encode(), "@@ -2 +2 @@\n-c\n+x\n", "a\u2028b\x0c\nx\n".encode(), {}),
+        (b"a", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n", b"a\n", {}),
+    ],
+)
+def test_bytes_that_are_not_in_the_diff_stay(
+    root: Path, old: bytes, hunk: str, new: bytes, more: Message
+) -> None:
+    (root / "p.txt").write_bytes(old)
+    diff = "--- a/p.txt\n+++ b/p.txt\n" + hunk
+    told = patch(root, expectedHash=sha256(old), diffText=diff, **more)
+    assert (root / "p.txt").read_bytes() == new
+    assert told["after"]["sha256"] == sha256(new)
+
+
+# --- The hash ------------------------------------------------------------------------------------
+
+
+def test_either_hash_opens_the_file(root: Path) -> None:
+    old = b"\xef\xbb\xbfline1\r\nline2\r\nline3\r\n"
+    for key in (sha256(old), sha256(OLD), sha256(old).upper(), sha256(OLD).upper()):
+        (root / "p.txt").write_bytes(old)
+        told = patch(root, expectedHash=key)
+        assert told["before"] == {"sha256": sha256(old), "sha256_normalized": sha256(OLD)}
+        assert told["after"]["sha256_normalized"] == sha256(NEW)
+        assert (root / "p.txt").read_bytes() == b"\xef\xbb\xbfline1\r\nnew\r\nline3\r\n"
+
+
+RIGHT = sha256(OLD)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        sha256(b"line1\nline2\n"),
+        sha256(b"line2\n"),
+        sha256(NEW),
+        sha256(b""),
+        sha256(OLD.replace(b"\n", b"\r\n")),
+        ("0" if RIGHT[0] != "0" else "1") + RIGHT[1:],
+        RIGHT[:-1] + ("0" if RIGHT[-1] != "0" else "1"),
+        RIGHT[::-1],
+        "0" * 64,
+    ],
+)
+def test_stale_hash_writes_nothing_and_tells_no_key(root: Path, key: str) -> None:
+    error = refused(root, expectedHash=key)
+    assert (error["type"], error["code"]) == ("ConflictError", "HASH_MISMATCH")
+    assert error["field"] == "expectedHash"
+    assert error["context"] == {"file": "p.txt"}
+    assert error["related_tools"] == ["file.read", "file.read_range"]
+    assert error["recovery_steps"][0] == "Read the file again."
+    assert RIGHT not in json.dumps(error).lower()
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("", "*", RIGHT[:8], RIGHT[:32], RIGHT + "00", RIGHT + "\n", f" {RIGHT} ", f"0x{RIGHT}"),
+        *(f"sha256:{RIGHT}", f"\u200b{RIGHT}", f"\u200b{RIGHT[1:]}", RIGHT + "\0"),
+        "".join(chr(ord(digit) + 0xFEE0) if digit.isdigit() else digit for digit in RIGHT),
+        base64.b64encode(bytes.fromhex(RIGHT)).decode(),
+        *(hashlib.new(name, OLD).hexdigest() for name in ("md5", "sha1", "sha512")),
+        *(None, ..., 0, True, [RIGHT], [RIGHT, "0" * 64], {}, {"sha256": RIGHT}),
+    ],
+)
+def test_what_is_no_hash_is_refused_before_any_file_is_opened(root: Path, key: Any) -> None:
+    assert refused(root, expectedHash=key)["code"] == "INVALID_ARGUMENTS"
+    missing = refused(root, expectedHash=key, path="no such file")
+    assert missing["code"] == "INVALID_ARGUMENTS"
+
+
+def test_older_revisions_get_argument_errors_from_the_protocol(root: Path) -> None:
+    assert code_of(call(root, "2025-06-18", expectedHash=RIGHT[:8])) == -32602
+
+
+def test_of_patches_with_one_hash_one_is_applied(root: Path) -> None:
+    question = [
+        modern(
+            number,
+            "tools/call",
+            name="file.apply_patch_only",
+            arguments={
+                "path": "p.txt",
+                "expectedHash": sha256(OLD),
+                "diffText": f"--- a/p.txt\n+++ b/p.txt\n@@ -2 +2 @@\n-line2\n+by {number}\n",
+            },
+        )
+        for number in range(20)
+    ]
+    heard = converse(*question, settings=Settings([str(root)]))
+    won = [one["id"] for one in heard if not one["result"].get("isError")]
+    assert len(won) == 1
+    assert (root / "p.txt").read_bytes() == f"line1\nby {won[0]}\nline3\n".encode()
+    codes = {one["result"]["structuredContent"].get("code") for one in heard if one["id"] != won[0]}
+    assert codes <= {"HASH_MISMATCH", "CHANGED"}
+
+
+# --- The diff ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("diff", "code"),
+    [
+        ("", "NO_CHANGE"),
+        (DIFF.replace("-line2", "-WRONG"), "CONTEXT_MISMATCH"),
+        (DIFF.replace("line3", "WRONG"), "CONTEXT_MISMATCH"),
+        (DIFF.replace("+new", "+line2"), "NO_CHANGE"),
+        (DIFF + "@@ -99 +99 @@\n-nothere\n+x\n", "CONTEXT_MISMATCH"),
+        (DIFF.replace("b/p.txt", "b/../canary.txt"), "WRONG_FILE"),
+        (DIFF.replace("p.txt", "other.txt"), "WRONG_FILE"),
+        (DIFF.replace("a/p.txt", "/dev/null"), "UNSUPPORTED_DIFF"),
+        ("diff --git a/p.txt b/p.txt\nold mode 100644\nnew mode 100755\n", "UNSUPPORTED_DIFF"),
+        (DIFF + "--- a/other.txt\n+++ b/other.txt\n@@ -1 +1 @@\n-line2\n+x\n", "MULTIPLE_FILES"),
+        (HUNK, "INVALID_DIFF"),
+        ("1c\nchanged\n.\n!touch marker\n", "INVALID_DIFF"),
+        ("```diff\n" + DIFF + "```\n", "INVALID_DIFF"),
+    ],
+)
+def test_refused_diff_changes_nothing(root: Path, diff: str, code: str) -> None:
+    error = refused(root, diffText=diff)
+    assert (error["code"], error["field"]) == (code, "diffText")
+
+
+def test_conflict_names_the_line_of_the_file(root: Path) -> None:
+    assert refused(root, diffText=DIFF.replace("line3", "WRONG"))["context"] == {
+        "file": "p.txt",
+        "line": 3,
+    }
+
+
+def test_character_the_encoding_lacks_is_refused(root: Path) -> None:
+    error = refused(root, encoding="iso-8859-1", diffText=DIFF.replace("+new", "+€"))
+    assert error["code"] == "CANNOT_ENCODE"
+
+
+@pytest.mark.parametrize("raw", [b"caf\xe9\n", b"\xff\xfea", b"\x80"])
+def test_file_that_is_no_text_is_refused(root: Path, raw: bytes) -> None:
+    (root / "p.txt").write_bytes(raw)
+    assert refused(root, expectedHash=sha256(raw))["code"] == "NOT_TEXT"
+
+
+def test_size_limit_holds_for_the_result(root: Path) -> None:
+    before = tree(root)
+    for limit, applied in ((18, False), (19, True)):  # 18 bytes before, 19 after
+        question = modern(
+            1,
+            "tools/call",
+            name="file.apply_patch_only",
+            arguments={
+                "path": "p.txt",
+                "expectedHash": sha256(OLD),
+                "diffText": DIFF.replace("+new", "+new678"),
+            },
+        )
+        settings = Settings([str(root)], max_file_size=limit)
+        result = only(converse(question, settings=settings))["result"]
+        if applied:
+            assert "isError" not in result
+        else:
+            assert result["structuredContent"]["code"] == "TOO_LARGE"
+            assert tree(root) == before
+
+
+# --- The path ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        *(("../canary.txt", "OUTSIDE_ROOT"), ("sub/../p.txt", "OUTSIDE_ROOT")),
+        *(("/etc/passwd", "OUTSIDE_ROOT"), ("nope.txt", "NOT_FOUND"), ("sub", "IS_DIRECTORY")),
+        *((".git/config", "DENIED"), ("bin/p.txt", "WRITE_DENIED")),
+        *(("sub/obj/p.txt", "WRITE_DENIED"), ("bin/none.txt", "WRITE_DENIED")),
+    ],
+)
+def test_policy_of_the_workspace_holds(root: Path, path: str, code: str) -> None:
+    for place in (".git/config", "bin/p.txt", "sub/obj/p.txt"):
+        (root / place).parent.mkdir(parents=True)
+        (root / place).write_bytes(OLD)
+    diff = f"--- a/{path}\n+++ b/{path}\n{HUNK}"
+    assert refused(root, path=path, diffText=diff)["code"] == code
+
+
+@POSIX_ONLY
+def test_links_are_not_followed(root: Path) -> None:
+    (root / "link.txt").symlink_to("p.txt")
+    (root / "out.txt").symlink_to("../canary.txt")
+    for path in ("link.txt", "out.txt"):
+        diff = f"--- a/{path}\n+++ b/{path}\n{HUNK}"
+        assert refused(root, path=path, diffText=diff)["code"] == "LINK"
+
+
+# --- The tool ------------------------------------------------------------------------------------
+
+
+def test_tool_says_what_it_is() -> None:
+    shown = definition()
+    assert shown
+    jsonschema.Draft202012Validator.check_schema(shown["inputSchema"])
+    jsonschema.Draft202012Validator.check_schema(shown["outputSchema"])
+    assert shown["inputSchema"]["required"] == ["path", "expectedHash", "diffText"]
+    assert {**shown["annotations"], "title": ""} == {
+        "title": "",
+        "readOnlyHint": False,
+        "destructiveHint": True,
+        "idempotentHint": False,
+        "openWorldHint": False,
+    }
+
+
+def test_results_and_errors_fit_the_output_schema(root: Path) -> None:
+    shown = definition()
+    assert shown
+    for body in (
+        refused(root, expectedHash="0" * 64),
+        refused(root, diffText=DIFF + DIFF),
+        refused(root, path="../x"),
+        patch(root),
+    ):
+        jsonschema.validate(body, shown["outputSchema"])
+
+
+def test_read_only_server_offers_no_patching(root: Path) -> None:
+    settings = Settings([str(root)], read_only=True)
+    assert definition(settings) is None
+    arguments = {"path": "p.txt", "expectedHash": sha256(OLD), "diffText": DIFF}
+    question = modern(1, "tools/call", name="file.apply_patch_only", arguments=arguments)
+    assert code_of(only(converse(question, settings=settings))) == -32602
+    assert (root / "p.txt").read_bytes() == OLD
+
+
+def test_patch_can_wait_for_a_confirmation(root: Path) -> None:
+    settings = Settings([str(root)], confirm_writes=True)
+    shown = definition(settings)
+    assert shown
+    arguments = {"path": "p.txt", "expectedHash": sha256(OLD), "diffText": DIFF}
+
+    with InProcess(settings) as client:
+        client.open(MODERN)
+        client.send(modern(1, "tools/call", name=shown["name"], arguments=arguments))
+        pending = client.hear()["result"]["structuredContent"]
+        assert pending["confirmed"] is False
+        assert (root / "p.txt").read_bytes() == OLD
+        arguments["confirm_token"] = pending["confirm_token"]
+        client.send(modern(2, "tools/call", name=shown["name"], arguments=arguments))
+        told = client.hear()["result"]["structuredContent"]
+        client.end_input()
+    assert told["applied"] is True
+    assert (root / "p.txt").read_bytes() == NEW
+    for body in (pending, told):
+        jsonschema.validate(body, shown["outputSchema"])
+
+
+def test_token_is_no_argument_where_nothing_is_confirmed(root: Path) -> None:
+    assert refused(root, confirm_token="x")["code"] == "INVALID_ARGUMENTS"
+
+
+def test_cancelled_patch_is_not_answered_and_whole_or_absent(root: Path) -> None:
+    arguments = {"path": "p.txt", "expectedHash": sha256(OLD), "diffText": DIFF}
+    with InProcess(Settings([str(root)])) as client:
+        client.open(MODERN)
+        client.send(
+            modern(1, "tools/call", name="file.apply_patch_only", arguments=arguments),
+            {
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": {"requestId": 1},
+            },
+        )
+        client.end_input()
+        assert len(client.rest()) <= 1
+    assert (root / "p.txt").read_bytes() in (OLD, NEW)
+    assert sorted(path.name for path in root.iterdir()) == ["other.txt", "p.txt", "sub"]

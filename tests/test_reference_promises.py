@@ -1,0 +1,277 @@
+"""Promises of the reference server that concern all of it, or more than one server; on the wire."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+
+from reference_server.cedarscript.library import VERSIONS
+from reference_server.operation.identity import VERSION
+from reference_server.settings import MEBIBYTE, Settings
+from reference_server.tools.files import LONGEST_TEXT
+from tests.cedarscript_client import WHY_NOT
+from tests.cedarscript_client import Client as CedarClient
+from tests.reference_client import (
+    CHECKOUT,
+    InProcess,
+    Message,
+    Spawned,
+    ask,
+    modern,
+    modern_as,
+    result,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+BODY = {
+    "type": str,
+    "code": str,
+    "message": str,
+    "field": str,
+    "details": str,
+    "context": dict,
+    "suggestions": list,
+    "recovery_steps": list,
+    "related_tools": list,
+}
+TYPES = {
+    *("ValidationError", "PolicyError", "ParseError"),
+    *("ExecutionError", "ConflictError", "SystemError"),
+}
+POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="starts the server through env")
+NEEDS_LIBRARY = pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}")
+
+
+def call(client: InProcess | Spawned, tool: str, **arguments: Any) -> Message:
+    """Give the result of a call."""
+    client.send(modern("call", "tools/call", name=tool, arguments=arguments))
+    found: Message = client.hear(60)["result"]
+    return found
+
+
+# --- tools
+
+
+def test_every_tool_that_takes_a_path_takes_a_directory_it_is_relative_to(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    with InProcess(Settings([str(tmp_path)])) as client:
+        client.send(modern(1, "tools/list"))
+        tools = client.hear()["result"]["tools"]
+    properties = {tool["name"]: tool["inputSchema"]["properties"] for tool in tools}
+    with_path = {name for name, schema in properties.items() if "path" in schema}
+    assert with_path >= {"file.read", "file.read_range", "file.apply_patch_only", "text_editor"}
+    assert [
+        name for name in with_path if properties[name].get("cwd", {}).get("type") != "string"
+    ] == []
+
+
+def test_every_tool_says_what_it_is_and_whether_it_writes(tmp_path: Path) -> None:
+    for read_only in (False, True):
+        with InProcess(Settings([str(tmp_path)], read_only=read_only)) as client:
+            client.send(modern(1, "tools/list"))
+            tools = client.hear()["result"]["tools"]
+        writing = {t["name"] for t in tools if not t["annotations"]["readOnlyHint"]}
+        assert all(tool["title"] and tool["description"] for tool in tools)
+        assert writing <= {"file.apply_patch_only", "text_editor", "apply_cedarscript"}
+        assert bool(writing) is not read_only
+
+
+def test_errors_have_the_members_that_were_promised_and_no_others(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / ".git").mkdir(parents=True)
+    (root / "a.txt").write_bytes(b"one\ntwo\none\n")
+    (root / "long.txt").write_bytes(b"x" * (LONGEST_TEXT + 1))
+    key = "0" * 64
+    diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-1\n+2\n"
+    edit: Message = {"command": "str_replace", "path": "a.txt", "old_str": "one", "new_str": "1"}
+    calls: list[tuple[str, Message]] = [
+        ("file.read", {}),
+        ("file.read", {"path": "none.txt"}),
+        ("file.read", {"path": "../x"}),
+        ("file.read", {"path": ".git/config"}),
+        ("file.read", {"path": "long.txt"}),
+        ("file.read_range", {"path": "a.txt", "startLine": 9, "endLine": 9}),
+        ("file.apply_patch_only", {"path": "a.txt", "expectedHash": key, "diffText": diff}),
+        ("text_editor", edit),
+        ("text_editor", {**edit, "old_str": "three"}),
+        ("workspace.digest", {"path": "none"}),
+        *(([("parse_cedarscript", {"content": "UPDAET"})]) if WHY_NOT is None else ()),
+    ]
+    bodies = []
+    with InProcess(Settings([str(root)], log_level="off")) as client:
+        for tool, arguments in calls:
+            answer = call(client, tool, **arguments)
+            assert answer["isError"] is True
+            bodies.append(answer["structuredContent"])
+    with InProcess(Settings([str(root)], confirm_writes=True, log_level="off")) as client:
+        client.open("2025-11-25", {"elicitation": {}})
+        edit |= {"old_str": "two", "new_str": "2"}
+        client.send(ask("2025-11-25", 1, "tools/call", name="text_editor", arguments=edit))
+        client.send(result(client.hear(), action="accept", content={"confirm": "yes"}))
+        bodies.append(client.hear()["result"]["structuredContent"])
+
+    for body in bodies:
+        assert {"type", "code", "message"} <= set(body) <= set(BODY)
+        assert all(type(value) is BODY[name] for name, value in body.items())
+        assert body["type"] in TYPES
+        assert body["code"].replace("_", "").isupper()
+        context = {"file", "line", "column", "script_line", "command_index"}
+        assert set(body.get("context", {})) <= context
+        assert str(tmp_path) not in json.dumps(body)
+    assert {name for body in bodies for name in body} == set(BODY), "each member has its use"
+
+
+@NEEDS_LIBRARY
+def test_scripts_take_no_longer_than_was_said(tmp_path: Path) -> None:
+    """The best of a few: this machine may be busy with something else."""
+    text = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(250))
+    script = "UPDATE FUNCTION 'f7' FROM FILE 'm.py' REPLACE BODY WITH CONTENT '@0:return {}'"
+    (tmp_path / "m.py").write_text(text)
+
+    def best(work: Callable[[int], object]) -> float:
+        taken = []
+        for number in range(5):
+            begun = time.perf_counter()
+            work(number)
+            taken.append(time.perf_counter() - begun)
+        return min(taken)
+
+    with CedarClient(tmp_path, log_level="off") as client:
+        client.preview(script.format("0"))  # the first one starts the worker
+        assert best(lambda n: client.call("parse_cedarscript", content=script.format(n))) < 0.1
+        assert best(lambda n: client.preview(script.format(n + 100))) < 0.5
+        assert best(lambda n: client.carry_out(script.format(n + 200))) < 5
+
+
+# --- the process
+
+
+@POSIX_ONLY
+def test_without_a_word_it_serves_the_directory_it_is_started_in(tmp_path: Path) -> None:
+    (tmp_path / "here.txt").write_text("found it")
+    command = ("env", f"PYTHONPATH={CHECKOUT}", sys.executable, "-m", "reference_server")
+    with Spawned(command=command, cwd=tmp_path) as client:
+        assert call(client, "file.read", path="here.txt")["structuredContent"]["text"] == "found it"
+        client.end_input()
+        assert client.exit_code() == 0
+        assert client.stderr() == ""
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize(("word", "offered"), [("false", False), ("true", True), (None, True)])
+def test_the_text_editor_is_there_unless_it_is_switched_off(
+    tmp_path: Path, word: str | None, offered: bool
+) -> None:
+    variables = [] if word is None else [f"TEXT_EDITOR_MCP_ENABLED={word}"]
+    command = ("env", *variables, sys.executable, "-m", "reference_server")
+    with Spawned("--root", str(tmp_path), command=command) as client:
+        client.send(modern(1, "tools/list"), modern(2, "server/discover"))
+        heard = {one["id"]: one["result"] for one in (client.hear(), client.hear())}
+    names = [tool["name"] for tool in heard[1]["tools"]]
+    assert ("text_editor" in names) is ("prompts" in heard[2]["capabilities"]) is offered
+
+
+def test_an_idle_server_uses_no_processor(tmp_path: Path) -> None:
+    with Spawned("--root", str(tmp_path)) as client:
+        client.open("2025-11-25")
+        client.send(ask("2025-11-25", 1, "tools/list"))
+        client.hear()
+        process = psutil.Process(client.process.pid)
+        before = process.cpu_times()
+        time.sleep(1)
+        after = process.cpu_times()
+    assert (after.user - before.user) + (after.system - before.system) <= 0.02
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
+def test_memory_grows_with_the_file_and_no_faster(tmp_path: Path) -> None:
+    def peak(size: int) -> int:
+        (tmp_path / "big.bin").write_bytes(os.urandom(MEBIBYTE) * size)
+        with Spawned("--root", str(tmp_path)) as client:
+            assert call(client, "workspace.digest")["structuredContent"]["files"] == 1
+            with open(f"/proc/{client.process.pid}/status", encoding="ascii") as status:  # noqa: PTH123
+                line = next(line for line in status if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
+
+    small, large = peak(1), peak(9)
+    assert large - small < 3 * 8 * MEBIBYTE
+
+
+def test_two_servers_write_one_after_the_other(tmp_path: Path) -> None:
+    """Each of two programs patches each file on the hash of its old text; one of them is first."""
+    names = [f"{number}.txt" for number in range(20)]
+    won: dict[str, list[str]] = {name: [] for name in names}
+    codes: set[str] = set()
+
+    def work(who: str) -> None:
+        with Spawned("--root", str(tmp_path), "--log-level=off") as client:
+            ready.wait()
+            for name in names:
+                old = hash_of[name]
+                diff = f"--- a/{name}\n+++ b/{name}\n@@ -1,1 +1,1 @@\n-old\n+{who}\n"
+                given = {"path": name, "expectedHash": old, "diffText": diff}
+                answer = call(client, "file.apply_patch_only", **given)["structuredContent"]
+                if answer.get("applied"):
+                    won[name].append(who)
+                else:
+                    codes.add(answer["code"])
+
+    for name in names:
+        (tmp_path / name).write_text("old\n")
+    with InProcess(Settings([str(tmp_path)])) as client:
+        read = {name: call(client, "file.read", path=name) for name in names}
+    hash_of = {name: read[name]["structuredContent"]["sha256"] for name in names}
+    ready = threading.Barrier(2)
+    threads = [threading.Thread(target=work, args=(who,)) for who in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert [name for name in names if len(won[name]) != 1] == []
+    assert {name: (tmp_path / name).read_text() for name in names} == {
+        name: f"{who}\n" for name, (who,) in won.items()
+    }
+    assert codes <= {"HASH_MISMATCH", "CHANGED"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+# --- versions
+
+
+def test_the_server_has_the_version_of_the_package() -> None:
+    assert PROJECT["project"]["version"] == VERSION
+
+
+def test_the_library_has_the_versions_that_were_looked_at() -> None:
+    extra = PROJECT["project"]["optional-dependencies"]["cedarscript"]
+    pinned = dict(line.partition(";")[0].strip().split("==") for line in extra)
+    assert {name: pinned.get(name) for name in VERSIONS} == VERSIONS
+
+
+# --- requests that stand alone
+
+
+def test_no_request_of_2026_07_28_depends_on_the_one_before(tmp_path: Path) -> None:
+    """What a client declared, and who it is, counts for one request."""
+    (tmp_path / "a.txt").write_text("one\n")
+    edit = {"command": "str_replace", "path": "a.txt", "old_str": "one", "new_str": "1"}
+    question: Message = {"name": "text_editor", "arguments": edit}
+    with InProcess(Settings([str(tmp_path)], confirm_writes=True)) as client:
+        client.send(modern_as({"elicitation": {}}, 1, "tools/call", **question))
+        assert client.hear()["result"]["resultType"] == "input_required"
+        client.send(modern(2, "tools/call", **question))
+        assert client.hear()["result"]["structuredContent"]["confirmed"] is False
+    assert (tmp_path / "a.txt").read_text() == "one\n"

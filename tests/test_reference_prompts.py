@@ -1,0 +1,330 @@
+"""Prompts and completions of the reference server: what is listed, rendered, suggested, refused."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from reference_server.content import completion, guides, prompts
+from reference_server.protocol.revisions import ALL
+from reference_server.settings import Settings
+from reference_server.surface import Surface
+from reference_server.tools.arguments import problem_with
+from reference_server.tools.editor_schema import COMMANDS, check_arguments, input_schema
+from tests.reference_client import MODERN, InProcess, Message, ask, code_of
+
+POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
+INVALID_PARAMS = -32602
+
+
+def prompting(surface: Surface) -> None:
+    methods = surface.methods
+    methods.request("prompts/list", ALL, surface.later("content.prompts", "list"), cacheable=True)
+    methods.request("prompts/get", ALL, surface.later("content.prompts", "get"), slow=True)
+    methods.request(
+        "completion/complete", ALL, surface.later("content.completion", "complete"), slow=True
+    )
+
+
+class Talk:
+    """One server with prompts and completions, spoken to in one revision."""
+
+    def __init__(self, root: Path, revision: str = MODERN, **settings: Any) -> None:
+        self.revision = revision
+        self.root = root
+        self.client = InProcess(Settings([str(root)], **settings), [prompting])
+        self._last = 0
+
+    def __enter__(self) -> Self:
+        self.client.open(self.revision)
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.client.leave()
+
+    def ask(self, method: str, **params: Any) -> Message:
+        self._last += 1
+        self.client.send(ask(self.revision, self._last, method, **params))
+        answer: Message = self.client.hear()
+        assert answer["id"] == self._last
+        assert "canary" not in str(answer)
+        assert str(self.root) not in str(answer)
+        return answer
+
+    def prompts(self) -> list[Message]:
+        found: list[Message] = self.ask("prompts/list")["result"]["prompts"]
+        return found
+
+    def messages(self, name: str, **arguments: Any) -> list[Message]:
+        answer = self.ask("prompts/get", name=name, arguments=arguments)
+        found: list[Message] = answer["result"]["messages"]
+        assert {message["role"] for message in found} == {"user"}
+        return [message["content"] for message in found]
+
+    def complete(self, typed: str, ref: Message | None = None, **more: Any) -> Message:
+        argument = {"name": more.pop("name", "path"), "value": typed}
+        answer = self.ask("completion/complete", ref=ref or EDIT, argument=argument, **more)
+        found: Message = answer["result"]["completion"]
+        return found
+
+    def refused(self, method: str, **params: Any) -> str:
+        answer = self.ask(method, **params)
+        assert code_of(answer) == INVALID_PARAMS
+        return str(answer["error"]["message"])
+
+
+EDIT = {"type": "ref/prompt", "name": "edit_file"}
+FILE = {"type": "ref/resource", "uri": "workspace:///{+path}"}
+LINES = {"type": "ref/resource", "uri": "workspace:///{+path}?lines={first}-{last}"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "root"
+    (place / "src" / "deep").mkdir(parents=True)
+    (place / ".git").mkdir()
+    (place / ".git" / "config").write_bytes(b"canary")
+    (place / ".git" / "canary").write_bytes(b"")
+    (place / "main.md").write_bytes(b"# Main\n")
+    (place / "src" / "main.py").write_bytes("print('ä')\r\nexit()\r\n".encode())
+    (place / "src" / "deep" / "a b.txt").write_bytes(b"x")
+    (place / "blob").write_bytes(b"\xff\x00")
+    (tmp_path / "outside.txt").write_bytes(b"canary")
+    return place
+
+
+@pytest.fixture
+def talk(root: Path) -> Iterator[Talk]:
+    with Talk(root) as talk:
+        yield talk
+
+
+# --- Prompts -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_listing_shows_each_revision_what_it_knows(root: Path, revision: str) -> None:
+    with Talk(root, revision) as talk:
+        shown = talk.prompts()
+    assert [one["name"] for one in shown] == ["text_editor_guide", "git_workflow", "edit_file"]
+    titled = revision >= "2025-06-18"
+    for one in shown:
+        assert set(one) - {"arguments"} == {"name", "description", *["title"] * titled}
+    assert "arguments" not in shown[0]
+    for argument in shown[2]["arguments"]:
+        assert set(argument) == {"name", "description", "required", *["title"] * titled}
+    assert [one["name"] for one in shown[2]["arguments"]] == ["path", "task"]
+
+
+def test_listing_comes_in_pages(root: Path) -> None:
+    with Talk(root, page_size=2) as talk:
+        first = talk.ask("prompts/list")["result"]
+        rest = talk.ask("prompts/list", cursor=first["nextCursor"])["result"]
+        assert [one["name"] for one in rest["prompts"]] == ["edit_file"]
+        assert "nextCursor" not in rest
+        talk.refused("prompts/list", cursor="made up")
+
+
+def test_what_is_offered_follows_the_settings(root: Path) -> None:
+    with Talk(root, read_only=True) as talk:
+        assert [one["name"] for one in talk.prompts()] == ["text_editor_guide"]
+        (content,) = talk.messages("text_editor_guide")
+        assert "str_replace" not in content["text"]
+    with Talk(root, text_editor=False) as talk:
+        assert talk.prompts() == []
+        talk.refused("prompts/get", name="text_editor_guide")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("text_editor_guide", ["view_range", "file_text", "old_str", "insert_line", "undo_edit"]),
+        ("text_editor_guide", ["must not exist yet", "exactly once", "unique", "small, focused"]),
+        ("git_workflow", ["git status", "git diff", "git add", "git diff --staged", "git commit"]),
+        ("git_workflow", ["git push origin", "git pull --rebase", "git rebase --continue"]),
+        (
+            "git_workflow",
+            ["conflict markers with `text_editor`", "authentication fails, report it"],
+        ),
+    ],
+)
+def test_the_guides_explain(talk: Talk, name: str, words: list[str]) -> None:
+    (content,) = talk.messages(name)
+    assert content["type"] == "text"
+    assert [word for word in words if word not in content["text"]] == []
+    answer = talk.ask("prompts/get", name=name)
+    assert answer["result"]["messages"][0]["content"] == content
+
+
+def test_the_examples_of_the_guide_are_calls_the_tool_takes() -> None:
+    blocks = guides.EDITOR_GUIDE.split("```json")[1:]
+    examples = [json.loads(block.split("```")[0]) for block in blocks]
+    for example in examples:
+        assert problem_with(example, input_schema(Settings())) is None
+        check_arguments(example["command"], example)
+    assert [example["command"] for example in examples] == list(COMMANDS)
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_edit_file_attaches_the_file(root: Path, revision: str) -> None:
+    with Talk(root, revision) as talk:
+        text, attached = talk.messages("edit_file", path="src/main.py", task="Use {{7*7}} %s ${x}.")
+    assert "Use {{7*7}} %s ${x}." in text["text"]
+    assert '"src/main.py"' in text["text"]
+    assert attached == {
+        "type": "resource",
+        "resource": {
+            "uri": "workspace:///src/main.py",
+            "mimeType": "text/x-python",
+            "text": "print('ä')\r\nexit()\r\n",
+        },
+    }
+
+
+def test_edit_file_names_the_file_by_a_uri(talk: Talk) -> None:
+    _, attached = talk.messages("edit_file", path="src/deep/a b.txt", task="x")
+    assert attached["resource"]["uri"] == "workspace:///src/deep/a%20b.txt"
+    assert attached["resource"]["mimeType"] == "text/plain"
+
+
+def test_edit_file_does_not_attach_a_long_file(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompts, "LONGEST_VIEW", 5)
+    (content,) = talk.messages("edit_file", path="main.md", task="x")
+    assert "view_range" in content["text"]
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize(
+    "path",
+    ["../outside.txt", "out/outside.txt", ".git/config", "missing", "src", "blob", "", "a\0b"],
+)
+def test_edit_file_keeps_to_the_policy(talk: Talk, path: str) -> None:
+    (talk.root / "out").symlink_to(talk.root.parent)
+    talk.refused("prompts/get", name="edit_file", arguments={"path": path, "task": "x"})
+
+
+@pytest.mark.parametrize(
+    ("params", "word"),
+    [
+        ({}, "name"),
+        ({"name": 5}, "name"),
+        ({"name": "nobody"}, "unknown prompt"),
+        ({"name": "edit_file"}, "path is missing"),
+        ({"name": "edit_file", "arguments": {"path": "main.md"}}, "task is missing"),
+        ({"name": "edit_file", "arguments": {"path": "main.md", "task": " "}}, "task"),
+        ({"name": "edit_file", "arguments": {"path": "main.md", "task": 5}}, "task"),
+        ({"name": "edit_file", "arguments": {"path": {}, "task": "x"}}, "path"),
+        ({"name": "edit_file", "arguments": []}, "arguments"),
+        ({"name": "git_workflow", "arguments": {"brnch": "x"}}, "brnch"),
+        ({"name": "git_workflow", "arguments": None}, "arguments"),
+    ],
+)
+def test_bad_requests_for_a_prompt(talk: Talk, params: Message, word: str) -> None:
+    assert word in talk.refused("prompts/get", **params)
+
+
+# --- Completions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", ALL)
+@pytest.mark.parametrize("ref", [EDIT, FILE, LINES])
+def test_paths_complete_by_prefix(root: Path, revision: str, ref: Message) -> None:
+    with Talk(root, revision) as talk:
+        assert talk.complete("src/m", ref) == {
+            "values": ["src/main.py"],
+            "total": 1,
+            "hasMore": False,
+        }
+
+
+def test_nothing_typed_suggests_every_file_there_is(talk: Talk) -> None:
+    expected = ["blob", "main.md", "src/deep/a b.txt", "src/main.py"]
+    assert talk.complete("")["values"] == expected
+
+
+def test_paths_come_before_names(talk: Talk) -> None:
+    assert talk.complete("main")["values"] == ["main.md", "src/main.py"]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *(".git/", ".git/co", "../", "../out", "/", "//x", "a\0b/", "a\\b/", "missing/x"),
+        *("main.md/x", "{{7*7}}", "out/", ".", "x" * 9_000),
+    ],
+)
+def test_what_leads_nowhere_has_no_completions(talk: Talk, typed: str) -> None:
+    (talk.root / "out").symlink_to(talk.root.parent)
+    assert talk.complete(typed) == {"values": [], "total": 0, "hasMore": False}
+    root = str(talk.root)
+    assert talk.complete(f"{root}/ma")["values"] == []
+
+
+def test_not_more_than_a_hundred_values(talk: Talk) -> None:
+    for number in range(101):
+        (talk.root / f"f{number:03}").touch()
+    found = talk.complete("f")
+    assert (len(found["values"]), found["total"], found["hasMore"]) == (100, 101, True)
+    assert talk.complete("f0")["hasMore"] is False
+    for number in range(60):
+        (talk.root / "src" / f"f0{number:02}").touch()
+    found = talk.complete("f0")
+    assert (len(found["values"]), found["total"], found["hasMore"]) == (100, 160, True)
+    (talk.root / "f000").unlink()
+    values = talk.complete("f0")["values"]
+    assert (len(values), values[98:]) == (100, ["f099", "src/f000"])
+
+
+def test_a_large_tree_is_not_walked_to_its_end(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(completion, "MOST_FILES", 2)
+    assert talk.complete("") == {"values": ["blob", "main.md"], "hasMore": True}
+
+
+def test_tasks_complete(talk: Talk) -> None:
+    values = talk.complete("rem", name="task")["values"]
+    assert len(values) == 1
+    assert values[0].startswith("Rem")
+
+
+def test_the_last_line_completes_from_the_chosen_path(talk: Talk) -> None:
+    chosen = {"arguments": {"path": "src/main.py"}}
+    assert talk.complete("", LINES, name="last", context=chosen)["values"] == ["2"]
+    assert talk.complete("3", LINES, name="last", context=chosen)["values"] == []
+    assert talk.complete("", LINES, name="last")["values"] == []
+    assert talk.complete("", LINES, name="last", context={})["values"] == []
+    assert talk.complete("", LINES, name="first")["values"] == ["1"]
+    denied = {"arguments": {"path": ".git/config"}}
+    assert talk.complete("", LINES, name="last", context=denied)["values"] == []
+
+
+def test_context_came_with_2025_06_18(root: Path) -> None:
+    with Talk(root, "2025-03-26") as talk:
+        assert talk.complete("blo", context=5)["values"] == ["blob"]
+
+
+PATH = {"name": "path", "value": ""}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"argument": PATH},
+        {"ref": EDIT},
+        {"ref": EDIT, "argument": {"name": "path"}},
+        {"ref": EDIT, "argument": {"name": "path", "value": 5}},
+        {"ref": EDIT, "argument": {"name": "other", "value": ""}},
+        {"ref": EDIT, "argument": PATH, "context": []},
+        {"ref": EDIT, "argument": PATH, "context": {"arguments": {"task": 5}}},
+        {"ref": {"type": "ref/prompt", "name": "nobody"}, "argument": PATH},
+        {"ref": {"type": "ref/prompt"}, "argument": PATH},
+        {"ref": {"type": "ref/tool", "name": "edit_file"}, "argument": PATH},
+        {"ref": {"type": "ref/resource", "uri": "file:///{path}"}, "argument": PATH},
+        {"ref": FILE, "argument": {"name": "first", "value": ""}},
+        {"ref": "edit_file", "argument": PATH},
+    ],
+)
+def test_bad_requests_for_a_completion(talk: Talk, params: Message) -> None:
+    talk.refused("completion/complete", **params)

@@ -1,0 +1,247 @@
+"""Races and kills: a link exchanged under the server's eyes, and SIGKILL at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from reference_server.protocol.errors import ToolError
+from reference_server.settings import Settings
+from reference_server.workspace import Workspace, descent
+from reference_server.workspace.names import OURS
+from tests.exchange import can_exchange, exchanging
+from tests.reference_client import CHECKOUT, Spawned, modern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+READS = 4_000
+KILLS = 200
+CANARY = "CANARY-7f1c"
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="exchanges and SIGKILL of POSIX")
+
+
+class Field:
+    """A root whose directory ``d`` and file ``f`` are exchanged with links to the outside."""
+
+    def __init__(self, top: Path) -> None:
+        self.root = top / "root"
+        outside = top / "outside"
+        (self.root / "race" / "d").mkdir(parents=True)
+        outside.mkdir()
+        (outside / "x.txt").write_text(CANARY)
+        (self.root / "race" / "d" / "x.txt").write_text("inside")
+        (self.root / "race" / "l").symlink_to(outside)
+        (self.root / "race" / "f").write_text("inside")
+        (self.root / "race" / "lf").symlink_to(outside / "x.txt")
+        self.outside = outside
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Field:
+    if not can_exchange(tmp_path):
+        pytest.skip("this system does not exchange two names at once")
+    return Field(tmp_path)
+
+
+PAIRS = [("d", "l", "race/d/x.txt"), ("f", "lf", "race/f")]
+
+
+@pytest.mark.parametrize(("one", "other", "path"), PAIRS)
+def test_no_read_during_an_exchange_leaves_the_root(
+    field: Field, one: str, other: str, path: str
+) -> None:
+    """Read 2,000 times each through the wire: some succeed, none gives the canary."""
+    race = field.root / "race"
+    succeeded = 0
+    with Spawned("--root", str(field.root)) as client, exchanging(race / one, race / other):
+        for number in range(READS // len(PAIRS)):
+            client.send(modern(number, "tools/call", name="file.read", arguments={"path": path}))
+            answer = json.dumps(client.hear())
+            assert CANARY not in answer
+            succeeded += "inside" in answer
+    assert succeeded
+
+
+@pytest.mark.parametrize(("one", "other", "path"), PAIRS)
+@pytest.mark.parametrize("way", ["openat2", "walk"])
+def test_neither_way_down_leaves_the_root(
+    field: Field, monkeypatch: pytest.MonkeyPatch, way: str, one: str, other: str, path: str
+) -> None:
+    if way == "walk":
+        monkeypatch.setattr(descent, "_found", [None])
+    files = Workspace(Settings([str(field.root)], read_only=True), None)  # type: ignore[arg-type]
+    race = field.root / "race"
+    with exchanging(race / one, race / other):
+        heard = [attempt(lambda: str(files.read(path).data, "utf-8")) for _ in range(READS // 2)]
+
+    assert {"inside"} < set(heard) <= {"inside", "LINK", "NOT_DIRECTORY"}
+
+
+@pytest.mark.parametrize(("one", "other", "path"), PAIRS)
+def test_control_resolving_first_and_opening_then_does_leak(
+    field: Field, one: str, other: str, path: str
+) -> None:
+    """The same reads by the usual check: without this, the zero above would prove nothing."""
+
+    def resolve_then_open() -> str:
+        resolved = (field.root / path).resolve()
+        if not resolved.is_relative_to(field.root.resolve()):
+            raise ToolError("outside")
+        return (field.root / path).read_text()
+
+    race = field.root / "race"
+    with exchanging(race / one, race / other):
+        deadline = time.monotonic() + 20
+        leaks = 0
+        while not leaks and time.monotonic() < deadline:
+            heard = [attempt(resolve_then_open) for _ in range(READS // len(PAIRS))]
+            leaks = heard.count(CANARY)
+    assert leaks
+
+
+def test_no_write_during_an_exchange_lands_outside(field: Field) -> None:
+    race = field.root / "race"
+    files = Workspace(Settings([str(field.root)]), Diary())  # type: ignore[arg-type]
+
+    def write(number: int) -> str:
+        edit = files.edit("t")
+        edit.put(f"race/d/new{number}.txt", b"x")
+        edit.commit()
+        return "written"
+
+    with exchanging(race / "d", race / "l"):
+        deadline = time.monotonic() + 20
+        heard: list[str] = []
+        while len(heard) < 200 or ("written" not in heard and time.monotonic() < deadline):
+            heard.append(attempt(lambda: write(len(heard))))
+
+    assert "written" in heard
+    assert [path.name for path in field.outside.iterdir()] == ["x.txt"]
+    assert (field.outside / "x.txt").read_text() == CANARY
+
+
+class Diary:
+    """A log nobody reads."""
+
+    def audit(self, *_: Any) -> None:
+        """Take an audit line."""
+
+    def warning(self, *_: Any, **__: Any) -> None:
+        """Take a warning."""
+
+
+def attempt(action: Callable[[], str]) -> str:
+    try:
+        return action()
+    except ToolError as error:
+        return error.code
+    except OSError as error:
+        return type(error).__name__
+
+
+# --- kills ---------------------------------------------------------------------------------------
+
+WRITER = """
+import os, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+from reference_server.settings import Settings
+from reference_server.workspace import Workspace
+
+class Diary:
+    def audit(self, who, changes): pass
+    def warning(self, event, **facts): pass
+
+def write_for_ever(root):
+    files = Workspace(Settings([root]), Diary())
+    number = 0
+    while True:
+        number += 1
+        data = (f"{os.getpid()}-{number} " * 4000).encode()
+        edit = files.edit("writer")
+        for name in ("a.txt", "dir/b.txt", "dir/c.txt"):
+            edit.put(name, data, before=files.read(name))
+        edit.put(f"made{os.getpid()}-{number}/new.txt", data)
+        edit.commit()
+        last = files.edit("writer")
+        last.remove(files.read(f"made{os.getpid()}-{number}/new.txt"))
+        last.commit()
+
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        write_for_ever(sys.argv[2])
+    time.sleep(float(line))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    print("killed", flush=True)
+"""
+
+
+def seconds_of_an_edit(root: Path, names: Iterable[str]) -> float:
+    begun = time.monotonic()
+    files = Workspace(Settings([str(root)]), Diary())  # type: ignore[arg-type]
+    edit = files.edit("writer")
+    for name in names:
+        edit.put(name, b"begin " * 4000, before=files.read(name))
+    edit.commit()
+    return time.monotonic() - begun
+
+
+def test_two_hundred_kills_leave_no_torn_file_and_nothing_behind(tmp_path: Path) -> None:
+    """Four files change together; after each SIGKILL and the next start all tell one story."""
+    names = ("a.txt", "dir/b.txt", "dir/c.txt")
+    (tmp_path / "dir").mkdir()
+    for name in names:
+        (tmp_path / name).write_text("start " * 4000)
+    longest = max(0.03, 3 * seconds_of_an_edit(tmp_path, names))  # on a slow disk it takes longer
+    chance = random.Random(7)  # noqa: S311 - when to kill, not a secret
+    command = [sys.executable, "-c", WRITER, str(CHECKOUT), str(tmp_path)]
+    stories = set()
+    leftovers = 0
+    enough = time.monotonic() + 20
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        for _ in range(KILLS):
+            process.stdin.write(f"{chance.uniform(0.002, longest)}\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "killed\n"
+            before_the_start = {name: (tmp_path / name).read_text() for name in names}
+            assert all(len(set(text.split())) == 1 for text in before_the_start.values())
+            leftovers += any(OURS in path.name for path in tmp_path.rglob("*"))
+
+            Workspace(Settings([str(tmp_path)]), Diary())  # type: ignore[arg-type]
+
+            assert not [path for path in tmp_path.rglob("*") if OURS in path.name]
+            contents = {(tmp_path / name).read_text() for name in names}
+            assert len(contents) == 1
+            stories |= contents
+            if time.monotonic() > enough and leftovers and len(stories) > 1:
+                break  # on a disk as slow as that, fewer will do
+        process.stdin.close()
+
+    assert leftovers, "no kill came in the middle of a write, so nothing was shown"
+    assert len(stories) > 1
+
+
+def test_next_start_of_the_program_itself_cleans_up(tmp_path: Path) -> None:
+    (tmp_path / f"{OURS}00ff.journal").write_text('{"made": [], "files": [')
+    with Spawned("--root", str(tmp_path)) as client:
+        client.send(modern(1, "server/discover"))
+        assert client.hear()["id"] == 1
+        deadline = time.monotonic() + 10
+        while list(tmp_path.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert list(tmp_path.iterdir()) == []

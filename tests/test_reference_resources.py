@@ -1,0 +1,432 @@
+"""The reference server's lists in pages, and the files below the roots as resources."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reference_server.content import pages
+from reference_server.content.media_types import media_type
+from reference_server.content.uris import target_of, uri_of
+from reference_server.protocol.errors import ProtocolError
+from reference_server.settings import Settings
+from reference_server.surface import Surface
+from reference_server.tools.toolbox import Tool
+from tests.reference_client import (
+    ALL,
+    LEGACY,
+    MODERN,
+    InProcess,
+    Message,
+    ask,
+    code_of,
+    converse,
+    opening,
+)
+
+PNG = b"\x89PNG\r\n\x1a\n\0"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "root"
+    (place / "sub" / "deep").mkdir(parents=True)
+    (place / ".git").mkdir()
+    (place / "a.txt").write_bytes(b"one\ntwo\r\nthree")
+    (place / "sub.md").write_bytes(b"# title")
+    (place / "sub" / "b.py").write_bytes(b"pass\n")
+    (place / "sub" / "deep" / "ä & ?#%.txt").write_bytes("grün".encode())
+    (place / "picture.png").write_bytes(PNG)
+    (place / "unknown").write_bytes(b"\xff\xfe\xfd")
+    (place / ".git" / "config").write_bytes(b"secret")
+    (tmp_path / "outside.txt").write_bytes(b"canary")
+    return place
+
+
+URIS = [
+    "workspace:///a.txt",
+    "workspace:///picture.png",
+    "workspace:///sub/b.py",
+    "workspace:///sub/deep/%C3%A4%20&%20%3F%23%25.txt",
+    "workspace:///sub.md",
+    "workspace:///unknown",
+]
+
+
+def exchange(
+    root: Path, revision: str, method: str, settings: Settings | None = None, **params: Any
+) -> Message:
+    question = ask(revision, "q", method, **params)
+    settings = settings or Settings([str(root)])
+    heard = converse(*opening(revision), question, settings=settings)
+    answer: Message = heard[-1]
+    assert answer["id"] == "q"
+    return answer
+
+
+def read(root: Path, uri: Any, revision: str = MODERN, **more: Any) -> Message:
+    return exchange(root, revision, "resources/read", uri=uri, **more)
+
+
+def contents(root: Path, uri: str, revision: str = MODERN) -> Message:
+    (found,) = read(root, uri, revision)["result"]["contents"]
+    assert found["uri"] == uri
+    one: Message = found
+    return one
+
+
+# --- Pages ---------------------------------------------------------------------------------------
+
+
+def walk(items: list[Any], size: int, place: Any = None) -> list[list[Any]]:
+    found = []
+    params: dict[str, Any] = {}
+    while True:
+        page = pages.page(items, params, "things", size, place)
+        found.append(page["things"])
+        if "nextCursor" not in page:
+            return found
+        params = {"cursor": page["nextCursor"]}
+
+
+@pytest.mark.parametrize("count", range(8))
+def test_pages_hold_everything_once(count: int) -> None:
+    items = list(range(count))
+    found = walk(items, 3)
+    assert [one for page in found for one in page] == items
+    assert len(found) == max(1, -(-count // 3))
+
+
+def test_cursor_stays_right_while_the_list_changes() -> None:
+    def page(items: str, **params: str) -> Message:
+        return pages.page(list(items), params, "things", 2, place=lambda item: item)
+
+    cursor = page("bdfh")["nextCursor"]
+    assert page("bdfh", cursor=cursor)["things"] == ["f", "h"]
+    assert page("bfh", cursor=cursor)["things"] == ["f", "h"], "what the cursor was at is gone"
+    assert page("abcdefh", cursor=cursor)["things"] == ["e", "f"]
+    assert page("ab", cursor=cursor) == {"things": []}
+
+
+def test_cursor_is_good_more_than_once() -> None:
+    cursor = pages.page([1, 2, 3], {}, "things", 1)["nextCursor"]
+    again = [pages.page([1, 2, 3], {"cursor": cursor}, "things", 1) for _ in range(2)]
+    assert again[0] == again[1]
+
+
+def forgeries() -> list[Any]:
+    cursor = pages.page([1, 2, 3], {}, "things", 1)["nextCursor"]
+    other = pages.page([1, 2, 3], {}, "others", 1)["nextCursor"]
+    raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    flipped = raw[:-1] + bytes([raw[-1] ^ 1])
+    spelled = [
+        base64.urlsafe_b64encode(one).decode().rstrip("=") for one in (flipped, raw[:16] + b"[" * 9)
+    ]
+    wrong = [cursor[:-1], cursor + "=", cursor + "!", cursor[1:], "A" + cursor]
+    return [other, *spelled, *wrong, "", "0", "1", "ä", "x" * 100_000, None, 1, True, [], {}]
+
+
+@pytest.mark.parametrize(
+    "cursor", forgeries(), ids=[f"forgery {number}" for number in range(len(forgeries()))]
+)
+def test_made_up_cursor_is_refused(cursor: Any) -> None:
+    with pytest.raises(ProtocolError) as caught:
+        pages.page([1, 2, 3], {"cursor": cursor}, "things", 1)
+    assert caught.value.code == -32602
+
+
+LISTS = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+
+
+@pytest.mark.parametrize("revision", ALL)
+@pytest.mark.parametrize(("method", "key"), LISTS.items())
+def test_every_list_comes_in_pages(root: Path, revision: str, method: str, key: str) -> None:
+    whole = exchange(root, revision, method)["result"]
+    assert "nextCursor" not in whole
+    found: list[Any] = []
+    scopes = set()
+    with InProcess(Settings([str(root)], page_size=1)) as client:
+        client.open(revision)
+        params: dict[str, Any] = {}
+        while True:
+            client.send(ask(revision, len(found), method, **params))
+            result = client.hear()["result"]
+            assert len(result[key]) == 1
+            found += result[key]
+            scopes.add(result.get("cacheScope"))
+            if "nextCursor" not in result:
+                break
+            params = {"cursor": result["nextCursor"]}
+        client.send(ask(revision, "bad", method, cursor="bad"))
+        assert code_of(client.hear()) == -32602
+    assert found == whole[key]
+    assert len(scopes) == 1
+
+
+def test_cursor_of_one_process_is_good_in_another(root: Path) -> None:
+    """A cursor of our own process here, which shares no memory with the one that takes it."""
+    with InProcess(Settings([str(root)], page_size=1)) as client:
+        client.send(ask(MODERN, 1, "tools/list"))
+        first = client.hear()["result"]
+    command = [sys.executable, "-m", "reference_server", "--root", str(root), "--page-size", "1"]
+    request = json.dumps(ask(MODERN, 1, "tools/list", cursor=first["nextCursor"])) + "\n"
+    done = subprocess.run(
+        command, input=request.encode(), capture_output=True, check=True, timeout=60
+    )
+    second = json.loads(done.stdout)["result"]
+    assert len(second["tools"]) == 1
+    assert second["tools"] != first["tools"]
+
+
+def test_cursor_of_one_list_is_no_cursor_of_another(root: Path) -> None:
+    with InProcess(Settings([str(root)], page_size=1)) as client:
+        client.send(ask(MODERN, 1, "tools/list"))
+        cursor = client.hear()["result"]["nextCursor"]
+        client.send(ask(MODERN, 2, "resources/list", cursor=cursor))
+        assert code_of(client.hear()) == -32602
+
+
+def test_pages_of_tools_stay_right_when_one_goes() -> None:
+    def offer(surface: Surface) -> None:
+        def work(_call: Any, _arguments: Any) -> dict[str, Any]:
+            surface.toolbox.remove("b")
+            return {}
+
+        for name in "abcd":
+            schema = {"type": "object"}
+            surface.toolbox.add(
+                Tool(
+                    *(name,),
+                    title=name,
+                    description=name,
+                    input_schema=schema,
+                    output_schema=schema,
+                    annotations={},
+                    work=work,
+                )
+            )
+        surface.toolbox.page_size = 2
+
+    with InProcess(features=[offer]) as client:
+        client.send(ask(MODERN, 1, "tools/list"))
+        first = client.hear()["result"]
+        client.send(ask(MODERN, 2, "tools/call", name="a"))
+        client.hear()
+        client.send(ask(MODERN, 3, "tools/list", cursor=first["nextCursor"]))
+        second = client.hear()["result"]
+    assert [tool["name"] for tool in first["tools"]] == ["a", "b"]
+    assert [tool["name"] for tool in second["tools"]] == ["c", "d"]
+
+
+# --- URIs ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["a", "a/b.c", "ä ö", "%41", "a?b#c", "!$&'()*+,;=:@", "[x]{y}"])
+def test_uri_leads_back_to_its_path(path: str) -> None:
+    uri = uri_of(path)
+    assert uri.isascii()
+    target = target_of(uri)
+    assert target is not None
+    assert (target.path, target.lines) == (path, None)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["", "not a uri", "a.txt", "/a.txt", "workspace:///a b", "workspace:///ä", "a:%zz", 5, {}],
+)
+def test_what_is_no_uri_is_refused_as_such(uri: Any) -> None:
+    with pytest.raises(ProtocolError) as caught:
+        target_of(uri)
+    assert caught.value.code == -32602
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        *("file:///etc/passwd", "x://nope", "workspace:", "workspace:a", "WORKSPACE:///a"),
+        *("workspace:///", "workspace://host/a", "workspace:////a", "workspace:///a/"),
+        *("workspace:///./a", "workspace:///a//b", "workspace:///../a", "workspace:///%2e%2e/a"),
+        *("workspace:///a%2Fb", "workspace:///%FF", "workspace:///a#b", "workspace:///a?b"),
+        *("workspace:///a?lines=1", "workspace:///a?lines=1-2&x", "workspace:///a?lines=-1-2"),
+    ],
+)
+def test_uri_that_names_nothing_here(uri: str) -> None:
+    assert target_of(uri) is None
+
+
+def test_lines_of_a_uri() -> None:
+    target = target_of("workspace:///a%3Flines?lines=2-10")
+    assert target is not None
+    assert (target.path, target.lines) == ("a?lines", (2, 10))
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("a.py", "text/x-python"),
+        ("b/a.PNG", "image/png"),
+        ("a", None),
+        (".py", None),
+        ("a.x", None),
+    ],
+)
+def test_media_type_is_known_by_suffix(path: str, kind: str | None) -> None:
+    assert media_type(path) == kind
+
+
+# --- Listing -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_lists_what_can_be_read(root: Path, revision: str) -> None:
+    result = exchange(root, revision, "resources/list")["result"]
+    assert [one["uri"] for one in result["resources"]] == URIS
+    shown = result["resources"][0]
+    assert shown["name"] == "a.txt"
+    assert shown["size"] == 14
+    assert shown["mimeType"] == "text/plain"
+    assert ("annotations" in shown) == (revision >= "2025-06-18")
+    if "annotations" in shown:
+        assert set(shown["annotations"]) == {"lastModified"}
+        assert shown["annotations"]["lastModified"].endswith("Z")
+    assert "mimeType" not in result["resources"][-1]
+
+
+def test_modification_time_is_the_one_of_the_file(root: Path) -> None:
+    os.utime(root / "a.txt", ns=(0, 1_736_694_058_123_456_789))
+    result = exchange(root, MODERN, "resources/list")["result"]
+    assert result["resources"][0]["annotations"]["lastModified"] == "2025-01-12T15:00:58.123Z"
+
+
+def test_what_is_too_large_is_not_listed(root: Path) -> None:
+    settings = Settings([str(root)], max_file_size=7)
+    result = exchange(root, MODERN, "resources/list", settings)["result"]
+    assert URIS[0] not in [one["uri"] for one in result["resources"]]
+    assert code_of(read(root, URIS[0], settings=settings)) == -32602
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs names that only POSIX has")
+def test_what_no_path_leads_to_is_not_listed(root: Path) -> None:
+    for name in ("new\nline", "back\\slash", "delete\x7f"):
+        (root / name).write_bytes(b"")
+        assert code_of(read(root, uri_of(name))) == -32602
+    listed = exchange(root, MODERN, "resources/list")["result"]["resources"]
+    assert [one["uri"] for one in listed] == URIS
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_templates_are_shown_as_each_revision_knows_them(root: Path, revision: str) -> None:
+    result = exchange(root, revision, "resources/templates/list")["result"]
+    whole, lines = result["resourceTemplates"]
+    assert whole["uriTemplate"] == "workspace:///{+path}"
+    assert lines["uriTemplate"] == "workspace:///{+path}?lines={first}-{last}"
+    assert ("title" in whole) == (revision >= "2025-06-18")
+
+
+def test_lists_and_contents_say_how_long_they_are_fresh(root: Path) -> None:
+    asked: dict[str, Any] = {"resources/list": {}, "resources/read": {"uri": URIS[0]}}
+    for method, params in asked.items():
+        result = exchange(root, MODERN, method, **params)["result"]
+        assert 0 < result["ttlMs"] <= 2000
+        assert result["cacheScope"] == "private"
+        assert "ttlMs" not in exchange(root, "2025-11-25", method, **params)["result"]
+    result = exchange(root, MODERN, "resources/templates/list")["result"]
+    assert (result["ttlMs"], result["cacheScope"]) == (300_000, "public")
+
+
+# --- Reading -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_reads_text_and_bytes(root: Path, revision: str) -> None:
+    text = contents(root, URIS[0], revision)
+    assert text == {"uri": URIS[0], "mimeType": "text/plain", "text": "one\ntwo\r\nthree"}
+    blob = contents(root, URIS[1], revision)
+    assert blob == {
+        "uri": URIS[1],
+        "mimeType": "image/png",
+        "blob": base64.b64encode(PNG).decode(),
+    }
+
+
+def test_everything_listed_can_be_read(root: Path) -> None:
+    (root / "empty").write_bytes(b"")
+    (root / "utf16.txt").write_bytes("\ufeffä".encode("utf-16-le"))
+    (root / "nul.txt").write_bytes(b"a\0b")
+    (root / "text.png").write_bytes(b"no picture")
+    for uri in [*URIS, *map(uri_of, ("empty", "utf16.txt", "nul.txt", "text.png"))]:
+        found = contents(root, uri)
+        assert ("text" in found) != ("blob" in found)
+    assert contents(root, uri_of("empty"))["text"] == ""
+    assert contents(root, uri_of("utf16.txt"))["text"] == "ä"
+    assert contents(root, uri_of("nul.txt"))["mimeType"] == "application/octet-stream"
+    assert "blob" in contents(root, uri_of("text.png"))
+
+
+def test_same_file_under_another_spelling_of_its_uri(root: Path) -> None:
+    assert contents(root, "workspace:///%61.tx%74")["text"] == "one\ntwo\r\nthree"
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [("1-1", "one\n"), ("2-3", "two\r\nthree"), ("3-99", "three")],
+)
+def test_reads_lines(root: Path, lines: str, text: str) -> None:
+    assert contents(root, f"workspace:///a.txt?lines={lines}")["text"] == text
+
+
+@pytest.mark.parametrize("revision", ALL)
+@pytest.mark.parametrize(
+    "uri",
+    [
+        *("x://nope", "workspace:///nope", "workspace:///sub", "workspace:///.git/config"),
+        *("file:///etc/passwd", "workspace:///../outside.txt", "workspace:///%2e%2e/outside.txt"),
+        *("workspace:///%252e%252e/outside.txt", "workspace:///..%5Coutside.txt"),
+        *("workspace:///sub/..%2F..%2Foutside.txt", "workspace:///a%00.txt"),
+        *("workspace:///a.txt?lines=0-1", "workspace:///a.txt?lines=4-5"),
+        *("workspace:///a.txt?lines=3-2", "workspace:///picture.png?lines=1-1"),
+        *("workspace:///" + "x" * 8192, "workspace:////{outside}"),
+    ],
+)
+def test_unknown_resource(root: Path, revision: str, uri: str) -> None:
+    uri = uri.replace("{outside}", str(root.parent / "outside.txt"))
+    answer = read(root, uri, revision)
+    assert code_of(answer) == (-32602 if revision == MODERN else -32002)
+    assert answer["error"]["data"] == {"uri": uri}
+    assert "canary" not in json.dumps(answer)
+
+
+@pytest.mark.parametrize("revision", ALL)
+@pytest.mark.parametrize("params", [{}, {"uri": 5}, {"uri": None}, {"uri": ""}, {"uri": "no uri"}])
+@pytest.mark.parametrize("method", ["resources/read", "resources/subscribe"])
+def test_uri_is_checked(root: Path, revision: str, params: Any, method: str) -> None:
+    answer = exchange(root, revision, method, **params)
+    gone = revision == MODERN and method == "resources/subscribe"
+    assert code_of(answer) == (-32601 if gone else -32602)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs links and modes of POSIX")
+def test_links_are_no_resources(root: Path) -> None:
+    (root / "link").symlink_to(root.parent / "outside.txt")
+    (root / "linked").symlink_to(root.parent)
+    listed = exchange(root, MODERN, "resources/list")["result"]["resources"]
+    assert [one["uri"] for one in listed] == URIS
+    for uri in ("workspace:///link", "workspace:///linked/outside.txt"):
+        assert code_of(read(root, uri)) == -32602
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+def test_capability_is_declared(root: Path, revision: str) -> None:
+    heard = converse(*opening(revision), settings=Settings([str(root)]))
+    declared = heard[0]["result"]["capabilities"]
+    assert declared["resources"] == {"subscribe": True, "listChanged": True}
+    assert declared["tools"] == {"listChanged": True}

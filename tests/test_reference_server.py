@@ -1,0 +1,735 @@
+"""What a client sees of the reference server's protocol: both eras, sessions, batches, errors."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reference_server.protocol.calls import Call
+from reference_server.protocol.revisions import ALL as SERVED
+from reference_server.settings import Settings
+from reference_server.surface import Surface
+from reference_server.tools.toolbox import Tool
+from tests.reference_client import (
+    ALL,
+    LEGACY,
+    META,
+    MODERN,
+    InProcess,
+    Message,
+    after_opening,
+    alive,
+    ask,
+    code_of,
+    converse,
+    initialize,
+    modern,
+    notification,
+    only,
+    opening,
+    raw,
+    request,
+)
+
+VERSION = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+# --- The rows of the table of how SDK servers go wrong -------------------------------------------
+
+Check = Callable[[list[Any]], None]
+
+
+def silence(heard: list[Any]) -> None:
+    assert heard == []
+
+
+def refusal(code: int, request_id: Any = None) -> Check:
+    """One error under this id; None stands for an id nobody can read, which is then left out."""
+
+    def check(heard: list[Any]) -> None:
+        error = only(heard)
+        assert code_of(error) == code
+        if request_id is None:
+            assert error.get("id") is None
+        else:
+            assert error["id"] == request_id
+            assert type(error["id"]) is type(request_id)
+        assert "\n" not in error["error"]["message"]
+        assert len(error["error"]["message"]) < 200
+
+    return check
+
+
+def success(request_id: Any) -> Check:
+    def check(heard: list[Any]) -> None:
+        answer = only(heard)
+        assert "result" in answer
+        assert answer["id"] == request_id
+        assert type(answer["id"]) is type(request_id)
+
+    return check
+
+
+def ping(identifier: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0","id":' + identifier + b',"method":"ping"}'
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+CALL = (
+    b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"file.read","arguments":%s}}'
+)
+
+LEGACY_ROWS: dict[str, tuple[bytes, Check]] = {
+    "1 not JSON": (b"hello", refusal(-32700)),
+    "1 truncated": (b'{"jsonrpc":"2.0","id":5,"method":"pi', refusal(-32700)),
+    "1 NUL": (b"\0", refusal(-32700)),
+    "1 trailing comma": (b'{"jsonrpc":"2.0","id":5,"method":"ping",}', refusal(-32700)),
+    "1 comment": (b'{"jsonrpc":"2.0","id":5,"method":"ping"}//', refusal(-32700)),
+    "1 single quotes": (b"{'jsonrpc':'2.0'}", refusal(-32700)),
+    "1 raw tab in string": (ping(b'"a\tb"'), refusal(-32700)),
+    "1 two messages": (ping(b"5") + ping(b"6"), refusal(-32700)),
+    "2 empty line": (b"", silence),
+    "2 whitespace": (b" \t \r", silence),
+    "3 number": (b"42", refusal(-32600)),
+    "3 string": (b'"x"', refusal(-32600)),
+    "3 null": (b"null", refusal(-32600)),
+    "3 empty array": (b"[]", refusal(-32600)),
+    "3 empty object": (b"{}", refusal(-32600)),
+    "4 batch": (b"[" + ping(b"5") + b"," + ping(b"6") + b"]", refusal(-32600)),
+    "5 no jsonrpc": (b'{"id":5,"method":"ping"}', refusal(-32600, 5)),
+    "5 jsonrpc 1.0": (b'{"jsonrpc":"1.0","id":5,"method":"ping"}', refusal(-32600, 5)),
+    "5 jsonrpc number": (b'{"jsonrpc":2.0,"id":5,"method":"ping"}', refusal(-32600, 5)),
+    "6 id null": (ping(b"null"), refusal(-32600)),
+    "6 id true": (ping(b"true"), refusal(-32600)),
+    "6 id fraction": (ping(b"1.5"), refusal(-32600)),
+    "6 id NaN": (ping(b"NaN"), refusal(-32700)),
+    "6 id array": (ping(b"[1]"), refusal(-32600)),
+    "6 id object": (ping(b"{}"), refusal(-32600)),
+    "6 id 5.0": (ping(b"5.0"), success(5.0)),
+    "6 id 1e2": (ping(b"1e2"), success(100.0)),
+    "7 id 2**70": (ping(str(2**70).encode()), success(2**70)),
+    "7 id negative": (ping(b"-1"), success(-1)),
+    "7 id 2**53+1": (ping(str(2**53 + 1).encode()), success(2**53 + 1)),
+    "7 id empty": (ping(b'""'), success("")),
+    "7 id digits": (ping(b'"7"'), success("7")),
+    "8 id of 5000 digits": (ping(b"9" * 5000), refusal(-32600)),
+    "8 argument of 5000 digits": (CALL % (b'{"path":%s}' % (b"9" * 5000)), lambda _heard: None),
+    "12 no method": (b'{"jsonrpc":"2.0","id":5}', refusal(-32600, 5)),
+    "12 method number": (b'{"jsonrpc":"2.0","id":5,"method":5}', refusal(-32600, 5)),
+    "12 method null": (b'{"jsonrpc":"2.0","id":5,"method":null}', refusal(-32600, 5)),
+    "12 params array": (
+        b'{"jsonrpc":"2.0","id":5,"method":"ping","params":[]}',
+        refusal(-32602, 5),
+    ),
+    "12 params string": (
+        b'{"jsonrpc":"2.0","id":5,"method":"ping","params":"x"}',
+        refusal(-32600, 5),
+    ),
+    "13 method empty": (b'{"jsonrpc":"2.0","id":5,"method":""}', refusal(-32601, 5)),
+    "13 method unknown": (b'{"jsonrpc":"2.0","id":5,"method":"a/b"}', refusal(-32601, 5)),
+    "13 initialized with id": (
+        b'{"jsonrpc":"2.0","id":5,"method":"notifications/initialized"}',
+        refusal(-32601, 5),
+    ),
+    "14 params null": (
+        b'{"jsonrpc":"2.0","id":5,"method":"ping","params":null}',
+        refusal(-32600, 5),
+    ),
+    "14 extra member": (b'{"jsonrpc":"2.0","id":5,"method":"ping","x":1}', success(5)),
+    "14 method and result": (
+        b'{"jsonrpc":"2.0","id":5,"method":"ping","result":{}}',
+        refusal(-32600, 5),
+    ),
+    "15 response": (b'{"jsonrpc":"2.0","id":77,"result":{}}', silence),
+    "15 result and error": (b'{"jsonrpc":"2.0","id":5,"result":{},"error":{}}', silence),
+    "15 error without id": (
+        b'{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}',
+        silence,
+    ),
+    "20 second initialize": (raw(initialize("2024-11-05", 5)).strip(), refusal(-32600, 5)),
+    "24 initialize without id": (b'{"jsonrpc":"2.0","method":"initialize"}', silence),
+    "25 initialized twice": (
+        b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
+        silence,
+    ),
+    "25 unknown notification": (b'{"jsonrpc":"2.0","method":"notifications/x"}', silence),
+    "25 call without id": (
+        b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"file.read"}}',
+        silence,
+    ),
+    "26 notification with params array": (
+        b'{"jsonrpc":"2.0","method":"notifications/x","params":[]}',
+        silence,
+    ),
+    "26 notification without jsonrpc": (b'{"method":"notifications/x"}', silence),
+    "27 cancelled unknown": (
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}',
+        silence,
+    ),
+    "27 cancelled object": (
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}',
+        silence,
+    ),
+    "27 cancelled true": (
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":true}}',
+        silence,
+    ),
+    "27 cancelled without params": (
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled"}',
+        silence,
+    ),
+    "38 _meta number": (
+        b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"_meta":5}}',
+        refusal(-32602, 5),
+    ),
+    "39 progressToken true": (
+        b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"_meta":{"progressToken":true}}}',
+        refusal(-32602, 5),
+    ),
+    "40 a method that is the client's own": (
+        b'{"jsonrpc":"2.0","id":5,"method":"sampling/createMessage","params":{}}',
+        refusal(-32601, 5),
+    ),
+    "42 invalid UTF-8": (ping(b'"\xff"'), refusal(-32700)),
+    "42 encoded surrogate": (ping(b'"\xed\xa0\x80"'), refusal(-32700)),
+    "42 overlong": (ping(b'"\xc0\xaf"'), refusal(-32700)),
+    "43 lone surrogate in id": (ping(rb'"\ud800"'), refusal(-32600)),
+    "43 lone surrogate elsewhere": (
+        rb'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"x":"\uDC00"}}',
+        refusal(-32600, 5),
+    ),
+    "44 NUL escape": (ping(rb'"\u0000"'), success("\0")),
+    "44 surrogate pair": (ping(rb'"\ud83d\ude00"'), success("😀")),
+    "44 line separators": (ping('"\u2028\u0085"'.encode()), success("\u2028\u0085")),
+    "45 byte order mark": (b"\xef\xbb\xbf" + ping(b"5"), refusal(-32700)),
+    "46 carriage return": (ping(b"5") + b"\r", success(5)),
+    "46 spaces": (b" \t" + ping(b"5") + b"  ", success(5)),
+    "47 carriage return between messages": (ping(b"5") + b"\r" + ping(b"6"), refusal(-32700)),
+    "47 carriage return inside": (ping(b"\r5\r"), success(5)),
+    "48 form feed": (ping(b"5") + b"\f", refusal(-32700)),
+    "49 method twice": (
+        b'{"jsonrpc":"2.0","id":5,"method":"x","method":"ping"}',
+        refusal(-32600, 5),
+    ),
+    "49 id twice": (b'{"jsonrpc":"2.0","id":5,"id":6,"method":"ping"}', refusal(-32600)),
+    "50 NaN": (CALL % b'{"path":NaN}', refusal(-32700)),
+    "50 Infinity": (CALL % b'{"path":-Infinity}', refusal(-32700)),
+    "51 nesting bomb": (CALL % DEEP, refusal(-32700)),
+    "51 open nesting bomb": (b'{"a":' * 100_000, refusal(-32700)),
+    "55 Content-Length": (b"Content-Length: 5", refusal(-32700)),
+}
+
+
+@pytest.mark.parametrize("row", LEGACY_ROWS)
+def test_odd_line_in_a_session_gets_the_right_answer_and_hurts_nothing(row: str) -> None:
+    line, check = LEGACY_ROWS[row]
+    check(after_opening("2025-11-25", line))
+
+
+@pytest.mark.parametrize("row", [row for row in LEGACY_ROWS if row.split()[0] in ("1", "3", "6")])
+def test_odd_line_without_a_session_is_answered_without_an_id(row: str) -> None:
+    line = LEGACY_ROWS[row][0]
+    for heard in after_opening(MODERN, line):
+        assert heard.get("id", 5) in (5.0, 100.0)
+
+
+def modern_meta(**changes: Any) -> Message:
+    names = {"version": VERSION, "capabilities": CAPABILITIES}
+    meta = {**META}
+    for name, value in changes.items():
+        key = names.get(name, f"io.modelcontextprotocol/{name}")
+        if value is None:
+            meta.pop(key)
+        else:
+            meta[key] = value
+    return {"_meta": meta}
+
+
+MODERN_ROWS: dict[str, tuple[Message, Check]] = {
+    "M1 no _meta": (request(5, "tools/list", {}), refusal(-32600, 5)),
+    "M3 no version": (
+        request(5, "tools/list", modern_meta(version=None)),
+        refusal(-32602, 5),
+    ),
+    "M3 no capabilities": (
+        request(5, "tools/list", modern_meta(capabilities=None)),
+        refusal(-32602, 5),
+    ),
+    "M3 version number": (
+        request(5, "tools/list", modern_meta(version=20260728)),
+        refusal(-32602, 5),
+    ),
+    "M3 capabilities array": (
+        request(5, "tools/list", modern_meta(capabilities=[])),
+        refusal(-32602, 5),
+    ),
+    "M3 capability not an object": (
+        request(5, "tools/list", modern_meta(capabilities={"roots": True})),
+        refusal(-32602, 5),
+    ),
+    "M3 clientInfo number": (
+        request(5, "tools/list", modern_meta(clientInfo=5)),
+        refusal(-32602, 5),
+    ),
+    "M3 logLevel": (request(5, "tools/list", modern_meta(logLevel="loud")), refusal(-32602, 5)),
+    "M3 logLevel list": (request(5, "tools/list", modern_meta(logLevel=[])), refusal(-32602, 5)),
+    "M3 unknown capability": (
+        request(5, "tools/list", modern_meta(capabilities={"com.example/x": 1})),
+        success(5),
+    ),
+    "M4 old version": (
+        request(5, "tools/list", modern_meta(version="1999-01-01")),
+        refusal(-32022, 5),
+    ),
+    "M4 future version": (
+        request(5, "server/discover", modern_meta(version="2099-01-01")),
+        refusal(-32022, 5),
+    ),
+    "M4 handshake version": (
+        request(5, "tools/list", modern_meta(version="2025-11-25")),
+        refusal(-32022, 5),
+    ),
+    "M5 discover": (modern(5, "server/discover"), success(5)),
+    "M6 discover without _meta": (request(5, "server/discover", {}), refusal(-32602, 5)),
+    "M6 discover without params": (request(5, "server/discover"), refusal(-32602, 5)),
+    "M7 ping": (modern(5, "ping"), refusal(-32601, 5)),
+    "M7 logging": (modern(5, "logging/setLevel", level="info"), refusal(-32601, 5)),
+    "M7 subscribe": (modern(5, "resources/subscribe", uri="a:b"), refusal(-32601, 5)),
+    "M7 unknown": (modern(5, "x/y"), refusal(-32601, 5)),
+    "M7 unadvertised": (modern(5, "tasks/list"), refusal(-32601, 5)),
+    "M9 initialize with _meta": (
+        {**initialize("2025-06-18", 5), "params": {**initialize("2025-06-18")["params"], **META}},
+        success(5),
+    ),
+}
+
+
+@pytest.mark.parametrize("row", MODERN_ROWS)
+def test_modern_request_gets_the_right_answer_and_hurts_nothing(row: str) -> None:
+    message, check = MODERN_ROWS[row]
+    check(after_opening(MODERN, message))
+
+
+# --- Opening a session ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+def test_initialize_echoes_each_handshake_revision_in_its_own_shape(revision: str) -> None:
+    result = only(converse(initialize(revision)))["result"]
+    assert set(result) == {"protocolVersion", "capabilities", "serverInfo", "instructions"}
+    assert result["protocolVersion"] == revision
+    assert result["capabilities"]["tools"] == {"listChanged": True}
+    expected = {"name", "version"}
+    expected |= {"title"} if revision >= "2025-06-18" else set()
+    expected |= {"description"} if revision >= "2025-11-25" else set()
+    assert set(result["serverInfo"]) == expected
+    assert all(isinstance(value, str) and value for value in result["serverInfo"].values())
+
+
+@pytest.mark.parametrize("wanted", ["1900-01-01", "2099-01-01", MODERN, ""])
+def test_unknown_revision_is_answered_with_the_newest_handshake_revision(wanted: str) -> None:
+    answer = only(converse(initialize(wanted)))
+    assert answer["result"]["protocolVersion"] == "2025-11-25"
+
+
+@pytest.mark.parametrize(
+    ("member", "wrong"),
+    [
+        *(("protocolVersion", None), ("protocolVersion", 1), ("protocolVersion", [])),
+        *(("capabilities", None), ("capabilities", []), ("capabilities", {"roots": []})),
+        *(("clientInfo", None), ("clientInfo", {"name": "x"}), ("clientInfo", {"name": 1})),
+    ],
+)
+def test_initialize_with_a_mistyped_member_is_refused_and_may_be_repeated(
+    member: str, wrong: Any
+) -> None:
+    message = initialize("2025-11-25", 1)
+    message["params"][member] = wrong
+    refused, accepted = converse(message, initialize("2025-11-25", 2))
+    assert (refused["id"], code_of(refused)) == (1, -32602)
+    assert accepted["result"]["protocolVersion"] == "2025-11-25"
+
+
+@pytest.mark.parametrize("member", ["protocolVersion", "capabilities", "clientInfo"])
+def test_initialize_without_a_required_member_is_refused(member: str) -> None:
+    message = initialize("2025-11-25", 1)
+    del message["params"][member]
+    assert code_of(only(converse(message))) == -32602
+
+
+def test_unknown_client_capabilities_are_welcome() -> None:
+    message = initialize("2025-11-25")
+    message["params"]["capabilities"] = {"x": 1, "com.example/y": {}, "experimental": {"z": {}}}
+    assert "result" in only(converse(message))
+
+
+def test_before_initialize_only_ping_is_served() -> None:
+    heard = converse(request(1, "ping"), request(2, "tools/list"), initialize("2025-11-25"))
+    assert heard[0] == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert (heard[1]["id"], code_of(heard[1])) == (2, -32600)
+    assert "result" in heard[2]
+
+
+def test_initialized_before_initialize_opens_nothing() -> None:
+    heard = converse(notification("notifications/initialized"), request(1, "tools/list"))
+    assert code_of(only(heard)) == -32600
+
+
+def test_requests_between_initialize_and_initialized_are_served() -> None:
+    heard = converse(initialize("2025-11-25"), request(1, "ping"), request(2, "tools/list"))
+    assert [message["id"] for message in heard if "result" in message] == ["init", 1, 2]
+
+
+def test_nothing_is_said_before_the_client_speaks() -> None:
+    with InProcess() as client:
+        assert client.hears_nothing(0.3)
+
+
+# --- Both eras at once ---------------------------------------------------------------------------
+
+
+def test_eras_do_not_disturb_each_other_in_one_process() -> None:
+    heard = converse(
+        modern(1, "tools/list"),
+        *opening("2024-11-05"),
+        request(2, "tools/list"),
+        modern(3, "server/discover"),
+        modern(4, "ping"),
+        request(5, "ping"),
+    )
+    by_id = {message["id"]: message for message in heard}
+    assert by_id[1]["result"]["resultType"] == "complete"
+    assert "resultType" not in by_id[2]["result"]
+    assert "outputSchema" in by_id[1]["result"]["tools"][0]
+    assert "outputSchema" not in by_id[2]["result"]["tools"][0]
+    assert by_id[3]["result"]["supportedVersions"] == [MODERN]
+    assert code_of(by_id[4]) == -32601
+    assert by_id[5]["result"] == {}
+
+
+def test_stray_first_request_does_not_decide_the_era() -> None:
+    heard = converse(request(1, "ping"), request(2, "tools/list"), modern(3, "tools/list"))
+    assert "result" in heard[2]
+
+
+def test_version_is_judged_per_request() -> None:
+    bad = request(1, "server/discover", modern_meta(version="1900-01-01"))
+    heard = converse(bad, modern(2, "server/discover"), {**bad, "id": 3})
+    assert [message.get("error", {}).get("code") for message in heard] == [-32022, None, -32022]
+    assert heard[0]["error"]["data"] == {"supported": [MODERN], "requested": "1900-01-01"}
+
+
+def test_discover_says_all_a_client_needs() -> None:
+    result = only(converse(modern("d", "server/discover")))["result"]
+    assert result["supportedVersions"] == [MODERN]
+    assert result["capabilities"]["tools"] == {"listChanged": True}
+    assert isinstance(result["instructions"], str)
+    assert_modern(result)
+    assert_cacheable(result)
+
+
+def assert_modern(result: Message) -> None:
+    assert result["resultType"] == "complete"
+    info = result["_meta"]["io.modelcontextprotocol/serverInfo"]
+    assert isinstance(info["name"], str)
+    assert isinstance(info["version"], str)
+
+
+def assert_cacheable(result: Message) -> None:
+    assert type(result["ttlMs"]) is int
+    assert result["ttlMs"] >= 0
+    assert result["cacheScope"] in ("public", "private")
+
+
+def test_modern_list_is_cacheable_and_modern_call_is_not() -> None:
+    heard = converse(
+        modern(1, "tools/list"),
+        modern(2, "tools/call", name="file.read", arguments={"path": "LICENSE"}),
+    )
+    by_id = {message["id"]: message["result"] for message in heard}
+    assert_modern(by_id[1])
+    assert_cacheable(by_id[1])
+    assert_modern(by_id[2])
+    assert "ttlMs" not in by_id[2]
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+def test_legacy_results_carry_nothing_modern(revision: str) -> None:
+    answer = only(after_opening(revision, request(1, "tools/list")))
+    assert set(answer["result"]) == {"tools"}
+
+
+@pytest.mark.parametrize("revision", ALL)
+@pytest.mark.parametrize("request_id", ["a", "é✓😀", "7", "", 0, 1, -7, 9007199254740991])
+def test_ids_come_back_with_type_and_value(revision: str, request_id: Any) -> None:
+    success(request_id)(after_opening(revision, alive(revision, request_id)))
+
+
+@pytest.mark.parametrize("revision", ALL)
+@pytest.mark.parametrize(
+    "method",
+    [
+        *("roots/list", "sampling/createMessage", "elicitation/create", "tasks/update"),
+        *("resources/templates", "tools", "rpc.discover", "x-harness/does-not-exist"),
+    ],
+)
+def test_methods_the_server_lacks_are_not_found(revision: str, method: str) -> None:
+    refusal(-32601, "m")(after_opening(revision, ask(revision, "m", method)))
+
+
+@pytest.mark.parametrize("token", ["t1", 7, 0])
+@pytest.mark.parametrize("revision", ALL)
+def test_progress_tokens_change_nothing(revision: str, token: Any) -> None:
+    plain = ask(revision, 1, "tools/list")
+    meta = {**(META if revision == MODERN else {}), "progressToken": token, "com.example/x": {}}
+    with_token = request(2, "tools/list", {"_meta": meta})
+    first, second = after_opening(revision, plain, with_token)
+    assert first["result"] == second["result"]
+
+
+# --- Errors for what has no readable id ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_error_without_readable_id_takes_the_form_the_session_knows(revision: str) -> None:
+    error = only(after_opening(revision, b"{"))
+    assert code_of(error) == -32700
+    if revision < "2025-11-25":
+        assert error["id"] is None
+    else:
+        assert "id" not in error
+
+
+# --- Batches -------------------------------------------------------------------------------------
+
+
+def test_batch_is_answered_as_one_array_line() -> None:
+    batch = [request(1, "ping"), notification("notifications/x"), request("1", "ping")]
+    (answers,) = after_opening("2025-03-26", batch)
+    assert sorted(repr(answer["id"]) for answer in answers) == ["'1'", "1"]
+
+
+def test_batch_waits_for_its_slow_members() -> None:
+    call = request(2, "tools/call", {"name": "file.read", "arguments": {"path": "LICENSE"}})
+    (answers,) = after_opening("2025-03-26", [request(1, "ping"), call])
+    assert sorted(answer["id"] for answer in answers) == [1, 2]
+
+
+def test_batch_of_notifications_is_not_answered() -> None:
+    silence(after_opening("2025-03-26", [notification("notifications/x")] * 2))
+
+
+def test_empty_batch_is_one_invalid_request() -> None:
+    error = only(after_opening("2025-03-26", []))
+    assert code_of(error) == -32600
+    assert error["id"] is None
+
+
+def test_invalid_members_do_not_harm_valid_ones() -> None:
+    members = [request(1, "ping"), 1, [], {"jsonrpc": "2.0", "id": 9}, request(2, "ping")]
+    (answers,) = after_opening("2025-03-26", members)
+    assert [(a["id"], a.get("error", {}).get("code")) for a in answers] == [
+        *[(1, None), (None, -32600), (None, -32600), (9, -32600), (2, None)],
+    ]
+
+
+def test_batch_cannot_hold_initialize_or_modern_requests() -> None:
+    members = [initialize("2025-03-26", 1), modern(2, "tools/list")]
+    (answers,) = after_opening("2025-03-26", members)
+    assert [(a["id"], code_of(a)) for a in answers] == [(1, -32600), (2, -32600)]
+
+
+def test_batch_before_initialize_is_refused() -> None:
+    assert code_of(only(converse([initialize("2025-03-26")]))) == -32600
+
+
+def test_oversized_batch_is_refused_as_a_whole() -> None:
+    assert code_of(only(after_opening("2025-03-26", [1] * 1001))) == -32600
+
+
+@pytest.mark.parametrize("revision", [r for r in ALL if r != "2025-03-26"])
+def test_array_line_elsewhere_is_one_invalid_request(revision: str) -> None:
+    members = [alive(revision, 1), alive(revision, 2)]
+    assert code_of(only(after_opening(revision, members))) == -32600
+
+
+# --- Work that takes time ------------------------------------------------------------------------
+
+
+class Gate:
+    """A feature with one tool that waits: ``wait {"until_cancelled": bool}``."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self.opened = threading.Event()
+        self.cancelled = threading.Event()
+
+    def __call__(self, surface: Surface) -> None:
+        schema = {"type": "object", "properties": {}}
+        surface.toolbox.add(
+            Tool(
+                "wait",
+                title="Wait",
+                description="Wait until the test says so.",
+                input_schema=schema,
+                output_schema=schema,
+                annotations={},
+                work=self._work,
+            )
+        )
+
+    def _work(self, call: Call, _arguments: Message) -> Message:
+        self.entered.release()
+        deadline = time.monotonic() + 10
+        while not self.opened.wait(0.01) and time.monotonic() < deadline:
+            if call.cancelled:
+                self.cancelled.set()
+            call.check()
+        return {}
+
+
+def wait_call(revision: str, request_id: Any) -> Message:
+    return ask(revision, request_id, "tools/call", name="wait")
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_ping_is_answered_while_a_call_runs(revision: str) -> None:
+    gate = Gate()
+    with InProcess(features=[gate]) as client:
+        client.open(revision)
+        client.send(wait_call(revision, "slow"), alive(revision, "quick"))
+        assert client.hear()["id"] == "quick"
+        gate.opened.set()
+        assert client.hear()["id"] == "slow"
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_cancelled_call_stops_and_is_never_answered(revision: str) -> None:
+    gate = Gate()
+    with InProcess(features=[gate]) as client:
+        client.open(revision)
+        client.send(wait_call(revision, 5), wait_call(revision, "5"))
+        assert gate.entered.acquire(timeout=10)
+        assert gate.entered.acquire(timeout=10)
+        client.send(notification("notifications/cancelled", {"requestId": 5, "reason": "bored"}))
+        assert gate.cancelled.wait(10)
+        gate.opened.set()
+        assert client.hear()["id"] == "5"
+        client.send(alive(revision, "after"))
+        assert client.hear()["id"] == "after"
+        assert client.hears_nothing()
+
+
+def test_cancelled_member_leaves_the_rest_of_its_batch() -> None:
+    gate = Gate()
+    with InProcess(features=[gate]) as client:
+        client.open("2025-03-26")
+        client.send([wait_call("2025-03-26", 1), request(2, "ping")])
+        assert gate.entered.acquire(timeout=10)
+        client.send(notification("notifications/cancelled", {"requestId": 1}))
+        assert [answer["id"] for answer in client.hear()] == [2]
+        gate.opened.set()
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_cancellation_crossing_the_answer_is_harmless(revision: str) -> None:
+    lines: list[Message | bytes | list[Any]] = []
+    for number in range(50):
+        lines.append(ask(revision, number, "tools/call", name="file.read", arguments={"path": "x"}))
+        lines.append(notification("notifications/cancelled", {"requestId": number}))
+    ids = [message["id"] for message in after_opening(revision, *lines)]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_id_in_flight_is_refused_without_taking_the_id(revision: str) -> None:
+    gate = Gate()
+    with InProcess(features=[gate]) as client:
+        client.open(revision)
+        client.send(wait_call(revision, 5), alive(revision, 5))
+        refused = client.hear()
+        assert code_of(refused) == -32600
+        assert refused.get("id") is None
+        gate.opened.set()
+        assert client.hear()["id"] == 5
+        client.send(alive(revision, 5))
+        assert "result" in client.hear()
+
+
+def test_more_calls_than_threads_and_queue_are_all_answered() -> None:
+    settings = Settings(workers=2, queue=2)
+    call = [
+        modern(n, "tools/call", name="file.read", arguments={"path": "LICENSE"}) for n in range(40)
+    ]
+    assert sorted(message["id"] for message in converse(*call, settings=settings)) == [*range(40)]
+
+
+# --- Room for what comes later -------------------------------------------------------------------
+
+
+def test_features_add_methods_per_revision_and_may_answer_later() -> None:
+    parked: list[Call] = []
+
+    def feature(surface: Surface) -> None:
+        methods = surface.methods
+        methods.request("x/park", SERVED[-2:], parked.append, endless=True)
+        methods.request("x/release", SERVED[-2:], release)
+        methods.capability("experimental", {"x": {}}, SERVED[-1:])
+
+    def release(_call: Call) -> Message:
+        call = parked.pop()
+        call.notify("notifications/x", {})
+        call.finish({"resultType": "input_required", "_meta": {"com.example/a": 1}})
+        call.notify("notifications/too-late", {})
+        call.finish({})
+        return {}
+
+    with InProcess(features=[feature]) as client:
+        client.send(modern("p", "x/park"), modern("r", "x/release"))
+        assert client.hear() == {"jsonrpc": "2.0", "method": "notifications/x", "params": {}}
+        parked_answer, released = client.hear(), client.hear()
+        assert parked_answer["result"]["resultType"] == "input_required"
+        assert parked_answer["result"]["_meta"].keys() == {
+            "com.example/a",
+            "io.modelcontextprotocol/serverInfo",
+        }
+        assert released["id"] == "r"
+        client.send(modern("d", "server/discover"))
+        assert client.hear()["result"]["capabilities"]["experimental"] == {"x": {}}
+        client.send(modern("for ever", "x/park"))
+        started = time.monotonic()
+    assert client.code == 0
+    assert time.monotonic() - started < 3
+
+
+def broken(answer: Callable[[], Any]) -> Callable[[Surface], None]:
+    def feature(surface: Surface) -> None:
+        methods = surface.methods
+        methods.request("x/broken", SERVED, lambda _call: answer())
+
+    return feature
+
+
+def crash() -> None:
+    raise RuntimeError("secret detail")
+
+
+@pytest.mark.parametrize("revision", ALL)
+@pytest.mark.parametrize("answer", [crash, lambda: {"n": float("nan")}, lambda: {"n": {1}}])
+def test_defect_in_a_handler_is_an_internal_error_without_details(
+    revision: str, answer: Callable[[], Any]
+) -> None:
+    settings = Settings(log_level="off")
+    question = ask(revision, 1, "x/broken")
+    heard = converse(*opening(revision), question, settings=settings, features=[broken(answer)])
+    assert code_of(heard[-1]) == -32603
+    assert "secret" not in json.dumps(heard)
+
+
+def test_lone_surrogate_in_a_result_becomes_a_question_mark() -> None:
+    feature = broken(lambda: {"name": "a\udc80b 😀"})
+    heard = only(converse(modern(1, "x/broken"), features=[feature]))
+    assert heard["result"]["name"] == "a?b 😀"

@@ -1,0 +1,583 @@
+"""Tools called as tasks, and the digest of a tree, the reference server's long job."""
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reference_server import features
+from reference_server.protocol.errors import ProtocolError, ToolError
+from reference_server.settings import Settings
+from reference_server.surface import Surface
+from reference_server.tools import tasks
+from reference_server.tools.toolbox import Tool
+from tests.reference_client import (
+    ALL,
+    LEGACY,
+    MODERN,
+    PATIENCE,
+    InProcess,
+    Message,
+    ask,
+    code_of,
+    converse,
+    initialize,
+    notification,
+    opening,
+    request,
+)
+
+R = "2025-11-25"
+RELATED = "io.modelcontextprotocol/related-task"
+ENDED = ("completed", "failed", "cancelled")
+WITHOUT = [revision for revision in ALL if revision != R]
+
+
+class Bench:
+    """A client, and tools it can call as tasks."""
+
+    def __init__(self, root: Path, **settings: Any) -> None:
+        self.begun = threading.Event()
+        self.go = threading.Event()
+        self.stopped = threading.Event()
+        self.client = InProcess(
+            Settings([str(root)], **settings), [*features.ALL_FEATURES, self.offer]
+        )
+        self.statuses: list[Message] = []
+        self.others: list[Message] = []
+
+    def offer(self, surface: Surface) -> None:
+        def wait(call: Any, _arguments: Any) -> Message:
+            self.begun.set()
+            call.progress(1, 2)
+            deadline = time.monotonic() + PATIENCE
+            while not self.go.wait(0.01):
+                assert time.monotonic() < deadline
+                try:
+                    call.check()
+                finally:
+                    if call.cancelled:
+                        self.stopped.set()
+            call.progress(2, 2)
+            return {"done": True}
+
+        def stubborn(_call: Any, _arguments: Any) -> Message:
+            self.begun.set()
+            assert self.go.wait(PATIENCE)
+            self.stopped.set()
+            return {"done": True}
+
+        def fail(_call: Any, _arguments: Any) -> Message:
+            raise ToolError("It cannot be done.", code="NEVER")
+
+        def refuse(_call: Any, _arguments: Any) -> Message:
+            raise ProtocolError(-32603, "Refused", {"why": 1})
+
+        def break_down(_call: Any, _arguments: Any) -> Message:
+            raise ZeroDivisionError
+
+        def elicit(call: Any, _arguments: Any) -> Message:
+            schema = {"type": "object", "properties": {}}
+            params = {"message": "Go on?", "requestedSchema": schema}
+            answer: Message = call.ask("q", "elicitation/create", params)
+            return answer
+
+        works: list[tuple[str, Callable[[Any, Any], Message], bool]] = [
+            *(("wait", wait, True), ("stubborn", stubborn, True), ("fail", fail, True)),
+            *(("refuse", refuse, True), ("break", break_down, True), ("elicit", elicit, True)),
+            ("plain", lambda _call, _arguments: {"done": True}, False),
+        ]
+        schema = {"type": "object", "additionalProperties": False}
+        for name, work, task in works:
+            surface.toolbox.add(
+                Tool(
+                    *(name,),
+                    title=name,
+                    description=name,
+                    input_schema=schema,
+                    output_schema={"type": "object"},
+                    annotations={},
+                    work=work,
+                    task=task,
+                )
+            )
+
+    def hear(self, request_id: Any) -> Message:
+        """Give the answer to a request; sort what comes before it."""
+        while True:
+            message: Message = self.client.hear()
+            if "method" not in message and message["id"] == request_id:
+                return message
+            status = message.get("method") == "notifications/tasks/status"
+            (self.statuses if status else self.others).append(message)
+
+    def send(self, request_id: Any, method: str, **params: Any) -> None:
+        self.client.send(request(request_id, method, params))
+
+    def ask(self, request_id: Any, method: str, **params: Any) -> Message:
+        self.send(request_id, method, **params)
+        return self.hear(request_id)
+
+    def start(self, name: str, task: Any = None, **more: Any) -> Message:
+        """Begin a task and give what is said of it at once."""
+        answer = self.ask("start", "tools/call", name=name, task=task or {}, **more)
+        assert set(answer["result"]) == {"task", "_meta"}, answer
+        found: Message = answer["result"]["task"]
+        assert answer["result"]["_meta"] == {RELATED: {"taskId": found["taskId"]}}
+        assert found["status"] == "working"
+        check_shape(found)
+        return found
+
+    def get(self, task: Message) -> Message:
+        found: Message = self.ask("get", "tasks/get", taskId=task["taskId"])["result"]
+        check_shape(found)
+        return found
+
+    def until_ended(self, task: Message) -> Message:
+        deadline = time.monotonic() + PATIENCE
+        while (found := self.get(task))["status"] not in ENDED:
+            assert time.monotonic() < deadline
+        return found
+
+    def ids(self) -> list[str]:
+        found = self.ask("list", "tasks/list")["result"]
+        assert "nextCursor" not in found
+        return [task["taskId"] for task in found["tasks"]]
+
+
+def check_shape(task: Message) -> None:
+    members = {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"}
+    assert set(task) - {"statusMessage"} == members
+    assert len(task["taskId"]) >= 22
+    created, updated = (datetime.fromisoformat(task[key]) for key in ("createdAt", "lastUpdatedAt"))
+    assert created.utcoffset() is not None
+    assert created <= updated
+    assert type(task["ttl"]) is int
+    assert type(task["pollInterval"]) is int
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "root"
+    (place / "sub").mkdir(parents=True)
+    (place / ".git").mkdir()
+    (place / "b.txt").write_bytes(b"two")
+    (place / "a").write_bytes(b"")
+    (place / "sub" / "c.txt").write_bytes(b"three")
+    (place / ".git" / "config").write_bytes(b"denied")
+    return place
+
+
+@pytest.fixture
+def bench(root: Path) -> Iterator[Bench]:
+    one = Bench(root)
+    with one.client as client:
+        client.open(R)
+        yield one
+        one.go.set()
+
+
+# --- Creating and following ----------------------------------------------------------------------
+
+
+def test_task_is_created_at_once_and_completes(bench: Bench) -> None:
+    task = bench.start("wait")
+    assert bench.get(task)["status"] == "working"
+    bench.send("later", "tasks/result", taskId=task["taskId"])
+    assert bench.get(task)["status"] == "working"
+    bench.go.set()
+    result = bench.hear("later")["result"]
+    plain = bench.ask("plain", "tools/call", name="wait")["result"]
+    assert result == {**plain, "_meta": {RELATED: {"taskId": task["taskId"]}}}
+    assert bench.ask("again", "tasks/result", taskId=task["taskId"])["result"] == result
+    ended = bench.get(task)
+    assert ended["status"] == "completed"
+    assert ended["createdAt"] == task["createdAt"]
+    (told,) = bench.statuses
+    assert told["params"] == ended
+    assert not bench.others
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [("fail", {}, "It cannot be done."), ("wait", {"x": 1}, "'x' is not an argument")],
+)
+def test_error_result_makes_a_failed_task(
+    bench: Bench, name: str, arguments: Message, message: str
+) -> None:
+    task = bench.start(name, arguments=arguments)
+    result = bench.ask("result", "tasks/result", taskId=task["taskId"])["result"]
+    assert result["isError"] is True
+    assert result["_meta"] == {RELATED: {"taskId": task["taskId"]}}
+    ended = bench.get(task)
+    assert ended["status"] == "failed"
+    assert message in ended["statusMessage"]
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("refuse", {"code": -32603, "message": "Refused", "data": {"why": 1}}),
+        ("break", {"code": -32603, "message": "Internal error"}),
+    ],
+)
+def test_protocol_error_makes_a_failed_task(bench: Bench, name: str, error: Message) -> None:
+    task = bench.start(name)
+    assert bench.ask("result", "tasks/result", taskId=task["taskId"])["error"] == error
+    ended = bench.get(task)
+    assert (ended["status"], ended["statusMessage"]) == ("failed", error["message"])
+
+
+def test_tasks_and_calls_run_side_by_side(bench: Bench) -> None:
+    started = [bench.start("wait") for _ in range(8)]
+    assert len({task["taskId"] for task in started}) == 8
+    assert "result" in bench.ask("quick", "tools/call", name="plain")
+    for number, task in enumerate(started):
+        bench.send(number, "tasks/result", taskId=task["taskId"])
+    assert "result" in bench.ask("ping", "ping")
+    bench.go.set()
+    for number in range(8):
+        while number not in [message.get("id") for message in bench.others]:
+            bench.others.append(bench.client.hear())
+
+
+def test_progress_goes_on_under_the_same_token_and_names_the_task(bench: Bench) -> None:
+    bench.send("start", "tools/call", name="wait", task={}, _meta={"progressToken": "p"})
+    task = bench.hear("start")["result"]["task"]
+    bench.go.set()
+    bench.until_ended(task)
+    related = {RELATED: {"taskId": task["taskId"]}}
+    told = [message["params"] for message in bench.others]
+    assert told[0] == {"progressToken": "p", "progress": 1, "total": 2, "_meta": related}
+    assert all(params["_meta"] == related for params in told)
+    assert RELATED not in bench.statuses[-1]["params"].get("_meta", {})
+
+
+def test_task_that_asks_is_input_required_meanwhile(root: Path) -> None:
+    bench = Bench(root)
+    with bench.client as client:
+        hello = initialize(R)
+        hello["params"]["capabilities"] = {"elicitation": {}}
+        client.send(hello, notification("notifications/initialized"))
+        client.hear()
+        task = bench.start("elicit")
+        while not bench.others:
+            bench.others.append(client.hear())
+        question = bench.others[0]
+        assert question["method"] == "elicitation/create"
+        assert question["params"]["_meta"] == {RELATED: {"taskId": task["taskId"]}}
+        deadline = time.monotonic() + PATIENCE
+        while bench.get(task)["status"] != "input_required":
+            assert time.monotonic() < deadline
+        client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})
+        assert bench.until_ended(task)["status"] == "completed"
+        seen = [message["params"]["status"] for message in bench.statuses]
+        assert seen == ["input_required", "working", "completed"]
+
+
+def test_no_status_is_sent_before_the_session_is_ready(root: Path) -> None:
+    bench = Bench(root)
+    with bench.client as client:
+        client.send(initialize(R))
+        client.hear()
+        bench.until_ended(bench.start("fail"))
+        assert not bench.statuses
+
+
+def test_task_id_in_params_decides(bench: Bench) -> None:
+    first, second = bench.start("wait"), bench.start("wait")
+    meta = {RELATED: {"taskId": second["taskId"]}}
+    found = bench.ask("get", "tasks/get", taskId=first["taskId"], _meta=meta)["result"]
+    assert found["taskId"] == first["taskId"]
+    assert "_meta" not in found
+
+
+# --- Refusals ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", [None, [], "x", 5, {"ttl": "60000"}, {"ttl": -1}, {"ttl": None}])
+def test_task_member_is_checked(bench: Bench, task: Any) -> None:
+    assert code_of(bench.ask(1, "tools/call", name="wait", task=task)) == -32602
+    assert bench.ids() == []
+
+
+@pytest.mark.parametrize(("name", "code"), [("plain", -32601), ("nope", -32602), (5, -32602)])
+def test_tool_that_is_no_task(bench: Bench, name: Any, code: int) -> None:
+    assert code_of(bench.ask(1, "tools/call", name=name, task={})) == code
+    assert bench.ids() == []
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
+@pytest.mark.parametrize("params", [{}, {"taskId": None}, {"taskId": 5}, {"taskId": "nope"}])
+def test_unknown_task(bench: Bench, method: str, params: Message) -> None:
+    answer = bench.ask(1, method, **params)
+    assert code_of(answer) == -32602
+    assert answer["error"]["message"]
+
+
+def test_number_of_tasks_is_bounded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "MOST_TASKS", 2)
+    monkeypatch.setattr(tasks, "SHORTEST_TTL", 0)
+    bench.start("wait")
+    quick = bench.start("fail", {"ttl": 0})
+    refused = bench.ask(1, "tools/call", name="wait", task={})
+    if "error" in refused:  # the quick one may be over already
+        assert code_of(refused) == -32600
+        deadline = time.monotonic() + PATIENCE
+        while "error" not in bench.ask("get", "tasks/get", taskId=quick["taskId"]):
+            assert time.monotonic() < deadline
+        bench.start("wait")
+
+
+# --- Cancelling ----------------------------------------------------------------------------------
+
+
+def test_cancelled_task_stops_and_stays_cancelled(bench: Bench) -> None:
+    task = bench.start("wait")
+    assert bench.begun.wait(PATIENCE)
+    bench.send("waiting", "tasks/result", taskId=task["taskId"])
+    bench.send("cancel", "tasks/cancel", taskId=task["taskId"])
+    assert code_of(bench.hear("waiting")) == -32602
+    cancelled = bench.hear("cancel")["result"]
+    check_shape(cancelled)
+    assert cancelled["status"] == "cancelled"
+    assert cancelled["statusMessage"]
+    assert bench.stopped.wait(PATIENCE)
+    assert bench.get(task) == cancelled
+    assert code_of(bench.ask("result", "tasks/result", taskId=task["taskId"])) == -32602
+    assert code_of(bench.ask("again", "tasks/cancel", taskId=task["taskId"])) == -32602
+    assert [message["params"]["status"] for message in bench.statuses] == ["cancelled"]
+
+
+def test_cancelled_task_that_goes_on_stays_cancelled_too(bench: Bench) -> None:
+    task = bench.start("stubborn")
+    assert bench.begun.wait(PATIENCE)
+    bench.ask("cancel", "tasks/cancel", taskId=task["taskId"])
+    bench.go.set()
+    assert bench.stopped.wait(PATIENCE)
+    time.sleep(0.05)
+    assert bench.get(task)["status"] == "cancelled"
+    assert len(bench.statuses) == 1
+
+
+def test_completed_task_cannot_be_cancelled(bench: Bench) -> None:
+    bench.go.set()
+    task = bench.start("wait")
+    ended = bench.until_ended(task)
+    assert code_of(bench.ask("cancel", "tasks/cancel", taskId=task["taskId"])) == -32602
+    assert bench.get(task) == ended
+
+
+def test_cancelling_the_request_for_the_result_leaves_the_task_alone(bench: Bench) -> None:
+    task = bench.start("wait")
+    bench.send("waiting", "tasks/result", taskId=task["taskId"])
+    bench.client.send(notification("notifications/cancelled", {"requestId": "waiting"}))
+    assert bench.get(task)["status"] == "working"
+    bench.go.set()
+    assert bench.until_ended(task)["status"] == "completed"
+    assert not bench.others
+
+
+def test_cancelling_the_answered_request_leaves_the_task_alone(bench: Bench) -> None:
+    task = bench.start("wait")
+    bench.client.send(notification("notifications/cancelled", {"requestId": "start"}))
+    bench.go.set()
+    assert bench.until_ended(task)["status"] == "completed"
+
+
+# --- Listing and forgetting ----------------------------------------------------------------------
+
+
+def test_tasks_are_listed_in_pages(root: Path) -> None:
+    bench = Bench(root, page_size=2)
+    with bench.client as client:
+        client.open(R)
+        created = [bench.start("fail")["taskId"] for _ in range(5)]
+        found: list[str] = []
+        params: Message = {}
+        while True:
+            result = bench.ask("list", "tasks/list", **params)["result"]
+            assert len(result["tasks"]) <= 2
+            found += [task["taskId"] for task in result["tasks"]]
+            for task in result["tasks"]:
+                check_shape(task)
+            if "nextCursor" not in result:
+                break
+            params = {"cursor": result["nextCursor"]}
+        assert found == created
+        assert code_of(bench.ask("list", "tasks/list", cursor="nonsense")) == -32602
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given"),
+    [
+        ({}, tasks.DEFAULT_TTL),
+        ({"ttl": 60_000}, 60_000),
+        ({"ttl": 60_000.0}, 60_000),
+        ({"ttl": 0}, tasks.SHORTEST_TTL),
+        ({"ttl": 10**400}, tasks.LONGEST_TTL),
+        ({"ttl": 1e300}, tasks.LONGEST_TTL),
+        ({"taskId": "mine"}, tasks.DEFAULT_TTL),
+    ],
+)
+def test_ttl_is_what_was_asked_for_within_limits(bench: Bench, wanted: Any, given: int) -> None:
+    task = bench.start("fail", wanted)
+    assert task["ttl"] == given
+    assert bench.get(task)["ttl"] == given
+    assert task["taskId"] != "mine"
+
+
+def test_task_is_forgotten_when_its_time_is_over(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "SHORTEST_TTL", 0)
+    task = bench.start("wait", {"ttl": 0})
+    time.sleep(0.02)
+    assert bench.get(task)["status"] == "working", "never while it works"
+    bench.send("waiting", "tasks/result", taskId=task["taskId"])
+    bench.ask("ping", "ping")
+    bench.go.set()
+    assert "result" in bench.hear("waiting")
+    assert bench.ids() == []
+    assert code_of(bench.ask("get", "tasks/get", taskId=task["taskId"])) == -32602
+
+
+def test_end_of_input_waits_for_a_result_that_is_owed(root: Path) -> None:
+    bench = Bench(root)
+    with bench.client as client:
+        client.open(R)
+        task = bench.start("wait")
+        abandoned = bench.start("stubborn")
+        bench.send("owed", "tasks/result", taskId=task["taskId"])
+        client.end_input()
+        bench.go.set()
+        assert "result" in bench.hear("owed")
+        assert abandoned
+    assert client.code == 0
+
+
+# --- Who has tasks -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+def test_capability_is_declared_where_there_are_tasks(root: Path, revision: str) -> None:
+    heard = converse(*opening(revision), settings=Settings([str(root)]))
+    declared = heard[0]["result"]["capabilities"].get("tasks")
+    expected: Message = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+    assert declared == (expected if revision == R else None)
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_tools_say_whether_they_can_be_tasks(root: Path, revision: str) -> None:
+    question = ask(revision, "q", "tools/list")
+    heard = converse(*opening(revision), question, settings=Settings([str(root)]))
+    shown = {tool["name"]: tool.get("execution") for tool in heard[-1]["result"]["tools"]}
+    expected = {"taskSupport": "optional"} if revision == R else None
+    assert shown.pop("workspace.digest") == expected
+    assert set(shown.values()) == {None}
+
+
+@pytest.mark.parametrize("revision", WITHOUT)
+def test_task_member_means_nothing_elsewhere(root: Path, revision: str) -> None:
+    question = ask(revision, "q", "tools/call", name="workspace.digest", arguments={}, task={})
+    heard = converse(*opening(revision), question, settings=Settings([str(root)]))
+    assert heard[-1]["result"]["content"]
+    for method in ("tasks/get", "tasks/list", "tasks/result", "tasks/cancel"):
+        question = ask(revision, "q", method, taskId="x")
+        heard = converse(*opening(revision), question, settings=Settings([str(root)]))
+        assert code_of(heard[-1]) == -32601
+
+
+@pytest.mark.parametrize("method", ["ping", "tools/list", "resources/list"])
+def test_task_member_means_nothing_in_other_requests(bench: Bench, method: str) -> None:
+    assert "task" not in bench.ask(1, method, task={})["result"]
+
+
+# --- The digest ----------------------------------------------------------------------------------
+
+
+def digest(root: Path, revision: str = MODERN, **arguments: Any) -> Message:
+    params = {"name": "workspace.digest", "arguments": arguments}
+    question = ask(revision, "q", "tools/call", **params)
+    heard = converse(*opening(revision), question, settings=Settings([str(root)]))
+    found: Message = heard[-1]["result"]
+    return found
+
+
+def expected(files: dict[str, bytes]) -> str:
+    lines = [f"{hashlib.sha256(files[path]).hexdigest()}  {path}\n" for path in sorted(files)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_digest_is_what_sha256sum_would_give(root: Path, revision: str) -> None:
+    result = digest(root, revision)
+    assert not result.get("isError")
+    if revision >= "2025-06-18":
+        assert result["structuredContent"] == {
+            "path": ".",
+            "files": 3,
+            "bytes": 8,
+            "left_out": 0,
+            "sha256": expected({"a": b"", "b.txt": b"two", "sub/c.txt": b"three"}),
+        }
+
+
+def test_digest_of_a_part(root: Path) -> None:
+    for arguments in ({"path": "sub"}, {"path": ".", "cwd": "sub"}):
+        found = digest(root, **arguments)["structuredContent"]
+        assert found["sha256"] == expected({"sub/c.txt": b"three"})
+    refused = {
+        "nope": "NOT_FOUND",
+        "b.txt": "NOT_DIRECTORY",
+        "..": "OUTSIDE_ROOT",
+        ".git": "DENIED",
+    }
+    for path, code in refused.items():
+        assert digest(root, path=path)["structuredContent"]["code"] == code
+
+
+def test_digest_counts_what_it_cannot_read(root: Path) -> None:
+    with InProcess(Settings([str(root)], max_file_size=3)) as client:
+        client.send(ask(MODERN, 1, "tools/call", name="workspace.digest", arguments={}))
+        found = client.hear()["result"]["structuredContent"]
+    assert (found["files"], found["left_out"], found["bytes"]) == (2, 1, 3)
+
+
+def test_digest_tells_how_far_it_is(root: Path) -> None:
+    params: Message = {"name": "workspace.digest", "arguments": {"pause_ms": 150}}
+    with InProcess(Settings([str(root)])) as client:
+        client.open(R)
+        client.send(request(1, "tools/call", {**params, "_meta": {"progressToken": 7}}))
+        told = []
+        while "method" in (message := client.hear()):
+            assert message["method"] == "notifications/progress"
+            told.append(message["params"])
+    assert [one["progress"] for one in told] == [0, 1, 2, 3]
+    assert {one["total"] for one in told} == {3}
+    assert {one["progressToken"] for one in told} == {7}
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_digest_stops_when_it_is_cancelled(root: Path, revision: str) -> None:
+    with InProcess(Settings([str(root)], workers=1)) as client:
+        client.open(revision)
+        params = {"name": "workspace.digest", "arguments": {"pause_ms": 1000}}
+        client.send(ask(revision, 1, "tools/call", **params))
+        time.sleep(0.05)
+        client.send(notification("notifications/cancelled", {"requestId": 1}))
+        started = time.monotonic()
+        client.send(ask(revision, 2, "tools/call", name="workspace.digest", arguments={}))
+        assert client.hear()["id"] == 2
+        assert time.monotonic() - started < 2
+
+
+def test_digest_as_a_task(bench: Bench) -> None:
+    task = bench.start("workspace.digest", arguments={"pause_ms": 10})
+    result = bench.ask("result", "tasks/result", taskId=task["taskId"])["result"]
+    assert result["structuredContent"]["files"] == 3

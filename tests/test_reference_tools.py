@@ -1,0 +1,581 @@
+"""The reference server's tools: how each revision sees them, and files read without a way out."""
+
+import hashlib
+import json
+import os
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference_server.settings import Settings
+from reference_server.tools import files
+from reference_server.tools.arguments import check_schema, problem_with
+from reference_server.tools.toolbox import Tool, Toolbox
+from tests.reference_client import (
+    ALL,
+    MODERN,
+    Message,
+    after_opening,
+    ask,
+    code_of,
+    converse,
+    modern,
+    only,
+    opening,
+)
+
+POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "root"
+    (place / "sub").mkdir(parents=True)
+    (place / "a.txt").write_bytes(b"one\ntwo\nthree\n")
+    (place / "sub" / "b.txt").write_bytes(b"inside")
+    (tmp_path / "outside.txt").write_bytes(b"canary")
+    return place
+
+
+def call(root: Path, tool: str, revision: str = MODERN, **arguments: Any) -> Message:
+    question = ask(revision, "q", "tools/call", name=tool, arguments=arguments)
+    heard = converse(*opening(revision), question, settings=Settings([str(root)]))
+    answer: Message = heard[-1]
+    return answer
+
+
+def read(root: Path, path: str, **more: Any) -> Message:
+    result = call(root, "file.read", path=path, **more)["result"]
+    assert not result.get("isError"), result
+    found: Message = result["structuredContent"]
+    return found
+
+
+def refused(root: Path, tool: str, **arguments: Any) -> Message:
+    """Give the structured error; it says nothing of what lies outside."""
+    result = call(root, tool, **arguments)["result"]
+    assert result["isError"] is True
+    body: Message = result["structuredContent"]
+    assert {"type", "code", "message"} <= set(body)
+    assert [block["text"] for block in result["content"]] == [
+        body["message"],
+        json.dumps(body, ensure_ascii=False),
+    ]
+    shown = json.dumps(result)
+    assert "canary" not in shown
+    for value in arguments.values():  # what the client said itself tells it nothing
+        shown = shown.replace(json.dumps(value).strip('"'), "")
+    assert str(root.parent) not in shown
+    return body
+
+
+# --- Listing -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_listing_shows_each_revision_what_it_knows(revision: str) -> None:
+    result = only(after_opening(revision, ask(revision, 1, "tools/list")))["result"]
+    assert "nextCursor" not in result
+    names = [tool["name"] for tool in result["tools"]]
+    assert names[:3] == ["file.read", "file.read_range", "file.apply_patch_only"]
+    expected = {"name", "description", "inputSchema"}
+    expected |= {"annotations"} if revision >= "2025-03-26" else set()
+    expected |= {"title", "outputSchema"} if revision >= "2025-06-18" else set()
+    for tool in result["tools"]:
+        assert set(tool) - {"execution"} == expected
+        assert tool["inputSchema"]["type"] == "object"
+        assert tool["inputSchema"]["additionalProperties"] is False
+        if revision >= "2025-03-26":
+            assert tool["annotations"]["openWorldHint"] is False
+
+
+def test_reading_is_said_to_change_nothing() -> None:
+    listed = only(converse(modern(1, "tools/list")))["result"]["tools"]
+    hints = {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in listed}
+    assert hints["file.read"] is hints["file.read_range"] is True
+    assert hints["file.apply_patch_only"] is False
+
+
+@pytest.mark.parametrize("cursor", ["bogus", "", 5, None])
+@pytest.mark.parametrize("revision", ALL)
+def test_every_cursor_is_unknown(revision: str, cursor: Any) -> None:
+    answer = only(after_opening(revision, ask(revision, 1, "tools/list", cursor=cursor)))
+    assert code_of(answer) == -32602
+
+
+@pytest.mark.parametrize("revision", ALL[:-1])
+def test_list_needs_no_params(revision: str) -> None:
+    question = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    assert "tools" in only(after_opening(revision, question))["result"]
+
+
+# --- Calling -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", ALL)
+@pytest.mark.parametrize(
+    "params",
+    [
+        *({}, {"name": 5}, {"name": None}, {"name": "nope"}, {"name": "FILE.READ"}),
+        {"name": "nope", "arguments": {}},
+        {"name": "x" * 100_000},
+        {"name": "file.read", "arguments": []},
+        {"name": "file.read", "arguments": None},
+    ],
+)
+def test_malformed_call_and_unknown_tool_are_protocol_errors(
+    revision: str, params: Message
+) -> None:
+    answer = only(after_opening(revision, ask(revision, 1, "tools/call", **params)))
+    assert code_of(answer) == -32602
+    assert len(answer["error"]["message"]) < 200
+
+
+@pytest.mark.parametrize("revision", ALL)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *({}, {"path": {}}, {"path": ""}, {"path": "a.txt", "x": 1}),
+        {"path": "a.txt", "encoding": "rot13"},
+    ],
+)
+def test_wrong_arguments_go_where_the_revision_wants_them(
+    revision: str, arguments: Message, root: Path
+) -> None:
+    answer = call(root, "file.read", revision, **arguments)
+    if revision < "2025-11-25":
+        assert code_of(answer) == -32602
+    else:
+        assert answer["result"]["isError"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({}, "path"),
+        ({"path": 5}, "path"),
+        ({"path": "a.txt", "encoding": "ebcdic"}, "encoding"),
+        ({"path": "a.txt", "offset": 3}, "offset"),
+        ({"path": "a.txt", "x" * 1_000: 3}, "x" * 64),
+    ],
+)
+def test_error_names_the_argument_at_fault(root: Path, arguments: Message, field: str) -> None:
+    body = refused(root, "file.read", **arguments)
+    assert (body["code"], body["field"]) == ("INVALID_ARGUMENTS", field)
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, True, "1", None, [1]])
+def test_line_numbers_are_positive_integers(root: Path, number: Any) -> None:
+    refused(root, "file.read_range", path="a.txt", startLine=number, endLine=5)
+
+
+def test_numbers_out_of_range_are_refused_under_their_id(root: Path) -> None:
+    for number in (b"1e400", b"-1e400", b"9" * 5000):
+        question = json.dumps(
+            modern(
+                "q",
+                "tools/call",
+                name="file.read_range",
+                arguments={"path": "a.txt", "startLine": 1, "endLine": "N"},
+            )
+        ).encode()
+        line = question.replace(b'"N"', number)
+        answer = only(converse(line, settings=Settings([str(root)])))
+        assert answer["result"]["isError"] is True
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_result_holds_the_same_value_as_text_and_structure(revision: str, root: Path) -> None:
+    result = call(root, "file.read", revision, path="a.txt")["result"]
+    (block,) = result["content"]
+    assert block["type"] == "text"
+    assert json.loads(block["text"])["text"] == "one\ntwo\nthree\n"
+    if revision >= "2025-06-18":
+        assert result["structuredContent"] == json.loads(block["text"])
+    else:
+        assert "structuredContent" not in result
+    assert "isError" not in result
+
+
+def test_structure_fits_the_output_schema(root: Path) -> None:
+    listed = only(converse(modern(1, "tools/list")))["result"]["tools"]
+    schemas = {tool["name"]: tool for tool in listed}
+    for tool in listed:
+        jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
+        jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
+    whole = call(root, "file.read", path="a.txt")["result"]["structuredContent"]
+    jsonschema.validate(whole, schemas["file.read"]["outputSchema"])
+    part = call(root, "file.read_range", path="a.txt", startLine=1, endLine=2)["result"]
+    jsonschema.validate(part["structuredContent"], schemas["file.read_range"]["outputSchema"])
+    for path in ("nope", "../x"):
+        jsonschema.validate(
+            refused(root, "file.read", path=path), schemas["file.read"]["outputSchema"]
+        )
+
+
+# --- Reading -------------------------------------------------------------------------------------
+
+
+def test_read_gives_text_and_what_an_editor_must_know(root: Path) -> None:
+    assert read(root, "a.txt") == {
+        "path": "a.txt",
+        "text": "one\ntwo\nthree\n",
+        "sha256": hashlib.sha256(b"one\ntwo\nthree\n").hexdigest(),
+        "sha256_normalized": hashlib.sha256(b"one\ntwo\nthree\n").hexdigest(),
+        "encoding": "utf-8",
+        "bom": False,
+        "newline": "lf",
+        "final_newline": True,
+        "lines": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("raw", "facts"),
+    [
+        (b"", {"newline": "none", "final_newline": False, "lines": 0, "text": ""}),
+        (b"x", {"newline": "none", "final_newline": False, "lines": 1}),
+        (b"x\r\ny", {"newline": "crlf", "final_newline": False, "lines": 2}),
+        (b"x\ry\r", {"newline": "cr", "final_newline": True, "lines": 2}),
+        (b"x\r\ny\n", {"newline": "mixed", "final_newline": True, "lines": 2}),
+        (b"\xef\xbb\xbfx", {"bom": True, "encoding": "utf-8", "text": "x"}),
+        ("\ufeffxé\n".encode("utf-16-le"), {"bom": True, "encoding": "utf-16-le", "text": "xé\n"}),
+        ("\ufeffx".encode("utf-16-be"), {"bom": True, "encoding": "utf-16-be", "text": "x"}),
+        ("a\u2028b\x0cc\n".encode(), {"lines": 1, "newline": "lf"}),
+        (b"a\0b", {"text": "a\0b"}),
+    ],
+)
+def test_facts_of_a_file(root: Path, raw: bytes, facts: Message) -> None:
+    (root / "f").write_bytes(raw)
+    found = read(root, "f")
+    assert {name: found[name] for name in facts} == facts
+
+
+def test_encoding_can_be_named_and_is_never_guessed(root: Path) -> None:
+    (root / "f").write_bytes(b"caf\xe9")
+    error = refused(root, "file.read", path="f")
+    assert (error["code"], error["field"]) == ("NOT_TEXT", "encoding")
+    assert error["context"] == {"file": "f"}
+    assert read(root, "f", encoding="iso-8859-1")["text"] == "café"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "text", "end"),
+    [
+        *((1, 1, "a\r\n", 1), (2, 3, "b\nc\r", 3), (4, 4, "d", 4), (2, 99, "b\nc\rd", 4)),
+        (1.0, 1e3, "a\r\nb\nc\rd", 4),
+    ],
+)
+def test_range_keeps_the_newlines(
+    root: Path, first: float, last: float, text: str, end: int
+) -> None:
+    (root / "f").write_bytes(b"a\r\nb\nc\rd")
+    result = call(root, "file.read_range", path="f", startLine=first, endLine=last)["result"]
+    found = result["structuredContent"]
+    assert (found["text"], found["startLine"], found["endLine"]) == (text, first, end)
+    assert found["lines"] == 4
+
+
+def test_range_outside_the_file_is_refused(root: Path) -> None:
+    error = refused(root, "file.read_range", path="a.txt", startLine=4, endLine=9)
+    assert (error["code"], error["field"]) == ("LINE_OUT_OF_RANGE", "startLine")
+    assert "3 lines" in error["message"]
+    error = refused(root, "file.read_range", path="a.txt", startLine=3, endLine=2)
+    assert error["field"] == "endLine"
+    (root / "empty").write_bytes(b"")
+    refused(root, "file.read_range", path="empty", startLine=1, endLine=1)
+
+
+def test_large_file_points_to_the_range_tool(root: Path) -> None:
+    (root / "f").write_text("x" * 99 + "\n" + "y" * 499_900)
+    assert len(read(root, "f")["text"]) == 500_000
+    (root / "f").write_text("x" * 100 + "\n" + "y" * 499_900)
+    error = refused(root, "file.read", path="f")
+    assert error["code"] == "TEXT_TOO_LONG"
+    assert "file.read_range" in error["message"]
+    assert error["related_tools"] == ["file.read_range"]
+    assert error["suggestions"]
+    assert error["context"] == {"file": "f"}
+    first = call(root, "file.read_range", path="f", startLine=1, endLine=1)["result"]
+    assert first["structuredContent"]["text"] == "x" * 100 + "\n"
+
+
+def test_limit_counts_code_points(root: Path) -> None:
+    for text in ("é" * 250_001, "\u4e2d" * 500_000, "\U0001f600" * 250_001, "\x01" * 499_999):
+        (root / "f").write_text(text, encoding="utf-8")
+        assert read(root, "f")["text"] == text
+    (root / "f").write_bytes(b"x\r\n" * 166_667)
+    assert refused(root, "file.read", path="f")["code"] == "TEXT_TOO_LONG"
+
+
+def test_line_too_long_for_an_answer_is_said_to_be(root: Path) -> None:
+    (root / "f").write_text("x" * 500_001 + "\n" + "y" * 400_000 + "\n" + "z" * 400_000)
+    alone = refused(root, "file.read_range", path="f", startLine=1, endLine=1)
+    assert alone["message"].startswith("Line 1 alone has 500002 characters")
+    both = refused(root, "file.read_range", path="f", startLine=2, endLine=3)
+    assert both["suggestions"] == ["Ask for fewer lines."]
+
+
+def test_file_beyond_the_size_limit_is_not_opened(root: Path) -> None:
+    question = modern(1, "tools/call", name="file.read", arguments={"path": "a.txt"})
+    limited = Settings([str(root)], max_file_size=13)
+    assert only(converse(question, settings=limited))["result"]["isError"] is True
+    limited = Settings([str(root)], max_file_size=14)
+    assert "isError" not in only(converse(question, settings=limited))["result"]
+
+
+# --- No way out ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["a.txt", "./a.txt", "sub/b.txt", "sub/./b.txt", "sub//b.txt"])
+def test_paths_below_the_root_are_read(root: Path, path: str) -> None:
+    assert read(root, path)["path"] == ("a.txt" if "a.txt" in path else "sub/b.txt")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("../outside.txt", "sub/../../outside.txt", "sub/../a.txt", "..", ".", "/", "sub", "nope"),
+        *("a.txt/x", "..\\outside.txt", "C:\\x", "a.txt\0", "~/x", "%2e%2e/outside.txt"),
+        *("x" * 5000, "x/" * 5000, "\u202e", "file:///etc/passwd"),
+    ],
+)
+def test_other_paths_are_refused(root: Path, path: str) -> None:
+    refused(root, "file.read", path=path)
+
+
+def test_absolute_path_below_the_root_is_read(root: Path) -> None:
+    assert read(root, str(root / "a.txt"))["path"] == "a.txt"
+    error = refused(root, "file.read", path=str(root.parent / "outside.txt"))
+    assert error["code"] == "OUTSIDE_ROOT"
+
+
+def test_path_may_be_relative_to_a_directory(root: Path) -> None:
+    assert read(root, "b.txt", cwd="sub")["path"] == "sub/b.txt"
+    assert read(root, "sub/b.txt", cwd="")["path"] == "sub/b.txt"
+    found = call(root, "file.read_range", path="b.txt", cwd="sub", startLine=1, endLine=1)
+    assert found["result"]["structuredContent"]["path"] == "sub/b.txt"
+    for cwd in ("..", "sub/..", "nope", str(root.parent)):
+        refused(root, "file.read", path="outside.txt", cwd=cwd)
+
+
+def test_denied_names_are_not_read(root: Path) -> None:
+    (root / "sub" / ".git" / "hooks").mkdir(parents=True)
+    (root / "sub" / ".git" / "hooks" / "x").write_text("canary")
+    assert refused(root, "file.read", path="sub/.git/hooks/x")["code"] == "DENIED"
+    (root / "bin").mkdir()
+    (root / "bin" / "x").write_text("built")
+    assert read(root, "bin/x")["text"] == "built"
+
+
+def test_root_with_a_common_prefix_is_another_root(root: Path) -> None:
+    evil = root.with_name("rootEvil")
+    evil.mkdir()
+    (evil / "x").write_text("canary")
+    refused(root, "file.read", path="../rootEvil/x")
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize("name", ["link", "linked/outside.txt", "linked/root/a.txt", "loop"])
+def test_links_are_not_followed(root: Path, name: str) -> None:
+    (root / "link").symlink_to(root.parent / "outside.txt")
+    (root / "linked").symlink_to(root.parent)
+    (root / "loop").symlink_to("loop")
+    refused(root, "file.read", path=name)
+
+
+@POSIX_ONLY
+def test_link_inside_the_root_is_not_followed_either(root: Path) -> None:
+    (root / "link").symlink_to("a.txt")
+    assert refused(root, "file.read", path="link")["code"] == "LINK"
+
+
+@POSIX_ONLY
+def test_link_swapped_in_during_reads_never_leaks(root: Path) -> None:
+    (root / "sub" / "outside.txt").write_text("harmless")
+    (root / "way out").symlink_to(root.parent)
+    over = threading.Event()
+
+    def swap() -> None:
+        while not over.is_set():
+            (root / "sub").rename(root / "kept")
+            (root / "way out").rename(root / "sub")
+            (root / "sub").rename(root / "way out")
+            (root / "kept").rename(root / "sub")
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        question = [
+            modern(n, "tools/call", name="file.read", arguments={"path": "sub/outside.txt"})
+            for n in range(500)
+        ]
+        heard = converse(*question, settings=Settings([str(root)]))
+    finally:
+        over.set()
+        swapper.join()
+    assert len(heard) == 500
+    assert "canary" not in json.dumps(heard)
+
+
+@POSIX_ONLY
+def test_special_files_are_refused_without_blocking(root: Path) -> None:
+    os.mkfifo(root / "fifo")
+    refused(root, "file.read", path="fifo")
+    # The path of a socket may be no longer than some 100 bytes, so tmp_path is too deep.
+    with tempfile.TemporaryDirectory() as short, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{short}/s")
+        refused(Path(short), "file.read", path="s")
+
+
+@pytest.fixture
+def unreadable(root: Path) -> Iterator[str]:
+    (root / "secret").write_text("canary")
+    (root / "secret").chmod(0)
+    yield "secret"
+    (root / "secret").chmod(0o600)
+
+
+@POSIX_ONLY
+def test_permission_of_the_system_is_respected(root: Path, unreadable: str) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    refused(root, "file.read", path=unreadable)
+
+
+def test_first_root_that_has_the_file_wins(root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.txt").write_text("second")
+    (other / "only.txt").write_text("second")
+    both = Settings([str(root), str(other)])
+    for path, text in (("a.txt", "one\ntwo\nthree\n"), ("only.txt", "second")):
+        question = modern(1, "tools/call", name="file.read", arguments={"path": path})
+        answer = only(converse(question, settings=both))
+        assert answer["result"]["structuredContent"]["text"] == text
+
+
+# --- Schemas -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "format": "date"},
+        {"type": "object", "properties": {"x": {"type": "string", "contentEncoding": "base64"}}},
+        {"type": "array", "items": {"type": "integer", "multipleOf": 2}},
+        *({"type": "string", "pattern": pattern} for pattern in ("x", "^x", "x$")),
+        *({"type": ["string", "null"]}, {"type": "null"}, {}),
+    ],
+)
+def test_schema_that_is_not_wholly_checked_cannot_be_registered(schema: Message) -> None:
+    with pytest.raises(ValueError, match=r"check|type|pattern"):
+        check_schema(schema)
+
+
+def test_two_tools_cannot_share_a_name() -> None:
+    box = Toolbox()
+    schema = {"type": "object"}
+    tool = Tool(
+        *("t",),
+        title="",
+        description="",
+        input_schema=schema,
+        output_schema=schema,
+        annotations={},
+        work=lambda _call, _arguments: {},
+    )
+    box.add(tool)
+    with pytest.raises(ValueError, match="two tools"):
+        box.add(tool)
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "fits"),
+    [
+        *((True, "integer", False), (1, "integer", True), (1.0, "integer", True)),
+        *((1.5, "integer", False), (float("inf"), "integer", False), (True, "number", False)),
+        *((1.5, "number", True), (float("inf"), "number", False), (1, "boolean", False)),
+        *(
+            (False, "boolean", True),
+            ([], "array", True),
+            ({}, "array", False),
+            (None, "string", False),
+        ),
+    ],
+)
+def test_types_mean_what_json_schema_says(value: Any, schema: str, fits: bool) -> None:
+    assert (problem_with(value, {"type": schema}) is None) is fits
+
+
+SCHEMAS = st.recursive(
+    st.fixed_dictionaries(
+        {"type": st.just("string")},
+        optional={
+            "minLength": st.integers(0, 3),
+            "maxLength": st.integers(0, 3),
+            "pattern": st.sampled_from(["^[ab]{2}$", "^a|b$", "^$"]),
+            "enum": st.just(["a", "ab"]),
+            "const": st.sampled_from(["a", "ab"]),
+        },
+    )
+    | st.fixed_dictionaries(
+        {"type": st.sampled_from(["integer", "number"])},
+        optional={
+            **{name: st.integers(-2, 2) for name in ("minimum", "maximum", "const")},
+            "enum": st.just([1, 2.5]),
+        },
+    )
+    | st.just({"type": "boolean"}),
+    lambda parts: (
+        st.fixed_dictionaries(
+            {"type": st.just("array")},
+            optional={"items": parts, "minItems": st.integers(0, 2), "maxItems": st.integers(0, 2)},
+        )
+        | st.fixed_dictionaries(
+            {"type": st.just("object")},
+            optional={
+                "properties": st.dictionaries(st.sampled_from("xy"), parts),
+                "required": st.lists(st.sampled_from("xy"), unique=True),
+                "additionalProperties": st.just(False),
+            },
+        )
+    ),
+    max_leaves=4,
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.sampled_from([1.0, 2.5, -0.5])
+    | st.text(alphabet="abc", max_size=4),
+    lambda parts: (
+        st.lists(parts, max_size=3) | st.dictionaries(st.sampled_from("xyz"), parts, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@given(SCHEMAS, VALUES)
+def test_keywords_mean_what_json_schema_says(schema: Message, value: Any) -> None:
+    check_schema(schema)
+    fits = jsonschema.Draft202012Validator(schema).is_valid(value)
+    assert (problem_with(value, schema) is None) is fits
+
+
+def test_pattern_holds_to_the_very_end() -> None:
+    schema = {"type": "string", "pattern": "^a$"}
+    assert problem_with("a", schema) is None
+    assert problem_with("a\n", schema)
+
+
+def test_read_limit_is_the_promised_one() -> None:
+    assert files.LONGEST_TEXT == 500_000

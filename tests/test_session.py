@@ -1,0 +1,406 @@
+"""The state of one connection: the lifecycle table, and whose answer is whose."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from mcp_touchstone.framing import Kind
+from mcp_touchstone.session import LOOSE, TABLE, Event, Message, Phase, Role, Session
+
+INITIALIZED = {"method": "notifications/initialized"}
+
+PATHS: Mapping[Phase, tuple[Event, ...]] = {
+    Phase.SILENT: (),
+    Phase.INITIALIZING: (Event.INITIALIZE_SENT,),
+    Phase.AGREED: (Event.INITIALIZE_SENT, Event.INITIALIZE_ACCEPTED),
+    Phase.OPERATING: (
+        Event.INITIALIZE_SENT,
+        Event.INITIALIZE_ACCEPTED,
+        Event.INITIALIZED_SENT,
+    ),
+    Phase.CLOSING: (Event.INPUT_CLOSED,),
+}
+
+
+def ask(session: Session, request_id: Any, line: int, method: str = "ping", **more: Any) -> None:
+    session.sent({"id": request_id, "method": method}, line, **more)
+
+
+def hear(session: Session, value: Any) -> Message:
+    (message,) = session.heard(value)
+    return message
+
+
+def at(phase: Phase) -> Session:
+    session = Session()
+    for event in PATHS[phase]:
+        session.move(event)
+    assert session.phase is phase
+    return session
+
+
+# --- the table
+
+
+@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("event", Event)
+def test_a_move_of_the_table_is_made_and_any_other_leaves_the_phase(
+    phase: Phase, event: Event
+) -> None:
+    session = at(phase)
+
+    session.move(event)
+
+    assert session.phase is TABLE.get((phase, event), phase)
+
+
+def test_every_phase_can_be_left_and_closing_is_final() -> None:
+    left = {phase for (phase, _), to in TABLE.items() if to is not phase}
+
+    assert left == set(Phase) - {Phase.CLOSING}
+
+
+def test_a_handshake_walks_through_the_phases() -> None:
+    session = Session()
+    phases = [session.phase]
+    ask(session, 1, 1, "initialize")
+    phases.append(session.phase)
+    hear(session, {"id": 1, "result": {}})
+    phases.append(session.phase)
+    session.sent(INITIALIZED, 3)
+    phases.append(session.phase)
+
+    assert phases == [Phase.SILENT, Phase.INITIALIZING, Phase.AGREED, Phase.OPERATING]
+
+
+@pytest.mark.parametrize("refusal", [{"error": {"code": -32602}}, {}])
+def test_a_refused_initialize_may_be_tried_again(refusal: dict[str, Any]) -> None:
+    session = Session()
+    ask(session, 1, 1, "initialize")
+    hear(session, {"id": 1, **refusal})
+    phases = [session.phase]
+    ask(session, 2, 3, "initialize")
+    hear(session, {"id": 2, "result": {}})
+    phases.append(session.phase)
+
+    assert phases == [Phase.SILENT, Phase.AGREED]
+
+
+def test_a_second_answer_to_initialize_moves_nothing() -> None:
+    session = Session()
+    ask(session, 1, 1, "initialize")
+    hear(session, {"id": 1, "error": {}})
+    hear(session, {"id": 1, "result": {}})
+
+    assert session.phase is Phase.SILENT
+
+
+def test_a_stateless_request_opens_the_connection_and_an_ordinary_one_does_not() -> None:
+    legacy, modern = Session(), Session()
+    ask(legacy, 1, 1)
+    ask(modern, 1, 1, "server/discover", modern=True)
+
+    assert legacy.phase is Phase.SILENT
+    assert modern.phase is Phase.OPERATING
+
+
+def test_initialized_before_the_answer_opens_nothing() -> None:
+    session = Session()
+    ask(session, 1, 1, "initialize")
+    session.sent(INITIALIZED, 2)
+
+    assert session.phase is Phase.INITIALIZING
+
+
+def test_a_message_carries_the_phase_it_came_in() -> None:
+    session = Session()
+    ask(session, 1, 1, "initialize")
+
+    early = hear(session, {"id": 9, "method": "ping"})
+    answer = hear(session, {"id": 1, "result": {}})
+    late = hear(session, {"method": "notifications/message"})
+
+    assert [m.phase for m in (early, answer, late)] == [
+        Phase.INITIALIZING,
+        Phase.INITIALIZING,
+        Phase.AGREED,
+    ]
+
+
+# --- roles
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "role"),
+    [
+        ({"id": 5, "result": {}}, Kind.RESULT, Role.ANSWER),
+        ({"id": 5.0, "result": {}}, Kind.RESULT, Role.ANSWER),
+        ({"id": 5, "error": {}}, Kind.ERROR, Role.ANSWER),
+        ({"id": 5}, Kind.ODD, Role.ANSWER),
+        ({"id": "5", "result": {}}, Kind.RESULT, Role.ORPHAN),
+        ({"id": 6, "error": {}}, Kind.ERROR, Role.ORPHAN),
+        ({"id": 6}, Kind.ODD, Role.ORPHAN),
+        ({"id": None, "error": {}}, Kind.ERROR, Role.UNADDRESSED),
+        ({"id": True, "result": {}}, Kind.RESULT, Role.UNADDRESSED),
+        ({"id": [5], "result": {}}, Kind.RESULT, Role.UNADDRESSED),
+        ({"error": {}}, Kind.ERROR, Role.UNADDRESSED),
+        ({"id": 5, "method": "ping"}, Kind.REQUEST, Role.REQUEST),
+        ({"id": None, "method": "ping"}, Kind.REQUEST, Role.REQUEST),
+        ({"method": "x"}, Kind.NOTIFICATION, Role.NOTIFICATION),
+        ({"method": 5}, Kind.NOTIFICATION, Role.NOTIFICATION),
+        ({"jsonrpc": "2.0"}, Kind.ODD, Role.ODD),
+        ({"method": "x", "result": {}}, Kind.ODD, Role.ODD),
+        ("text", Kind.ODD, Role.ODD),
+        (None, Kind.ODD, Role.ODD),
+    ],
+)
+def test_a_message_has_a_role_by_what_was_asked(value: Any, kind: Kind, role: Role) -> None:
+    session = Session()
+    ask(session, 5, 7)
+
+    message = hear(session, value)
+
+    assert (message.kind, message.role) == (kind, role)
+    assert message.answers == (7 if role is Role.ANSWER else None)
+
+
+def test_the_second_answer_is_told_from_the_first() -> None:
+    session = Session()
+    ask(session, 5, 7, "tools/list")
+
+    roles = [hear(session, {"id": 5, "result": {}}) for _ in range(3)]
+
+    assert [m.role for m in roles] == [Role.ANSWER, Role.SECOND_ANSWER, Role.SECOND_ANSWER]
+    assert {(m.answers, m.method) for m in roles} == {(7, "tools/list")}
+
+
+def test_loose_roles_are_the_responses_that_answer_no_open_request() -> None:
+    assert set(Role) - LOOSE == {Role.ANSWER, Role.REQUEST, Role.NOTIFICATION, Role.ODD}
+
+
+def test_requests_of_the_server_do_not_mix_with_ours() -> None:
+    session = Session()
+    ask(session, 5, 1)
+
+    hear(session, {"id": 5, "method": "ping"})
+    session.sent({"id": 5, "result": {}}, 3)
+
+    assert hear(session, {"id": 5, "result": {}}).role is Role.ANSWER
+    assert session.unanswered() == []
+
+
+def test_methods_are_named_where_they_can_be_read() -> None:
+    session = Session()
+    session.sent({"id": 1, "method": 7}, 1)
+
+    assert hear(session, {"id": 1, "result": {}}).method is None
+    assert hear(session, {"method": "m"}).method == "m"
+    assert hear(session, {"method": ["m"]}).method is None
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ({"id": 1, "error": {"code": -32700}}, -32700),
+        ({"id": 1, "error": {}}, None),
+        ({"id": 1, "error": "no"}, None),
+        ({"id": 1, "result": {}}, None),
+        ("text", None),
+    ],
+)
+def test_a_code_is_given_where_there_is_one(value: Any, code: int | None) -> None:
+    assert hear(Session(), value).code == code
+
+
+# --- batches
+
+
+def test_each_member_of_a_batch_is_a_message_of_its_own() -> None:
+    session = Session()
+    session.sent([{"id": 1, "method": "a"}, {"method": "n"}, {"id": "1", "method": "b"}, 5], 3)
+
+    answers = list(session.heard([{"id": "1", "result": {}}, {"id": 1, "error": {}}, 5]))
+
+    assert [(m.role, m.answers, m.method) for m in answers] == [
+        (Role.ANSWER, 3, "b"),
+        (Role.ANSWER, 3, "a"),
+        (Role.ODD, None, None),
+    ]
+    assert all(m.batched for m in answers)
+    assert list(session.heard([])) == []
+
+
+def test_an_array_inside_a_batch_is_no_message() -> None:
+    (message,) = Session().heard([[{"id": 1, "result": {}}]])
+
+    assert message.role is Role.ODD
+
+
+# --- what is still open
+
+
+def test_a_request_is_open_until_its_answer() -> None:
+    session = Session()
+    ask(session, 1, 1)
+    ask(session, 2, 2)
+    hear(session, {"id": 2, "result": {}})
+
+    assert [asked.line for asked in session.unanswered()] == [1]
+
+
+def test_a_cancelled_request_may_stay_open() -> None:
+    session = Session()
+    ask(session, 1, 1)
+    session.sent({"method": "notifications/cancelled", "params": {"requestId": 1}}, 2)
+
+    assert session.unanswered() == []
+    assert hear(session, {"id": 1, "result": {}}).role is Role.ANSWER
+
+
+@pytest.mark.parametrize("params", [{"requestId": "1"}, {"requestId": 2}, {}, [1], None])
+def test_a_cancellation_of_something_else_cancels_nothing(params: Any) -> None:
+    session = Session()
+    ask(session, 1, 1)
+    session.sent({"method": "notifications/cancelled", "params": params}, 2)
+
+    assert len(session.unanswered()) == 1
+
+
+def test_silence_to_an_optional_request_is_no_matter() -> None:
+    session = Session()
+    ask(session, 1, 1, required=False)
+
+    assert session.unanswered() == []
+
+
+def test_an_id_may_be_used_again_once_it_was_answered() -> None:
+    """2026-07-28 lets a client; the answer then belongs to the later request."""
+    session = Session()
+    ask(session, 1, 1, "a")
+    hear(session, {"id": 1, "result": {}})
+    ask(session, 1, 3, "b")
+
+    again = hear(session, {"id": 1, "result": {}})
+
+    assert (again.role, again.answers, again.method) == (Role.ANSWER, 3, "b")
+    assert session.unanswered() == []
+
+
+def test_an_id_used_again_too_early_leaves_the_first_request_open() -> None:
+    session = Session()
+    ask(session, 1, 1)
+    ask(session, 1, 2)
+
+    hear(session, {"id": 1, "result": {}})
+
+    assert [asked.line for asked in session.unanswered()] == [1]
+
+
+@pytest.mark.parametrize("value", [5, "x", None, [], {}, {"id": None, "method": "m"}, {"id": {}}])
+def test_what_cannot_be_answered_is_not_waited_for(value: Any) -> None:
+    session = Session()
+    session.sent(value, 1)
+
+    assert session.asked == []
+
+
+def test_a_line_broken_on_purpose_is_answered_under_the_id_it_shows() -> None:
+    session = Session()
+    session.sent({"id": 9, "jsonrpc": "1.0"}, 4, required=False)
+
+    answer = hear(session, {"id": 9, "error": {"code": -32600}})
+
+    assert (answer.role, answer.answers, answer.method) == (Role.ANSWER, 4, None)
+
+
+# --- against a naive model
+
+
+IDS = st.sampled_from([1, 2, "1", "2", 2.5])
+
+
+class AgainstAModel(RuleBasedStateMachine):
+    """The session, beside a list of requests searched from its end and a walk by hand."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.session = Session()
+        self.asked: list[dict[str, Any]] = []
+        self.phase = "silent"
+        self.line = 0
+
+    def newest(self, request_id: Any) -> dict[str, Any] | None:
+        same = [
+            a for a in self.asked if type(a["id"]) is type(request_id) and a["id"] == request_id
+        ]
+        return same[-1] if same else None
+
+    @rule(
+        request_id=IDS,
+        method=st.sampled_from(["initialize", "ping"]),
+        required=st.booleans(),
+        modern=st.booleans(),
+    )
+    def we_ask(self, request_id: Any, method: str, required: bool, modern: bool) -> None:
+        self.line += 1
+        ask(self.session, request_id, self.line, method, required=required, modern=modern)
+        self.asked.append(
+            {"id": request_id, "line": self.line, "method": method, "open": required, "answers": 0}
+        )
+        if self.phase == "silent":
+            if method == "initialize":
+                self.phase = "initializing"
+            elif modern:
+                self.phase = "operating"
+
+    @rule(request_id=IDS)
+    def we_cancel(self, request_id: Any) -> None:
+        params = {"requestId": request_id}
+        self.session.sent({"method": "notifications/cancelled", "params": params}, 0)
+        found = self.newest(request_id)
+        if found:
+            found["open"] = False
+
+    @rule()
+    def we_are_initialized(self) -> None:
+        self.session.sent(INITIALIZED, 0)
+        if self.phase == "agreed":
+            self.phase = "operating"
+
+    @rule(request_id=IDS, error=st.booleans(), batch=st.booleans())
+    def the_server_answers(self, request_id: Any, error: bool, batch: bool) -> None:
+        value = {"id": request_id, ("error" if error else "result"): {}}
+        message = hear(self.session, [value] if batch else value)
+        found = self.newest(request_id)
+        if found is None:
+            assert (message.role, message.answers) == (Role.ORPHAN, None)
+            return
+        first = not found["answers"]
+        found["answers"] += 1
+        found["open"] = False
+        assert message.role is (Role.ANSWER if first else Role.SECOND_ANSWER)
+        assert (message.answers, message.method) == (found["line"], found["method"])
+        if found["method"] == "initialize" and first and self.phase == "initializing":
+            self.phase = "silent" if error else "agreed"
+
+    @rule()
+    def we_close_its_input(self) -> None:
+        self.session.move(Event.INPUT_CLOSED)
+        self.phase = "closing"
+
+    @invariant()
+    def both_stand_in_the_same_place(self) -> None:
+        assert self.session.phase.name.lower() == self.phase
+
+    @invariant()
+    def both_wait_for_the_same(self) -> None:
+        waiting = [asked.line for asked in self.session.unanswered()]
+        assert waiting == [asked["line"] for asked in self.asked if asked["open"]]
+
+
+AgainstAModel.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestAgainstAModel = AgainstAModel.TestCase

@@ -1,0 +1,369 @@
+"""What a scenario can do beyond asking: other clients, rounds, pending requests, tasks, streams."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from mcp_touchstone import answer
+from mcp_touchstone import revision as rev
+from mcp_touchstone.client import Client, willing
+from mcp_touchstone.client_tasks import ClientTasks
+from mcp_touchstone.dossier import Exchange
+from mcp_touchstone.gate import _ground
+from mcp_touchstone.learning import learn
+from mcp_touchstone.pace import Pace
+from mcp_touchstone.pool import Pool
+from mcp_touchstone.process import now
+from mcp_touchstone.recon import explore
+from mcp_touchstone.rounds import altered
+from mcp_touchstone.session import Role
+from mcp_touchstone.talk import Talk
+from mcp_touchstone.target import ROOT, Target
+from mcp_touchstone.world import World
+from tests.conftest import HERE
+
+LEGACY = rev.LATEST_LEGACY
+MODERN = rev.LATEST_MODERN
+ERAS = pytest.mark.parametrize("revision", [LEGACY, MODERN])
+TOY = str(HERE / "toy_server.py")
+
+
+@contextmanager
+def talking(revision: str, *features: str, words: tuple[str, ...] = ()) -> Iterator[Talk]:
+    target = Target(command=(sys.executable, "-S", TOY, ROOT, *features), startup=20.0)
+    with World() as world:
+        pool = Pool(target, world, Pace(20.0))
+        try:
+            dossier, connections = explore(pool.spawn, pool.pace, (revision,))
+            pool.adopt(connections, dossier)
+            learn(dossier, {revision: set(words)}, _ground(pool, threading.Event()))
+            yield Talk(
+                pool.shared(revision),
+                dossier=dossier,
+                revision=revision,
+                spawn=lambda: pool.spawn(revision, "other"),
+            )
+        finally:
+            pool.close()
+
+
+def call(name: str, **arguments: Any) -> Exchange:
+    return Exchange("tools/call", {"name": name, "arguments": arguments})
+
+
+def said(reply: Any) -> str:
+    text = reply.result["content"][0]["text"]
+    assert isinstance(text, str)
+    return text
+
+
+# --- examples
+
+
+def test_an_example_is_given_by_its_word_and_run_again() -> None:
+    with talking(LEGACY, "echo", words=("callable-tool",)) as talk:
+        example = talk.example("callable-tool")
+
+        assert example.name == "echo"
+        assert said(talk.run(example)) == "hello"
+        with pytest.raises(LookupError, match="slow-call"):
+            talk.example("slow-call")
+        assert talk.examples("slow-call") == []
+
+
+# --- other clients
+
+
+@ERAS
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        (answer.accept(), '{"action": "accept", "content": {"name": "example"}}'),
+        (answer.decline(), '{"action": "decline"}'),
+        (answer.dismiss(), '{"action": "cancel"}'),
+        (answer.give({"action": 5}), '{"action": 5}'),
+        (answer.late(0.1, answer.decline()), '{"action": "decline"}'),
+    ],
+)
+def test_the_server_is_made_to_ask_and_gets_the_answer(
+    revision: str, policy: Any, told: str
+) -> None:
+    client = Client(capabilities={"elicitation": {}}, elicitation=policy)
+    with talking(revision, "elicit") as talk:
+        talk.session(client)
+        provoked = talk.provoke(call("elicit"))
+
+        (question,) = provoked.questions
+        assert question.method == "elicitation/create"
+        assert question.member["message"] == "Who?"
+        assert question.words == {"elicits"}
+        assert said(provoked.reply) == told
+        assert (question.answers is None) is (revision == LEGACY)
+
+
+@ERAS
+def test_a_client_that_declares_nothing_is_asked_nothing(revision: str) -> None:
+    with talking(revision, "elicit") as talk:
+        provoked = talk.provoke(call("elicit"), Client())
+
+        assert provoked.questions == []
+        assert "has no elicitation" in said(provoked.reply)
+
+
+def test_a_session_declares_on_a_process_of_its_own_and_a_stateless_one_need_not() -> None:
+    with talking(LEGACY, "elicit") as talk:
+        first = talk.wire
+        talk.session(willing(LEGACY))
+        assert talk.wire is not first
+        assert talk.connections == [first, talk.wire]
+        assert "elicitation" in talk.wire.transcript.capabilities
+    with talking(MODERN, "elicit") as talk:
+        first = talk.wire
+        talk.session(willing(MODERN))
+        assert talk.wire is first
+
+
+def test_answers_may_change_within_a_session() -> None:
+    with talking(LEGACY, "elicit") as talk:
+        talk.session(willing(LEGACY))
+        for policy, action in ((answer.decline(), "decline"), (answer.dismiss(), "cancel")):
+            provoked = talk.provoke(call("elicit"), Client(elicitation=policy))
+            assert action in said(provoked.reply)
+        assert len(talk.questions()) == 2
+
+
+def test_silence_holds_a_call_up_and_nothing_else() -> None:
+    silent = Client(capabilities={"elicitation": {}}, elicitation=answer.silence())
+    with talking(LEGACY, "elicit", "echo") as talk:
+        talk.session(silent)
+        provoked = talk.provoke(call("elicit"), seconds=0.3)
+
+        assert not provoked.reply.answered
+        assert said(talk.run(call("echo", text="on"))) == "on"
+
+
+def test_a_late_answer_comes_while_others_are_waited_for() -> None:
+    late = Client(capabilities={"elicitation": {}}, elicitation=answer.late(0.3, answer.decline()))
+    with talking(LEGACY, "elicit", "echo") as talk:
+        talk.session(late)
+        pending = talk.start(call("elicit"))
+        assert said(talk.run(call("echo", text="first"))) == "first"
+        assert "decline" in said(pending.reply())
+        assert pending.age >= 0.3
+
+
+def test_what_is_asked_unasked_is_seen() -> None:
+    with talking(LEGACY, "curious") as talk:
+        talk.session(Client(capabilities={"roots": {}}, roots=answer.offer("file:///here")))
+        provoked = talk.provoke(Exchange(""))
+
+        assert [question.method for question in provoked.questions] == ["roots/list"]
+
+
+def test_a_server_may_poll_a_task_of_the_client() -> None:
+    tasks = ClientTasks(polls=1)
+    client = Client(capabilities={"sampling": {}, "tasks": {}}, tasks=tasks)
+    made = client.answer("sampling/createMessage", {"task": {}})
+    assert made.body is not None
+    assert tasks.ids == ["client-task-1"]
+
+
+# --- rounds
+
+
+def test_a_request_goes_through_its_rounds() -> None:
+    with talking(MODERN, "elicit") as talk:
+        first, last = talk.rounds(call("elicit"), willing(MODERN))
+
+        assert first.asks
+        assert list(first.requests) == ["it"]
+        assert (first.state, first.has_state) == ("S1", True)
+        assert last.sent["requestState"] == "S1"
+        assert last.sent["inputResponses"]["it"]["action"] == "accept"
+        assert not last.asks
+        assert "example" in said(last.reply)
+
+
+def test_a_round_is_taken_up_in_ways_a_client_should_not() -> None:
+    with talking(MODERN, "elicit", "echo") as talk:
+        first = talk.round(call("elicit"), willing(MODERN))
+
+        assert talk.retry(first, state=altered(first.state)).asks
+        assert talk.retry(first, responses={}).asks
+        assert talk.retry(first, responses={"another": {"action": "accept"}}).asks
+        assert talk.retry(first, state=None).sent.keys() == {"name", "arguments", "inputResponses"}
+        assert "inputResponses" not in talk.retry(first, responses=None).sent
+        elsewhere = talk.retry(first, exchange=call("echo", text="x"))
+        assert elsewhere.sent["requestState"] == "S1"
+        assert said(elsewhere.reply) == "x"
+        assert said(talk.retry(first).reply)
+
+
+def test_what_is_not_answered_is_not_tried_again() -> None:
+    stubborn = Client(capabilities={"elicitation": {}}, elicitation=answer.refuse())
+    with talking(MODERN, "elicit") as talk:
+        (only,) = talk.rounds(call("elicit"), stubborn)
+
+        assert only.asks
+
+
+def test_rounds_without_an_end_end() -> None:
+    endless = Client(capabilities={"elicitation": {}}, elicitation=answer.decline())
+    with talking(MODERN, "elicit") as talk:
+        exchange = Exchange("tools/call", {**call("elicit").params, "requestState": "lost"})
+        taken = talk.rounds(exchange, endless, most=1)
+
+        assert len(taken) == 1
+
+
+@pytest.mark.parametrize("state", ["S1", "", "a", "0123456789", "AAAA"])
+def test_an_altered_state_is_another_of_the_same_length(state: str) -> None:
+    assert altered(state) != state
+    assert len(altered(state)) == max(1, len(state))
+
+
+# --- requests under way
+
+
+@ERAS
+def test_a_request_is_started_watched_and_cancelled(revision: str) -> None:
+    with talking(revision, "nap", "echo") as talk:
+        pending = talk.start(call("nap", duration=5), token=7)
+        talk.wire.wait(pending.progress, 5.0)
+        assert pending.progress()
+        assert said(talk.run(call("echo", text="meanwhile"))) == "meanwhile"
+
+        line = pending.cancel("enough")
+        window = talk.window(0.4)
+        assert said(talk.run(call("echo", text="after"))) == "after"
+        window.wait()
+
+        assert pending.answers(line) == []
+        late = [entry.at for entry, _ in pending.progress(line)]
+        assert len(late) < 10
+        assert pending.cancelled == line
+        assert talk.wire.transcript.unanswered() == []
+
+
+def test_a_token_may_be_any_and_is_not_mistaken() -> None:
+    with talking(LEGACY, "nap") as talk:
+        number, text = (talk.start(call("nap", duration=0.1), token=token) for token in (7, "7"))
+        assert number.reply().answered
+        assert text.reply().answered
+        assert {m.value["params"]["progressToken"] for _, m in number.progress()} == {7}
+        assert {m.value["params"]["progressToken"] for _, m in text.progress()} == {"7"}
+        assert talk.start(call("nap", duration=0)).progress() == []
+
+
+def test_a_log_level_goes_where_the_era_has_a_place_for_it() -> None:
+    for revision in (LEGACY, MODERN):
+        with talking(revision, "chat") as talk:
+            pending = talk.start(call("chat"), level="debug")
+            pending.reply()
+            asked = talk.wire.transcript[pending.line].value["params"]
+            has = rev.META + "logLevel" in asked.get("_meta", {})
+            assert has is (revision == MODERN)
+
+
+def test_windows_pass_together() -> None:
+    with talking(LEGACY) as talk:
+        begun = now()
+        windows = [talk.window(0.3) for _ in range(4)]
+        heard = [window.wait() for window in windows]
+
+        assert heard == [[], [], [], []]
+        assert now() - begun < 0.9
+
+
+# --- tasks
+
+
+@pytest.mark.parametrize("name", ["work", "toil"])
+def test_a_task_is_created_polled_and_its_result_collected(name: str) -> None:
+    with talking(LEGACY, name) as talk:
+        task = talk.task(call(name, duration=0.2), ttl=1000, more={"x": 1})
+
+        assert talk.wire.transcript[task.request.line].value["params"]["task"] == {
+            "ttl": 1000, "x": 1,
+        }  # fmt: skip
+        assert task.id.startswith("t1")
+        assert task.status == "working"
+        assert task.wait(5.0)
+        assert task.status == "completed"
+        assert said(task.result()) == "worked"
+        assert len(task.states) > 1
+
+
+def test_a_task_is_cancelled_and_one_that_lasts_is_not_waited_for() -> None:
+    with talking(LEGACY, "work") as talk:
+        task = talk.task(call("work", duration=30))
+
+        assert not task.wait(0.1)
+        assert (task.cancel().result or {})["status"] == "cancelled"
+        assert task.ended
+
+
+def test_a_result_may_be_asked_for_before_the_end() -> None:
+    with talking(LEGACY, "work") as talk:
+        task = talk.task(call("work", duration=0.2))
+        pending = task.start_result()
+        assert task.get().answered
+        assert said(pending.reply()) == "worked"
+        assert task.start_result() is pending
+
+
+def test_what_is_no_task_has_no_id() -> None:
+    with talking(LEGACY, "echo") as talk:
+        task = talk.task(Exchange("tools/list"))
+
+        assert task.id == ""
+        assert task.status is None
+        assert not task.ended
+        assert not task.wait(0.1)
+
+
+# --- subscriptions
+
+
+@pytest.mark.parametrize("request_id", [None, "s-1", 5])
+def test_a_subscription_is_acknowledged_heard_and_ended(request_id: Any) -> None:
+    with talking(MODERN, "listen") as talk:
+        stream = talk.subscribe({"toolsListChanged": True}, id=request_id)
+
+        acknowledged = stream.acknowledged()
+        assert acknowledged is not None
+        assert stream.granted == {"toolsListChanged": True}
+        talk.quiet()
+        assert [message.method for _, message in stream.heard()] == [
+            "notifications/subscriptions/acknowledged", "notifications/tools/list_changed",
+        ]  # fmt: skip
+        assert not stream.refusal.answered
+        line = stream.cancel()
+        assert stream.heard(line) == []
+        assert talk.wire.transcript.unanswered() == []
+
+
+def test_a_subscription_that_is_refused_says_so_at_once() -> None:
+    with talking(MODERN) as talk:
+        begun = now()
+        stream = talk.subscribe({})
+
+        assert stream.acknowledged() is None
+        assert now() - begun < 2.0
+        assert stream.refusal.code == -32601
+        assert stream.granted == {}
+
+
+def test_two_subscriptions_are_kept_apart() -> None:
+    with talking(MODERN, "listen") as talk:
+        one, two = talk.subscribe({}), talk.subscribe({"toolsListChanged": True})
+        assert one.acknowledged()
+        assert two.acknowledged()
+        talk.quiet()
+        assert len(one.heard()) == 1
+        assert len(two.heard()) == 2
+        assert all(message.role is Role.NOTIFICATION for _, message in two.heard())

@@ -1,0 +1,104 @@
+"""What is shipped: a wheel built through the sdist, one import name, the same suites everywhere."""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import HERE
+
+ROOT = HERE.parent
+
+
+def run(*command: str, cwd: Path) -> str:
+    """Run a command; its output, or the end of what went wrong."""
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def python_in(environment: Path) -> str:
+    """Give the interpreter of a virtual environment."""
+    below = "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
+    return str(environment / below)
+
+
+@pytest.fixture(scope="session")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the sdist, then the wheel from it, in an environment of its own."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "venv", str(folder / "env"), cwd=folder)
+    python = python_in(folder / "env")
+    run(python, "-m", "pip", "install", "-q", "build", cwd=folder)
+    run(python, "-m", "build", "--outdir", str(folder / "out"), str(ROOT), cwd=folder)
+    return folder / "out"
+
+
+@pytest.fixture(scope="session")
+def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Install the wheel into an empty environment; give its interpreter."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "venv", str(folder / "env"), cwd=folder)
+    python = python_in(folder / "env")
+    run(python, "-m", "pip", "install", "-q", str(next(dist.glob("*.whl"))), cwd=folder)
+    return python
+
+
+def test_the_wheel_has_one_import_name_and_every_suite_file(dist: Path) -> None:
+    with zipfile.ZipFile(next(dist.glob("*.whl"))) as wheel:
+        names = wheel.namelist()
+    tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    shipped = {n.split("_suites/", 1)[1] for n in names if "_suites/" in n}
+    ours = {
+        path.relative_to(ROOT).as_posix()
+        for suite in ("conformance", "security_suite", "reference_server")
+        for pattern in ("*.py", "*.toml", "*.json")
+        for path in (ROOT / suite).rglob(pattern)
+    }
+
+    assert tops == {"mcp_touchstone"}
+    assert shipped == ours
+    assert "mcp_touchstone/py.typed" in names
+    assert "mcp_touchstone/report/schema.json" in names
+
+
+def test_the_sdist_can_run_its_own_tests(dist: Path) -> None:
+    with tarfile.open(next(dist.glob("*.tar.gz"))) as sdist:
+        names = {name.split("/", 1)[1] for name in sdist.getnames() if "/" in name}
+
+    for needed in ("tests/conftest.py", "tests/mutants/kit.py", "tox.ini", "hatch_build.py"):
+        assert needed in names
+
+
+def test_the_wheel_judges_the_reference_server(installed: str, tmp_path: Path) -> None:
+    out = run(installed, "-m", "mcp_touchstone.cli", "check", cwd=tmp_path)
+
+    assert "conforming: no clause is broken" in out
+    assert " warn" not in out
+
+
+def test_node_ids_are_those_of_the_checkout(installed: str, tmp_path: Path) -> None:
+    words = ("--collect-only", "-q", "--mcp-server", "true")
+    wheel = run(installed, "-m", "pytest", *words, cwd=tmp_path)
+    here = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, cwd=tmp_path)
+
+    ids = [line for line in wheel.splitlines() if "::" in line]
+    assert ids == [line for line in here.splitlines() if "::" in line]
+    assert "conformance/basic/ping.py::answers_a_ping" in ids
+
+
+def test_an_editable_install_sees_the_checkout(tmp_path: Path) -> None:
+    run(sys.executable, "-m", "venv", str(tmp_path / "env"), cwd=tmp_path)
+    python = python_in(tmp_path / "env")
+    run(python, "-m", "pip", "install", "-q", "-e", str(ROOT), cwd=tmp_path)
+
+    where = "from mcp_touchstone.loader import home; print(home())"
+    assert run(python, "-c", where, cwd=tmp_path).strip() == str(ROOT)
+    assert "conforming" in run(
+        python, "-m", "mcp_touchstone.cli", "check", "-q", "--select", "ping", cwd=tmp_path
+    )

@@ -1,0 +1,636 @@
+"""The workspace: what it reads, what it refuses, and edits that happen whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import stat
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reference_server.protocol.errors import ToolError
+from reference_server.settings import Settings
+from reference_server.workspace import Workspace, descent, journal, place
+from reference_server.workspace.names import OURS, Names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="links, pipes and descriptors of POSIX")
+
+
+class Diary:
+    """A log that remembers its audit lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, list[dict[str, Any]]]] = []
+
+    def audit(self, who: str, changes: list[dict[str, Any]]) -> None:
+        self.lines.append((who, changes))
+
+    def warning(self, *_: Any, **__: Any) -> None:
+        """Take a warning."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    (root / "dir" / "sub").mkdir(parents=True)
+    (root / "ok.txt").write_text("plain\n")
+    (root / "dir" / "sub" / "deep.txt").write_text("deep\n")
+    (tmp_path / "rootEvil").mkdir()
+    (tmp_path / "rootEvil" / "secret.txt").write_text("CANARY")
+    (tmp_path / "outside.txt").write_text("CANARY")
+    return root
+
+
+@pytest.fixture(params=["openat2", "walk"])
+def beneath(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a test with the kernel's own resolution and with the walk."""
+    if request.param == "walk":
+        monkeypatch.setattr(descent, "_found", [None])
+    elif descent._beneath() is None:
+        pytest.skip("this system has no openat2")
+    return str(request.param)
+
+
+def workspace(root: Path, **options: Any) -> Workspace:
+    return Workspace(Settings([str(root)], **options), Diary())  # type: ignore[arg-type]
+
+
+def code(action: Callable[[], Any]) -> str:
+    with pytest.raises(ToolError) as caught:
+        action()
+    return caught.value.code
+
+
+def tree(top: Path) -> dict[str, Any]:
+    """Give every name below a directory with what it is and holds."""
+    found: dict[str, Any] = {}
+    for path in sorted(top.rglob("*")):
+        name = path.relative_to(top).as_posix()
+        if path.is_symlink():
+            found[name] = ("link", str(path.readlink()))
+        elif path.is_dir():
+            found[name] = "directory"
+        else:
+            found[name] = (stat.S_IMODE(path.stat().st_mode), path.read_bytes())
+    return found
+
+
+# --- paths ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path", ["ok.txt", "./ok.txt", "dir/sub/deep.txt", "dir//sub/./deep.txt", "dir/sub/deep.txt/"]
+)
+def test_files_below_the_root_are_read(root: Path, beneath: str, path: str) -> None:
+    del beneath
+    assert workspace(root).read(path).data in (b"plain\n", b"deep\n")
+
+
+def test_absolute_path_below_the_root_is_read_in_every_spelling_of_the_root(root: Path) -> None:
+    link = root.parent / "link"
+    link.symlink_to(root)
+    files = workspace(link)
+
+    for spelling in (link, root.resolve()):
+        assert files.read(f"{spelling}/ok.txt").path == "ok.txt"
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("../outside.txt", "OUTSIDE_ROOT"),
+        ("dir/../ok.txt", "OUTSIDE_ROOT"),
+        ("dir/../../outside.txt", "OUTSIDE_ROOT"),
+        ("/etc/passwd", "OUTSIDE_ROOT"),
+        ("{root}Evil/secret.txt", "OUTSIDE_ROOT"),
+        ("{root}/../outside.txt", "OUTSIDE_ROOT"),
+        ("..\\outside.txt", "INVALID_PATH"),
+        ("ok.txt\0.png", "INVALID_PATH"),
+        ("ok\n.txt", "INVALID_PATH"),
+        ("%2e%2e/outside.txt", "NOT_FOUND"),
+        ("~/x", "NOT_FOUND"),
+        ("\udcff", "NOT_FOUND"),
+        ("x" * 5000, "INVALID_PATH"),
+        ("x/" * 200 + "x", "INVALID_PATH"),
+        ("ok.txt/x", "NOT_DIRECTORY"),
+        ("dir", "IS_DIRECTORY"),
+        ("", "IS_DIRECTORY"),
+    ],
+)
+def test_other_paths_are_refused_each_by_its_name(
+    root: Path, beneath: str, path: str, why: str
+) -> None:
+    del beneath
+    files = workspace(root)
+
+    assert code(lambda: files.read(path.replace("{root}", str(root)))) == why
+
+
+@POSIX_ONLY
+def test_no_link_is_followed_inwards_or_outwards(root: Path, beneath: str) -> None:
+    del beneath
+    (root / "out").symlink_to(root.parent / "outside.txt")
+    (root / "in").symlink_to("ok.txt")
+    (root / "up").symlink_to("..")
+    (root / "loop").symlink_to("loop")
+    (root / "proc").symlink_to("/proc/self/root")
+    files = workspace(root)
+
+    for path in ("out", "in", "up/outside.txt", "up", "loop", "proc/etc/passwd"):
+        assert code(lambda path=path: files.read(path)) == "LINK"  # type: ignore[misc]
+        assert code(lambda path=path: files.edit("t").put(path, b"x")) == "LINK"  # type: ignore[misc]
+
+
+@POSIX_ONLY
+def test_only_regular_files_are_opened_and_nothing_waits_for_a_pipe(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+
+    assert code(lambda: workspace(root).read("pipe")) == "NOT_REGULAR"
+
+
+def test_size_limit_is_inclusive_and_holds_for_writing_too(root: Path) -> None:
+    (root / "full").write_bytes(b"x" * 10)
+    (root / "over").write_bytes(b"x" * 11)
+    files = workspace(root, max_file_size=10)
+
+    assert len(files.read("full").data) == 10
+    assert code(lambda: files.read("over")) == "TOO_LARGE"
+    files.edit("t").put("new", b"x" * 10)
+    assert code(lambda: files.edit("t").put("new", b"x" * 11)) == "TOO_LARGE"
+
+
+def test_cwd_is_inside_the_root(root: Path) -> None:
+    files = workspace(root)
+
+    assert files.read("deep.txt", cwd="dir/sub").path == "dir/sub/deep.txt"
+    assert files.read("ok.txt", cwd=str(root)).path == "ok.txt"
+    for cwd in ("..", "/", str(root.parent), "dir/../.."):
+        assert code(lambda cwd=cwd: files.read("outside.txt", cwd=cwd)) == "OUTSIDE_ROOT"  # type: ignore[misc]
+
+
+def test_first_of_several_roots_wins_and_new_files_go_to_it(root: Path, tmp_path: Path) -> None:
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "ok.txt").write_text("hidden behind the first\n")
+    (second / "only.txt").write_text("second\n")
+    files = Workspace(Settings([str(root), str(second)]), Diary())  # type: ignore[arg-type]
+
+    assert files.read("ok.txt").data == b"plain\n"
+    assert files.read("only.txt").data == b"second\n"
+    assert files.read(f"{second}/ok.txt").data.startswith(b"hidden")
+    assert [entry.path for entry in files.walk()] == ["dir/sub/deep.txt", "ok.txt", "only.txt"]
+    edit = files.edit("t")
+    edit.put("new.txt", b"new")
+    edit.commit()
+    assert (root / "new.txt").read_bytes() == b"new"
+    both = files.edit("t")
+    both.put("ok.txt", b"1", before=files.read("ok.txt"))
+    assert code(lambda: both.put("only.txt", b"2", before=files.read("only.txt"))) == "SPANS_ROOTS"
+
+
+@POSIX_ONLY
+def test_root_stays_the_directory_it_was(root: Path) -> None:
+    files = workspace(root)
+    moved = root.rename(root.parent / "moved")
+    root.symlink_to(root.parent / "rootEvil")
+
+    assert code(lambda: files.read("secret.txt")) == "NOT_FOUND"
+    assert files.read("ok.txt").data == b"plain\n"
+    edit = files.edit("t")
+    edit.put("new.txt", b"new")
+    edit.commit()
+    assert (moved / "new.txt").read_bytes() == b"new"
+
+
+# --- lists ---------------------------------------------------------------------------------------
+
+DENIED = [".git/config", "a/.git/hooks/x", "wt/.git", "node_modules/p/i.js", "v/node_modules/x",
+          "__pycache__/m.pyc", ".env", "config/.env", ".vs/x"]  # fmt: skip
+NEAR = [".gitignore", ".github/ci.yml", "my.git/config", "environment.txt", ".envrc", ".env.local",
+        "node_modules_old/x.js", "__pycache__x/x", ".vscode/s.json", "binary.txt", "robin/x",
+        "cabin/obj.txt", "a..b.txt", "x...y", "dir/.hidden"]  # fmt: skip
+
+
+def plant(root: Path, path: str, text: str = "CANARY") -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+
+
+@pytest.mark.parametrize("path", DENIED)
+def test_denied_names_are_denied_at_every_depth_whether_they_exist_or_not(
+    root: Path, path: str
+) -> None:
+    files = workspace(root)
+    before = code(lambda: files.read(path))
+    plant(root, path)
+
+    assert code(lambda: files.read(path)) == before == "DENIED"
+    assert code(lambda: files.edit("t").put(path + "/new", b"")) == "DENIED"
+    assert path not in [entry.path for entry in files.walk()]
+
+
+@pytest.mark.parametrize("path", NEAR)
+def test_near_misses_of_denied_names_are_read_and_written(root: Path, path: str) -> None:
+    plant(root, path, "fine")
+    files = workspace(root)
+    edit = files.edit("t")
+
+    edit.put(path, b"changed", before=files.read(path))
+    edit.commit()
+
+    assert (root / path).read_text() == "changed"
+
+
+@pytest.mark.parametrize("path", ["bin/app.txt", "src/obj/x.txt"])
+def test_build_output_is_read_and_not_written(root: Path, path: str) -> None:
+    plant(root, path, "built")
+    files = workspace(root)
+    found = files.read(path)
+
+    assert code(lambda: files.edit("t").put(path, b"x", before=found)) == "WRITE_DENIED"
+    assert code(lambda: files.edit("t").remove(found)) == "WRITE_DENIED"
+    assert code(lambda: files.edit("t").put("bin/new", b"x")) == "WRITE_DENIED"
+
+
+@pytest.mark.parametrize(
+    "name", [".GIT", ".gIt", ".g\u200cit", "\uff0egit", ".ENV", "NODE_MODULES", ".ｇit"]
+)
+def test_where_the_volume_folds_every_spelling_of_a_denied_name_is_denied(name: str) -> None:
+    names = Names([".git", ".env", "node_modules"], [], [])
+
+    assert names.denies(name, folds=True)
+    assert not names.denies(name, folds=False)
+
+
+def test_folding_is_found_out_by_looking(root: Path) -> None:
+    folds = (root / "OK.TXT").exists()
+
+    assert workspace(root).roots[0].folds == folds
+
+
+def test_allow_list_lets_nothing_else_through(root: Path) -> None:
+    (root / "a.py").write_text("a")
+    files = workspace(root, allow=["*.py"])
+
+    assert files.read("a.py").data == b"a"
+    assert code(lambda: files.read("ok.txt")) == "NOT_ALLOWED"
+    assert code(lambda: files.edit("t").put("new.txt", b"")) == "NOT_ALLOWED"
+    assert [entry.path for entry in files.walk()] == ["a.py"]
+
+
+def test_read_only_server_writes_nothing(root: Path) -> None:
+    files = workspace(root, read_only=True)
+    before = tree(root)
+
+    assert code(lambda: files.edit("t").put("new", b"")) == "READ_ONLY"
+    assert code(lambda: files.edit("t").remove(files.read("ok.txt"))) == "READ_ONLY"
+    assert tree(root) == before
+
+
+# --- the client's roots --------------------------------------------------------------------------
+
+
+def test_roots_of_the_client_narrow_and_never_widen(root: Path) -> None:
+    files = workspace(root)
+    files.narrow([(root / "dir").as_uri()])
+
+    assert files.read("dir/sub/deep.txt").data == b"deep\n"
+    assert code(lambda: files.read("ok.txt")) == "OUTSIDE_CLIENT_ROOTS"
+    assert code(lambda: files.edit("t").put("new.txt", b"")) == "OUTSIDE_CLIENT_ROOTS"
+    assert [entry.path for entry in files.walk()] == ["dir/sub/deep.txt"]
+    assert [entry.name for entry in files.entries()] == ["dir"]
+
+    files.narrow([root.parent.as_uri()])
+    assert files.read("ok.txt").data == b"plain\n"
+    assert code(lambda: files.read("../outside.txt")) == "OUTSIDE_ROOT"
+
+    files.narrow([(root.parent / "rootEvil").as_uri(), "https://example.com/", "file://["])
+    assert code(lambda: files.read("ok.txt")) == "OUTSIDE_CLIENT_ROOTS"
+    assert code(lambda: files.read("secret.txt")) == "OUTSIDE_CLIENT_ROOTS"
+
+    files.narrow(None)
+    assert files.read("ok.txt").data == b"plain\n"
+
+
+# --- edits ---------------------------------------------------------------------------------------
+
+
+def test_edit_replaces_creates_and_removes_at_once_and_leaves_nothing_else(root: Path) -> None:
+    script = root / "run.sh"
+    script.write_text("old")
+    script.chmod(0o754)
+    files = workspace(root)
+    heard: list[str] = []
+    files.on_change(lambda changes: heard.extend(change.path for change in changes))
+    edit = files.edit("client 1")
+    edit.put("run.sh", b"new", before=files.read("run.sh"))
+    edit.put("made/for/it.txt", b"created")
+    edit.remove(files.read("ok.txt"))
+
+    assert (root / "ok.txt").exists()
+    edit.commit()
+
+    assert script.read_text() == "new"
+    assert os.name == "nt" or stat.S_IMODE(script.stat().st_mode) == 0o754
+    assert (root / "made/for/it.txt").read_bytes() == b"created"
+    assert not (root / "ok.txt").exists()
+    assert heard == ["run.sh", "made/for/it.txt", "ok.txt"]
+    assert not [name for name in tree(root) if OURS in name]
+    (who, lines), *rest = files.log.lines  # type: ignore[attr-defined]
+    assert who == "client 1"
+    assert rest == []
+    assert [line["path"] for line in lines] == heard
+    assert [line["before"] is None for line in lines] == [False, True, False]
+    assert [line["after"] is None for line in lines] == [False, False, True]
+
+
+def test_edit_on_a_file_that_changed_since_is_refused(root: Path) -> None:
+    files = workspace(root)
+    edit = files.edit("t")
+    edit.put("ok.txt", b"mine", before=files.read("ok.txt"))
+    edit.put("new.txt", b"new")
+    (root / "ok.txt").write_text("yours")
+
+    assert code(edit.commit) == "CHANGED"
+    assert (root / "ok.txt").read_text() == "yours"
+    assert not (root / "new.txt").exists()
+
+
+def test_file_that_appeared_meanwhile_is_not_overwritten(root: Path) -> None:
+    files = workspace(root)
+    assert code(lambda: files.edit("t").put("ok.txt", b"")) == "EXISTS"
+    edit = files.edit("t")
+    edit.put("new.txt", b"mine")
+    (root / "new.txt").write_text("yours")
+
+    assert code(edit.commit) == "EXISTS"
+    assert (root / "new.txt").read_text() == "yours"
+
+
+@POSIX_ONLY
+def test_link_put_in_the_place_of_a_directory_leads_no_write_outside(root: Path) -> None:
+    files = workspace(root)
+    edit = files.edit("t")
+    edit.put("dir/new.txt", b"x")
+    (root / "dir").rename(root / "was")
+    (root / "dir").symlink_to(root.parent / "rootEvil")
+
+    assert code(edit.commit) == "LINK"
+    assert list(tree(root.parent / "rootEvil")) == ["secret.txt"]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everything")
+def test_file_its_owner_made_read_only_is_not_replaced(root: Path) -> None:
+    (root / "ok.txt").chmod(0o444)
+    files = workspace(root)
+    edit = files.edit("t")
+    edit.put("ok.txt", b"x", before=files.read("ok.txt"))
+
+    assert code(edit.commit) == "NOT_PERMITTED"
+
+
+def test_two_edits_of_one_file_at_once_leave_one_winner(root: Path) -> None:
+    files = workspace(root)
+    start = files.read("ok.txt")
+    outcomes: list[str] = []
+
+    def attempt(number: int) -> None:
+        edit = files.edit(str(number))
+        edit.put("ok.txt", str(number).encode(), before=start)
+        try:
+            edit.commit()
+        except ToolError as error:
+            outcomes.append(error.code)
+        else:
+            outcomes.append(str(number))
+
+    threads = [threading.Thread(target=attempt, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+
+    assert sorted(outcomes)[1:] == ["CHANGED"] * 15
+    assert (root / "ok.txt").read_text() == min(outcomes)
+
+
+# --- failing disks -------------------------------------------------------------------------------
+
+
+class FailingDisk:
+    """Lets the nth change of the disk fail; counts them."""
+
+    OPERATIONS = ("create", "replace", "claim", "make_directory")
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+        self.left = number
+        for name in self.OPERATIONS:
+            monkeypatch.setattr(place.Place, name, self._failing(getattr(place.Place, name)))
+
+    def _failing(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def operation(*arguments: Any) -> Any:
+            self.left -= 1
+            if self.left == 0:
+                raise OSError(errno.ENOSPC, "the disk is full")
+            return real(*arguments)
+
+        return operation
+
+
+@pytest.mark.parametrize("number", range(1, 12))
+def test_disk_that_fails_at_any_step_leaves_every_file_as_it_was(
+    root: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    files = workspace(root)
+    edit = files.edit("t")
+    edit.put("ok.txt", b"new", before=files.read("ok.txt"))
+    edit.put("made/here.txt", b"created")
+    edit.remove(files.read("dir/sub/deep.txt"))
+    before = tree(root)
+    with monkeypatch.context() as patch:
+        disk = FailingDisk(patch, number)
+        try:
+            edit.commit()
+        except ToolError as error:
+            failed = error
+        else:
+            assert disk.left > 0
+            assert (root / "ok.txt").read_bytes() == b"new"
+            return
+    assert failed.code == "WRITE_FAILED"
+    assert str(root) not in str(failed.body())
+    assert tree(root) == before
+
+
+# --- kills ---------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing after it runs, not even what undoes."""
+
+
+@pytest.fixture
+def no_undo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal.Journal, "_undo", lambda _self, _top: None)
+
+
+STEPS = ("create", "replace", "claim", "make_directory", "remove", "sync", "open")
+
+
+def die_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
+    """Be killed at the nth thing done to a disk; give how many are left."""
+    left = [number]
+
+    def dying(real: Callable[..., Any]) -> Callable[..., Any]:
+        def operation(*arguments: Any) -> Any:
+            left[0] -= 1
+            if left[0] == 0:
+                raise Killed
+            return real(*arguments)
+
+        return operation
+
+    for name in STEPS:
+        monkeypatch.setattr(place.Place, name, dying(getattr(place.Place, name)))
+    return left
+
+
+@pytest.mark.usefixtures("no_undo")
+@pytest.mark.parametrize("number", range(1, 60))
+def test_server_killed_at_any_step_leaves_all_old_or_all_new_after_the_next_start(
+    root: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    files = workspace(root)
+    edit = files.edit("t")
+    edit.put("ok.txt", b"new", before=files.read("ok.txt"))
+    edit.put("made/here.txt", b"created")
+    edit.remove(files.read("dir/sub/deep.txt"))
+    before = tree(root)
+    with monkeypatch.context() as patch:
+        die_at(patch, number)
+        with contextlib.suppress(Killed):
+            edit.commit()
+    torn = (root / "ok.txt").read_bytes()
+    assert torn in (b"plain\n", b"new")
+
+    workspace(root)
+
+    after = tree(root)
+    new = {**before, "ok.txt": (before["ok.txt"][0], b"new"), "made": "directory"}
+    new["made/here.txt"] = (after.get("made/here.txt", (0,))[0], b"created")
+    del new["dir/sub/deep.txt"]
+    assert after in (before, new)
+
+
+def change_one(files: Workspace, kind: str) -> None:
+    edit = files.edit("t")
+    if kind == "replace":
+        edit.put("ok.txt", b"new", before=files.read("ok.txt"))
+    elif kind == "create":
+        edit.put("dir/created.txt", b"new")
+    else:
+        edit.remove(files.read("ok.txt"))
+    edit.commit()
+
+
+@pytest.mark.usefixtures("no_undo")
+@pytest.mark.parametrize("kind", ["replace", "create", "remove"])
+@pytest.mark.parametrize("number", range(1, 20))
+def test_edit_of_one_file_killed_at_any_step_leaves_the_old_or_the_new_and_nothing_else(
+    root: Path, monkeypatch: pytest.MonkeyPatch, kind: str, number: int
+) -> None:
+    before = tree(root)
+    with monkeypatch.context() as patch:
+        left = die_at(patch, number)
+        with contextlib.suppress(Killed):
+            change_one(workspace(root), kind)
+
+    workspace(root)
+
+    after = tree(root)
+    new = dict(before)
+    if kind == "remove":
+        del new["ok.txt"]
+    else:
+        path = "ok.txt" if kind == "replace" else "dir/created.txt"
+        new[path] = (before["ok.txt"][0], b"new")
+    assert after in ((new,) if left[0] > 0 else (before, new))
+
+
+@pytest.mark.parametrize("kind", ["replace", "create", "remove"])
+def test_edit_of_one_file_waits_for_the_disk_no_more_than_twice(
+    root: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Its bytes before the rename, its name after it; nothing else has to be there first."""
+    done: list[str] = []
+
+    def noting(module: Any, name: str) -> None:
+        real = getattr(module, name)
+
+        def operation(*arguments: Any, **more: Any) -> Any:
+            done.append(name)
+            return real(*arguments, **more)
+
+        monkeypatch.setattr(module, name, operation)
+
+    for module, name in ((os, "fsync"), (place.Place, "replace"), (place.Place, "claim")):
+        noting(module, name)
+    change_one(workspace(root), kind)
+    expected = {
+        "replace": ["fsync", "replace"],
+        "create": ["fsync", "claim"],
+        "remove": ["replace"],
+    }
+    assert done == [*expected[kind], "fsync"]
+
+
+@given(data=st.binary(max_size=200))
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_journal_of_any_content_does_no_harm(root: Path, data: bytes) -> None:
+    (root / f"{OURS}0123.journal").write_bytes(data)
+
+    assert workspace(root).read("ok.txt").data == b"plain\n"
+    assert not [name for name in tree(root) if OURS in name]
+
+
+OURS_HERE = f"{OURS}0123"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"parts": ["..", "outside.txt"]},
+        {"parts": ["../outside.txt"]},
+        {"parts": ["dir", "..", "..", "outside.txt"]},
+        {"parts": [".git", "config"]},
+        {"parts": ["bin", "app"]},
+        {"parts": ["ok.txt"], "temporary": "../outside.txt"},
+        {"parts": ["ok.txt"], "temporary": "dir/sub/deep.txt"},
+        {"parts": ["ok.txt"], "temporary": "run.sh"},
+        {"parts": "ok.txt"},
+        {"parts": None},
+        {},
+    ],
+)
+def test_journal_that_came_with_a_repository_has_no_power(root: Path, entry: Any) -> None:
+    for path in (".git/config", "bin/app", "run.sh"):
+        plant(root, path)
+    before = tree(root.parent)
+    canary = workspace(root).read("run.sh").sha256
+    planned = {"temporary": f"{OURS_HERE}-0", "before": canary, "after": None, **entry}
+    plan = {"made": [["..", "rootEvil"], ["dir", "sub"]], "files": [planned]}
+    (root / f"{OURS_HERE}.journal").write_bytes(json.dumps(plan).encode() + b"\nstaged\n")
+
+    workspace(root)
+
+    assert tree(root.parent) == before
