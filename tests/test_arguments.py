@@ -1,6 +1,7 @@
 """Arguments made from schemas: they fit, they never change, and paths point into the world."""
 
 import re
+import warnings
 from typing import Any
 
 import jsonschema
@@ -266,20 +267,26 @@ def test_a_schema_from_a_stranger_never_raises(odd: Any) -> None:
 # --- patterns
 
 
+def found(pattern: str, text: str) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a style that is a stranger's
+        return re.search(pattern, text) is not None
+
+
 @pytest.mark.parametrize(
     "pattern",
     [
         "", "abc", "^abc$", r"^\d{3}$", r"^[a-z][a-z0-9-]*$", r"^(foo|bar)+$", r"^[^a-z]{2}$",
         r"^(?:[0-9a-f]{2}:){5}[0-9a-f]{2}$", r"^\w+@\w+\.\w+$", r"^#[0-9A-Fa-f]{6}$", r"^a?b*c+$",
         r"^[\]\\]+$", r"^\x41\u0042$", r"^(?P<year>\d{4})-(?:0[1-9]|1[0-2])$", r"^\S+\.py$",
-        r"^a{2,5}?$", r"^[^\\/]+$", r"^v\d+(\.\d+)*$",
+        r"^a{2,5}?$", r"^[^\\/]+$", r"^v\d+(\.\d+)*$", r"[[]",
     ],
 )  # fmt: skip
 def test_a_pattern_gets_a_text(pattern: str) -> None:
     text = text_for(pattern)
 
     assert text is not None
-    assert re.search(pattern, text)
+    assert found(pattern, text)
 
 
 @pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", "(", "[", "*", r"a{9999}", r"^\p{L}+$"])
@@ -291,7 +298,7 @@ def test_a_pattern_beyond_us_gets_none(pattern: str) -> None:
 def test_a_pattern_from_a_stranger_never_raises(pattern: str) -> None:
     text = text_for(pattern)
 
-    assert text is None or re.search(pattern, text)
+    assert text is None or found(pattern, text)
 
 
 # --- templates of RFC 6570

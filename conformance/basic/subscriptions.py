@@ -47,6 +47,7 @@ FLAGS = {
 
 BESIDE = "touchstone-beside"
 OF_REQUESTS = frozenset({"notifications/progress", "notifications/message"})
+LOGGED = "notifications/message"
 GRACE = 0.5
 """Seconds in which something may cross with the cancellation of its stream."""
 

@@ -5,6 +5,8 @@ quantifiers, anchors. What looks ahead, looks behind or refers back is given up.
 """
 
 import re
+import threading
+import warnings
 from typing import Final
 
 _CLASSES: Final = {"d": "1", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}
@@ -17,6 +19,10 @@ LONGEST: Final = 1000
 """Repetitions beyond which a pattern is given up."""
 
 
+_COMPILING: Final = threading.Lock()
+"""Held while warnings are off: that switch belongs to the whole process."""
+
+
 class _GaveUp(Exception):  # noqa: N818  (an outcome)
     pass
 
@@ -25,9 +31,16 @@ def text_for(pattern: str) -> str | None:
     """Give a text the pattern is found in; None where this is beyond us."""
     try:
         text = _Reader(pattern).read()
-        return text if re.search(pattern, text) else None
+        return text if _compiled(pattern).search(text) else None
     except (_GaveUp, re.error, IndexError, RecursionError, ValueError):
         return None
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile the pattern of a stranger, whose style is not ours to warn about."""
+    with _COMPILING, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return re.compile(pattern)
 
 
 class _Reader:
@@ -120,7 +133,7 @@ class _Reader:
             first = first or text
         if not negated:
             return first
-        only = re.compile(self._pattern[start : self._at])
+        only = _compiled(self._pattern[start : self._at])
         for char in _LIKED:
             if only.fullmatch(char):
                 return char

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+if sys.path[0] == str(HERE):
+    # A chapter may be called as a module of the standard library: logging is.
+    del sys.path[0]
 sys.path.insert(0, str(HERE.parents[1]))
 
 from tests.mutants import kit  # noqa: E402  (needs the path)
