@@ -96,6 +96,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "report.machine": {"revision", "clause", "verdict", "results", "report.text", "report.digest"},
     "report.survey": {"revision", "framing", "needs", "dossier", "report.text"},
+    "report.coverage": {"revision", "clause", "scenario", "report.text"},
     "report.catalogue": {"revision", "clause", "loader", "scenario", "report.text"},
     # the doors; nothing imports these but each other
     "plugin": {"live", "pytest_suite"},

@@ -9,7 +9,15 @@ import pytest
 
 from mcp_touchstone import needs
 from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import Breach, Catalogue, CatalogueError, Clause, Level, load_catalogue
+from mcp_touchstone.clause import (
+    Breach,
+    Catalogue,
+    CatalogueError,
+    Clause,
+    Level,
+    Observable,
+    load_catalogue,
+)
 from mcp_touchstone.loader import home, load
 from mcp_touchstone.scenario import Registry, Scenario, Seen, ambient, collecting, scenario
 
@@ -44,6 +52,15 @@ def test_every_clause_is_judged_or_put_off_or_out_of_reach_with_a_reason() -> No
         assert clause.how or clause.unobservable, clause.id
         for reason in (clause.deferred, clause.unobservable):
             assert not reason or len(reason.split()) > 3, clause.id
+
+
+def test_every_clause_says_whether_a_client_can_see_it() -> None:
+    for clause in CATALOGUE:
+        out_of_reach = clause.observable is Observable.NO
+        assert out_of_reach == bool(clause.unobservable), clause.id
+        assert not (out_of_reach and clause.judged), clause.id
+        conditional = clause.observable is Observable.CONDITIONAL
+        assert conditional == (clause.conditional and not out_of_reach), clause.id
 
 
 def test_complete_chapters_put_nothing_off() -> None:

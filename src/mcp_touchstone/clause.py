@@ -41,6 +41,19 @@ class Breach(StrEnum):
     NOTE = "note"
 
 
+class Observable(StrEnum):
+    """Whether a client sees a clause kept or broken."""
+
+    YES = "yes"
+    """On every server that offers what the clause needs."""
+
+    CONDITIONAL = "conditional"
+    """On servers that do what the clause speaks of."""
+
+    NO = "no"
+    """Never: nothing on the pipe can show it."""
+
+
 _BREACH_OF: Final = {
     Level.MUST: Breach.FAIL,
     Level.MUST_NOT: Breach.FAIL,
@@ -104,6 +117,13 @@ class Clause:
     def revisions(self) -> tuple[str, ...]:
         """Revisions in which the clause holds, oldest first."""
         return tuple(self.source)
+
+    @property
+    def observable(self) -> Observable:
+        """Whether a client sees it kept or broken."""
+        if self.unobservable:
+            return Observable.NO
+        return Observable.CONDITIONAL if self.conditional else Observable.YES
 
     @property
     def judged(self) -> bool:

@@ -22,7 +22,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == ["serve"]:
         return _serve(words[1:])
     options = parser().parse_args(words)
-    commands = {"check": _run_check, "recon": _run_recon, "list": _list, "explain": _explain}
+    commands = {
+        "check": _run_check,
+        "recon": _run_recon,
+        "list": _list,
+        "explain": _explain,
+        "coverage": _coverage,
+    }
     try:
         return commands[options.command](options)
     except KeyboardInterrupt:
@@ -186,6 +192,20 @@ def _explain(options: argparse.Namespace) -> int:
         catalogue.explain(options.clause)
     except CatalogueError as error:
         return _complain(f"{error}; `mcp-touchstone list` shows them")
+    return 0
+
+
+def _coverage(_: argparse.Namespace) -> int:
+    from mcp_touchstone.clause import CatalogueError
+    from mcp_touchstone.loader import load, mutants
+    from mcp_touchstone.report import coverage
+
+    try:
+        found = coverage.measure(load(), mutants())
+    except CatalogueError as error:
+        return _complain(str(error))
+    for line in coverage.text(found):
+        print(line)
     return 0
 
 

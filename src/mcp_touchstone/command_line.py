@@ -53,6 +53,9 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("word", nargs="*", help="chapters, groups or clause ids; globs allowed")
     one = commands.add_parser("explain", help="explain one clause in full")
     one.add_argument("clause", help="clause id, as in a report")
+    commands.add_parser(
+        "coverage", help="show how much of the catalogue is judged, and why the rest is not"
+    )
     one = commands.add_parser(
         "serve",
         help="run the bundled reference server on stdin and stdout",

@@ -5,10 +5,12 @@ stand in ``_suites`` beside this file. They get the same module names in both ca
 """
 
 import importlib.util
+import runpy
 import sys
 import types
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mcp_touchstone.clause import CatalogueError, load_catalogue
 from mcp_touchstone.scenario import Registry, collecting
@@ -54,6 +56,20 @@ def load(suite: str = "conformance") -> Registry:
         raise CatalogueError(f"nobody judges {forgotten[0]}: write a scenario, or say why not")
     _loaded[suite] = registry
     return registry
+
+
+def mutants() -> Mapping[str, Any] | None:
+    """Import the servers that break a clause on purpose; None where there is no checkout.
+
+    Returns:
+        name -> mutant, as ``tests/mutants/kit.py`` describes it, breaking what it breaks today.
+    """
+    program = home() / "tests" / "mutants" / "__main__.py"
+    if not program.is_file():
+        return None
+    catalogue = load().catalogue
+    known = runpy.run_path(str(program), run_name="mutants")["load"]()
+    return {name: one.due(lambda c: catalogue[c].judged) for name, one in known.items()}
 
 
 def _import(path: Path, suite: str) -> types.ModuleType:

@@ -37,10 +37,10 @@ def matrix(known: dict[str, kit.Mutant]) -> int:
 
     survivors = 0
     catalogue = load_suite().catalogue
-    now = {name: one.due(lambda c: catalogue[c].judged).breaks for name, one in known.items()}
+    now = [one.due(lambda c: catalogue[c].judged) for one in known.values()]
     for clause in catalogue:
         if clause.judged:
-            killers = [name for name, breaks in now.items() if clause.id in breaks]
+            killers = [one.name for one in now if clause.id in one.breaks]
             survivors += not killers
             print(f"{clause.id:<52} {' '.join(killers) or 'SURVIVES'}")
     return bool(survivors)

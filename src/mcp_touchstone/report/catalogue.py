@@ -5,7 +5,14 @@ import textwrap
 from collections.abc import Sequence
 
 from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import Catalogue, CatalogueError, Clause, load_catalogue, nearest
+from mcp_touchstone.clause import (
+    Catalogue,
+    CatalogueError,
+    Clause,
+    Observable,
+    load_catalogue,
+    nearest,
+)
 from mcp_touchstone.loader import home
 
 WIDTH = 96
@@ -36,9 +43,11 @@ def listing(words: Sequence[str]) -> None:
             print(f"  {_state(clause)}  {clause.level:<10}  {_window(clause):<22}  {clause.id}")
         print()
     judged = sum(clause.judged for clause in rows)
+    conditional = sum(clause.conditional for clause in rows if clause.judged)
     deferred = sum(bool(clause.deferred) for clause in rows)
     print(
-        f"{len(rows)} clauses: {judged} judged (+), {deferred} not judged yet (.), "
+        f"{len(rows)} clauses: {judged} judged (+; {conditional} of them on condition: ~), "
+        f"{deferred} not judged yet (.), "
         f"{len(rows) - judged - deferred} out of reach of a client (-)"
     )
 
@@ -61,6 +70,7 @@ def explain(clause_id: str) -> None:
     _paragraph("level", f"{clause.level}; breaking it is {breach}")
     _paragraph("revisions", ", ".join(clause.revisions))
     _paragraph("needs", ", ".join(clause.needs))
+    _paragraph("observable", _OBSERVABLE[clause.observable])
     _paragraph("judged", clause.how)
     _paragraph("not flagged", clause.not_flagged)
     _paragraph("settled", clause.decision)
@@ -71,6 +81,13 @@ def explain(clause_id: str) -> None:
     for link in links:
         print(f"  {link}")
     print(f"\n  mcp-touchstone check --select {clause.id} -- your server" if clause.judged else "")
+
+
+_OBSERVABLE = {
+    Observable.YES: "on every server that offers what it needs",
+    Observable.CONDITIONAL: "on servers that do what it speaks of",
+    Observable.NO: "no",
+}
 
 
 def _paragraph(label: str, text: str) -> None:
@@ -90,7 +107,9 @@ def _named(word: str, clause: Clause) -> bool:
 
 
 def _state(clause: Clause) -> str:
-    return "+" if clause.judged else "." if clause.deferred else "-"
+    if clause.judged:
+        return "~" if clause.conditional else "+"
+    return "." if clause.deferred else "-"
 
 
 def _window(clause: Clause) -> str:
