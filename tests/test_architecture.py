@@ -61,6 +61,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "ambient": {*PURE, "process", "recon"},
     "shapes": {*PURE, "ambient", "connection", "loader", "schema"},
     "listings": {*PURE, "ambient", "dossier", "talk"},
+    "served": {"talk"},
     "recon": {*PURE, *WIRE, "dossier"},
     # what has to be tried on it
     "scout": {*PURE, *WIRE, *DRIVING, "arguments", "dossier", "target"},
@@ -74,7 +75,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "suite": {
         *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
-        "listings",
+        "listings", "served",
     },
     # one run
     "loader": {"clause", "scenario"},

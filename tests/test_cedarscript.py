@@ -160,7 +160,7 @@ def test_a_parsed_command_says_what_it_is(client: Client) -> None:
 @pytest.mark.parametrize(
     ("script", "line", "column", "words"),
     [
-        ('UPDAET FILE "a" DELETE LINE "b"', 1, 1, "did you mean UPDATE"),
+        ('UPDAET FILE "a" DELETE LINE "b"', 1, 1, "did you mean UPDATE?"),
         ('\n\nRM FILE "b"\nRM FIL "c"', 4, 4, "not understood"),
         ("RM FILE a.txt", 1, 9, "not understood"),
         ('Words.\n```cedarscript\nRM FILE "b"\nupdate\n```', 4, 1, "capitals"),

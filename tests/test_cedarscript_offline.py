@@ -296,7 +296,11 @@ def test_without_the_library_the_tools_say_why(
     with Client(tmp_path, log_level="off") as client:
         assert names(client) == ALWAYS
         told = client.call("list_capabilities")
-        assert client.call("explain_error", error_message="NO_CHANGE")["known"] is True
+        explained = client.call("explain_error", error_message="NO_CHANGE")
+        unknown = client.call("explain_error", error_message="no such words")
+    assert explained["known"] is True
+    for one in (explained, unknown):
+        assert "parse_cedarscript" not in json.dumps(one), "it is not listed"
     assert told["available"] is False
     if os.uname().machine == "x86_64":
         assert "not installed" in told["reason"]

@@ -127,7 +127,11 @@ def forgeries() -> list[Any]:
     spelled = [
         base64.urlsafe_b64encode(one).decode().rstrip("=") for one in (flipped, raw[:16] + b"[" * 9)
     ]
-    wrong = [cursor[:-1], cursor + "=", cursor + "!", cursor[1:], "A" + cursor]
+    signed = [
+        pages._text(pages._signature("things", body) + body)
+        for body in (b'"x"', b"null", b"[1]", b"{}", b"", b"\xff", b"[" * 9, b"[" * 100_000)
+    ]
+    wrong = [*signed, cursor[:-1], cursor + "=", cursor + "!", cursor[1:], "A" + cursor]
     return [other, *spelled, *wrong, "", "0", "1", "ä", "x" * 100_000, None, 1, True, [], {}]
 
 

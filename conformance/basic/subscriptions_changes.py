@@ -1,9 +1,13 @@
 """basic/patterns/subscriptions: what streams carry when something changes."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from mcp_touchstone.suite import Conversation, Subscription, scenario
+from mcp_touchstone.suite import (
+    Conversation,
+    Subscription,
+    edit,
+    listings,
+    scenario,
+    served,
+)
 
 UPDATED = "notifications/resources/updated"
 LIST_CHANGED = "notifications/resources/list_changed"
@@ -11,7 +15,6 @@ PATIENCE = 2.5
 """Seconds a change may take to show: servers that poll look once a second or so."""
 LATER = 1.3
 """Seconds to listen for what must not come."""
-READS = 8
 
 
 @scenario(
@@ -30,7 +33,8 @@ def tells_a_stream_what_it_asked_for(talk: Conversation) -> None:
         "subscriptions-cancel-ends",
     )
     talk.wire.open()
-    listed, found = _served(talk)
+    listed = listings.keys(talk, "resources")
+    found = served(talk, listed or [])
     if found is None:
         for clause in clauses:
             talk.unseen(clause, "no listed resource is a file of the tree it was given")
@@ -41,10 +45,10 @@ def tells_a_stream_what_it_asked_for(talk: Conversation) -> None:
     single = talk.subscribe({"resourceSubscriptions": [uri]})
     for stream in (silent, lists, single):
         stream.acknowledged()
-    _edit(file)
+    edit(file)
     (talk.root / "added.txt").write_text("added\n", encoding="utf-8")
     promised = lists.granted.get("resourcesListChanged") and not lists.refusal.answered
-    differs = _until_listed(talk, listed) if promised else None
+    differs = listings.until_changed(talk, "resources", listed, PATIENCE) if promised else None
     watched = bool(single.granted.get("resourceSubscriptions"))
     if watched:
         talk.wire.wait(lambda: _told(single, UPDATED), PATIENCE)
@@ -72,7 +76,7 @@ def tells_a_stream_what_it_asked_for(talk: Conversation) -> None:
         stream.cancel()
     talk.quiet(0.5)
     line = len(talk.wire.transcript)
-    _edit(file)
+    edit(file)
     (talk.root / "more.txt").write_text("more\n", encoding="utf-8")
     talk.wire.wait(lambda: any(stream.heard(line) for stream in heard), LATER)
     late = [entry for stream in heard for entry, _ in stream.heard(line)]
@@ -87,43 +91,3 @@ def tells_a_stream_what_it_asked_for(talk: Conversation) -> None:
 
 def _told(stream: Subscription, method: str) -> bool:
     return any(message.method == method for _, message in stream.heard())
-
-
-def _served(talk: Conversation) -> tuple[set[str], tuple[str, Path] | None]:
-    """List the resources, and find one that is a file of the tree the server was given."""
-    listed = set(_uris(talk))
-    texts = {
-        file.read_text(encoding="utf-8"): file
-        for file in sorted(talk.root.rglob("*"))
-        if file.is_file()
-    }
-    for uri in sorted(listed)[:READS]:
-        reply = talk.request("resources/read", {"uri": uri}, required=False)
-        contents = (reply.result or {}).get("contents")
-        for item in contents if isinstance(contents, list) else ():
-            if isinstance(item, dict) and item.get("text") in texts:
-                return listed, (uri, texts[item["text"]])
-    return listed, None
-
-
-def _uris(talk: Conversation) -> Iterator[str]:
-    """Give the URIs on all pages."""
-    for page in talk.pages("resources/list"):
-        items = (page.result or {}).get("resources")
-        for item in items if isinstance(items, list) else ():
-            if isinstance(item, dict) and isinstance(item.get("uri"), str):
-                yield item["uri"]
-
-
-def _edit(file: Path) -> None:
-    file.write_text(file.read_text(encoding="utf-8") + "changed\n", encoding="utf-8")
-
-
-def _until_listed(talk: Conversation, before: set[str]) -> int | None:
-    """List until the list differs; give the line on which it did, None where it never does."""
-    window = talk.window(PATIENCE)
-    while not window.over:
-        if set(_uris(talk)) != before:
-            return len(talk.wire.transcript)
-        talk.quiet(0.2)
-    return None

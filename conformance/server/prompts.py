@@ -1,26 +1,21 @@
 """server/prompts: how prompts are declared and listed, and what is said when the list changes."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from mcp_touchstone.suite import (
     Breach,
     Connection,
     Conversation,
-    Kind,
     Record,
-    Role,
     Seen,
     ambient,
+    listings,
     scenario,
     shapes,
 )
 
 LIST = "prompts/list"
 CHANGED = "notifications/prompts/list_changed"
-MOST_PAGES = 20
-LATE = 1.0
-"""Seconds a notification may come behind a list that shows the change."""
 
 
 @scenario("prompts-capability-declared")
@@ -95,24 +90,7 @@ def _twice(names: list[str]) -> set[str]:
 
 
 def _names(talk: Conversation) -> list[str] | None:
-    """Walk all pages; None where they cannot be read to the end."""
-    names: list[str] = []
-    cursor = None
-    for _ in range(MOST_PAGES):
-        result = talk.request(LIST, None if cursor is None else {"cursor": cursor}).result or {}
-        page = result.get("prompts")
-        if not isinstance(page, list):
-            return None
-        names += _named(page)
-        cursor = result.get("nextCursor")
-        if not isinstance(cursor, str):
-            return names
-    return None
-
-
-def _named(page: list[Any]) -> list[str]:
-    named = (prompt.get("name") for prompt in page if isinstance(prompt, dict))
-    return [name for name in named if isinstance(name, str)]
+    return listings.keys(talk, "prompts")
 
 
 # --- who asks, and what else they asked, makes no difference
@@ -132,7 +110,7 @@ def lists_the_same_prompts_on_every_connection(talk: Conversation) -> None:
     if None in (*busy, *quiet):
         talk.unseen(clause, "the list could not be read to its end")
         return
-    suspect = _difference(busy, quiet)
+    suspect = listings.varies(busy, quiet)
     confirmed = ""
     if suspect:
         runs = []
@@ -140,7 +118,7 @@ def lists_the_same_prompts_on_every_connection(talk: Conversation) -> None:
             talk.end()
             _reopened(talk)
             runs.append(ask(talk))
-        confirmed = _difference(*runs)
+        confirmed = listings.varies(*runs)
     talk.judge(
         clause,
         not suspect,
@@ -164,65 +142,17 @@ def _around(talk: Conversation) -> tuple[list[str] | None, list[str] | None]:
     return before, _names(talk)
 
 
-def _difference(busy: Sequence[Any], quiet: Sequence[Any]) -> str:
-    """Say how two connections differ, on one of which more was asked; each was listed twice."""
-    before, after, first, second = (sorted(names or []) for names in (*busy, *quiet))
-    if first != second:
-        return ""
-    if before != after:
-        return "after other requests"
-    return "" if before == first else "on another connection"
-
-
 # --- when the list changes
 
 
 @ambient("prompts-list-changed-notification-legacy")
 def announces_a_change_of_its_prompts(record: Record) -> Iterator[Seen]:
     """Between two lists that differ there is a notification, or shortly after."""
-    told = [
-        entry for entry, message in record.messages(Role.NOTIFICATION) if message.method == CHANGED
-    ]
-    before: tuple[int, list[str]] | None = None
-    for asked, n, at, names in _listings(record):
-        if before is not None and before[1] != names:
-            held = any(before[0] < entry.n and entry.at <= at + LATE for entry in told)
-            expected = f"{CHANGED} between two lists that differ"
-            clause = "prompts-list-changed-notification-legacy"
-            yield Seen(clause, held, n, expected, _change(before[1], names))
-        before = asked, names
-
-
-def _change(before: list[str], after: list[str]) -> str:
-    gone, new = sorted(set(before) - set(after)), sorted(set(after) - set(before))
-    words = [
-        f"{what}: {', '.join(names)}" for what, names in (("new", new), ("gone", gone)) if names
-    ]
-    return "; ".join(words) or "the same names in another number"
-
-
-def _listings(record: Record) -> Iterator[tuple[int, int, float, list[str]]]:
-    """Walk the complete lists: line of the first request, line and time of the end, names."""
-    names: list[str] = []
-    asked, expected = 0, None
-    for entry, message in record.answers(Kind.RESULT):
-        if message.method != LIST or not isinstance(message.value["result"], dict):
-            continue
-        request = record.asked_on(message.answers)
-        if request is None or not isinstance(request.value, dict):
-            continue
-        params = request.value.get("params")
-        cursor = params.get("cursor") if isinstance(params, dict) else None
-        if cursor is None:
-            asked, names = request.n, []
-        elif cursor != expected:
-            asked = 0
-        page = message.value["result"].get("prompts")
-        names += _named(page) if isinstance(page, list) else []
-        expected = message.value["result"].get("nextCursor")
-        if asked and not isinstance(expected, str):
-            yield asked, entry.n, entry.at, sorted(names)
-            asked = 0
+    for listing, how, announced in listings.changes(record, "prompts"):
+        expected = f"{CHANGED} between two lists that differ"
+        yield Seen(
+            "prompts-list-changed-notification-legacy", announced, listing.line, expected, how
+        )
 
 
 @scenario("prompts-list-changed-notification", "prompts-respect-capability-negotiation")
@@ -242,14 +172,15 @@ def tells_a_stream_what_it_promised(talk: Conversation) -> None:
     talk.quiet()
     told = [entry for entry, message in stream.heard() if message.method == CHANGED]
     stream.cancel()
-    if before is None or after is None or sorted(before) == sorted(after):
+    how = listings.difference(before, after) if before and after is not None else ""
+    if not how:
         talk.unseen(declared, "the list did not change while it was watched")
     else:
         talk.judge(
             declared,
             bool(told),
             expected=f"{CHANGED} on the stream",
-            actual=_change(before, after),
+            actual=how,
             at=len(talk.wire.transcript),
         )
     if promised:

@@ -1,7 +1,6 @@
 """server/resources: being told of changes in a session. 2026-07-28 does it on streams."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from mcp_touchstone.suite import (
@@ -12,7 +11,10 @@ from mcp_touchstone.suite import (
     Seen,
     ambient,
     brief,
+    edit,
+    listings,
     scenario,
+    served,
 )
 
 UPDATED = "notifications/resources/updated"
@@ -21,7 +23,6 @@ PATIENCE = 2.5
 """Seconds a change may take to show: servers that poll look once a second or so."""
 LATER = 1.3
 """Seconds to listen for an update that must not come."""
-READS = 8
 
 
 @ambient("resources-updated-only-after-subscribe")
@@ -84,7 +85,8 @@ def tells_a_session_what_changed(talk: Conversation) -> None:
         "resources-no-updates-after-unsubscribe",
     )
     talk.wire.open()
-    listed, found = _served(talk)
+    listed = listings.keys(talk, "resources")
+    found = served(talk, listed or [])
     if found is None:
         for clause in (changed, quiet):
             talk.unseen(clause, "no listed resource is a file of the tree it was given")
@@ -94,9 +96,13 @@ def tells_a_session_what_changed(talk: Conversation) -> None:
         talk.request("resources/subscribe", {"uri": uri}, required=False).result is not None
     )
     line = len(talk.wire.transcript)
-    _edit(file)
+    edit(file)
     (talk.root / "added.txt").write_text("added\n", encoding="utf-8")
-    differs = _until_listed(talk, listed) if talk.judges(changed) else None
+    differs = (
+        listings.until_changed(talk, "resources", listed, PATIENCE)
+        if talk.judges(changed)
+        else None
+    )
     if differs is None:
         talk.unseen(changed, "a new file did not change the list")
     else:
@@ -114,7 +120,7 @@ def tells_a_session_what_changed(talk: Conversation) -> None:
     talk.request("resources/unsubscribe", {"uri": uri}, required=False)
     talk.quiet()
     line = len(talk.wire.transcript)
-    _edit(file)
+    edit(file)
     talk.wire.wait(lambda: _heard(talk, line, _updates(uri)), LATER)
     late = _heard(talk, line, _updates(uri))
     talk.judge(
@@ -124,47 +130,6 @@ def tells_a_session_what_changed(talk: Conversation) -> None:
         actual="an update",
         at=late[0] if late else None,
     )
-
-
-def _served(talk: Conversation) -> tuple[set[str], tuple[str, Path] | None]:
-    """List the resources, and find one that is a file of the tree the server was given."""
-    listed = _uris(talk)
-    texts = {
-        file.read_text(encoding="utf-8"): file
-        for file in sorted(talk.root.rglob("*"))
-        if file.is_file()
-    }
-    for uri in sorted(listed)[:READS]:
-        reply = talk.request("resources/read", {"uri": uri}, required=False)
-        contents = (reply.result or {}).get("contents")
-        for item in contents if isinstance(contents, list) else ():
-            if isinstance(item, dict) and item.get("text") in texts:
-                return listed, (uri, texts[item["text"]])
-    return listed, None
-
-
-def _uris(talk: Conversation) -> set[str]:
-    """Give the URIs on all pages."""
-    return {
-        item["uri"]
-        for page in talk.pages("resources/list")
-        for item in (page.result or {}).get("resources") or ()
-        if isinstance(item, dict) and isinstance(item.get("uri"), str)
-    }
-
-
-def _edit(file: Path) -> None:
-    file.write_text(file.read_text(encoding="utf-8") + "changed\n", encoding="utf-8")
-
-
-def _until_listed(talk: Conversation, before: set[str]) -> int | None:
-    """List until the list differs; give the line on which it did, None where it never does."""
-    window = talk.window(PATIENCE)
-    while not window.over:
-        if _uris(talk) != before:
-            return len(talk.wire.transcript)
-        talk.quiet(0.2)
-    return None
 
 
 def _heard(talk: Conversation, line: int, fits: Callable[[Message], bool]) -> list[int]:

@@ -173,14 +173,14 @@ def lists_the_same_tools_to_everybody(talk: Conversation) -> None:
             talk.unseen(clause, "the list could not be read to its end")
         return
     _judge_order(talk, [*busy, *quiet])
-    varies = _varies(busy, quiet)
+    varies = listings.varies(busy, quiet)
     if varies:
         talk.end()
         _reopened(talk)
         busy = _around(talk)
         talk.end()
         _reopened(talk)
-        varies = _varies(busy, [_names(talk), _names(talk)])
+        varies = listings.varies(busy, [_names(talk), _names(talk)])
     talk.judge(
         "tools-list-not-per-connection",
         not varies,
@@ -218,16 +218,6 @@ def _judge_order(talk: Conversation, lists: list[list[str] | None]) -> None:
         actual=" / ".join(", ".join(order[:5]) for order in sorted(orders)[:2]),
         at=len(talk.wire.transcript),
     )
-
-
-def _varies(busy: list[list[str] | None], quiet: list[list[str] | None]) -> str:
-    """Say how two connections differ, on one of which more was asked; each was listed twice."""
-    before, after, first, second = (sorted(names or []) for names in (*busy, *quiet))
-    if first != second:
-        return ""
-    if before != after:
-        return "after other requests"
-    return "" if before == first else "on another connection"
 
 
 # --- when the list changes

@@ -10,6 +10,7 @@ from ..protocol.errors import ToolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Any
 
     from ..protocol.calls import Call
@@ -21,6 +22,8 @@ _MOST_TOKENS = 400
 _ORDINAL = re.compile(r"(?i)\bcommand(?:_index\"?:)?\s*#?\s*(\d{1,6})\b")
 _CODE = re.compile(r"\b[A-Z]{2,}(?:_[A-Z]+)+\b")
 _WHAT = re.compile(r"(?:,? ?:| \()? ?\{0\}\)?")
+_STEPPED_ON = ("parse_cedarscript", "apply_cedarscript", "file.apply_patch_only", "text_editor")
+"""Tools that a step may name and a server may not offer."""
 _DEFAULT_STEPS = ("$parse", "$again")
 
 
@@ -130,12 +133,15 @@ def as_error(failed: dict[str, Any]) -> ToolError:
     )
 
 
-def explain(call: Call, message: str, *, ask_model: bool) -> dict[str, Any]:
+def explain(
+    call: Call, message: str, *, offered: Collection[str], ask_model: bool
+) -> dict[str, Any]:
     """Explain an error message.
 
     Args:
         call: The call, whose client may have a model.
         message: Of this server, of the library, or any other.
+        offered: The names of the tools that are listed; no step names another.
         ask_model: Whether to ask the client's model for a word, too.
     """
     found = find(message)
@@ -159,6 +165,10 @@ def explain(call: Call, message: str, *, ask_model: bool) -> dict[str, Any]:
                 "Look at list_capabilities for the forms that are carried out.",
             ],
         }
+    withheld = [name for name in _STEPPED_ON if name not in offered]
+    explained["recovery_steps"] = [
+        step for step in explained["recovery_steps"] if not any(name in step for name in withheld)
+    ]
     ordinal = _ORDINAL.search(message[:_LONGEST_READ])
     if ordinal:
         explained["command_index"] = int(ordinal[1])

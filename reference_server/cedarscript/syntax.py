@@ -95,8 +95,8 @@ def _unknown(word: str) -> tuple[str, list[str]]:
     shown = word[:_SHOWN]
     close = get_close_matches(word.upper(), COMMANDS, 1, 0.5)
     suggestions = [_FORMS[close[0]]] if close else [_FORMS[name] for name in COMMANDS]
-    hint = f"; did you mean {close[0]}" if close else ""
-    return f"A command begins with CREATE, RM or UPDATE, not with {shown!r}{hint}.", suggestions
+    hint = f"; did you mean {close[0]}?" if close else "."
+    return f"A command begins with CREATE, RM or UPDATE, not with {shown!r}{hint}", suggestions
 
 
 def _from(text: str, at: Place) -> str:

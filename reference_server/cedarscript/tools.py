@@ -134,7 +134,10 @@ class _Tools:
         from .explain import explain  # noqa: PLC0415
 
         return explain(
-            call, arguments["error_message"], ask_model=arguments.get("ask_model") is True
+            call,
+            arguments["error_message"],
+            offered=self._surface.toolbox.tools(),
+            ask_model=arguments.get("ask_model") is True,
         )
 
     def capabilities(self, call: Call, _arguments: Arguments) -> dict[str, Any]:

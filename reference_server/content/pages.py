@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeVar
 
+    from ..protocol.errors import ProtocolError
     from ..protocol.messages import Params
 
     Item = TypeVar("Item")
@@ -55,7 +56,10 @@ def page(
     places: Sequence[Any] = range(len(items)) if place is None else [place(one) for one in items]
     start = 0
     if "cursor" in params:
-        start = bisect_right(places, _read(key, params["cursor"]))
+        try:
+            start = bisect_right(places, _read(key, params["cursor"]))
+        except TypeError:  # signed as we sign, which anybody can, and of another type
+            raise _unknown() from None
     end = start + size
     found: dict[str, Any] = {key: list(items[start:end])}
     if end < len(items):
@@ -79,8 +83,15 @@ def _read(key: str, cursor: Any) -> Any:
     body = raw[_SIGNATURE:]
     genuine = compare_digest(raw[:_SIGNATURE], _signature(key, body))
     if not genuine or _text(raw) != cursor:  # the second: base64 has several spellings
-        raise invalid_params("unknown cursor; leave it out to begin with the first page")
-    return json.loads(body)
+        raise _unknown()
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise _unknown() from None
+
+
+def _unknown() -> ProtocolError:
+    return invalid_params("unknown cursor; leave it out to begin with the first page")
 
 
 def _signature(key: str, body: bytes) -> bytes:

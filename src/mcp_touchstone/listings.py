@@ -1,6 +1,6 @@
 """Lists of a server, whole: walk one to its end, follow one over a connection. Judges nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +15,8 @@ LATE: Final = 1.0
 
 KEYS: Final = {"resources": "uri", "templates": "uriTemplate"}
 """Feature -> the member that identifies its items; a name where it is not here."""
+
+Lists = Sequence[list[str] | None]
 
 
 def keys(talk: Talk, feature: str) -> list[str] | None:
@@ -37,6 +39,30 @@ def difference(before: list[str], after: list[str]) -> str:
     if not words and sorted(before) != sorted(after):
         return "the same names in another number"
     return "; ".join(words)
+
+
+def varies(busy: Lists, quiet: Lists) -> str:
+    """Say how two connections differ, on one of which more was asked; each was listed twice.
+
+    Empty where the second differs from itself: then the list changes by itself.
+    """
+    before, after, first, second = (sorted(names or []) for names in (*busy, *quiet))
+    if first != second:
+        return ""
+    if before != after:
+        return "after other requests"
+    return "" if before == first else "on another connection"
+
+
+def until_changed(talk: Talk, feature: str, before: list[str] | None, seconds: float) -> int | None:
+    """List until the list differs; give the line on which it did, None where it never does."""
+    window = talk.window(seconds)
+    while not window.over:
+        now = keys(talk, feature)
+        if before is not None and now is not None and difference(before, now):
+            return len(talk.wire.transcript)
+        talk.quiet(0.2)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from mcp_touchstone.revision import ALL, LATEST_LEGACY, LEGACY, MODERN, is_moder
 from mcp_touchstone.rounds import Provoked, Round, altered
 from mcp_touchstone.scenario import Seen, ambient, catalogue, scenario
 from mcp_touchstone.schema import Flaw
+from mcp_touchstone.served import edit, served
 from mcp_touchstone.session import LOOSE, Asked, Message, Phase, Role
 from mcp_touchstone.shapes import Typed, each, shapes, typed
 from mcp_touchstone.subscriptions import Subscription
@@ -92,6 +93,7 @@ __all__ = [
     "covers",
     "dialect_of",
     "each",
+    "edit",
     "id_key",
     "integral",
     "is_modern",
@@ -102,6 +104,7 @@ __all__ = [
     "questions",
     "same_outcome",
     "scenario",
+    "served",
     "shapes",
     "type_name",
     "typed",
