@@ -31,10 +31,13 @@ LISTEN = "subscriptions/listen"
 CLOSED = b"we closed its input"
 LEFT = b"the server closed its output"
 
-CANCELLED = {"notifications/cancelled"}
-CORE = CANCELLED | {
-    "notifications/progress",
-    "notifications/message",
+CANCELLED = "notifications/cancelled"
+PROGRESS = "notifications/progress"
+LOGGED = "notifications/message"
+CORE = {
+    CANCELLED,
+    PROGRESS,
+    LOGGED,
     "notifications/resources/updated",
     "notifications/resources/list_changed",
     "notifications/tools/list_changed",
@@ -275,12 +278,13 @@ def notifies_only_who_asked(record: Record) -> Iterator[Seen]:
     """Every notification belongs to a request in flight or to an open subscription."""
     clause = "stdio-no-unsolicited-notifications"
     in_flight = _InFlight()
+    elsewhere = _counted_elsewhere(record)
     for entry in record.transcript:
         in_flight.follow(entry)
         for message in entry.messages:
             if message.role is Role.ANSWER and message.answers is not None:
                 in_flight.answered(message.answers)
-            elif message.role is Role.NOTIFICATION and message.method in CORE:
+            elif message.role is Role.NOTIFICATION and message.method in CORE - elsewhere:
                 held = in_flight.explains(message.method, entry.at)
                 actual = f"{message.method} with no request or subscription to belong to"
                 expected = "a notification only for a request in flight or a subscription"
@@ -302,7 +306,7 @@ class _InFlight:
             return
         if "id" in entry.value:
             self._open[entry.n] = entry.value
-        elif entry.value.get("method") in CANCELLED:
+        elif entry.value.get("method") == CANCELLED:
             params = entry.value.get("params")
             own = params.get("requestId") if isinstance(params, dict) else None
             for line in [n for n, asked in self._open.items() if asked["id"] == own]:
@@ -319,7 +323,13 @@ class _InFlight:
         known += [asked for when, asked in self._cancelled if at - when <= GRACE]
         if notification in SUBSCRIBED:
             return any(asked.get("method") == LISTEN for asked in known)
-        return bool(known) or (notification in CANCELLED and self._listened)
+        return bool(known) or (notification == CANCELLED and self._listened)
+
+
+def _counted_elsewhere(record: Record) -> set[str]:
+    """Name what the chapter on progress counts, of a server that is known to report any."""
+    spoken = record.dossier.spoken.get(record.revision)
+    return {PROGRESS} if spoken and spoken.examples("progress-call") else set()
 
 
 @ambient("stdio-exit-on-eof", "lifecycle-shutdown-on-stdin-close")

@@ -37,7 +37,7 @@ def find_traffic(scout: Scout) -> None:
         token = f"touchstone-progress-{number}"
         attempt = scout.attempt(exchange, example.item, token=token, level="debug")
         if attempt is not None:
-            _note_traffic(scout, attempt, token)
+            _note_traffic(scout, attempt)
     connection = scout.connection()
     if (
         connection is not None
@@ -60,12 +60,9 @@ def _has_both(scout: Scout) -> bool:
     return all(scout.spoken.found.get(word) for word in ("progress-call", "log-traffic"))
 
 
-def _note_traffic(scout: Scout, attempt: Attempt, token: Any) -> None:
-    if any(
-        (message.value.get("params") or {}).get("progressToken") == token
-        for message in attempt.notified("notifications/progress")
-        if isinstance(message.value.get("params"), dict)
-    ):
+def _note_traffic(scout: Scout, attempt: Attempt) -> None:
+    """Keep what reports or logs; with which token it reports is not learnt but judged."""
+    if attempt.notified("notifications/progress"):
         scout.found("progress-call", attempt.example())
     if attempt.notified(LOGGED):
         scout.found("log-traffic", attempt.example())
@@ -106,7 +103,7 @@ def _slow_down(scout: Scout, call: Example) -> None:
             return
         if attempt.seconds >= SLOW:
             scout.found("slow-call", attempt.example())
-            _note_traffic(scout, attempt, token)
+            _note_traffic(scout, attempt)
         wish *= WISHED / max(SHORT, attempt.seconds)
 
 

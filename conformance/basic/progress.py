@@ -1,0 +1,312 @@
+"""basic/progress: with which token a server reports progress, how it grows, and when it ends."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from mcp_touchstone.suite import (
+    TERMINAL,
+    Conversation,
+    Entry,
+    Example,
+    Kind,
+    Message,
+    Record,
+    Role,
+    Seen,
+    Source,
+    ambient,
+    brief,
+    id_key,
+    scenario,
+    shapes,
+    type_name,
+)
+
+PROGRESS = "notifications/progress"
+STATUS = "notifications/tasks/status"
+TOKENS = ("touchstone-token", 7, 0)
+POLLED = {"tasks/get", "tasks/cancel"}
+"""Methods whose result is the state of one task."""
+
+LASTING = 5.0
+"""Seconds a task is followed; one that lasts longer is cancelled."""
+
+
+# --- every report
+
+
+@dataclass(slots=True)
+class Holder:
+    """One request that supplied a token.
+
+    Attributes:
+        token: the token, as sent.
+        augmented: whether it asked for a task.
+        task: the id of the task it was answered with; empty while it was not.
+        over: the line on which it was answered otherwise; None while it was not.
+        cancelled: whether we took it back.
+        terminal: the line on which its task was called terminal; None while it was not.
+        reached: the value of the last report; None before the first.
+    """
+
+    token: Any
+    augmented: bool = False
+    task: str = ""
+    over: int | None = None
+    cancelled: bool = False
+    terminal: int | None = None
+    reached: Any = None
+
+
+def _object(value: Any, member: str) -> dict[str, Any]:
+    found = value.get(member) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _amount(value: Any) -> Any:
+    """Give a number that can be compared; None for anything else."""
+    number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return value if number else None
+
+
+class Watch:
+    """Follows the tokens of one record, line by line; gives what each clause has to say."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._by_token: dict[Any, Holder] = {}
+        self._by_id: dict[Any, Holder] = {}
+        self._by_task: dict[str, Holder] = {}
+
+    def walk(self) -> Iterator[Seen]:
+        """Walk the whole record."""
+        for entry in self._record.transcript:
+            if entry.source is Source.US:
+                for said in entry.value if isinstance(entry.value, list) else [entry.value]:
+                    self._said(said)
+            for message in entry.messages:
+                if message.role is Role.NOTIFICATION and message.method == PROGRESS:
+                    yield from self._reported(entry, _object(message.value, "params"))
+                else:
+                    self._heard(entry, message)
+
+    def _said(self, value: Any) -> None:
+        params = _object(value, "params")
+        if not params:
+            return
+        if value.get("method") == "notifications/cancelled":
+            holder = self._by_id.get(id_key(params.get("requestId")))
+            if holder is not None:
+                holder.cancelled = True
+            return
+        token = _object(params, "_meta").get("progressToken")
+        key = id_key(token)
+        if key is not None:
+            holder = Holder(token, augmented=isinstance(params.get("task"), dict))
+            self._by_token[key] = self._by_id[id_key(value.get("id"))] = holder
+
+    def _heard(self, entry: Entry, message: Message) -> None:
+        if message.role is Role.NOTIFICATION and message.method == STATUS:
+            self._state(entry, _object(message.value, "params"))
+        if message.role is not Role.ANSWER:
+            return
+        result = _object(message.value, "result")
+        listed = result.get("tasks") if message.method == "tasks/list" else None
+        for state in listed if isinstance(listed, list) else [result]:
+            if message.method in POLLED or state is not result:
+                self._state(entry, state)
+        holder = self._by_id.get(id_key(message.value.get("id")))
+        if holder is None or holder.over is not None:
+            return
+        task = _object(result, "task").get("taskId")
+        if holder.augmented and message.kind is Kind.RESULT and isinstance(task, str):
+            holder.task = task
+            self._by_task[task] = holder
+        else:
+            holder.over = entry.n
+
+    def _state(self, entry: Entry, state: Any) -> None:
+        """Take the state of a task, as an answer or a notification tells it."""
+        own = state.get("taskId") if isinstance(state, dict) else None
+        holder = self._by_task.get(own) if isinstance(own, str) else None
+        status = state.get("status") if holder is not None else None
+        if holder is not None and holder.terminal is None and isinstance(status, str):
+            holder.terminal = entry.n if status in TERMINAL else None
+
+    def _reported(self, entry: Entry, params: dict[str, Any]) -> Iterator[Seen]:
+        key = id_key(params.get("progressToken"))
+        if key is None:
+            return  # progress-params-shape counts it
+        holder = self._by_token.get(key)
+        expected = "the token of a request, type and value"
+        actual = f"{type_name(params['progressToken'])} {brief(params['progressToken'], 60)}"
+        held = holder is not None
+        yield Seen("progress-token-known", held, entry.n, expected, f"the token {actual}")
+        if holder is not None:
+            yield from self._in_time(entry, holder)
+            yield from self._grown(entry, holder, _amount(params.get("progress")))
+
+    def _in_time(self, entry: Entry, holder: Holder) -> Iterator[Seen]:
+        token = brief(holder.token, 60)
+        if holder.task:
+            clause = "progress-task-stops-terminal"
+            held = holder.terminal is None or entry.n <= holder.terminal
+            expected = "no progress of a task that has ended"
+            yield Seen(clause, held, entry.n, expected, f"progress of {token}")
+        elif not holder.cancelled:
+            clause = "progress-stops-after-completion"
+            held = holder.over is None or entry.n <= holder.over
+            expected = "no progress of a request behind its response"
+            yield Seen(clause, held, entry.n, expected, f"progress of {token}")
+
+    def _grown(self, entry: Entry, holder: Holder, now: Any) -> Iterator[Seen]:
+        before = holder.reached
+        if now is None:
+            return
+        holder.reached = now
+        if before is not None:
+            clause, expected = "progress-increases", f"more than {before}"
+            yield Seen(clause, now > before, entry.n, expected, f"progress {now}")
+
+
+@ambient(
+    "progress-token-known",
+    "progress-stops-after-completion",
+    "progress-increases",
+    "progress-task-stops-terminal",
+)
+def follows_its_tokens(record: Record) -> Iterator[Seen]:
+    """Progress has a token that was supplied, grows, and ends with what it belongs to."""
+    yield from Watch(record).walk()
+
+
+@ambient("progress-params-shape", "progress-server-tokens")
+def writes_progress_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """Progress is a number with a token; a token of the server is a string or an integer."""
+    yield from shapes(record, "progress-params-shape", "progress-server-tokens")
+
+
+@ambient("progress-message-useful")
+def says_something(record: Record) -> Iterator[Seen]:
+    """A progress message, where there is one, is not blank."""
+    for entry, message in record.messages(Role.NOTIFICATION):
+        said = _object(message.value, "params").get("message")
+        if message.method == PROGRESS and isinstance(said, str):
+            clause, expected = "progress-message-useful", "a message, or none"
+            yield Seen(clause, bool(said.strip()), entry.n, expected, brief(said, 60))
+
+
+@ambient("progress-server-tokens")
+def tells_its_own_requests_apart(record: Record) -> Iterator[Seen]:
+    """No two requests of the server that wait for an answer have the same token."""
+    waiting: dict[Any, Any] = {}
+    for entry in record.transcript:
+        value = entry.value if entry.source is Source.US else None
+        for said in value if isinstance(value, list) else [value]:
+            if isinstance(said, dict) and "method" not in said:
+                waiting.pop(id_key(said.get("id")), None)
+        for message in entry.messages:
+            params = _object(message.value, "params")
+            if message.method == "notifications/cancelled":
+                waiting.pop(id_key(params.get("requestId")), None)
+            token = id_key(_object(params, "_meta").get("progressToken"))
+            if message.role is Role.REQUEST and token is not None:
+                held = token not in waiting.values()
+                expected, actual = "a token of its own", f"{brief(token[1], 60)} once more"
+                yield Seen("progress-server-tokens", held, entry.n, expected, actual)
+                waiting[id_key(message.value.get("id"))] = token
+
+
+# --- what is asked for
+
+
+@scenario("progress-token-types-accepted")
+def serves_a_request_with_any_token(talk: Conversation) -> None:
+    """A request is served whether its token is a word, 7 or 0."""
+    cheap = "server/discover" if talk.modern else "ping"
+    talk.need(talk.request(cheap), f"{cheap}, answered before")
+    listed = [method for method in talk.spoken.listing[:1] if talk.request(method).result]
+    for method in (cheap, *listed):
+        for token in TOKENS:
+            meta = talk.wire.tagged(token=token)
+            reply = talk.request(method, meta=meta, required=False)
+            talk.judge(
+                "progress-token-types-accepted",
+                reply.result is not None,
+                expected=f"a result of {method} with progressToken {brief(token)}, as without it",
+                actual=reply,
+                at=reply,
+            )
+
+
+@scenario("progress-token-known")
+def reports_with_the_token_it_was_given(talk: Conversation) -> None:
+    """Progress carries the token of its request, be it a word, 7 or 0; without one none comes."""
+    call = min(talk.examples("progress-call"), key=lambda example: example.seconds)
+    line = len(talk.wire.transcript)
+    for pending in [talk.start(call, token=token) for token in TOKENS]:
+        pending.reply()
+    talk.start(call).reply()
+    talk.quiet()
+    reports = [
+        (entry, _object(message.value, "params").get("progressToken"))
+        for entry in talk.since(line)
+        for message in entry.messages
+        if message.role is Role.NOTIFICATION and message.method == PROGRESS
+    ]
+    if not reports:
+        talk.unseen("progress-token-known", "it reported no progress when it was asked again")
+        return
+    ours = {id_key(token) for token in TOKENS} | {None}
+    strange = [(entry, token) for entry, token in reports if id_key(token) not in ours]
+    talk.judge(
+        "progress-token-known",
+        not strange,
+        expected=f"one of the tokens {', '.join(map(brief, TOKENS))}",
+        actual=f"{type_name(strange[0][1])} {brief(strange[0][1], 60)}" if strange else "",
+        at=strange[0][0] if strange else None,
+    )
+
+
+@scenario("progress-task-stops-terminal")
+def reports_on_a_task_until_it_ends(talk: Conversation) -> None:
+    """A task reports with the token of the call that made it, and not behind its end."""
+    clause = "progress-task-stops-terminal"
+    task = talk.task(_reporting(talk), token="touchstone-task")  # noqa: S106  (not a password)
+    if not task.id:
+        talk.unseen(clause, f"no task was made: {task.created}")
+        return
+    if not task.wait(LASTING):
+        task.cancel()
+    talk.quiet()
+    if not task.ended or not task.request.progress():
+        talk.unseen(clause, "the task did not end" if not task.ended else "it reported nothing")
+        return
+    ended = next(
+        entry.n
+        for entry in talk.since(task.request.line)
+        for message in entry.messages
+        if _terminal(message, task.id)
+    )
+    late = task.request.progress(ended)
+    talk.judge(
+        clause,
+        not late,
+        expected="no progress of a task that has ended",
+        actual=f"{len(late)} more, behind the answer that called it {brief(task.status)}",
+        at=late[0][0] if late else None,
+    )
+
+
+def _reporting(talk: Conversation) -> Example:
+    """Choose a task that reports progress when it is no task, if there is one."""
+    names = {example.name for example in talk.examples("progress-call")}
+    tasks = talk.examples("task-tool")
+    return next((task for task in tasks if task.name in names), talk.example("task-tool"))
+
+
+def _terminal(message: Message, own: str) -> bool:
+    state = _object(message.value, "result" if message.role is Role.ANSWER else "params")
+    return state.get("taskId") == own and state.get("status") in TERMINAL

@@ -1,0 +1,227 @@
+"""Servers that break a rule of basic/progress."""
+
+from typing import Any, ClassVar
+
+from tests.mutants.kit import (
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    Out,
+    control,
+    meta,
+    mutant,
+    params,
+    refusal,
+)
+
+OLD = "2024-11-05"
+PROGRESS = "notifications/progress"
+
+
+class _Reports(Fault):
+    """Alters what the reference server reports."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if isinstance(message, dict) and message.get("method") == PROGRESS:
+            return self.report(message)
+        return message  # type: ignore[no-any-return]
+
+    def report(self, message: Json) -> Out:
+        """Give what is written in place of a report."""
+        return message
+
+    reached = 1_000_000
+
+    def more(self, token: Any) -> None:
+        """Report something of our own, beyond all that was reported."""
+        self.reached += 1
+        body = {"progressToken": token, "progress": self.reached}
+        self.tell({"jsonrpc": "2.0", "method": PROGRESS, "params": body})
+
+
+# --- the token
+
+
+@mutant("progress-token-known")
+class WritesTokensAsText(_Reports):
+    """Gives an integer token back as a string."""
+
+    def report(self, message: Json) -> Out:
+        message["params"]["progressToken"] = str(message["params"]["progressToken"])
+        return message
+
+
+@mutant("progress-token-known", revision=MODERN)
+class ReportsUnderItsOwnToken(_Reports):
+    """Reports under a token of its own making."""
+
+    def report(self, message: Json) -> Out:
+        message["params"]["progressToken"] = f"job-{message['params']['progressToken']}"
+        return message
+
+
+@mutant("progress-token-known", revision=OLD)
+class ReportsUnasked(_Reports):
+    """Reports under the id of a request that supplied no token."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "tools/call" and "progressToken" not in meta(request):
+            self.more(request["id"])
+        return super().said(message, request)
+
+
+class _RefusesTokens(Fault):
+    """Refuses some tokens of requests that take no time."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        cheap = request.get("method") in {"ping", "tools/list", "server/discover"}
+        if cheap and self.refuses(meta(request).get("progressToken")):
+            return refusal(request, -32602, "Invalid progressToken")
+        return message  # type: ignore[no-any-return]
+
+    def refuses(self, token: Any) -> bool:
+        """Whether it refuses a token."""
+        raise NotImplementedError
+
+
+@mutant("progress-token-types-accepted")
+class TakesNoZero(_RefusesTokens):
+    """Takes 0 for no token at all, and refuses it."""
+
+    def refuses(self, token: Any) -> bool:
+        return isinstance(token, int) and not token
+
+
+@mutant("progress-token-types-accepted", revision=MODERN)
+class TakesNumbersOnly(_RefusesTokens):
+    """Refuses a token that is a string."""
+
+    def refuses(self, token: Any) -> bool:
+        return isinstance(token, str)
+
+
+# --- when, and how much
+
+
+class _ReportsTheEnd(_Reports):
+    """Reports once more behind the response."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        token = meta(request).get("progressToken")
+        if request.get("method") == "tools/call" and "task" not in params(request) and token:
+            self.tell(message)
+            self.more(token)
+            return None
+        return super().said(message, request)
+
+
+@mutant("progress-stops-after-completion")
+class ReportsTheEnd(_ReportsTheEnd):
+    """Reports once more behind the response."""
+
+
+@mutant("progress-stops-after-completion", revision=MODERN)
+class ReportsTheEndOfARequest(_ReportsTheEnd):
+    """Reports once more behind the response to a stateless request."""
+
+
+@mutant("progress-task-stops-terminal")
+class ReportsTheEndOfATask(_Reports):
+    """Reports once more behind the answer that calls a task completed."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "tasks/get" and message["result"]["status"] == "completed":
+            tasks = [meta(r) for r in self.asked.values() if "task" in params(r)]
+            self.tell(message)
+            for token in [task["progressToken"] for task in tasks if "progressToken" in task][-1:]:
+                self.more(token)
+            return None
+        return super().said(message, request)
+
+
+@mutant("progress-increases")
+class RepeatsItself(_Reports):
+    """Reports each value twice."""
+
+    def report(self, message: Json) -> Out:
+        self.tell(message)
+        return message
+
+
+@mutant("progress-increases", revision=MODERN)
+class CountsDown(_Reports):
+    """Reports what is left to do."""
+
+    def report(self, message: Json) -> Out:
+        message["params"]["progress"] *= -0.5
+        return message
+
+
+# --- what it looks like
+
+
+@mutant("progress-params-shape")
+class ReportsANullTotal(_Reports):
+    """Writes a total it does not know as null."""
+
+    def report(self, message: Json) -> Out:
+        message["params"]["total"] = None
+        return message
+
+
+@mutant("progress-params-shape", revision=MODERN)
+class ReportsPercent(_Reports):
+    """Writes progress as text."""
+
+    def report(self, message: Json) -> Out:
+        message["params"]["progress"] = f"{message['params']['progress']} %"
+        return message
+
+
+@mutant("progress-message-useful")
+class ReportsBlanks(_Reports):
+    """Fills in a message of one space."""
+
+    def report(self, message: Json) -> Out:
+        message["params"]["message"] = " "
+        return message
+
+
+# --- the tokens of its own requests
+
+
+class _AsksWithTokens(AskingTool):
+    """Asks for the roots twice at once, with a token each, and waits for both."""
+
+    TOKENS: ClassVar[tuple[Any, Any]] = ("first", 2)
+
+    def on_ask(self, request: Json) -> None:
+        if "roots" not in self.client:
+            super().on_ask(request)
+            return
+        for token in self.TOKENS:
+            self.ask(request, "roots/list", {"_meta": {"progressToken": token}})
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        if request not in self.waiting.values():
+            super().on_answer(request, message)
+
+
+@control("progress-server-tokens")
+class AsksWithTokens(_AsksWithTokens):
+    """Asks for the roots twice at once, with two tokens."""
+
+
+@mutant("progress-server-tokens")
+class AsksWithOneToken(_AsksWithTokens):
+    """Asks for the roots twice at once, with one token."""
+
+    TOKENS = ("roots", "roots")
+
+
+@mutant("progress-server-tokens", revision=OLD)
+class AsksWithATokenThatIsNone(_AsksWithTokens):
+    """Writes a token it does not use as null."""
+
+    TOKENS = ("first", None)
