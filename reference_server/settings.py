@@ -29,6 +29,8 @@ class Settings:
         deny_writes: More such names, for writing only.
         allow: Patterns one of which a file's path or name must match; none means every file.
         confirm_writes: Whether a write that destroys something needs the user's confirmation.
+        state_key: A secret that several processes share, so that each takes up what another has
+            asked; None keeps to what this one has asked.
         max_file_size: Largest file a tool opens or writes, in bytes.
         text_editor: Whether ``text_editor`` is offered.
         deprecated: Whether 2026-07-28 is offered what is deprecated in it.
@@ -54,6 +56,7 @@ class Settings:
         deny_writes: Sequence[str] = DENIED_FOR_WRITES,
         allow: Sequence[str] = (),
         confirm_writes: bool = False,
+        state_key: str | None = None,
         max_file_size: int = 10 * MEBIBYTE,
         text_editor: bool = True,
         deprecated: bool = False,
@@ -75,6 +78,7 @@ class Settings:
         self.deny_writes = tuple(deny_writes)
         self.allow = tuple(allow)
         self.confirm_writes = confirm_writes
+        self.state_key = state_key
         self.max_file_size = max_file_size
         self.text_editor = text_editor
         self.deprecated = deprecated

@@ -19,7 +19,16 @@ from reference_server.cedarscript.scan import ScriptError, find_blocks
 from reference_server.cedarscript.unified import unified
 from reference_server.protocol.errors import ToolError
 from tests.cedarscript_client import WHY_NOT, Client
-from tests.reference_client import CHECKOUT, MODERN, Message, ask, initialize, modern, notification
+from tests.reference_client import (
+    CHECKOUT,
+    MODERN,
+    Message,
+    ask,
+    initialize,
+    modern,
+    modern_as,
+    notification,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -232,7 +241,7 @@ def test_the_library_s_own_words_stay_here(text: str) -> None:
 def sampling_client(tmp_path: Path, revision: str, answer: dict[str, Any]) -> tuple[Any, Any]:
     """Ask for a model's word; give the question that came and the result."""
     arguments = {"error_message": "NO_CHANGE", "ask_model": True}
-    with Client(tmp_path, log_level="off") as client:
+    with Client(tmp_path, log_level="off", deprecated=True) as client:
         if revision == MODERN:
             question = modern("q", "tools/call", name="explain_error", arguments=arguments)
             capabilities = "io.modelcontextprotocol/clientCapabilities"
@@ -269,6 +278,18 @@ def test_a_model_is_asked_only_on_request_and_marked(tmp_path: Path, revision: s
     assert explained["model"]["words"] == "Perhaps a typo."
     assert explained["model"]["name"] == "some-model"
     assert "unverified" in explained["model"]["note"]
+
+
+def test_a_model_is_not_asked_where_that_is_deprecated(tmp_path: Path) -> None:
+    arguments = {"error_message": "NO_CHANGE", "ask_model": True}
+    question = modern_as(
+        {"sampling": {}}, "q", "tools/call", name="explain_error", arguments=arguments
+    )
+    with Client(tmp_path, log_level="off") as client:
+        client.send(question)
+        told = client.hear()["result"]["structuredContent"]["model"]
+    assert told["asked"] is False
+    assert "deprecated" in told["note"]
 
 
 def test_without_sampling_the_rules_have_to_do(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     # one family of tools that has a library, and a process, of its own
     "cedarscript": {
-        *("protocol.errors", "workspace.refusals"),
+        *("protocol.errors", "protocol.revisions", "workspace.refusals"),
         *("tools.schemas", "tools.text", "tools.toolbox"),
     },
     # what the operator gives and gets: options, logs, hooks

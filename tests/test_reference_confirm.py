@@ -240,6 +240,37 @@ def test_file_that_changes_while_the_user_thinks_is_left_alone(root: Path) -> No
 # --- Asked in rounds -----------------------------------------------------------------------------
 
 
+KEY = "a key that these processes share"
+
+
+@pytest.mark.parametrize(("key", "written"), [(KEY, True), (KEY + "!", False), (None, False)])
+def test_another_process_goes_on_if_it_was_given_the_same_key(
+    key: str | None, written: bool, root: Path
+) -> None:
+    message = write(MODERN, 1, EDIT, ELICITS)
+    settings = Settings([str(root)], confirm_writes=True, state_key=KEY)
+    with InProcess(settings, [writing]) as client:
+        asked = exchange(client, message)
+    settings = Settings([str(root)], confirm_writes=True, state_key=key)
+    with InProcess(settings, [writing]) as client:
+        answer = exchange(client, again(message, 2, asked, YES))
+    assert state(root) == (AFTER if written else BEFORE)
+    assert written or answer["error"]["code"] == -32602
+
+
+def test_a_token_is_no_state_and_a_state_no_token(root: Path) -> None:
+    settings = Settings([str(root)], confirm_writes=True, state_key=KEY)
+    with InProcess(settings, [writing]) as client:
+        token = body(exchange(client, write(MODERN, 1, EDIT)))["confirm_token"]
+        message = write(MODERN, 2, EDIT, ELICITS)
+        asked = exchange(client, message)
+        stale = write(MODERN, 3, EDIT, confirm_token=asked["result"]["requestState"])
+        assert body(exchange(client, stale))["code"] == "CONFIRMATION_STALE"
+        asked["result"]["requestState"] = token
+        assert exchange(client, again(message, 4, asked, YES))["error"]["code"] == -32602
+    assert state(root) == BEFORE
+
+
 def again(message: Message, request_id: Any, asked: Message, answer: Message | None) -> Message:
     responses = {} if answer is None else {"confirm": answer}
     more: Message = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reference_server.operation.options import HELP, UsageError, read
+from reference_server.operation.options import HELP, STATE_KEY, UsageError, read
 from reference_server.settings import DENIED, DENIED_FOR_WRITES, Settings
 from tests.reference_client import CHECKOUT, PATIENCE, Spawned, modern
 
@@ -176,6 +176,16 @@ def test_a_bad_value_is_refused_in_one_line_that_names_its_source(source: str, v
     assert any(word in said for word in ("write", "there is no such"))
 
 
+def test_a_shared_key_comes_by_the_environment_alone_and_is_told_to_nobody() -> None:
+    assert read([], {}).state_key is None
+    assert read([], {STATE_KEY: "k" * 32}).state_key == "k" * 32
+    with pytest.raises(UsageError, match=f"^{STATE_KEY}: write 32 characters") as refused:
+        read([], {STATE_KEY: "hunter2"})
+    assert "hunter2" not in str(refused.value)
+    with pytest.raises(UsageError, match=f"did you mean {STATE_KEY}"):
+        read([], {"CEDARSCRIPT_STATEKEY": "k" * 32})
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -248,14 +258,22 @@ def test_help_names_every_argument_every_variable_and_every_default() -> None:
 
     assert done.returncode == 0
     assert done.stderr == b""
-    assert [name for name in (*ARGUMENTS, *VARIABLES) if f" {name}" not in shown] == []
+    assert [name for name in (*ARGUMENTS, *VARIABLES, STATE_KEY) if f" {name}" not in shown] == []
     for default in (*DENIED, *DENIED_FOR_WRITES, "10485760", "16777216", "warning", "json", "100"):
         assert default in shown
     assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_every_setting_an_operator_may_want_can_be_given() -> None:
-    inner = {"hooks", "workers", "queue", "drain_seconds", "stop_seconds", "ask_seconds"}
+    inner = {
+        "state_key",
+        "hooks",
+        "workers",
+        "queue",
+        "drain_seconds",
+        "stop_seconds",
+        "ask_seconds",
+    }
     given = {name[2:].replace("-", "_") for name in ARGUMENTS if name in HELP}
     given = (given | {"roots", "deny_writes"}) - {"help", "version", "no_default_deny"}
     given -= {"root", "deny_write"}

@@ -550,8 +550,12 @@ def asking(tour: Tour) -> None:
     tour.remark("a client without a model")
     with tour.served():
         tour.ask("tools/call", **params)
+    if tour.modern:
+        tour.remark("a client with a model, where asking it is deprecated")
+        with tour.served({"sampling": {}}):
+            tour.ask("tools/call", **params)
     tour.remark("a client with a model")
-    with tour.served({"sampling": {}}):
+    with tour.served({"sampling": {}}, deprecated=tour.modern):
         if tour.modern:
             _round(tour, params, tour.ask("tools/call", **params), WORDS)
         else:

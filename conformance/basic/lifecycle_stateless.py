@@ -1,11 +1,15 @@
 """basic/lifecycle: requests that stand alone, in the revision without sessions."""
 
+from dataclasses import replace
+
 from mcp_touchstone.suite import (
     FULL_CAPABILITIES,
     Conversation,
+    answer,
     list_methods,
     outcome,
     scenario,
+    willing,
 )
 
 
@@ -79,11 +83,10 @@ def honours_what_another_process_gave(talk: Conversation) -> None:
     asking = next(iter(talk.examples("mrtr")), None)
     state = asking.result.get("requestState") if asking else None
     if asking and state is not None:
+        client = replace(willing(talk.revision), elicitation=answer.decline())
         params = {**asking.params, "requestState": state}
-        params["inputResponses"] = {
-            name: {"action": "decline"} for name in asking.result.get("inputRequests") or {}
-        }
-        meta = talk.wire.meta(capabilities=FULL_CAPABILITIES)
+        params["inputResponses"] = talk.wire.filled(client, asking.result.get("inputRequests"))
+        meta = talk.wire.meta(capabilities=client.capabilities)
         reply = talk.request(asking.method, params, meta=meta, seconds=talk.pace.startup)
         talk.judge(
             clause,

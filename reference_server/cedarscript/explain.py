@@ -7,6 +7,7 @@ import re
 from functools import cache
 
 from ..protocol.errors import ToolError
+from ..protocol.revisions import is_modern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,7 +135,12 @@ def as_error(failed: dict[str, Any]) -> ToolError:
 
 
 def explain(
-    call: Call, message: str, *, offered: Collection[str], ask_model: bool
+    call: Call,
+    message: str,
+    *,
+    offered: Collection[str],
+    ask_model: bool,
+    deprecated: bool = False,
 ) -> dict[str, Any]:
     """Explain an error message.
 
@@ -143,6 +149,7 @@ def explain(
         message: Of this server, of the library, or any other.
         offered: The names of the tools that are listed; no step names another.
         ask_model: Whether to ask the client's model for a word, too.
+        deprecated: Whether that is done in a revision in which it is deprecated.
     """
     found = find(message)
     if found:
@@ -174,14 +181,21 @@ def explain(
         explained["command_index"] = int(ordinal[1])
         explained["explanation"] = f"Command #{int(ordinal[1])}: {explained['explanation']}"
     if ask_model:
-        explained["model"] = _ask(call, message[:_LONGEST_READ], explained["explanation"])
+        explained["model"] = _ask(
+            call, message[:_LONGEST_READ], explained["explanation"], deprecated=deprecated
+        )
     return explained
 
 
-def _ask(call: Call, message: str, explanation: str) -> dict[str, Any]:
-    """Ask the client's model; what it says is passed on as its word, never as ours."""
+def _ask(call: Call, message: str, explanation: str, *, deprecated: bool) -> dict[str, Any]:
+    """Ask the client's model; what it says is passed on as its word, never as ours.
+
+    A new server does not adopt what is deprecated (2026-07-28 deprecated), unless it is told to.
+    """
     if not call.can("sampling"):
         return {"asked": False, "note": "The client has declared no sampling."}
+    if is_modern(call.revision) and not deprecated:
+        return {"asked": False, "note": "Sampling is deprecated in this revision, and off here."}
     question = {
         "systemPrompt": (
             "You explain an error of CEDARScript, a language of edit commands, in at most five "

@@ -138,6 +138,7 @@ class _Tools:
             arguments["error_message"],
             offered=self._surface.toolbox.tools(),
             ask_model=arguments.get("ask_model") is True,
+            deprecated=self._surface.settings.deprecated,
         )
 
     def capabilities(self, call: Call, _arguments: Arguments) -> dict[str, Any]:

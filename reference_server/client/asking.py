@@ -36,15 +36,19 @@ class Asking:
     Args:
         send: Writes one encoded message to the client.
         seconds: How long the client may take to answer.
+        key: The operator's secret, if several processes share one.
 
     Attributes:
         questions: Those to a session.
         seconds: As above.
     """
 
-    def __init__(self, send: Callable[[bytes], None], seconds: float) -> None:
+    def __init__(
+        self, send: Callable[[bytes], None], seconds: float, key: str | None = None
+    ) -> None:
         self.questions = Questions(send)
         self.seconds = seconds
+        self._key = key
         self._rounds: Rounds | None = None
 
     def brought(self, call: Call) -> Round | None:
@@ -80,7 +84,7 @@ class Asking:
         if self._rounds is None:
             from .rounds import Rounds  # noqa: PLC0415 - few clients are ever asked something
 
-            self._rounds = Rounds(self.seconds)
+            self._rounds = Rounds(self.seconds, self._key)
         return self._rounds
 
     def _ask_session(self, call: Call, method: str, params: Params) -> Params:

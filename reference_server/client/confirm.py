@@ -48,7 +48,7 @@ class Confirm:
 
     def __init__(self, surface: Surface) -> None:
         self._wanted = surface.settings.confirm_writes
-        self._seal = Seal(TOKEN_SECONDS)
+        self._seal = Seal(TOKEN_SECONDS, "confirm", surface.settings.state_key)
 
     def commit(self, call: Call, edit: Edit, arguments: dict[str, Any]) -> dict[str, Any] | None:
         """Commit an edit, now or when it is confirmed.

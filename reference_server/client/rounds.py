@@ -50,10 +50,11 @@ class Rounds:
 
     Args:
         seconds: How long the client may take to come back.
+        key: The operator's secret, if several processes share one.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seal = Seal(seconds)
+    def __init__(self, seconds: float, key: str | None) -> None:
+        self._seal = Seal(seconds, "rounds", key)
 
     def read(self, call: Call) -> Round | None:
         """Give what the request brings along, None if it is no retry.

@@ -1,7 +1,8 @@
 """Notes to ourselves that pass through the client's hands and come back unaltered, or not at all.
 
-A seal proves that this process wrote the note (HMAC-SHA-256 under a key that never leaves it),
-says until when it counts, and can be spent once. It hides nothing: no note holds a secret.
+A seal proves that we wrote the note (HMAC-SHA-256 under a key of this process, or one that the
+operator has given to several of them), says until when it counts, and can be spent once by each
+process. It hides nothing: no note holds a secret.
 """
 
 from __future__ import annotations
@@ -34,10 +35,14 @@ class Seal:
 
     Args:
         seconds: How long a note counts.
+        purpose: What the notes are for; those for something else do not open.
+        key: A secret of the operator's: whoever shares it opens our notes, and we open theirs.
+            None makes one that never leaves this process.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._key = os.urandom(32)
+    def __init__(self, seconds: float, purpose: str, key: str | None = None) -> None:
+        secret = os.urandom(32) if key is None else key.encode()
+        self._key = hmac.digest(secret, purpose.encode(), "sha256")
         self._seconds = seconds
         self._lock = threading.Lock()
         self._spent: dict[str, float] = {}

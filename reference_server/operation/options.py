@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1024**3
 LARGEST_PAGE = 1000
+STATE_KEY = "CEDARSCRIPT_STATE_KEY"
+SHORTEST_KEY = 32
 
 HELP = """\
 usage: {program} [OPTION]...
@@ -69,6 +71,10 @@ environment, where the argument is not given:
   CEDARSCRIPT_LOG_FORMAT     --log-format
   TEXT_EDITOR_MCP_ENABLED    --text-editor: true or false
 
+environment alone, as others may see the arguments:
+  CEDARSCRIPT_STATE_KEY      a secret of 32 characters or more; processes that
+                             share it take up what another has asked a client
+
 exit status: 0 all requests were answered, 1 some were not, 2 the command line
 or the environment is wrong, 130 interrupted
 """
@@ -103,6 +109,8 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
             given[name] = [(variable, part) for part in parts]
     _refuse_near_misses(environment)
     settings = Settings()
+    if STATE_KEY in environment:
+        settings.state_key = _secret(environment[STATE_KEY])
     bare = _last(given.pop("--no-default-deny", [])) or False
     settings.deny = () if bare else DENIED
     settings.deny_writes = () if bare else DENIED_FOR_WRITES
@@ -150,7 +158,7 @@ def _unknown(word: str, name: str) -> str:
 
 def _refuse_near_misses(environment: Mapping[str, str]) -> None:
     """Refuse a variable that was surely meant for us; CEDARSCRIPT_READONLY protects nothing."""
-    ours = {_squashed(one): one for one in _VARIABLES}
+    ours = {_squashed(one): one for one in (*_VARIABLES, STATE_KEY)}
     for name in environment:
         meant = ours.get(_squashed(name))
         if meant and meant != name:
@@ -231,6 +239,12 @@ def _pattern(value: str) -> str:
 def _file(value: str) -> str:
     if not value or "\0" in value:
         raise _WrongError("write the path of a file")
+    return value
+
+
+def _secret(value: str) -> str:
+    if len(value) < SHORTEST_KEY:  # the value itself is not for the log
+        raise UsageError(f"{STATE_KEY}: write {SHORTEST_KEY} characters or more, made at random")
     return value
 
 

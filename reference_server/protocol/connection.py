@@ -66,7 +66,7 @@ class Connection:
         self.surface = surface
         self.workers = workers
         self.calls = Calls(wire.send)
-        self.asking = Asking(wire.send, surface.settings.ask_seconds)
+        self.asking = Asking(wire.send, surface.settings.ask_seconds, surface.settings.state_key)
         self.session = legacy.Session()
         self._methods = methods = surface.methods
         self._wire = wire

@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -86,6 +86,17 @@ class Target:
         """The command as a person would type it."""
         return "(the bundled reference server)" if self.bundled else shlex.join(self.command)
 
+    def words(self) -> list[str]:
+        """Give it as words of a command line; what the bundled server has anyway is left out."""
+        ours = reference() if self.bundled else Target(command=())
+        env = {name: value for name, value in self.env.items() if ours.env.get(name) != value}
+        calls = tuple(call for call in self.named.calls if call not in ours.named.calls)
+        found = [word for name, value in env.items() for word in ("--env", f"{name}={value}")]
+        if self.cwd is not None:
+            found += ["--cwd", self.cwd]
+        found += replace(self.named, calls=calls).words()
+        return found if self.bundled else [*found, "--", *self.command]
+
     def command_in(self, root: Path) -> tuple[str, ...]:
         """The command with the root filled in."""
         return tuple(word.replace(ROOT, str(root)) for word in self.command)
@@ -108,19 +119,49 @@ def absolute(command: tuple[str, ...]) -> tuple[str, ...]:
     return command
 
 
+ASKING: Final = Named(
+    calls=(
+        ("explain_error", {"error_message": "unknown tool", "ask_model": True}),
+        (
+            "text_editor",
+            {
+                "command": "insert",
+                "path": "src/main.py",
+                "insert_line": 0,
+                "new_str": "# Agreed to by the user.\n",
+            },
+        ),
+    )
+)
+"""Calls with which the reference server asks its client: a model, and a user before it writes.
+
+An insertion can be called again and again, and each time it changes a file of the throw-away root.
+"""
+
+
 def reference(
     *,
     startup: float = STARTUP,
     env: Mapping[str, str] | None = None,
     named: Named = Named(),
 ) -> Target:
-    """Give the bundled reference server as a target, serving the throw-away root."""
+    """Give the bundled reference server as a target, serving the throw-away root.
+
+    It is started and used such that it shows all it can ask of a client.
+    """
     from mcp_touchstone.loader import home  # noqa: PLC0415  (only this target lives in a suite)
 
     return Target(
-        command=(sys.executable, "-m", "reference_server", "--root", ROOT),
-        env={"PYTHONPATH": str(home()), "PYTHONSAFEPATH": "1", **(env or {})},
+        command=(sys.executable, "-m", "reference_server", "--root", ROOT, "--confirm-writes"),
+        env={
+            "PYTHONPATH": str(home()),
+            "PYTHONSAFEPATH": "1",
+            "CEDARSCRIPT_STATE_KEY": "every process of a run shares this key",
+            **(env or {}),
+        },
         startup=startup,
         bundled=True,
-        named=named,
+        named=replace(
+            named, calls=named.calls + tuple(c for c in ASKING.calls if c not in named.calls)
+        ),
     )

@@ -77,11 +77,4 @@ def again(run: Run, finding: Finding) -> str:
     """Give the one command that shows a finding again."""
     words = ["mcp-touchstone", "check", "-v", "--select", finding.clause.id]
     words += ["--revision", finding.judgement.revision]
-    for name, value in run.target.env.items():
-        words += ["--env", f"{name}={value}"]
-    if run.target.cwd is not None:
-        words += ["--cwd", run.target.cwd]
-    words += run.target.named.words()
-    if not run.target.bundled:
-        words += ["--", *run.target.command]
-    return shlex.join(words)
+    return shlex.join([*words, *run.target.words()])
