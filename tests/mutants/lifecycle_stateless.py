@@ -15,6 +15,7 @@ from tests.mutants.kit import (
     is_modern,
     mutant,
     params,
+    refusal,
 )
 
 
@@ -31,6 +32,17 @@ class LoadsItsToolsOnDiscover(Fault):
         known = any(r.get("method") == "server/discover" for r in self.asked.values())
         if lists_tools(request) and "result" in message and not known:
             message["result"]["tools"] = []
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("lifecycle-stateless-no-prior-context", revision=MODERN)
+class ShutsOutWhoAsksTooSoon(Fault):
+    """Lists no tools for the rest of a process whose first message was not server/discover."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        first = next(iter(self.asked.values()), {}).get("method")
+        if lists_tools(request) and first != "server/discover":
+            return refusal(request, -32600, "the server is not initialized")
         return message  # type: ignore[no-any-return]
 
 
