@@ -77,7 +77,7 @@ def _wording(entry: Entry, error: dict[str, Any]) -> Iterator[Seen]:
 
 def _has_code(reply: Reply) -> bool:
     """Whether there is an answer, and its code is not already a finding of the rules above."""
-    return reply.answered and (not reply.is_error or integral(reply.code))
+    return reply.answered and not reply.unreadable
 
 
 @scenario("jsonrpc-method-not-found")
@@ -124,7 +124,7 @@ def refuses_params_without_what_is_required(talk: Conversation) -> None:
         reply = talk.request(method, {})
         talk.judge(
             "jsonrpc-invalid-params",
-            reply.code == -32602 or not _has_code(reply),
+            reply.refused(-32602),
             expected=f"error -32602 for {method} without its required member",
             actual=reply,
             at=reply,

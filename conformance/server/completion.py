@@ -42,12 +42,6 @@ def _values(reply: Reply) -> list[Any]:
     return values if isinstance(values, list) else []
 
 
-def _is_refused(reply: Reply, code: int = -32602) -> bool:
-    """Whether it got a code, or nothing with a readable one, which is a finding elsewhere."""
-    unreadable = reply.is_error and not integral(reply.code)
-    return reply.code == code or not reply.answered or unreadable
-
-
 # --- whether there is any
 
 
@@ -75,7 +69,7 @@ def declares_the_completions_it_offers(talk: Conversation) -> None:
             )
         talk.judge(
             method,
-            bool(values) or _is_refused(reply, -32601),
+            bool(values) or reply.refused(-32601),
             expected=f"error -32601 for {METHOD}, as completions is not declared",
             actual=reply,
             at=reply,
@@ -137,7 +131,7 @@ def completes_no_unknown_prompt(talk: Conversation) -> None:
     reply = _complete(talk, {"type": "ref/prompt", "name": NOBODY}, "name")
     talk.judge(
         "completion-unknown-prompt-error",
-        _is_refused(reply),
+        reply.refused(-32602),
         expected="error -32602 for a prompt that does not exist",
         actual=reply,
         at=reply,
@@ -156,7 +150,7 @@ def completes_nothing_without_its_params(talk: Conversation) -> None:
         reply = talk.request(METHOD, params)
         talk.judge(
             "completion-missing-arguments-error",
-            _is_refused(reply),
+            reply.refused(-32602),
             expected=f"error -32602 without {missing}",
             actual=reply,
             at=reply,

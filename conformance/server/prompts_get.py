@@ -17,7 +17,6 @@ from mcp_touchstone.suite import (
     base64_fault,
     brief,
     each,
-    integral,
     scenario,
 )
 
@@ -92,7 +91,7 @@ def knows_no_prompt_it_does_not_have(talk: Conversation) -> None:
     reply = talk.request(GET, {"name": NOBODY})
     talk.judge(
         "prompts-unknown-name-error",
-        _is_refused(reply),
+        reply.refused(-32602),
         expected="error -32602 for a prompt that does not exist",
         actual=reply,
         at=reply,
@@ -109,18 +108,11 @@ def insists_on_required_arguments(talk: Conversation) -> None:
             reply = talk.request(GET, {"name": name, **given})
             talk.judge(
                 "prompts-missing-argument-error",
-                _is_refused(reply) or _asks(reply),
+                reply.refused(-32602) or _asks(reply),
                 expected=f"error -32602 for {name} without {missing}",
                 actual=reply,
                 at=reply,
             )
-
-
-def _is_refused(reply: Reply) -> bool:
-    """Whether it got -32602, or nothing with a readable code, which is a finding elsewhere."""
-    return (
-        reply.code == -32602 or not reply.answered or (reply.is_error and not integral(reply.code))
-    )
 
 
 def _asks(reply: Reply) -> bool:

@@ -32,8 +32,8 @@ def _contents(reply: Reply) -> Any:
 def says_that_a_resource_is_not_found(talk: Conversation) -> None:
     """Reading a resource that does not exist gives the error -32002."""
     reply = _unknown(talk)
-    if not reply.answered:
-        talk.unseen("resources-not-found-code-legacy", f"no answer: {reply}")
+    if not reply.answered or reply.unreadable:
+        talk.unseen("resources-not-found-code-legacy", f"no readable answer: {reply}")
         return
     talk.judge(
         "resources-not-found-code-legacy",

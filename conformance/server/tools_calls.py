@@ -52,16 +52,6 @@ def _is_tool_error(reply: Reply) -> bool:
     return (reply.result or {}).get("isError") is True
 
 
-def _refused(reply: Reply, *codes: int) -> bool:
-    """Whether an error came with one of these codes, or without a readable one.
-
-    That, and silence, is a finding elsewhere.
-    """
-    return (
-        not reply.answered or reply.code in codes or (reply.is_error and not integral(reply.code))
-    )
-
-
 # --- the name
 
 
@@ -71,7 +61,7 @@ def knows_no_tool_it_does_not_have(talk: Conversation) -> None:
     reply = talk.request(CALL, {"name": NOBODY, "arguments": {}})
     talk.judge(
         "tools-unknown-tool-error",
-        _refused(reply, INVALID),
+        reply.refused(INVALID),
         expected="error -32602 for a tool that does not exist",
         actual=reply,
         at=reply,
@@ -109,7 +99,7 @@ def refuses_calls_that_are_malformed(talk: Conversation) -> None:
         answered = refused or _is_tool_error(reply) or (named and reply.answered)
         talk.judge(
             "tools-malformed-call-error",
-            refused and _refused(reply, INVALID),
+            refused and reply.refused(INVALID),
             expected=f"error -32602 for a call with {brief(params, 80)}",
             actual=reply,
             at=reply,
@@ -166,7 +156,7 @@ def validates_the_arguments_of_tools(talk: Conversation) -> None:
             if reply.is_error or _is_tool_error(reply):
                 talk.judge(
                     channel,
-                    _is_tool_error(reply) or not integral(reply.code),
+                    _is_tool_error(reply) or reply.unreadable,
                     expected=f"a result with isError for {example.name} with {brief(given, 80)}",
                     actual=reply,
                     at=reply,

@@ -220,6 +220,13 @@ def is_whole(rest: bytes) -> bool:
     return joined([last]) is not None
 
 
+def integral(value: Any) -> bool:
+    """Whether a JSON value is a whole number (true and false are none)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) or value.is_integer()
+
+
 def open_brackets(line: bytes) -> int:
     """Count the brackets a line opens and does not close; no string of JSON spans two lines."""
     bare = _STRING.sub(b"", line)

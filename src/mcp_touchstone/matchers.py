@@ -27,13 +27,6 @@ CLIENT_METHODS: Final = frozenset(
 """Methods a server may call in a handshake revision; without an id a request that lacks one."""
 
 
-def integral(value: Any) -> bool:
-    """Whether a JSON value is a whole number (true and false are none)."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return isinstance(value, int) or value.is_integer()
-
-
 def outcome(reply: "Reply") -> tuple[str, Any]:
     """Reduce an answer to what a client acts on: a result without volatile members, or a code."""
     if reply.value is None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_touchstone.framing import brief
+from mcp_touchstone.framing import brief, integral
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,26 @@ class Reply:
 
     @property
     def is_error(self) -> bool:
-        """Whether the answer has an ``error`` member and no ``result``."""
-        return self.value is not None and "error" in self.value and "result" not in self.value
+        """Whether the answer has an ``error`` member and no ``result``, or null for one."""
+        value = self.value
+        return value is not None and "error" in value and value.get("result") is None
 
     @property
     def code(self) -> Any:
         """The error code; None where there is none."""
         return (self.error or {}).get("code")
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether it is an error without a whole number for a code: a finding of the envelope."""
+        return self.is_error and not integral(self.code)
+
+    def refused(self, *codes: int) -> bool:
+        """Whether it was refused with one of these codes, or a rule of the envelope counts it.
+
+        That is silence, and an error without a readable code.
+        """
+        return not self.answered or self.code in codes or self.unreadable
 
     def __str__(self) -> str:
         """Say it in words, for "actual"."""

@@ -9,14 +9,13 @@ from mcp_touchstone.connection import FULL_CAPABILITIES, META, Connection, Reply
 from mcp_touchstone.conversation import Broken, Conversation
 from mcp_touchstone.dialect import DIALECTS, allows, dialect_of, violations
 from mcp_touchstone.dossier import Example, Exchange
-from mcp_touchstone.framing import Fault, Kind, brief, id_key, joined, type_name
+from mcp_touchstone.framing import Fault, Kind, brief, id_key, integral, joined, type_name
 from mcp_touchstone.matchers import (
     CLIENT_METHODS,
     META_KEY,
     base64_fault,
     capability_faults,
     covers,
-    integral,
     list_methods,
     outcome,
     same_outcome,

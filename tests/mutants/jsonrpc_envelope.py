@@ -174,51 +174,62 @@ class WritesNullParams(Announces):
         self.announce(params=None)
 
 
-@mutant("jsonrpc-params-object")
-class PassesParamsByPosition(SaysMore):
-    """Calls the client with an empty array as params."""
+class Pings(SaysMore):
+    """Calls the client a few times, not so often that the number is a fault."""
 
     def more(self) -> None:
+        if self.turn < 4:
+            self.ping()
+
+    def ping(self) -> None:
+        """Call it."""
+
+
+@mutant("jsonrpc-params-object")
+class PassesParamsByPosition(Pings):
+    """Calls the client with an empty array as params."""
+
+    def ping(self) -> None:
         self.tell({"jsonrpc": "2.0", "id": f"p-{self.turn}", "method": "ping", "params": []})
 
 
 @control("jsonrpc-server-request-id", "jsonrpc-server-request-id-unique")
-class PingsItsClient(SaysMore):
+class PingsItsClient(Pings):
     """Pings the client now and then, under ids 0, "1", 2 and so on."""
 
-    def more(self) -> None:
+    def ping(self) -> None:
         own = str(self.turn) if self.turn % 2 else self.turn
         self.tell({"jsonrpc": "2.0", "id": own, "method": "ping"})
 
 
 @mutant("jsonrpc-server-request-id")
-class PingsUnderIdNull(SaysMore):
+class PingsUnderIdNull(Pings):
     """Pings the client under the id null."""
 
-    def more(self) -> None:
+    def ping(self) -> None:
         self.tell({"jsonrpc": "2.0", "id": None, "method": "ping"})
 
 
 @mutant("jsonrpc-server-request-id")
-class PingsUnderFractionalIds(SaysMore):
+class PingsUnderFractionalIds(Pings):
     """Numbers its own requests with the seconds since its start."""
 
-    def more(self) -> None:
+    def ping(self) -> None:
         self.tell({"jsonrpc": "2.0", "id": self.turn + 0.25, "method": "ping"})
 
 
 @mutant("jsonrpc-server-request-id")
-class PingsWithoutAnId(SaysMore):
+class PingsWithoutAnId(Pings):
     """Sends a ping in the form of a notification."""
 
-    def more(self) -> None:
+    def ping(self) -> None:
         self.tell({"jsonrpc": "2.0", "method": "ping"})
 
 
 @mutant("jsonrpc-server-request-id-unique")
-class PingsUnderOneId(SaysMore):
+class PingsUnderOneId(Pings):
     """Uses one id for every request of its own."""
 
-    def more(self) -> None:
+    def ping(self) -> None:
         for _ in range(2):
             self.tell({"jsonrpc": "2.0", "id": 1, "method": "ping"})

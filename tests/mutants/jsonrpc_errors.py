@@ -133,8 +133,9 @@ class HasOnlyTools(Fault):
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         method = str(message.get("method")) if isinstance(message, dict) else ""
-        if method in {f"{feature}/list" for feature in self.HIDDEN}:
-            self.on_undeclared(message, method.partition("/")[0])
+        feature, _, rest = method.partition("/")
+        if feature in self.HIDDEN and rest.endswith("list"):
+            self.on_undeclared(message, "resourceTemplates" if "/" in rest else feature)
             return None
         return line
 
@@ -146,7 +147,7 @@ class HasOnlyTools(Fault):
 
     def on_undeclared(self, request: Json, feature: str) -> None:
         """Answer it."""
-        self.refuse(request, -32601, f"Method not found: {feature}/list")
+        self.refuse(request, -32601, f"Method not found: {request['method']}")
 
 
 @control("jsonrpc-unadvertised-method-not-found", revision=MODERN)

@@ -295,6 +295,8 @@ class LogsOnTheStream(_Logs):
 class LogsAfterTheResponse(_Logs):
     """Logs once the response is out, where a stream is open for it."""
 
+    MESSAGES: ClassVar[list[Json]] = [{"level": "emergency", "data": "on fire"}]
+
     def heard(self, line: bytes, message: Any) -> bytes | None:
         taken_back = params(message).get("requestId") if isinstance(message, dict) else None
         if taken_back is not None and taken_back == self.stream:

@@ -118,20 +118,12 @@ class WritesANullMetaInAPrompt(Fault):
 
 @mutant("meta-object")
 class NotifiesWithANullMeta(Fault):
-    """Logs with a _meta of null."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "initialize" and "result" in message:
-            message["result"]["capabilities"]["logging"] = {}
-        return message  # type: ignore[no-any-return]
+    """Tells of changes of its tools with a _meta of null."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("method") == "tools/list":
-            body = {"level": "info", "data": "listing", "_meta": None}
-            self.tell({"jsonrpc": "2.0", "method": "notifications/message", "params": body})
-        if isinstance(message, dict) and message.get("method") == "logging/setLevel":
-            self.answer(message, {})
-            return None
+            changed = "notifications/tools/list_changed"
+            self.tell({"jsonrpc": "2.0", "method": changed, "params": {"_meta": None}})
         return line
 
 
