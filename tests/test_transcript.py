@@ -195,6 +195,25 @@ def test_a_flood_of_bytes_is_cut_off(record: Transcript, monkeypatch: pytest.Mon
     assert record.overflow == "it wrote more than 1 MiB"
 
 
+def test_messages_over_many_lines_are_not_taken_for_a_flood(
+    record: Transcript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ENTRIES_LIMIT", 30)
+    message = json.dumps({"jsonrpc": "2.0", "method": "x", "params": dict.fromkeys("abcdef", 1)})
+    lines = json.dumps(json.loads(message), indent=1).encode().split(b"\n")
+
+    for _ in range(4):
+        hear(record, *lines)
+
+    assert len(record) > 30
+    assert not record.overflow
+
+    for _ in range(30):
+        hear(record, *lines)
+
+    assert record.overflow
+
+
 def test_a_flood_glued_on_one_line_is_cut_off(
     record: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,8 +120,12 @@ class WritesANullMetaInAPrompt(Fault):
 class NotifiesWithANullMeta(Fault):
     """Tells of changes of its tools with a _meta of null."""
 
+    open = False
+
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        if isinstance(message, dict) and message.get("method") == "tools/list":
+        method = message.get("method") if isinstance(message, dict) else None
+        self.open = self.open or method == "notifications/initialized"
+        if self.open and method == "tools/list":
             changed = "notifications/tools/list_changed"
             self.tell({"jsonrpc": "2.0", "method": changed, "params": {"_meta": None}})
         return line
