@@ -42,6 +42,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "client": {"answer", "client_tasks"},
     "results": {"clause", "verdict"},
     "expansion": set(),
+    "scrubber": {"revision"},
+    "difference": set(),
     "schema": {"expansion", "framing"},
     "dialect": {"schema"},
     # the world: programs and folders; these two know no MCP
@@ -87,6 +89,11 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *WIRE, *KNOWN, "recon", "ambient", "target", "world", "pool", "results", "plan",
         "lane", "arguments", "scout", "learning",
     },
+    "tour": {*PURE, *WIRE, "arguments", "dossier", "scrubber"},
+    "golden": {
+        "revision", "process", "dossier", "target", "world", "pool", "plan", "gate",
+        "scrubber", "difference", "tour",
+    },
     "live": {"revision", *WIRE, "recon", "target", "world", "pool"},
     # what people see; a report runs nothing
     "report.text": set(),
@@ -98,6 +105,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "report.machine": {"revision", "clause", "verdict", "results", "report.text", "report.digest"},
     "report.survey": {"revision", "framing", "needs", "dossier", "report.text"},
     "report.coverage": {"revision", "clause", "scenario", "report.text"},
+    "report.golden": {"revision", "difference", "tour", "golden", "report.text"},
     "report.catalogue": {"revision", "clause", "loader", "scenario", "report.text"},
     # the doors; nothing imports these but each other
     "plugin": {"live", "pytest_suite"},
@@ -108,7 +116,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "command_line": {"revision"},
     "cli": {
         "command_line", "revision", "clause", "process", "loader", "target", "gate", "plan",
-        "results", "pool", "world", "recon", "report",
+        "results", "pool", "world", "recon", "golden", "report",
     },
 }  # fmt: skip
 """Module -> modules of the package it may import, at its top or inside a function. ``report``

@@ -25,7 +25,7 @@ from tests.reference_client import (
     request,
     result,
 )
-from tests.transcript_text import Scrubber, line
+from tests.transcript_text import TourScrubber, line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ class Tour:
         self.revision = revision
         self.root = root
         self.lines: list[str] = []
-        self._scrubber = Scrubber({str(root): "<root>"})
+        self._scrubber = TourScrubber({str(root): "<root>"})
         self._client: InProcess
         self._capabilities: Message = {}
         self._asked = 0

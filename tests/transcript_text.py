@@ -2,80 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import re
+from datetime import UTC, datetime
 from typing import Any
 
+from mcp_touchstone.scrubber import NAMED, Scrubber, pretty
 from tests.reference_client import META
 
-WIDTH = 100
-"""Columns."""
-
-_NAMED = {
-    "nextCursor": "cursor",
-    "cursor": "cursor",
-    "confirm_token": "token",
-    "requestState": "state",
-    "taskId": "task",
-}
-"""Members whose values are random; each value gets a name, the same wherever it stands."""
-
-_TIMES = {"lastModified", "createdAt", "lastUpdatedAt"}
-_SERVER = "io.modelcontextprotocol/serverInfo"
+_NAMED = {**NAMED, "confirm_token": "token"}
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 
 
-class Scrubber:
-    """Gives names to what changes from run to run, and leaves out what is said over and over.
+class TourScrubber(Scrubber):
+    """The scrubber of golden recordings, without what differs between our own machines.
 
     Args:
         places: Texts that stand for directories of this host -> what to call them.
     """
 
     def __init__(self, places: dict[str, str]) -> None:
-        self._places = places
-        self._names: dict[str, str] = {}
-        self._counts: dict[str, int] = {}
-        self._server: Any = None
+        super().__init__(places, datetime.now(UTC), named=_NAMED)
 
-    def scrub(self, value: Any, member: str = "") -> Any:
-        """Give a JSON value as it is shown."""
-        if isinstance(value, dict):
-            return {name: self._member(name, inner, value) for name, inner in value.items()}
-        if isinstance(value, list):
-            return [self.scrub(inner, member) for inner in value]
-        if not isinstance(value, str):
+    def _about_server(self, told: Any) -> Any:
+        return super()._about_server({**told, "version": "<version>"})
+
+    def _string(self, value: str, member: str) -> Any:
+        if value == "made up":
             return value
-        if member in _NAMED and value not in ("", "made up"):
-            return self._name(_NAMED[member], value)
-        if member in _TIMES:
-            return "<time>"
-        for place, name in self._places.items():
-            value = value.replace(place, name)
-        return re.sub(r"Python \(3\.\d+\)", "Python (<version>)", value)
-
-    def _member(self, name: str, value: Any, whole: dict[str, Any]) -> Any:
-        if name in ("serverInfo", _SERVER):
-            told = {**value, "version": "<version>"}
-            known, self._server = self._server == told, told
-            return "<as before>" if known else told
-        if name == "text" and whole.get("type") == "text":
-            return self._text(value)
-        return self.scrub(value, name)
-
-    def _text(self, text: str) -> Any:
-        """Show a serialized object as what it is."""
-        try:
-            inside = json.loads(text)
-        except ValueError:
-            inside = None
-        return {"<JSON>": self.scrub(inside)} if isinstance(inside, dict) else self.scrub(text)
-
-    def _name(self, kind: str, value: str) -> str:
-        if value not in self._names:
-            self._counts[kind] = self._counts.get(kind, 0) + 1
-            self._names[value] = f"<{kind} {self._counts[kind]}>"
-        return self._names[value]
+        shown = super()._string(value, member)
+        return re.sub(r"Python \(3\.\d+\)", "Python (<version>)", shown)
 
 
 def _without_copies(message: dict[str, Any]) -> dict[str, Any]:
@@ -98,27 +53,6 @@ def line(arrow: str, message: Any) -> str:
         message = {name: value for name, value in message.items() if name != "jsonrpc"}
         message = _with_short_meta(_without_copies(message))
     return f"{arrow} {pretty(message, 2)}"
-
-
-def pretty(value: Any, indent: int) -> str:
-    """Write a JSON value on as many lines as it needs."""
-    plain = json.dumps(value)
-    if indent + len(plain) <= WIDTH:
-        return plain
-    pad = " " * (indent + 2)
-    if isinstance(value, dict) and value:
-        rows = [
-            f"{pad}{json.dumps(name)}: {pretty(inner, indent + 2)}" for name, inner in value.items()
-        ]
-        return "{\n" + ",\n".join(rows) + "\n" + " " * indent + "}"
-    if isinstance(value, list) and value:
-        rows = [pad + pretty(inner, indent + 2) for inner in value]
-        return "[\n" + ",\n".join(rows) + "\n" + " " * indent + "]"
-    if isinstance(value, str) and "\n" in value[:-1]:
-        return "".join(
-            f"\n{pad}{json.dumps(part)}" for part in re.findall(r"[^\n]*\n|[^\n]+", value)
-        )
-    return plain
 
 
 def _with_short_meta(message: dict[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "list": _list,
         "explain": _explain,
         "coverage": _coverage,
+        "golden": _golden,
     }
     try:
         return commands[options.command](options)
@@ -107,6 +108,37 @@ def _run_recon(options: argparse.Namespace) -> int:
         for line in report.text(dossier, revisions, processes):
             print(line)
     return 0 if dossier.spoken else 2
+
+
+def _golden(options: argparse.Namespace) -> int:
+    from mcp_touchstone.golden import record, verify
+    from mcp_touchstone.plan import UsageError
+    from mcp_touchstone.process import LaunchError
+    from mcp_touchstone.report import golden as report
+
+    revisions = tuple(options.revision)
+    try:
+        target = _target(options)
+        _end_on_sigterm()
+        if options.action == "record":
+            held = record(
+                target,
+                options.folder,
+                revisions,
+                update=options.update,
+                any_version=options.any_version,
+            )
+            lines = report.recorded(held)
+        else:
+            held = verify(target, options.folder, revisions, update=options.update, ci=options.ci)
+            lines = report.verified(held, verbose=options.verbose)
+    except (UsageError, LaunchError) as error:
+        return _complain(str(error))
+    except OSError as error:
+        return _complain(f"the recording could not be written: {error}")
+    for line in lines:
+        print(line)
+    return held.exit_code
 
 
 def _end_on_sigterm() -> None:

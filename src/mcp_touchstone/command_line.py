@@ -22,6 +22,7 @@ examples:
   mcp-touchstone check -- npx -y @modelcontextprotocol/server-filesystem {root}
   mcp-touchstone check --select ping --revision 2025-11-25 -v -- ./my-server
   mcp-touchstone recon -- ./my-server          see what there is to judge, and with what
+  mcp-touchstone golden record -- ./my-server  keep its answers; `golden verify` compares
   mcp-touchstone explain ping-empty-response
 """
 
@@ -53,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("word", nargs="*", help="chapters, groups or clause ids; globs allowed")
     one = commands.add_parser("explain", help="explain one clause in full")
     one.add_argument("clause", help="clause id, as in a report")
+    _golden(commands)
     commands.add_parser(
         "coverage", help="show how much of the catalogue is judged, and why the rest is not"
     )
@@ -148,6 +150,67 @@ def _recon(commands: "argparse._SubParsersAction[Parser]") -> None:
     _how_it_is_run(recon)
     _what_may_be_used(recon)
     recon.add_argument("--json", action="store_true", help="print it as JSON")
+
+
+def _golden(commands: "argparse._SubParsersAction[Parser]") -> None:
+    golden = commands.add_parser(
+        "golden",
+        help="record what a server answers, and see later what changed",
+        description=(
+            "Record what a server answers on a tour of what it offers, as files to keep beside "
+            "its sources; and hold it against them later."
+        ),
+        epilog="exit status: 0 as recorded, 1 something differs, 2 could not ask",
+    )
+    actions = golden.add_subparsers(dest="action", metavar="ACTION", required=True)
+    texts = {
+        "record": "record a server; what changes from one recording to the next is marked volatile",
+        "verify": "compare a server with its recording; new answers are recorded, but not in CI",
+    }
+    for action, text in texts.items():
+        one = actions.add_parser(
+            action,
+            help=text,
+            description=text[0].upper() + text[1:] + ".",
+            usage=f"mcp-touchstone golden {action} [options] [-- SERVER ...]",
+        )
+        one.add_argument(
+            "server", nargs="*", metavar="SERVER", help="command that starts the server; see check"
+        )
+        one.add_argument(
+            "--folder",
+            type=Path,
+            default=Path("mcp-golden"),
+            metavar="DIR",
+            help="where the recording lies (default %(default)s)",
+        )
+        one.add_argument(
+            "--revision",
+            action="append",
+            default=[],
+            choices=rev.ALL,
+            metavar="DATE",
+            help="this revision only; repeatable",
+        )
+        one.add_argument(
+            "--update", action="store_true", help="replace what was recorded and differs"
+        )
+        if action == "record":
+            one.add_argument(
+                "--any-version",
+                action="store_true",
+                help="the version the server gives itself may change",
+            )
+        else:
+            one.add_argument(
+                "--ci",
+                action="store_true",
+                default=os.environ.get("CI", "").lower() not in {"", "0", "false"},
+                help="a new answer is a failure and not recorded; on where CI is set",
+            )
+        one.add_argument("-v", "--verbose", action="store_true", help="show every difference")
+        _how_it_is_run(one)
+        _what_may_be_used(one)
 
 
 def _what_may_be_used(command: Parser) -> None:

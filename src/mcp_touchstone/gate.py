@@ -1,5 +1,6 @@
 """Carry a plan out and fold what it finds into verdicts. Prints nothing."""
 
+import contextlib
 import threading
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -71,13 +72,20 @@ def judge(
 
 
 def survey(
-    target: Target, revisions: Iterable[str] = (), *, stop: threading.Event | None = None
+    target: Target,
+    revisions: Iterable[str] = (),
+    *,
+    words: Iterable[str] = (*WORDS, "completions"),
+    world: World | None = None,
+    stop: threading.Event | None = None,
 ) -> tuple[Dossier, int]:
     """Find out everything that can be found out about a target; judge nothing.
 
     Args:
         target: the server.
         revisions: where things are tried; empty is wherever it speaks.
+        words: what has to be known, by default everything.
+        world: where the server is let loose, by default in a world of its own.
         stop: set to end early.
 
     Returns:
@@ -88,14 +96,14 @@ def survey(
     """
     stop = stop or threading.Event()
     pace = Pace(target.startup)
-    with World() as world:
-        pool = Pool(target, world, pace)
+    chosen = set(revisions)
+    with contextlib.nullcontext(world) if world else World() as place:
+        pool = Pool(target, place, pace)
         try:
             dossier, connections = explore(pool.spawn, pace)
             pool.knows(dossier)
             pool.adopt(connections, dossier)
-            everything = {*WORDS, "completions"}
-            wanted = {r: everything for r in dossier.spoken if not revisions or r in revisions}
+            wanted = {r: set(words) for r in dossier.spoken if not chosen or r in chosen}
             learn(dossier, wanted, _ground(pool, stop))
             pool.settle()
         finally:

@@ -1,0 +1,379 @@
+"""Golden recordings of any server: record its answers once, hold it against them later.
+
+One folder per revision, one JSON file per question. What differs between two recordings made one
+behind the other is marked volatile; so a difference found later is one that stays.
+"""
+
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.difference import VOLATILE, Difference, differences, steady, still_volatile
+from mcp_touchstone.dossier import Dossier, is_read_only
+from mcp_touchstone.gate import survey
+from mcp_touchstone.plan import UsageError
+from mcp_touchstone.pool import Pool
+from mcp_touchstone.process import LaunchError
+from mcp_touchstone.scrubber import Scrubber, pretty
+from mcp_touchstone.target import Target
+from mcp_touchstone.tour import WORDS, Document, Offer, Stop, Tour, plan
+from mcp_touchstone.world import World
+
+SLICE: Final = 0.2
+"""Seconds between two moments in which an interruption is noticed."""
+
+APART: Final = 1.1
+"""Seconds that lie at least between the beginnings of two recordings: clocks often show seconds."""
+
+_DEEP_ENOUGH: Final = 2
+"""Separators in the path of a folder of the user's that is looked for in answers: not ``/app``."""
+
+Recording = dict[str, dict[str, Document]]
+"""Revision -> name of the stop -> what was kept."""
+
+_SECRETS: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
+_LONG_ENOUGH: Final = 8
+"""Characters of a variable's value that is looked for in answers."""
+
+
+@dataclass(slots=True)
+class Held:
+    """What became of holding a server against a recording, or of making one.
+
+    Attributes:
+        folder: where the recording lies.
+        now: what the server says now.
+        differing: (revision, stop) -> where it says something else than recorded.
+        unsteady: the same, where it does so only at times; no failure.
+        missing: (revision, stop) of answers nobody recorded.
+        unused: (revision, stop) of records nothing asks for any more.
+        written: files written; removed: files taken away.
+        silent_tools: listed tools that may not be called, or never succeeded.
+        ci: whether a missing record is a failure instead of being written.
+    """
+
+    folder: Path
+    now: Recording = field(default_factory=dict)
+    differing: dict[tuple[str, str], list[Difference]] = field(default_factory=dict)
+    unsteady: dict[tuple[str, str], list[Difference]] = field(default_factory=dict)
+    missing: list[tuple[str, str]] = field(default_factory=list)
+    unused: list[tuple[str, str]] = field(default_factory=list)
+    written: list[Path] = field(default_factory=list)
+    removed: list[Path] = field(default_factory=list)
+    silent_tools: list[str] = field(default_factory=list)
+    ci: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """0 when all is as recorded (or has just been recorded), 1 when something differs."""
+        return int(bool(self.differing or self.unused or (self.ci and self.missing)))
+
+
+# --- the files
+
+
+class Shelf:
+    """The folder recordings are kept in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self) -> Recording:
+        """Give everything recorded.
+
+        Raises:
+            UsageError: a file is no record.
+        """
+        found: Recording = {}
+        for revision in rev.ALL:
+            for path in sorted((self.folder / revision).glob("*.json")):
+                try:
+                    document = json.loads(path.read_text(encoding="utf-8"))
+                except (OSError, ValueError) as error:
+                    raise UsageError(f"{path} cannot be read: {error}") from error
+                if not isinstance(document, dict):
+                    raise UsageError(f"{path} is no record: it holds no JSON object")
+                found.setdefault(revision, {})[path.stem] = document
+        return found
+
+    def write(self, revision: str, name: str, document: Document) -> Path:
+        """Keep one stop; give its file."""
+        path = self.path(revision, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(pretty(document) + "\n", encoding="utf-8", newline="\n")
+        return path
+
+    def remove(self, revision: str, name: str) -> Path:
+        """Take the record of a stop away, and its folder when that was the last."""
+        path = self.path(revision, name)
+        path.unlink(missing_ok=True)
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
+        return path
+
+    def path(self, revision: str, name: str) -> Path:
+        """Give the file of a stop."""
+        return self.folder / revision / f"{name}.json"
+
+
+# --- asking
+
+
+class _Asking:
+    """One target, what is known of it, and the tours made of it."""
+
+    def __init__(self, target: Target, revisions: tuple[str, ...], recorded: Recording) -> None:
+        with World() as world:
+            self.dossier, _ = survey(target, revisions, words=WORDS, world=world)
+            root = str(world.root)
+        if not self.dossier.spoken:
+            raise LaunchError(self.dossier.trouble)
+        self.target = target
+        self.revisions = [r for r in self.dossier.spoken if not revisions or r in revisions]
+        if not self.revisions:
+            raise UsageError(f"the server speaks only {', '.join(self.dossier.spoken)}")
+        may_call = _may_call(self.dossier, target)
+        self.stops: dict[str, list[Stop]] = {
+            revision: plan(
+                revision,
+                Offer(self.dossier.spoken[revision], may_call, root),
+                recorded.get(revision, {}),
+            )
+            for revision in self.revisions
+        }
+        self._began: datetime | None = None
+
+    def tour(self) -> Recording:
+        """Walk through all stops of all revisions, each on a new process in a new world."""
+        now = datetime.now(UTC)
+        if self._began is not None:
+            left = APART - (now - self._began).total_seconds()
+            threading.Event().wait(max(0.0, left))
+        self._began = now = datetime.now(UTC)
+        pools: list[Pool] = []
+
+        def walk(revision: str) -> dict[str, Document]:
+            with World() as world:
+                pool = Pool(self.target, world, replace(self.dossier.pace))
+                pools.append(pool)
+                try:
+                    scrubber = _scrubber(self.target, world, now)
+                    spawn = _spawner(pool, revision)
+                    return Tour(spawn, scrubber, str(world.root)).take(self.stops[revision])
+                finally:
+                    pool.close()
+
+        with ThreadPoolExecutor(len(self.revisions), thread_name_prefix="tour") as threads:
+            walking = {revision: threads.submit(walk, revision) for revision in self.revisions}
+            try:
+                while wait(walking.values(), timeout=SLICE).not_done:
+                    pass  # a lock without a limit would keep Ctrl-C waiting on some systems
+            except BaseException:
+                for pool in pools:
+                    for connection in pool.connections:
+                        connection.process.kill()
+                raise
+        return {revision: future.result() for revision, future in walking.items()}
+
+
+def _spawner(pool: Pool, revision: str) -> Callable[[], Any]:
+    return lambda: pool.spawn(revision, "tour")
+
+
+def _may_call(dossier: Dossier, target: Target) -> set[str]:
+    names = {name for name, _ in target.named.calls}
+    for spoken in dossier.spoken.values():
+        names |= {tool["name"] for tool in spoken.named("tools") if is_read_only(tool)}
+        names |= {example.name for example in spoken.examples("callable-tool")}
+    return names
+
+
+def _scrubber(target: Target, world: World, now: datetime) -> Scrubber:
+    canary = world.canary.read_text(encoding="utf-8").strip()
+    environment = {**world.env(os.environ), **target.env_in(world.root)}
+    secrets = {
+        value: f"<{name}>"
+        for name, value in environment.items()
+        if _SECRETS.search(name) and len(value) >= _LONG_ENOUGH
+    }
+    ours = {str(Path.cwd()): "{cwd}", str(Path.home()): "{user}"}
+    places = {
+        **{path: name for path, name in ours.items() if path.count(os.sep) >= _DEEP_ENOUGH},
+        str(world.root): "{root}",
+        str(world.home): "{home}",
+        str(world.tmp): "{tmp}",
+        str(world.path): "{world}",
+        world.path.name: "{world}",
+        world.canary.name: "<canary>",
+        canary: "<canary>",
+        **secrets,
+    }
+    return Scrubber(places, now, environment=environment)
+
+
+# --- recording, and holding against a recording
+
+
+def record(
+    target: Target,
+    folder: Path,
+    revisions: tuple[str, ...] = (),
+    *,
+    update: bool = False,
+    any_version: bool = False,
+) -> Held:
+    """Record what a server answers; twice, to see what is unsteady.
+
+    Args:
+        target: the server.
+        folder: where the recording goes.
+        revisions: which revisions; empty is all the server speaks.
+        update: replace what is recorded there already.
+        any_version: let the server change its version without a difference.
+
+    Raises:
+        UsageError: there is a recording already, or the server speaks none of the revisions.
+        LaunchError: the server cannot be started, or does not answer.
+    """
+    shelf = Shelf(folder)
+    recorded = shelf.read()
+    if any(r in recorded for r in revisions or rev.ALL) and not update:
+        raise UsageError(
+            f"{folder} holds a recording: `golden verify` compares with it, "
+            "`golden record --update` replaces it"
+        )
+    asking = _Asking(target, revisions, recorded)
+    held = Held(folder, now=_twice(asking, asking.tour()))
+    if any_version:
+        _allow_any_version(held.now)
+    _keep(held, shelf, recorded, revisions, everything=True)
+    _count_silent(held, asking)
+    return held
+
+
+def verify(
+    target: Target,
+    folder: Path,
+    revisions: tuple[str, ...] = (),
+    *,
+    update: bool = False,
+    ci: bool = False,
+) -> Held:
+    """Hold a server against its recording.
+
+    Where an answer differs, or is new, the tour is made once more: a difference is one that
+    shows both times. A new answer is written down, with ``ci`` it is a failure.
+
+    Args:
+        target: the server.
+        folder: where the recording lies.
+        revisions: which revisions; empty is all there are.
+        update: take what differs over, and remove what is not used.
+        ci: write nothing unless ``update`` says so.
+
+    Raises:
+        UsageError: a record cannot be read, or the server speaks none of the revisions.
+        LaunchError: the server cannot be started, or does not answer.
+    """
+    shelf = Shelf(folder)
+    recorded = shelf.read()
+    asking = _Asking(target, revisions, recorded)
+    first = asking.tour()
+    held = Held(folder, now=first, ci=ci)
+    changed = dict(_changed(recorded, first))
+    held.missing = [key for key in _stops_of(first) if key[1] not in recorded.get(key[0], {})]
+    held.unused = [
+        key
+        for key in _stops_of(recorded)
+        if (not revisions or key[0] in revisions) and key[1] not in first.get(key[0], {})
+    ]
+    if changed or (held.missing and not ci) or update:
+        second = asking.tour()
+        again = dict(_changed(recorded, second))
+        for key, found in changed.items():
+            places = {one.path for one in again.get(key, [])}
+            stay = [one for one in found if one.path in places]
+            if stay:
+                held.differing[key] = stay
+            elif found:
+                held.unsteady[key] = found
+        held.now = _both(first, second)
+    if update or (held.missing and not ci):
+        _keep(held, shelf, recorded, revisions, everything=update)
+    _count_silent(held, asking)
+    return held
+
+
+def _changed(recorded: Recording, now: Recording) -> Iterator[tuple[tuple[str, str], Any]]:
+    for revision, name in _stops_of(now):
+        old = recorded.get(revision, {}).get(name)
+        found = [] if old is None else list(differences(old, now[revision][name]))
+        if found:
+            yield (revision, name), found
+
+
+def _stops_of(recording: Recording) -> Iterator[tuple[str, str]]:
+    for revision, stops in recording.items():
+        for name in stops:
+            yield revision, name
+
+
+def _twice(asking: _Asking, first: Recording) -> Recording:
+    return _both(first, asking.tour())
+
+
+def _both(one: Recording, two: Recording) -> Recording:
+    return {
+        revision: {name: steady(document, two[revision][name]) for name, document in stops.items()}
+        for revision, stops in one.items()
+    }
+
+
+def _keep(
+    held: Held, shelf: Shelf, recorded: Recording, revisions: tuple[str, ...], *, everything: bool
+) -> None:
+    """Write what is new, or everything that changed; what nothing asks for goes with the latter."""
+    for revision, name in _stops_of(held.now):
+        old = recorded.get(revision, {}).get(name)
+        if old is not None and not everything:
+            continue
+        fresh = held.now[revision][name]
+        kept = fresh if old is None else still_volatile(old, fresh)
+        if kept != old:
+            held.written.append(shelf.write(revision, name, kept))
+    if not everything:
+        return
+    for revision, name in list(_stops_of(recorded)):
+        gone = name not in held.now.get(revision, {})
+        if gone and (not revisions or revision in revisions):
+            held.removed.append(shelf.remove(revision, name))
+    held.differing.clear()
+    held.unused.clear()
+    held.missing.clear()
+
+
+def _allow_any_version(recording: Mapping[str, Mapping[str, Document]]) -> None:
+    for stops in recording.values():
+        result = stops["opening"]["answer"].get("result", {})
+        meta = result.get("_meta", {})
+        for info in (result.get("serverInfo"), meta.get(rev.META + "serverInfo")):
+            if isinstance(info, dict) and "version" in info:
+                info["version"] = VOLATILE
+
+
+def _count_silent(held: Held, asking: _Asking) -> None:
+    listed: dict[str, None] = {}
+    called: set[str] = set()
+    for revision in asking.revisions:
+        spoken = asking.dossier.spoken[revision]
+        listed |= {tool["name"]: None for tool in spoken.named("tools")}
+        called |= {s.about for s in asking.stops[revision] if s.name.startswith("call-")}
+    held.silent_tools = [name for name in listed if name not in called]

@@ -1,0 +1,323 @@
+"""``golden record`` and ``golden verify``: what is kept, what is told, what the exit status is."""
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_touchstone.cli import main
+from mcp_touchstone.difference import ANY_ORDER, VOLATILE, where
+from mcp_touchstone.golden import Held, record, verify
+from mcp_touchstone.plan import UsageError
+from mcp_touchstone.process import LaunchError
+from mcp_touchstone.target import ROOT, Named, Target
+from tests.conftest import HERE
+
+SERVER = (sys.executable, "-S", str(HERE / "golden_server.py"), ROOT)
+REVISION = "2025-11-25"
+
+
+SECRET = {"MY_API_KEY": "s3cret-s3cret"}
+ENV = ("--env", "MY_API_KEY=s3cret-s3cret")
+
+
+def target(*features: str, named: Named | None = None) -> Target:
+    command = (*SERVER, *features)
+    return Target(command=command, startup=20.0, named=named or Named(), env=SECRET)
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("golden") / "kept"
+    record(target(), folder)
+    return folder
+
+
+@pytest.fixture
+def folder(recorded: Path, tmp_path: Path) -> Path:
+    """A copy of a recording that a test may change."""
+    return Path(shutil.copytree(recorded, tmp_path / "kept"))
+
+
+def read(folder: Path, name: str) -> Any:
+    return json.loads((folder / REVISION / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def inside(folder: Path, name: str) -> Any:
+    """Give what stands as JSON in the text of a tool's answer."""
+    return read(folder, name)["answer"]["result"]["content"][0]["text"]["<JSON>"]
+
+
+def told(held: Held) -> dict[str, list[tuple[str, Any, Any]]]:
+    return {
+        name: [(where(one.path), one.old, one.new) for one in found]
+        for (_revision, name), found in held.differing.items()
+    }
+
+
+# --- recording
+
+
+def test_a_recording_has_a_file_for_each_question(recorded: Path) -> None:
+    assert {path.stem for path in (recorded / REVISION).iterdir()} == {
+        "opening", "ping", "list-tools", "call-echo", "call-look", "unasked",
+        "error-unknown-method", "error-unknown-tool", "error-tool-without-a-name",
+        "error-argument-missing", "error-argument-mistyped",
+    }  # fmt: skip
+    assert [path.name for path in recorded.iterdir()] == [REVISION]
+
+
+def test_what_varies_from_run_to_run_is_not_in_it(recorded: Path) -> None:
+    assert inside(recorded, "call-look") == {
+        "root": "{root}",
+        "now": "<time>",
+        "day": "<weekday>",
+        "seconds": "<time>",
+        "static": "2020-02-20T20:20:20Z",
+        "environment": "<environment>",
+        "secret": "<MY_API_KEY>",
+        "lines": {"<text>": ["first", "second"]},
+    }
+
+
+def test_what_is_random_is_marked(tmp_path: Path) -> None:
+    server = replace(
+        target("random", "shuffled"), env={**SECRET, "COUNTER": str(tmp_path / "counter")}
+    )
+    held = record(server, tmp_path / "kept")
+
+    assert inside(tmp_path / "kept", "call-look")["id"] == VOLATILE
+    assert inside(tmp_path / "kept", "call-look")["lines"] == {"<text>": ["first", VOLATILE]}
+    assert held.exit_code == 0
+    tools = read(tmp_path / "kept", "list-tools")["answer"]["result"]["tools"]
+    assert [tools[0], *(tool["name"] for tool in tools[1:])] == [ANY_ORDER, "echo", "look", "write"]
+    assert verify(server, tmp_path / "kept", ci=True).exit_code == 0
+
+
+def test_tools_that_may_not_be_called_are_named(recorded: Path, tmp_path: Path) -> None:
+    assert verify(target(), recorded, ci=True).silent_tools == ["write"]
+
+    held = record(target(named=Named(calls=(("more", {}),))), tmp_path / "kept")
+    assert not (tmp_path / "kept" / REVISION / "call-more.json").exists(), "it is not offered"
+    assert held.exit_code == 0
+
+
+def test_a_recording_is_replaced_only_when_that_is_said(folder: Path) -> None:
+    with pytest.raises(UsageError, match="holds a recording"):
+        record(target("loud"), folder)
+    before = read(folder, "call-echo")
+
+    held = record(target("loud", "without-look"), folder, update=True)
+
+    assert read(folder, "call-echo") != before
+    assert [path.stem for path in held.removed] == ["call-look"]
+    assert held.exit_code == 0
+
+
+# --- holding against it
+
+
+def test_the_same_server_is_as_recorded_again_and_again(recorded: Path) -> None:
+    for _ in range(2):
+        held = verify(target(), recorded, ci=True)
+        assert (held.exit_code, told(held), held.unsteady) == (0, {}, {})
+        assert (held.missing, held.unused, held.written) == ([], [], [])
+
+
+def test_a_difference_names_the_tool_the_field_and_both_values(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = verify(target("described", "loud", "released"), folder)
+
+    assert held.exit_code == 1
+    assert told(held) == {
+        "opening": [("answer.result.serverInfo.version", "1", "2")],
+        "list-tools": [
+            ("answer.result.tools.echo.description", "Says it again.", "Says it once more.")
+        ],
+        "call-echo": [
+            ("answer.result.content[0].text", "hello", "HELLO"),
+        ],
+    }
+    words = ["golden", "verify", "--folder", str(folder), "--", *SERVER, "described"]
+    assert main(words) == 1
+    shown = capsys.readouterr().out
+    assert "CHANGED  tools/list" in shown
+    assert "echo: description" in shown
+    assert '- "Says it again."' in shown
+    assert '+ "Says it once more."' in shown
+
+
+def test_an_order_that_changed_is_a_difference(folder: Path) -> None:
+    held = verify(target("turned"), folder)
+
+    assert told(held)["list-tools"] == [
+        ("answer.result.tools.(order)", ["echo", "look", "write"], ["write", "look", "echo"])
+    ]
+
+
+def test_a_version_may_be_left_free(tmp_path: Path) -> None:
+    record(target(), tmp_path / "kept", any_version=True)
+
+    assert verify(target("released"), tmp_path / "kept", ci=True).exit_code == 0
+
+
+def test_a_tool_that_crashes_now_is_a_difference_and_the_tour_goes_on(folder: Path) -> None:
+    held = verify(target("crashing"), folder)
+
+    assert told(held)["call-echo"][-1] == ("answer.silence", told(held)["call-echo"][-1][1],
+                                           "the server left")  # fmt: skip
+    assert set(told(held)) == {"call-echo"}
+
+
+def test_a_tool_that_is_no_longer_read_only_is_not_called(folder: Path) -> None:
+    held = verify(target("dangerous"), folder)
+
+    assert (REVISION, "call-echo") in held.unused
+    assert ("answer.result.tools.echo.annotations.readOnlyHint", True, False) in told(held)[
+        "list-tools"
+    ]
+
+
+def test_what_differs_only_at_times_is_told_and_does_not_fail(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counter = tmp_path / "counter"
+    counter.write_text("0")  # recon calls it too, so the first tour finds an odd number
+    words = ["golden", "verify", "--folder", str(folder), "--env", f"COUNTER={counter}",
+             *ENV, "--", *SERVER, "sometimes"]  # fmt: skip
+
+    assert main(words) == 0
+    assert "unsteady tools/call look" in capsys.readouterr().out
+    assert inside(folder, "call-look")["lines"] == {"<text>": ["first", "second"]}
+
+    assert main([*words[:2], "--update", *words[2:]]) == 0
+    assert inside(folder, "call-look")["lines"] == {"<text>": ["first", VOLATILE]}
+
+
+# --- missing, unused, update
+
+
+def test_a_missing_record_is_written_unless_this_is_ci(folder: Path) -> None:
+    before = read(folder, "call-echo")
+    path = folder / REVISION / "call-echo.json"
+    path.unlink()
+
+    held = verify(target(), folder, ci=True)
+    assert (held.exit_code, held.missing, path.exists()) == (1, [(REVISION, "call-echo")], False)
+
+    held = verify(target(), folder)
+    assert (held.exit_code, held.written) == (0, [path])
+    assert read(folder, "call-echo") == before
+
+
+def test_a_new_tool_is_a_difference_of_the_list_and_a_missing_answer(folder: Path) -> None:
+    held = verify(target("more"), folder, ci=True)
+
+    assert [one[0] for one in told(held)["list-tools"]] == ["pages[0]", "answer.result.tools.more"]
+    assert held.missing == [(REVISION, "call-more")]
+
+
+def test_an_unused_record_is_a_failure(folder: Path) -> None:
+    (folder / REVISION / "call-gone.json").write_text('{"ask": {"method": "tools/call", '
+        '"params": {"name": "gone", "arguments": {}}}, "answer": {}}')  # fmt: skip
+    (folder / "2024-11-05").mkdir()
+    (folder / "2024-11-05" / "opening.json").write_text("{}")
+
+    held = verify(target(), folder)
+
+    assert held.exit_code == 1
+    assert held.unused == [("2024-11-05", "opening"), (REVISION, "call-gone")]
+    assert verify(target(), folder, (REVISION,)).unused == [(REVISION, "call-gone")]
+
+
+def test_update_takes_over_what_differs_and_keeps_marks_set_by_hand(folder: Path) -> None:
+    marked = read(folder, "list-tools")
+    marked["answer"]["result"]["tools"][1]["inputSchema"] = VOLATILE
+    tools = marked["answer"]["result"]["tools"]
+    marked["answer"]["result"]["tools"] = [ANY_ORDER, *tools]
+    (folder / REVISION / "list-tools.json").write_text(json.dumps(marked))
+
+    held = verify(target("described", "without-look", "turned"), folder, update=True, ci=True)
+
+    assert held.exit_code == 0
+    assert (folder / REVISION / "call-look.json") in held.removed
+    assert read(folder, "list-tools")["answer"]["result"]["tools"][0] == ANY_ORDER
+    assert verify(target("described", "without-look"), folder, ci=True).exit_code == 0
+
+
+def test_a_mark_set_by_hand_lets_anything_pass(folder: Path) -> None:
+    kept = read(folder, "call-echo")
+    kept["answer"]["result"]["content"] = VOLATILE
+    (folder / REVISION / "call-echo.json").write_text(json.dumps(kept))
+
+    assert verify(target("loud"), folder, ci=True).exit_code == 0
+
+
+def test_a_recorded_question_is_asked_again_in_the_same_words(folder: Path) -> None:
+    kept = read(folder, "call-echo")
+    kept["ask"]["params"]["arguments"]["word"] = "hand-made in {root}"
+    (folder / REVISION / "call-echo.json").write_text(json.dumps(kept))
+
+    held = verify(target(), folder)
+
+    assert told(held)["call-echo"] == [
+        ("answer.result.content[0].text", "hello", "hand-made in {root}")
+    ]
+
+
+# --- what cannot be asked
+
+
+def test_a_server_that_does_not_answer_cannot_be_asked(folder: Path, tmp_path: Path) -> None:
+    mute = Target(command=(sys.executable, str(HERE / "hostile" / "exits_at_once.py")), startup=9.0)
+    with pytest.raises(LaunchError):
+        verify(mute, folder)
+    with pytest.raises(LaunchError):
+        record(mute, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--", str(HERE / "none")], "none"),
+        (["--revision", "2026-07-28", "--", *SERVER], "the server speaks only 2025-11-25"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line_and_status_2(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["golden", "record", "--folder", str(tmp_path / "new"), *words]) == 2
+
+    complaint = capsys.readouterr().err
+    assert said in complaint
+    assert complaint.count("\n") == 1
+
+
+def test_a_record_that_is_no_json_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / REVISION / "ping.json").write_text("{")
+
+    assert main(["golden", "verify", "--folder", str(folder), "--", *SERVER]) == 2
+    assert "ping.json" in capsys.readouterr().err
+
+
+def test_ci_is_known_by_its_variable(folder: Path) -> None:
+    shutil.rmtree(folder)
+    for value, status in (("true", 1), ("0", 0)):
+        done = subprocess.run(
+            [sys.executable, "-m", "mcp_touchstone.cli", "golden", "verify",
+             "--folder", str(folder), "--", *SERVER],
+            env={"PATH": "/usr/bin:/bin", "CI": value},
+            capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == status, done.stdout + done.stderr
+        assert ("MISSING" in done.stdout) == (status == 1)
+        assert folder.exists() == (status == 0)
