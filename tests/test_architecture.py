@@ -77,7 +77,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "suite": {
         *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
-        "listings", "served",
+        "listings", "served", "world",
     },
     # one run
     "loader": {"clause", "scenario"},

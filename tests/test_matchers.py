@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_touchstone.matchers import base64_fault
+from mcp_touchstone.matchers import base64_fault, object_in
 
 
 @pytest.mark.parametrize("text", ["", "aGVsbG8=", "aGVsbG8h", "+/+/"])
@@ -29,3 +29,12 @@ def test_what_no_reader_copes_with_is_no_base64(text: str) -> None:
 
     assert what
     assert not slight
+
+
+def test_an_object_is_found_behind_its_members_or_an_empty_one() -> None:
+    value = {"params": {"_meta": {"progressToken": 7}, "list": [1]}}
+
+    assert object_in(value, "params", "_meta") == {"progressToken": 7}
+    assert object_in(value, "params", "list") == {}
+    assert object_in(value, "params", "other", "deeper") == {}
+    assert object_in(None, "params") == {}

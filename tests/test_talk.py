@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,6 +74,31 @@ def test_an_example_is_given_by_its_word_and_run_again() -> None:
         with pytest.raises(LookupError, match="slow-call"):
             talk.example("slow-call")
         assert talk.examples("slow-call") == []
+
+
+def test_an_example_is_moved_into_the_folder_of_another_process() -> None:
+    with talking(LEGACY, "echo", words=("callable-tool",)) as talk, World() as world:
+        talk.dossier.root = str(talk.root)
+        nested = {"text": f"{talk.root}/a", "more": [f"file://{talk.root}", 1]}
+        example = replace(talk.example("callable-tool"), params={"arguments": nested})
+        talk.wire.root = world.root
+
+        assert talk.here(example).arguments == {
+            "text": f"{world.root}/a",
+            "more": [f"file://{world.root}", 1],
+        }
+
+
+@ERAS
+def test_messages_that_are_written_together_are_a_line_each(revision: str) -> None:
+    with talking(revision, "echo") as talk:
+        line = len(talk.wire.transcript)
+        first = talk.wire.build("tools/list")
+        talk.wire.say_together(first, talk.wire.build("tools/list"))
+
+        assert talk.wire.answer_to(line + 1).result is not None
+        assert talk.wire.answer_to(line + 2).result is not None
+        assert talk.wire.transcript[line + 1].value == first
 
 
 # --- other clients

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.world import KEPT_FROM_HOME, PLACES, PREFIX, SECRET, World
+from mcp_touchstone.world import KEPT_FROM_HOME, PLACES, PREFIX, SECRET, World, traces
 
 NOBODY = 65534
 
@@ -208,3 +208,17 @@ def test_what_the_server_made_unreadable_is_removed(outside: Path) -> None:
 
     assert (done.stdout, done.stderr) == ("gone\n", "")
     assert (outside / "precious").read_text() == "kept"
+
+
+def test_a_trace_is_a_file_that_is_new_or_changed() -> None:
+    with World() as world:
+        before = traces(world.root)
+        assert traces(world.root) == before
+
+        (world.root / "notes" / "new.txt").write_text("", encoding="utf-8")
+        new = traces(world.root)
+        assert {*new} - {*before} == {str(world.root / "notes" / "new.txt")}
+
+        with (world.root / "README.md").open("a", encoding="utf-8") as file:
+            file.write("more\n")
+        assert traces(world.root) != new

@@ -181,7 +181,7 @@ def _loose(record: Record) -> Iterator[tuple[Entry, Message, Entry | None]]:
                 later = message.answers or 0
                 ours = [o for o in ours if o.n > later or _broken(o) or not _notifies(o)]
             elif message.role in LOOSE and message.kind is not Kind.ODD:
-                if message.answers in over:
+                if message.answers in broken_lines:
                     continue
                 about = _about(entry, message, ours)
                 if about is not None and about.n in open_lines:
@@ -308,7 +308,6 @@ def serves_an_id_used_again(talk: Conversation) -> None:
 def answers_no_notification(talk: Conversation) -> None:
     """Notifications get no answer, known or unknown, well-formed or not, and hurt nobody."""
     talk.notify("notifications/x-touchstone/unknown", {"n": 1})
-    talk.notify("notifications/cancelled", {"requestId": "never-sent", "reason": "probe"})
     if not talk.modern:
         talk.notify("notifications/initialized")
     _judge_silence(talk)

@@ -19,6 +19,7 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     id_key,
+    object_in,
     scenario,
     shapes,
     type_name,
@@ -60,11 +61,6 @@ class Holder:
     reached: Any = None
 
 
-def _object(value: Any, member: str) -> dict[str, Any]:
-    found = value.get(member) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
 def _amount(value: Any) -> Any:
     """Give a number that can be compared; None for anything else."""
     number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -88,12 +84,12 @@ class Watch:
                     self._said(said)
             for message in entry.messages:
                 if message.role is Role.NOTIFICATION and message.method == PROGRESS:
-                    yield from self._reported(entry, _object(message.value, "params"))
+                    yield from self._reported(entry, object_in(message.value, "params"))
                 else:
                     self._heard(entry, message)
 
     def _said(self, value: Any) -> None:
-        params = _object(value, "params")
+        params = object_in(value, "params")
         if not params:
             return
         if value.get("method") == "notifications/cancelled":
@@ -101,7 +97,7 @@ class Watch:
             if holder is not None:
                 holder.cancelled = True
             return
-        token = _object(params, "_meta").get("progressToken")
+        token = object_in(params, "_meta").get("progressToken")
         key = id_key(token)
         if key is not None:
             holder = Holder(token, augmented=isinstance(params.get("task"), dict))
@@ -109,10 +105,10 @@ class Watch:
 
     def _heard(self, entry: Entry, message: Message) -> None:
         if message.role is Role.NOTIFICATION and message.method == STATUS:
-            self._state(entry, _object(message.value, "params"))
+            self._state(entry, object_in(message.value, "params"))
         if message.role is not Role.ANSWER:
             return
-        result = _object(message.value, "result")
+        result = object_in(message.value, "result")
         listed = result.get("tasks") if message.method == "tasks/list" else None
         for state in listed if isinstance(listed, list) else [result]:
             if message.method in POLLED or state is not result:
@@ -120,7 +116,7 @@ class Watch:
         holder = self._by_id.get(id_key(message.value.get("id")))
         if holder is None or holder.over is not None:
             return
-        task = _object(result, "task").get("taskId")
+        task = object_in(result, "task").get("taskId")
         if holder.augmented and message.kind is Kind.RESULT and isinstance(task, str):
             holder.task = task
             self._by_task[task] = holder
@@ -192,7 +188,7 @@ def writes_progress_in_the_right_types(record: Record) -> Iterator[Seen]:
 def says_something(record: Record) -> Iterator[Seen]:
     """A progress message, where there is one, is not blank."""
     for entry, message in record.messages(Role.NOTIFICATION):
-        said = _object(message.value, "params").get("message")
+        said = object_in(message.value, "params").get("message")
         if message.method == PROGRESS and isinstance(said, str):
             clause, expected = "progress-message-useful", "a message, or none"
             yield Seen(clause, bool(said.strip()), entry.n, expected, brief(said, 60))
@@ -208,10 +204,10 @@ def tells_its_own_requests_apart(record: Record) -> Iterator[Seen]:
             if isinstance(said, dict) and "method" not in said:
                 waiting.pop(id_key(said.get("id")), None)
         for message in entry.messages:
-            params = _object(message.value, "params")
+            params = object_in(message.value, "params")
             if message.method == "notifications/cancelled":
                 waiting.pop(id_key(params.get("requestId")), None)
-            token = id_key(_object(params, "_meta").get("progressToken"))
+            token = id_key(object_in(params, "_meta").get("progressToken"))
             if message.role is Role.REQUEST and token is not None:
                 held = token not in waiting.values()
                 expected, actual = "a token of its own", f"{brief(token[1], 60)} once more"
@@ -251,7 +247,7 @@ def reports_with_the_token_it_was_given(talk: Conversation) -> None:
     talk.start(call).reply()
     talk.quiet()
     reports = [
-        (entry, _object(message.value, "params").get("progressToken"))
+        (entry, object_in(message.value, "params").get("progressToken"))
         for entry in talk.since(line)
         for message in entry.messages
         if message.role is Role.NOTIFICATION and message.method == PROGRESS
@@ -308,5 +304,5 @@ def _reporting(talk: Conversation) -> Example:
 
 
 def _terminal(message: Message, own: str) -> bool:
-    state = _object(message.value, "result" if message.role is Role.ANSWER else "params")
+    state = object_in(message.value, "result" if message.role is Role.ANSWER else "params")
     return state.get("taskId") == own and state.get("status") in TERMINAL

@@ -277,14 +277,14 @@ def sends_no_requests(record: Record) -> Iterator[Seen]:
 def notifies_only_who_asked(record: Record) -> Iterator[Seen]:
     """Every notification belongs to a request in flight or to an open subscription."""
     clause = "stdio-no-unsolicited-notifications"
-    in_flight = _InFlight()
     elsewhere = _counted_elsewhere(record)
+    in_flight = _InFlight(elsewhere)
     for entry in record.transcript:
         in_flight.follow(entry)
         for message in entry.messages:
             if message.role is Role.ANSWER and message.answers is not None:
                 in_flight.answered(message.answers)
-            elif message.role is Role.NOTIFICATION and message.method in CORE - elsewhere:
+            elif message.role is Role.NOTIFICATION and message.method in CORE - {CANCELLED}:
                 held = in_flight.explains(message.method, entry.at)
                 actual = f"{message.method} with no request or subscription to belong to"
                 expected = "a notification only for a request in flight or a subscription"
@@ -295,10 +295,10 @@ def notifies_only_who_asked(record: Record) -> Iterator[Seen]:
 class _InFlight:
     """What a notification may belong to: our open requests, and those just cancelled."""
 
-    def __init__(self) -> None:
+    def __init__(self, elsewhere: set[str]) -> None:
         self._open: dict[int, dict[str, Any]] = {}
         self._cancelled: list[tuple[float, dict[str, Any]]] = []
-        self._listened = False
+        self._elsewhere = elsewhere
 
     def follow(self, entry: Entry) -> None:
         """Take a line of ours."""
@@ -314,22 +314,25 @@ class _InFlight:
 
     def answered(self, line: int) -> None:
         """Take an answer to a line of ours."""
-        if self._open.pop(line, {}).get("method") == LISTEN:
-            self._listened = True
+        self._open.pop(line, None)
 
     def explains(self, notification: str | None, at: float) -> bool:
         """Whether a notification that came at a time belongs to something."""
+        if notification == PROGRESS and notification in self._elsewhere:
+            return True
+        late = notification in self._elsewhere
         known = [*self._open.values()]
-        known += [asked for when, asked in self._cancelled if at - when <= GRACE]
+        known += [asked for when, asked in self._cancelled if late or at - when <= GRACE]
         if notification in SUBSCRIBED:
             return any(asked.get("method") == LISTEN for asked in known)
-        return bool(known) or (notification == CANCELLED and self._listened)
+        return bool(known)
 
 
 def _counted_elsewhere(record: Record) -> set[str]:
-    """Name what the chapter on progress counts, of a server that is known to report any."""
+    """Name what the chapters on progress and cancellation count, where they have a call for it."""
     spoken = record.dossier.spoken.get(record.revision)
-    return {PROGRESS} if spoken and spoken.examples("progress-call") else set()
+    words = {PROGRESS: "progress-call", LOGGED: "slow-call"}
+    return {method for method, word in words.items() if spoken and spoken.examples(word)}
 
 
 @ambient("stdio-exit-on-eof", "lifecycle-shutdown-on-stdin-close")

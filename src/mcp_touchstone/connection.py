@@ -121,6 +121,13 @@ class Connection:
         """Write one JSON value as a line; give its number."""
         return self.say_raw(encode(message), message, required=required, malformed=malformed)
 
+    def say_together(self, *messages: Any) -> None:
+        """Write some messages, a line each, in one write; no answer to them is owed."""
+        raws = [encode(message) for message in messages]
+        for raw, message in zip(raws, messages, strict=True):
+            self.transcript.said(raw, message, required=False, modern=self.modern)
+        self._send(b"".join(raws))
+
     def say_raw(
         self,
         raw: bytes,
@@ -133,11 +140,14 @@ class Connection:
         n = self.transcript.said(
             raw, message, malformed=malformed, required=required, modern=self.modern
         )
+        self._send(raw)
+        return n
+
+    def _send(self, raw: bytes) -> None:
         try:
             self.process.send(raw, self.pace.reply)
         except Gone as gone:
             self.transcript.happened(f"the server {gone}")
-        return n
 
     def build(
         self,

@@ -235,6 +235,7 @@ class Dossier:
         stderr: last words of the server, where there was trouble.
         remarks: what the user should know of what they named.
         canary: what was planted; None where nothing was.
+        root: the folder examples were found in; empty where nothing was tried.
     """
 
     pace: Pace
@@ -245,6 +246,7 @@ class Dossier:
     stderr: str = ""
     remarks: list[str] = field(default_factory=list)
     canary: Canary | None = None
+    root: str = ""
 
     @property
     def modern(self) -> bool:

@@ -17,6 +17,7 @@ from mcp_touchstone.matchers import (
     capability_faults,
     covers,
     list_methods,
+    object_in,
     outcome,
     same_outcome,
     wrong_types,
@@ -35,6 +36,7 @@ from mcp_touchstone.shapes import Typed, each, shapes, typed
 from mcp_touchstone.subscriptions import Subscription
 from mcp_touchstone.tasks import Task
 from mcp_touchstone.transcript import Entry, Source
+from mcp_touchstone.world import traces
 
 __all__ = [
     "ALL",
@@ -99,12 +101,14 @@ __all__ = [
     "joined",
     "list_methods",
     "listings",
+    "object_in",
     "outcome",
     "questions",
     "same_outcome",
     "scenario",
     "served",
     "shapes",
+    "traces",
     "type_name",
     "typed",
     "uri_template",

@@ -1,6 +1,7 @@
 """What a scenario does to a server: say, hear, let the client answer. Judges nothing."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -91,6 +92,12 @@ class Talk:
         if self.wire.root is None:
             raise Broken("the server was given no folder")
         return self.wire.root
+
+    def here(self, example: Example) -> Example:
+        """Give an example with its paths in the folder of this process, for who is ``apart``."""
+        before, after = self.dossier.root, str(self.root)
+        moved: Any = _replaced(dict(example.params), before, after) if before else example.params
+        return replace(example, params=moved)
 
     # --- saying and hearing
 
@@ -303,3 +310,14 @@ class Talk:
     def end(self) -> Ending:
         """Shut the server of the current connection down."""
         return self.wire.end()
+
+
+def _replaced(value: Any, before: str, after: str) -> Any:
+    """Put one text in the place of another, in every string of a JSON value."""
+    if isinstance(value, str):
+        return value.replace(before, after)
+    if isinstance(value, list):
+        return [_replaced(one, before, after) for one in value]
+    if isinstance(value, dict):
+        return {name: _replaced(one, before, after) for name, one in value.items()}
+    return value

@@ -143,6 +143,18 @@ class World:
         self.remove()
 
 
+def traces(folder: Path) -> dict[str, tuple[int, int]]:
+    """Give size in bytes and time of the last change in ns of every file below a folder."""
+    found = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                file = Path(place, name)
+                known = file.lstat()
+                found[str(file)] = (known.st_size, known.st_mtime_ns)
+    return found
+
+
 def _unlink(entry: os.DirEntry[str]) -> None:
     try:
         os.unlink(entry.path)  # noqa: PTH108  (a DirEntry is at hand)

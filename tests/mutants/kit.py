@@ -36,6 +36,7 @@ class Fault:
         asked: requests of the client by id, as sent; what an answer answers.
         done: whether the client has closed its end.
         settings: what the reference server is started with, beside its root.
+        root: the folder it serves.
     """
 
     settings: ClassVar[Json] = {}
@@ -43,6 +44,7 @@ class Fault:
     def __init__(self) -> None:
         self.asked: dict[Any, Json] = {}
         self.done = False
+        self.root = Path()
         self._lock = threading.Lock()
         self._forward: Callable[[bytes], None] = lambda _line: None
 
@@ -232,6 +234,13 @@ def notifies(message: Any) -> bool:
     return isinstance(message, dict) and "method" in message and "id" not in message
 
 
+def taken_back(message: Any) -> str | int | None:
+    """Give the id a cancellation of the client names; None where it names none that can be one."""
+    cancels = notifies(message) and message["method"] == "notifications/cancelled"
+    named = params(message).get("requestId") if cancels else None
+    return named if isinstance(named, str | int) else None
+
+
 def meta(request: Json) -> Json:
     """Give the ``_meta`` of a request; empty when it has none."""
     found = params(request).get("_meta")
@@ -345,6 +354,7 @@ def run(fault: Fault, root: str) -> int:
             os.write(from_client, line + b"\n")
 
     fault._forward = forward
+    fault.root = Path(root)
 
     def listen() -> None:
         fault.start()

@@ -2,7 +2,18 @@
 
 from typing import Any
 
-from tests.mutants.kit import META, MODERN, Fault, Json, Out, control, mutant, params, refusal
+from tests.mutants.kit import (
+    META,
+    MODERN,
+    Fault,
+    Json,
+    Out,
+    control,
+    mutant,
+    params,
+    refusal,
+    taken_back,
+)
 
 ID = META + "subscriptionId"
 LISTEN = "subscriptions/listen"
@@ -254,8 +265,7 @@ class HoldsOneStream(_Streams):
                 return None
             if "notifications" in params(message):
                 self.open.add(message["id"])
-        if isinstance(message, dict) and message.get("method") == "notifications/cancelled":
-            self.open.discard(params(message).get("requestId"))
+        self.open.discard(taken_back(message))
         return line
 
 
@@ -274,7 +284,7 @@ class EndsAllStreamsAtOnce(_Streams):
 
     def is_narrow(self, cancellation: Json) -> bool:
         """Whether the stream that is cancelled is the one beside the wide one."""
-        stream = self.asked.get(params(cancellation).get("requestId"), {})
+        stream = self.asked.get(taken_back(cancellation), {})
         return self.wanted(stream) == {"toolsListChanged": True}
 
 
@@ -311,10 +321,9 @@ class AnswersWhenCancelled(Fault):
     """Answers a subscription well after it was cancelled."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        if isinstance(message, dict) and message.get("method") == "notifications/cancelled":
-            request = self.asked.get(params(message).get("requestId"), {})
-            if request.get("id") == "touchstone-list":
-                self.later(1.0, lambda: self.answer(request, _closing(request["id"])))
+        request = self.asked.get(taken_back(message), {})
+        if request.get("id") == "touchstone-list":
+            self.later(1.0, lambda: self.answer(request, _closing(request["id"])))
         return line
 
 

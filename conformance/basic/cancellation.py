@@ -1,0 +1,251 @@
+"""basic/cancellation: what a server takes back itself, and how."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcp_touchstone.suite import (
+    ASKED,
+    ClientTasks,
+    Conversation,
+    Entry,
+    Example,
+    Kind,
+    Message,
+    Record,
+    Role,
+    Seen,
+    Source,
+    ambient,
+    answer,
+    brief,
+    id_key,
+    is_modern,
+    object_in,
+    scenario,
+    shapes,
+)
+
+CANCELLED = "notifications/cancelled"
+LISTEN = "subscriptions/listen"
+GRACE = 1.0
+"""Seconds in which what was under way may cross with a cancellation."""
+
+REASON = "nobody waits for it"
+
+
+# --- what the server takes back
+
+
+@dataclass(slots=True)
+class Own:
+    """One request of the server.
+
+    Attributes:
+        augmented: whether it asks for a task.
+        task: the id of the task we answered with; None while we did not.
+        answered: when we answered otherwise; None while we did not.
+    """
+
+    augmented: bool
+    task: Any = None
+    answered: float | None = None
+
+
+class Watch:
+    """Follows the requests of one record that can be taken back; judges who takes back what."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._own: dict[Any, Own] = {}
+        self._streams: set[Any] = set()
+
+    def walk(self) -> Iterator[Seen]:
+        """Walk the whole record."""
+        for entry in self._record.transcript:
+            if entry.source is Source.US:
+                for said in entry.value if isinstance(entry.value, list) else [entry.value]:
+                    self._said(entry, said)
+            for message in entry.messages:
+                if message.role is Role.REQUEST:
+                    yield from self._asked(entry, message)
+                elif message.role is Role.NOTIFICATION and message.method == CANCELLED:
+                    yield from self._took_back(entry, object_in(message.value, "params"))
+
+    def _said(self, entry: Entry, value: Any) -> None:
+        if not isinstance(value, dict):
+            return
+        key = id_key(value.get("id"))
+        if value.get("method") == LISTEN:
+            self._streams.add(key)
+        own = self._own.get(key) if "method" not in value else None
+        if own is None:
+            return
+        task = object_in(value, "result", "task").get("taskId")
+        if own.augmented and task is not None:
+            own.task = task
+        else:
+            own.answered = entry.at
+
+    def _asked(self, entry: Entry, message: Message) -> Iterator[Seen]:
+        params = object_in(message.value, "params")
+        if message.method == "tasks/cancel" and params.get("taskId") in self._tasks():
+            yield Seen("cancellation-tasks-use-cancel", True, entry.n)
+        self._own[id_key(message.value.get("id"))] = Own(isinstance(params.get("task"), dict))
+
+    def _tasks(self) -> list[Any]:
+        return [own.task for own in self._own.values() if own.task is not None]
+
+    def _took_back(self, entry: Entry, params: dict[str, Any]) -> Iterator[Seen]:
+        key = id_key(params.get("requestId"))
+        named = f"{CANCELLED} for {brief(params.get('requestId'), 60)}"
+        if key is None:
+            # 2025-11-25 leaves it out of the type and asks for it in the text beside it.
+            held = "requestId" in params or self._record.revision != "2025-11-25"
+            expected, actual = "the id of a request", f"{CANCELLED} without requestId"
+            yield Seen("cancellation-notification-shape", held, entry.n, expected, actual)
+        elif is_modern(self._record.revision):
+            clause, expected = "cancellation-server-only-for-listen", f"the id of a {LISTEN}"
+            yield Seen(clause, key in self._streams, entry.n, expected, named)
+        else:
+            yield from self._took_own_back(entry, self._own.get(key), named)
+
+    def _took_own_back(self, entry: Entry, own: Own | None, named: str) -> Iterator[Seen]:
+        if own is not None and own.task is not None:
+            clause, expected = "cancellation-tasks-use-cancel", "tasks/cancel, as it became a task"
+            yield Seen(clause, False, entry.n, expected, named)
+            return
+        clause, expected = "cancellation-server-own-requests", "a request of the server"
+        if own is None:
+            yield Seen(clause, False, entry.n, expected, f"{named}, which it never asked")
+        elif own.answered is None:
+            yield Seen(clause, True, entry.n)
+        elif entry.at - own.answered > GRACE:
+            actual = f"{named}, which was answered {entry.at - own.answered:.1f} s before"
+            yield Seen(clause, False, entry.n, expected, actual)
+
+
+@ambient(
+    "cancellation-server-own-requests",
+    "cancellation-notification-shape",
+    "cancellation-server-only-for-listen",
+    "cancellation-tasks-use-cancel",
+)
+def takes_back_what_is_its_own(record: Record) -> Iterator[Seen]:
+    """The server cancels its own requests, and streams it ends; nothing else."""
+    yield from Watch(record).walk()
+    yield Seen("cancellation-server-only-for-listen", True)
+
+
+@ambient("cancellation-notification-shape")
+def cancels_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """A cancellation names a request by its id; a reason is a string."""
+    yield from shapes(record, "cancellation-notification-shape")
+
+
+# --- what becomes of a question that is given up
+
+
+@scenario("cancellation-ignore-late-response", willing=True)
+def ignores_answers_it_waits_for_no_more(talk: Conversation) -> None:
+    """A question that was taken back may still be answered, and that does nothing."""
+    clause = "cancellation-ignore-late-response"
+    client = talk.wire.client
+    mute = answer.silence()
+    talk.use(replace(client, elicitation=mute, sampling=mute, roots=mute, tasks=None))
+    given_up = _give_up(talk, clause, "elicits", "samples", "lists-roots")
+    if given_up is None:
+        return
+    asked, cancelled = given_up
+    said = client.answer(asked.method, object_in(asked.value, "params"))
+    late = {"jsonrpc": "2.0", "id": asked.value.get("id"), **(said.body or {"result": {}})}
+    if not _takes_back(talk, cancelled, lambda m: _names(m, asked.value.get("id"))):
+        talk.wire.say(late)  # so that nobody waits for ever
+        talk.unseen(clause, "it waits on for an answer nobody needs")
+        return
+    # A line of ours that may be answered with an error: this clause counts that.
+    line = talk.wire.say(late, malformed=True)
+    talk.quiet()
+    errors = [pair for pair in talk.strays(line) if pair[1].kind is Kind.ERROR]
+    talk.judge(
+        clause,
+        not errors,
+        expected="nothing, as the question was taken back before",
+        actual=f"error {brief(errors[0][1].code)}" if errors else "",
+        at=errors[0][0] if errors else None,
+    )
+    alive = talk.probe(required=False)
+    talk.judge(
+        clause,
+        alive.answered,
+        expected="an answer to an ordinary request behind one that came late",
+        actual=alive,
+        at=alive,
+    )
+
+
+@scenario("cancellation-tasks-use-cancel", willing=True)
+def cancels_a_task_as_a_task(talk: Conversation) -> None:
+    """A question that the client made a task of is given up with tasks/cancel."""
+    clause = "cancellation-tasks-use-cancel"
+    talk.use(replace(talk.wire.client, tasks=ClientTasks(polls=None)))
+    given_up = _give_up(talk, clause, "elicits", "samples", augmented=True)
+    if given_up is None:
+        return
+    asked, cancelled = given_up
+    own = asked.value.get("id")
+    named = _takes_back(talk, cancelled, lambda m: _names(m, own) or m.method == "tasks/cancel")
+    if named is None:
+        talk.unseen(clause, "it waits on for the end of the task")
+        return
+    talk.judge(
+        clause,
+        named.messages[0].method == "tasks/cancel",
+        expected="tasks/cancel, as the question became a task",
+        actual=f"{CANCELLED} for {brief(own, 60)}",
+        at=named,
+    )
+
+
+def _give_up(
+    talk: Conversation, clause: str, *words: str, augmented: bool = False
+) -> tuple[Message, int] | None:
+    """Cancel a call while its question waits: give the question, and the line that cancelled."""
+    calls: list[Example] = [call for word in words for call in talk.examples(word) if call.method]
+    if not calls:
+        talk.unseen(clause, "what it asks it asks unasked")
+        return None
+    pending = talk.start(calls[0])
+
+    def asked() -> list[Message]:
+        messages = [m for entry in talk.since(pending.line) for m in entry.messages]
+        return [
+            m
+            for m in messages
+            if m.role is Role.REQUEST
+            and m.method in ASKED
+            and (not augmented or "task" in object_in(m.value, "params"))
+        ]
+
+    talk.wire.wait(lambda: asked() or pending.answers(), talk.pace.silence)
+    found = asked()
+    if not found:
+        talk.unseen(clause, "it did not ask, or for no task" if augmented else "it did not ask")
+        return None
+    talk.quiet()
+    return found[-1], pending.cancel(REASON)
+
+
+def _takes_back(talk: Conversation, line: int, fits: Callable[[Message], bool]) -> Entry | None:
+    """Wait for a message that fits, behind a line."""
+
+    def came() -> Entry | None:
+        return next((e for e in talk.since(line) if any(fits(m) for m in e.messages)), None)
+
+    found: Entry | None = talk.wire.wait(came, talk.pace.silence)
+    return found
+
+
+def _names(message: Message, own: Any) -> bool:
+    named = object_in(message.value, "params").get("requestId")
+    return message.method == CANCELLED and id_key(named) == id_key(own)

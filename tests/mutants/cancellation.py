@@ -1,0 +1,339 @@
+"""Servers that break a rule of basic/cancellation."""
+
+import os
+from typing import Any, ClassVar
+
+from tests.mutants.kit import (
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    SaysMore,
+    control,
+    meta,
+    mutant,
+    notifies,
+    params,
+    taken_back,
+)
+
+CANCELLED = "notifications/cancelled"
+SLOW = "workspace.digest"
+
+
+def _cancels(message: Any) -> bool:
+    return notifies(message) and message["method"] == CANCELLED
+
+
+class _Cancelled(Fault):
+    """Does something of its own when a long call is cancelled."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        request = self.asked.get(taken_back(message), {})
+        return self.cancelled(line, request) if params(request).get("name") == SLOW else line
+
+    def cancelled(self, line: bytes, request: Json) -> bytes | None:
+        """Act; give what is passed on."""
+        raise NotImplementedError
+
+
+# --- a call that goes on
+
+
+@mutant("cancellation-no-response")
+class AnswersInTheEnd(_Cancelled):
+    """Stops the work, and answers the call all the same some time later."""
+
+    def cancelled(self, line: bytes, request: Json) -> bytes | None:
+        self.later(1.5, lambda: self.refuse(request, 0, "Request cancelled"))
+        return line
+
+
+@mutant(
+    "cancellation-no-response",
+    "cancellation-stdio-no-further-messages",
+    revision=MODERN,
+    outcome="warn",
+)
+class TakesNoCancellation(_Cancelled):
+    """Goes on with a call as if it had not been cancelled."""
+
+    def cancelled(self, line: bytes, request: Json) -> bytes | None:
+        return None
+
+
+class _KeepsReporting(_Cancelled):
+    """Stops the work, and goes on reporting it."""
+
+    def cancelled(self, line: bytes, request: Json) -> bytes | None:
+        for step in range(1, 8):
+            self.later(step * 0.25, lambda step=step: self.report(request, step))  # type: ignore[misc]
+        return line
+
+    def report(self, request: Json, step: int) -> None:
+        """Report one step more."""
+        body = {"progressToken": meta(request).get("progressToken", 0), "progress": 1000 + step}
+        self.tell({"jsonrpc": "2.0", "method": "notifications/progress", "params": body})
+
+
+@mutant("cancellation-stop-work")
+class KeepsReporting(_KeepsReporting):
+    """Stops the work, and goes on reporting it."""
+
+
+@mutant("cancellation-stdio-no-further-messages", revision=MODERN)
+class KeepsReportingStatelessly(_KeepsReporting):
+    """Stops the work of a stateless request, and goes on reporting it."""
+
+
+@mutant("cancellation-stop-work", revision=MODERN)
+class KeepsWriting(_Cancelled):
+    """Sends nothing more, and goes on with what it writes."""
+
+    def cancelled(self, line: bytes, request: Json) -> bytes | None:
+        for step in range(1, 8):
+            self.later(step * 0.25, self.write)
+        return line
+
+    def write(self) -> None:
+        """Write one line more."""
+        with (self.root / "digest.log").open("a", encoding="utf-8") as file:
+            file.write("another file\n")
+
+
+@control("cancellation-no-response")
+class WritesOnAndOn(_Cancelled):
+    """Writes a log of its own all the time, which is no work of a call."""
+
+    def start(self) -> None:
+        for step in range(200):
+            self.later(step * 0.1, self.write)
+
+    def cancelled(self, line: bytes, request: Json) -> bytes | None:
+        return line
+
+    def write(self) -> None:
+        """Write one line more."""
+        with (self.root / "server.log").open("a", encoding="utf-8") as file:
+            file.write("still here\n")
+
+
+# --- a cancellation of nothing, or of something quick
+
+
+@mutant("cancellation-invalid-ignored")
+class ReadsRequestIdFirst(Fault):
+    """Leaves when a cancellation has no params."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if _cancels(message) and "params" not in message:
+            os._exit(1)
+        return line
+
+
+@mutant("cancellation-invalid-ignored", revision=MODERN)
+class LooksForWhatWasNeverSent(Fault):
+    """Leaves when a request is cancelled that it never heard of."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        named = taken_back(message)
+        if named is not None and named not in self.asked:
+            os._exit(1)
+        return line
+
+
+class _LosesARace(Fault):
+    """Hangs when the request it has just read is cancelled."""
+
+    last: Any = None
+    stuck = False
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if not isinstance(message, dict):
+            return line
+        named = taken_back(message)
+        self.stuck |= named is not None and named == self.last
+        quick = message.get("method") in {"ping", "server/discover"}
+        self.last = message.get("id") if quick else None
+        return None if self.stuck else line
+
+
+@mutant("cancellation-race-tolerated")
+class LosesARace(_LosesARace):
+    """Hangs when the ping it has just read is cancelled."""
+
+
+@mutant("cancellation-race-tolerated", revision=MODERN)
+class LosesARaceStatelessly(_LosesARace):
+    """Hangs when the server/discover it has just read is cancelled."""
+
+
+# --- what it cancels itself
+
+
+class _Cancels(SaysMore):
+    """Cancels something behind each list of tools."""
+
+    def more(self) -> None:
+        lists = [own for own, r in self.asked.items() if r.get("method") == "tools/list"]
+        self.cancel(lists[-1])
+
+    def cancel(self, own: Any) -> None:
+        """Say that a request is cancelled."""
+        body = {"requestId": own, "reason": "taken back"}
+        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
+
+
+@mutant("cancellation-server-own-requests")
+class CancelsForItsClient(_Cancels):
+    """Cancels a request of its client."""
+
+
+@mutant("cancellation-server-only-for-listen", revision=MODERN)
+class CancelsForItsStatelessClient(_Cancels):
+    """Cancels a request of its client that is no subscription."""
+
+
+@mutant("cancellation-notification-shape")
+class CancelsWithoutAnId(SaysMore):
+    """Cancels something without saying what, which the type of this revision allows."""
+
+    def more(self) -> None:
+        body = {"reason": "taken back"}
+        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
+
+
+@mutant("cancellation-notification-shape", revision=MODERN)
+class CancelsNull(SaysMore):
+    """Cancels null."""
+
+    def more(self) -> None:
+        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": None}})
+
+
+class _Withdraws(AskingTool):
+    """A tool that asks for the roots, and takes the question back when it is cancelled itself."""
+
+    def on_ask(self, request: Json) -> None:
+        if "roots" in self.client:
+            self.ask(request, "roots/list")
+        else:
+            super().on_ask(request)
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        named = taken_back(message)
+        for own in [own for own, call in self.waiting.items() if call["id"] == named]:
+            del self.waiting[own]
+            self.withdraw(own)
+        return super().heard(line, message)
+
+    def withdraw(self, own: str) -> None:
+        """Take the question back."""
+        body = {"requestId": own, "reason": "nobody waits for it"}
+        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
+
+
+@control(
+    "cancellation-server-own-requests",
+    "cancellation-ignore-late-response",
+    "cancellation-notification-shape",
+)
+class TakesItsQuestionBack(_Withdraws):
+    """Takes a question back when the call it belongs to is cancelled."""
+
+
+@mutant("cancellation-ignore-late-response")
+class ComplainsOfLateAnswers(_Withdraws):
+    """Answers the late answer to a question it took back with an error."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.withdrawn: set[str] = set()
+
+    def withdraw(self, own: str) -> None:
+        self.withdrawn.add(own)
+        super().withdraw(own)
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        own = message.get("id") if isinstance(message, dict) and "method" not in message else None
+        if isinstance(own, str) and own in self.withdrawn:
+            error = {"code": -32600, "message": "Unknown response id"}
+            self.tell({"jsonrpc": "2.0", "id": None, "error": error})
+            return None
+        return super().heard(line, message)
+
+
+@mutant("cancellation-server-own-requests")
+class CancelsWhatWasAnswered(AskingTool):
+    """Cancels a question well after it was answered."""
+
+    def on_ask(self, request: Json) -> None:
+        if "roots" in self.client:
+            self.ask(request, "roots/list")
+        else:
+            super().on_ask(request)
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        self.later(1.3, lambda: self.cancel(request, message["id"]))
+
+    def cancel(self, request: Json, own: str) -> None:
+        """Say that the question is cancelled, and answer the call."""
+        body = {"requestId": own}
+        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
+        super().on_answer(request, {})
+
+
+class _AsksForATask(AskingTool):
+    """A tool that asks for a task of the client, and gives it up when it is cancelled itself."""
+
+    ASKED: ClassVar[Json] = {
+        "message": "Which colour?",
+        "requestedSchema": {"type": "object", "properties": {"colour": {"type": "string"}}},
+        "task": {"ttl": 60_000},
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: dict[Any, tuple[str, str]] = {}
+
+    def on_ask(self, request: Json) -> None:
+        if "tasks" in self.client:
+            self.ask(request, "elicitation/create", {"mode": "form", **self.ASKED})
+        else:
+            super().on_ask(request)
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        task = message.get("result", {}).get("task")
+        if task is None:
+            super().on_answer(request, message)
+            return
+        self.given[request["id"]] = (message["id"], task["taskId"])
+        self.ask(request, "tasks/result", {"taskId": task["taskId"]})
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        question = self.given.pop(taken_back(message), None)
+        if question is not None:
+            self.give_up(*question)
+        return super().heard(line, message)
+
+    def give_up(self, own: str, task: str) -> None:
+        """Tell the client that its task is not wanted any more."""
+        del own
+        body = {"taskId": task}
+        self.tell(
+            {"jsonrpc": "2.0", "id": f"cancel-{task}", "method": "tasks/cancel", "params": body}
+        )
+
+
+@control("cancellation-tasks-use-cancel")
+class CancelsTheTask(_AsksForATask):
+    """Gives a task of the client up with tasks/cancel."""
+
+
+@mutant("cancellation-tasks-use-cancel")
+class CancelsTheRequest(_AsksForATask):
+    """Gives a task of the client up by cancelling the request that made it."""
+
+    def give_up(self, own: str, task: str) -> None:
+        body = {"requestId": own, "reason": "nobody waits for it"}
+        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
