@@ -276,6 +276,10 @@ def asks_only_who_can_answer(talk: Conversation) -> None:
             talk.unseen(clause, f"the tool no longer asks for input: {able}")
         return
     unable = _call(talk, {})
+    if (unable.result or {}).get("inputRequests") and _asks_anybody(talk):
+        for clause in ("meta-capabilities-per-request", "meta-missing-capability-error"):
+            talk.unseen(clause, "the tool asks for input whatever is declared")
+        return
     talk.judge(
         "meta-capabilities-per-request",
         not (unable.result or {}).get("inputRequests"),
@@ -283,10 +287,19 @@ def asks_only_who_can_answer(talk: Conversation) -> None:
         actual=unable,
         at=unable,
     )
-    if unable.result is not None:
+    if not unable.is_error:
         talk.unseen("meta-missing-capability-error", "the tool copes without the capability")
         return
     _judge_missing(talk, unable)
+
+
+def _asks_anybody(talk: Conversation) -> bool:
+    """Whether a process asks to which nobody has declared anything.
+
+    That is mrtr-undeclared-capability, and no memory of what other requests declared.
+    """
+    talk.restart().open()
+    return bool((_call(talk, {}).result or {}).get("inputRequests"))
 
 
 def _judge_missing(talk: Conversation, refusal: Reply) -> None:

@@ -10,7 +10,7 @@ from mcp_touchstone.dossier import Example, Exchange
 from mcp_touchstone.examples import needs_task
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.rounds import Provoked, provoke
-from mcp_touchstone.scout import NOT_NAMED, Scout, succeeded
+from mcp_touchstone.scout import NOT_NAMED, Scout
 
 URL_REQUIRED: Final = -32042
 """The error of 2025-11-25 that lists URLs to be visited first."""
@@ -54,7 +54,7 @@ def _use(scout: Scout, wanted: set[str]) -> None:
             if exchange.method and not told.reply.answered:
                 scout.unanswered(connection)
             _keep(scout, exchange, item, told)
-            if told.questions or succeeded(told.reply):
+            if told.questions or told.reply.succeeded:
                 break
 
 

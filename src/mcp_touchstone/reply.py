@@ -35,6 +35,13 @@ class Reply:
         return found if isinstance(found, dict) else None
 
     @property
+    def succeeded(self) -> bool:
+        """Whether it is a final result that reports no error."""
+        result = self.result
+        final = result is not None and result.get("resultType", "complete") == "complete"
+        return final and (result or {}).get("isError") is not True
+
+    @property
     def error(self) -> dict[str, Any] | None:
         """The error object; None for a result, for silence, and for an error of another type."""
         found = (self.value or {}).get("error")

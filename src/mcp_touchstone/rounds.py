@@ -86,6 +86,7 @@ def retry(
     responses: Any = SAME,
     state: Any = SAME,
     exchange: Exchange | None = None,
+    required: bool = False,
 ) -> Round:
     """Send the request again with the input it was answered with a question for.
 
@@ -95,6 +96,7 @@ def retry(
         responses: inputResponses; by default what the client answers; None leaves them out.
         state: requestState; by default as received; None leaves it out.
         exchange: another request to bring it to.
+        required: whether its silence is a finding of its own.
     """
     goal = exchange or before.exchange
     params = dict(goal.params)
@@ -106,7 +108,7 @@ def retry(
         state = before.state
     if state is not None:
         params["requestState"] = state
-    return _send(connection, goal, before.client, params)
+    return _send(connection, goal, before.client, params, required=required)
 
 
 def rounds(
@@ -157,8 +159,13 @@ def altered(state: str) -> str:
 
 
 def _send(
-    connection: Connection, exchange: Exchange, client: Client, params: dict[str, Any]
+    connection: Connection,
+    exchange: Exchange,
+    client: Client,
+    params: dict[str, Any],
+    *,
+    required: bool = False,
 ) -> Round:
     meta = connection.meta(capabilities=dict(client.capabilities)) if connection.modern else None
-    reply = connection.request(exchange.method, params, meta=meta, required=False)
+    reply = connection.request(exchange.method, params, meta=meta, required=required)
     return Round(exchange, client, params, reply)

@@ -61,7 +61,7 @@ class Attempt:
     @property
     def succeeded(self) -> bool:
         """Whether it got a final result that reports no error."""
-        return succeeded(self.reply)
+        return self.reply.succeeded
 
     def notified(self, method: str) -> list[Message]:
         """Give the notifications of a method that came meanwhile."""
@@ -77,13 +77,6 @@ class Attempt:
             item=self.item,
             asked=asked,
         )
-
-
-def succeeded(reply: Reply) -> bool:
-    """Whether a request got a final result that reports no error."""
-    result = reply.result
-    final = result is not None and result.get("resultType", "complete") == "complete"
-    return final and (result or {}).get("isError") is not True
 
 
 class Scout:

@@ -24,7 +24,7 @@ from mcp_touchstone.matchers import (
 )
 from mcp_touchstone.pending import Pending, Window
 from mcp_touchstone.process import Step
-from mcp_touchstone.questions import Question, questions
+from mcp_touchstone.questions import Question, input_requests, questions
 from mcp_touchstone.recon import LISTS
 from mcp_touchstone.revision import ALL, LATEST_LEGACY, LEGACY, MODERN, is_modern
 from mcp_touchstone.rounds import Provoked, Round, altered
@@ -96,6 +96,7 @@ __all__ = [
     "each",
     "edit",
     "id_key",
+    "input_requests",
     "integral",
     "is_modern",
     "joined",

@@ -249,9 +249,17 @@ class Talk:
         responses: Any = SAME,
         state: Any = SAME,
         exchange: Exchange | None = None,
+        required: bool = False,
     ) -> Round:
         """Send the request of a round again, by default with what it asked for; see ``rounds``."""
-        return retry(self.wire, before, responses=responses, state=state, exchange=exchange)
+        return retry(
+            self.wire,
+            before,
+            responses=responses,
+            state=state,
+            exchange=exchange,
+            required=required,
+        )
 
     def rounds(
         self, exchange: Exchange, client: Client | None = None, most: int = MOST

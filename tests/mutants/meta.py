@@ -420,8 +420,11 @@ class _Elicits(AskingTool):
     needed: ClassVar[Json] = {"elicitation": {}}
 
     def on_ask(self, request: Json) -> None:
-        if params(request).get("inputResponses"):
+        given = params(request).get("inputResponses")
+        if given and isinstance(given, dict) and isinstance(given.get("name"), dict):
             super().on_ask(request)
+        elif given:
+            self.refuse(request, -32602, "Invalid params: inputResponses")
         elif self.able(request):
             asked = {"resultType": "input_required", "inputRequests": {"name": QUESTION}}
             self.answer(request, asked)
@@ -460,7 +463,7 @@ class RemembersCapabilities(_Elicits):
         return any("elicitation" in client_capabilities(one) for one in self.asked.values())
 
 
-@mutant("meta-capabilities-per-request", revision=MODERN)
+@mutant("mrtr-undeclared-capability", revision=MODERN)
 class AsksWhoeverCalls(_Elicits):
     """Does not look at the capabilities of the client."""
 
