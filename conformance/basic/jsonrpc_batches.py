@@ -108,12 +108,18 @@ def answers_no_batch_of_notifications(talk: Conversation) -> None:
     talk.quiet()
     stray = _replies(talk, line)
     expected = "no answer to a batch of notifications"
+    alone = _pings(talk, 1)
+    as_a_whole = [
+        message and (message.value.get("id"), "error" in message.value) for _, message in stray
+    ]
+    unread = as_a_whole == [(None, True)] and not _answered(talk, _send(talk, alone, alone), alone)
     talk.judge(
         clause,
         not stray,
         expected=expected,
         actual=stray[0][0].text if stray else "",
         at=stray[0][0] if stray else None,
+        mild=Breach.WARN if unread else None,
     )
     talk.judge(
         clause,

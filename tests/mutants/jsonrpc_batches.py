@@ -150,6 +150,16 @@ class RefusesNotificationsInBatches(Batching):
 
 
 @mutant("jsonrpc-batch-notifications-only", revision=BATCHES)
+class RefusesABatchOfNotificationsAlone(Batching):
+    """Takes batches, and answers one of notifications with an error as if it could not."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        if is_notifications(batch):
+            self.tell(refusal(-32600))
+        return is_notifications(batch)
+
+
+@mutant("jsonrpc-batch-notifications-only", revision=BATCHES)
 class DiesOfABatchWithoutRequests(Batching):
     """Leaves without a word when it finds nothing in a batch to answer."""
 
