@@ -35,6 +35,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "patterns": set(),
     "arguments": {"patterns"},
     "uri_template": set(),
+    "timestamps": set(),
     "pace": set(),
     "reply": {"framing"},
     "answer": {"arguments"},
@@ -57,6 +58,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "pending": {*PURE, *WIRE, "dossier"},
     "rounds": {*PURE, *WIRE, "client", "dossier", "questions"},
     "tasks": {*PURE, *WIRE, "client_tasks", "dossier", "pending"},
+    "task_states": {*PURE},
     "subscriptions": {*PURE, *WIRE, "dossier", "pending"},
     "talk": {*PURE, *WIRE, *DRIVING, "client", "dossier", "matchers"},
     "conversation": {*PURE, *WIRE, "dossier", "talk"},
@@ -77,7 +79,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "suite": {
         *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
-        "listings", "served", "world",
+        "listings", "served", "world", "task_states", "timestamps",
     },
     # one run
     "loader": {"clause", "scenario"},

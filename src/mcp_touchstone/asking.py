@@ -6,14 +6,20 @@ from typing import Any, Final
 from mcp_touchstone import questions
 from mcp_touchstone.arguments import words
 from mcp_touchstone.client import willing
-from mcp_touchstone.dossier import Example, Exchange
+from mcp_touchstone.connection import Connection
+from mcp_touchstone.dossier import Example, Exchange, may_be_task
 from mcp_touchstone.examples import needs_task
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.rounds import Provoked, provoke
 from mcp_touchstone.scout import NOT_NAMED, Scout
+from mcp_touchstone.tasks import Task
 
 URL_REQUIRED: Final = -32042
 """The error of 2025-11-25 that lists URLs to be visited first."""
+
+TASK: Final = "asking-task"
+TASK_PATIENCE: Final = 5.0
+"""Seconds a task is given to ask something."""
 
 CANDIDATES: Final = 2
 """Arguments tried on one tool."""
@@ -32,7 +38,9 @@ def find_questions(scout: Scout, wanted: set[str]) -> None:
         return
     before = connection.client
     try:
-        _use(scout, wanted)
+        _use(scout, wanted - {TASK})
+        if TASK in wanted and scout.spoken.declares("tasks.requests.tools.call"):
+            _run_tasks(scout)
     finally:
         after = scout.connection()
         if after is not None and after.modern:
@@ -56,6 +64,39 @@ def _use(scout: Scout, wanted: set[str]) -> None:
             _keep(scout, exchange, item, told)
             if told.questions or told.reply.succeeded:
                 break
+
+
+def _run_tasks(scout: Scout) -> None:
+    """Run what can be run as a task, until one asks something."""
+    for tool in scout.tools():
+        for exchange in scout.calls(tool)[:CANDIDATES] if may_be_task(tool) else ():
+            connection = scout.connection()
+            if connection is None or scout.spoken.found.get(TASK):
+                return
+            task = Task(connection, exchange)
+            if not task.created.answered:
+                scout.unanswered(connection, task.request)
+            if task.id:
+                _await_question(scout, connection, task, exchange, tool)
+                break
+
+
+def _await_question(
+    scout: Scout,
+    connection: Connection,
+    task: Task,
+    exchange: Exchange,
+    tool: Mapping[str, Any],
+) -> None:
+    task.wait(TASK_PATIENCE)
+    asked = [
+        {"method": one.method, "params": one.params}
+        for one in questions.questions(connection.transcript.since(task.request.line))
+        if one.method != "roots/list"
+    ]
+    if asked:
+        example = Example(exchange.method, exchange.params, item=tool, asked=tuple(asked))
+        scout.found(TASK, example)
 
 
 def _things(scout: Scout) -> Iterator[tuple[list[Exchange], Mapping[str, Any]]]:

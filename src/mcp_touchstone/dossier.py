@@ -298,6 +298,17 @@ def is_read_only(tool: Mapping[str, Any]) -> bool:
     return isinstance(hints, dict) and hints.get("readOnlyHint") is True
 
 
+def may_be_task(tool: Mapping[str, Any]) -> bool:
+    """Whether a tool lists that it can be run as a task."""
+    return task_support(tool) in {"optional", "required"}
+
+
+def task_support(tool: Mapping[str, Any]) -> Any:
+    """Give what a listed tool says of tasks, whatever it is; None where it says nothing."""
+    execution = tool.get("execution")
+    return execution.get("taskSupport") if isinstance(execution, dict) else None
+
+
 def _needs_nothing(tool: Mapping[str, Any]) -> bool:
     schema = tool.get("inputSchema")
     return isinstance(schema, dict) and not schema.get("required")

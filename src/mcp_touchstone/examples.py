@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mcp_touchstone import uri_template
 from mcp_touchstone.arguments import candidates
-from mcp_touchstone.dossier import Exchange, required_arguments
+from mcp_touchstone.dossier import Exchange, required_arguments, task_support
 from mcp_touchstone.scout import NOT_NAMED, Attempt, Scout
 
 READS: Final = 5
@@ -46,9 +46,7 @@ def find_calls(scout: Scout) -> None:
 
 def needs_task(tool: Mapping[str, Any], revision: str) -> bool:
     """Whether a tool must be run as a task (2025-11-25 alone has that)."""
-    execution = tool.get("execution")
-    required = isinstance(execution, dict) and execution.get("taskSupport") == "required"
-    return required and revision == "2025-11-25"
+    return task_support(tool) == "required" and revision == "2025-11-25"
 
 
 def _failure(attempt: Attempt) -> str:

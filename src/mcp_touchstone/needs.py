@@ -85,6 +85,12 @@ WORDS: Final[dict[str, Word]] = {
         since="2025-11-25",
         until="2025-11-25",
     ),
+    "slow-task": Word(
+        "task that lasts a second or more",
+        (Probe.CALLS, Probe.SLOW, Probe.TASKS),
+        since="2025-11-25",
+        until="2025-11-25",
+    ),
     # resources, prompts, completion
     "readable-resource": Word("resource that could be read", (Probe.READS,)),
     "world-resource": Word("resource that gave back a file of the world", (Probe.READS,)),
@@ -96,6 +102,12 @@ WORDS: Final[dict[str, Word]] = {
     "samples": Word("sampling", (Probe.QUESTIONS,)),
     "samples-tools": Word("sampling with tools", (Probe.QUESTIONS,), "2025-11-25"),
     "lists-roots": Word("question for the roots of the client", (Probe.QUESTIONS,)),
+    "asking-task": Word(
+        "task that asks its client something",
+        (Probe.QUESTIONS,),
+        since="2025-11-25",
+        until="2025-11-25",
+    ),
     "mrtr": Word("result that asks for input", (Probe.QUESTIONS,), "2026-07-28"),
     "subscriptions": Word("subscription", (Probe.LISTEN,), "2026-07-28"),
 }

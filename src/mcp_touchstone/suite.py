@@ -1,14 +1,14 @@
 """The vocabulary of a suite file: what a scenario or an ambient rule may import, and no more."""
 
-from mcp_touchstone import answer, arguments, listings, uri_template
+from mcp_touchstone import answer, arguments, listings, timestamps, uri_template
 from mcp_touchstone.ambient import Record
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.client import ASKED, CAPABILITIES, Client, willing
-from mcp_touchstone.client_tasks import TERMINAL, ClientTasks
+from mcp_touchstone.client_tasks import RELATED, TERMINAL, ClientTasks
 from mcp_touchstone.connection import FULL_CAPABILITIES, META, Connection, Reply
 from mcp_touchstone.conversation import Broken, Conversation
 from mcp_touchstone.dialect import DIALECTS, allows, dialect_of, violations
-from mcp_touchstone.dossier import Example, Exchange
+from mcp_touchstone.dossier import Example, Exchange, may_be_task, task_support
 from mcp_touchstone.framing import Fault, Kind, brief, id_key, integral, joined, type_name
 from mcp_touchstone.matchers import (
     CLIENT_METHODS,
@@ -34,6 +34,7 @@ from mcp_touchstone.served import edit, served
 from mcp_touchstone.session import LOOSE, Asked, Message, Phase, Role
 from mcp_touchstone.shapes import Typed, each, shapes, typed
 from mcp_touchstone.subscriptions import Subscription
+from mcp_touchstone.task_states import Sighting, sightings
 from mcp_touchstone.tasks import Task
 from mcp_touchstone.transcript import Entry, Source
 from mcp_touchstone.world import traces
@@ -52,6 +53,7 @@ __all__ = [
     "META",
     "META_KEY",
     "MODERN",
+    "RELATED",
     "TERMINAL",
     "Asked",
     "Breach",
@@ -76,6 +78,7 @@ __all__ = [
     "Role",
     "Round",
     "Seen",
+    "Sighting",
     "Source",
     "Step",
     "Subscription",
@@ -102,6 +105,7 @@ __all__ = [
     "joined",
     "list_methods",
     "listings",
+    "may_be_task",
     "object_in",
     "outcome",
     "questions",
@@ -109,6 +113,9 @@ __all__ = [
     "scenario",
     "served",
     "shapes",
+    "sightings",
+    "task_support",
+    "timestamps",
     "traces",
     "type_name",
     "typed",

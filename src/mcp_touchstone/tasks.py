@@ -22,6 +22,7 @@ class Task:
     Attributes:
         created: the answer to that request; a CreateTaskResult, if all is well.
         states: every state of it that an answer has shown, in their order.
+        lasted: seconds after which it was still seen unfinished, or was not even created.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Task:
         self.states: list[dict[str, Any]] = []
         self._wanted: Pending | None = None
         self.created = self.request.reply()
+        self.lasted = self.request.age
         found = (self.created.result or {}).get("task")
         self._note(found)
 
@@ -62,8 +64,11 @@ class Task:
 
     def get(self, meta: Mapping[str, Any] | None = None) -> Reply:
         """Poll it once."""
+        asked = self.request.age
         reply = self._ask("tasks/get", meta)
         self._note(reply.result)
+        if reply.result is not None and not self.ended:
+            self.lasted = asked
         return reply
 
     def cancel(self) -> Reply:

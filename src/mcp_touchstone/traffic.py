@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mcp_touchstone.arguments import SHORT, slowed
-from mcp_touchstone.dossier import LISTS, Example, Exchange
+from mcp_touchstone.dossier import LISTS, Example, Exchange, may_be_task
 from mcp_touchstone.examples import needs_task
 from mcp_touchstone.scout import Attempt, Scout
 from mcp_touchstone.subscriptions import Subscription
@@ -112,16 +112,14 @@ def find_task(scout: Scout) -> None:
     if not scout.spoken.declares("tasks.requests.tools.call"):
         return
     for tool in scout.tools():
-        execution = tool.get("execution")
-        support = execution.get("taskSupport") if isinstance(execution, dict) else None
-        if support not in {"optional", "required"}:
+        if not may_be_task(tool):
             continue
         calls = scout.calls(tool)
         for exchange in calls:
             connection = scout.connection()
             if connection is None:
                 return
-            task = Task(connection, exchange)
+            task = Task(connection, exchange, token=f"touchstone-task-{tool['name']}")
             if not task.created.answered:
                 scout.unanswered(connection, task.request)
             elif task.created.result is not None or not needs_task(tool, scout.revision):
@@ -132,6 +130,24 @@ def find_task(scout: Scout) -> None:
                 scout.spoken.notes["task-tool"] = f"{tool['name']} answered {task.created}"
     if scout.spoken.found.get("task-tool"):
         scout.spoken.notes.pop("task-tool", None)
+    for call in scout.spoken.found.get("slow-call", []):
+        if may_be_task(call.item):
+            scout.found("slow-task", call)
+    if not scout.spoken.found.get("slow-task"):
+        _slow_task_down(scout)
+
+
+def _slow_task_down(scout: Scout) -> None:
+    """Ask a tool that takes a duration to last; one that may be called plainly was asked before."""
+    for example in scout.spoken.found.get("task-tool", []):
+        longer = slowed(example.schema, example.arguments, WISHED)
+        connection = scout.connection()
+        if connection is None or longer is None or not needs_task(example.item, scout.revision):
+            continue
+        exchange = Exchange(example.method, {**example.params, "arguments": longer})
+        task = Task(connection, exchange, token=f"touchstone-task-{example.name}-slow")
+        if task.id:
+            _watch(scout, task, exchange, dict(example.item))
 
 
 def _watch(scout: Scout, task: Task, exchange: Exchange, tool: dict[str, Any]) -> None:
@@ -141,10 +157,12 @@ def _watch(scout: Scout, task: Task, exchange: Exchange, tool: dict[str, Any]) -
         exchange.method,
         exchange.params,
         result=task.created.result or {},
-        seconds=task.request.age,
+        seconds=task.lasted,
         item=tool,
     )
     scout.found("task-tool", example)
+    if task.lasted >= SLOW:
+        scout.found("slow-task", example)
 
 
 def find_subscription(scout: Scout) -> None:

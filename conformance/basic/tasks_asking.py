@@ -1,0 +1,217 @@
+"""basic/utilities/tasks: tasks that ask their client, and requests that are tasks of the client."""
+
+from dataclasses import replace
+from typing import Any
+
+from mcp_touchstone.suite import (
+    CAPABILITIES,
+    RELATED,
+    Client,
+    ClientTasks,
+    Conversation,
+    Entry,
+    Example,
+    Question,
+    Role,
+    Source,
+    Task,
+    answer,
+    brief,
+    id_key,
+    scenario,
+    sightings,
+    willing,
+)
+
+HOLD = 1.0
+"""Seconds an answer is held back, to look at the task meanwhile."""
+SOON = 3.0
+"""Seconds in which a task goes on once it has its answer."""
+POLL = 0.1
+INTERVAL = 300
+"""Milliseconds the server is asked to leave between two looks at a task of ours."""
+POLLS = 4
+TRIED = 4
+
+
+# --- tasks that ask
+
+
+@scenario(
+    "tasks-input-required-status",
+    "tasks-leaves-input-required",
+    "tasks-related-meta-on-requests",
+    willing=True,
+)
+def says_that_its_task_waits_for_an_answer(talk: Conversation) -> None:
+    """A task that asks the client is in state input_required until it has its answer."""
+    clauses = (
+        "tasks-related-meta-on-requests",
+        "tasks-input-required-status",
+        "tasks-leaves-input-required",
+    )
+    example = talk.example("asking-task")
+    held = answer.late(HOLD, answer.accept()), answer.late(HOLD, answer.say())
+    talk.use(replace(talk.wire.client, elicitation=held[0], sampling=held[1]))
+    task = talk.task(example)
+    question = _first_question(talk, task)
+    if question is None:
+        for clause in clauses:
+            talk.unseen(clause, "the task asked nothing this time")
+        return
+    meta = question.member.get("_meta")
+    related = meta.get(RELATED) if isinstance(meta, dict) else None
+    known = {shown.id for shown in sightings(talk.wire.transcript)}
+    talk.judge(
+        clauses[0],
+        isinstance(related, dict) and related.get("taskId") in known,
+        expected=f"{RELATED} with the id of the task in _meta of {question.method}",
+        actual=brief(related),
+        at=question.entry,
+    )
+    while _answered(talk, question) is None and not talk.wire.gone and not task.ended:
+        task.get()
+        talk.quiet(POLL)
+    waited = "input_required" in [state.get("status") for state in task.states]
+    talk.judge(
+        clauses[1],
+        waited,
+        expected="state input_required while the client has not answered",
+        actual=brief(task.status),
+        at=question.entry,
+    )
+    _judge_leaving(talk, task, clauses[2], waited=waited)
+    if not task.wait(SOON) and talk.spoken.declares("tasks.cancel"):
+        task.cancel()
+
+
+def _first_question(talk: Conversation, task: Task) -> Question | None:
+    """Wait for the first thing a task asks; its result is what makes some servers ask."""
+    window = talk.window(talk.pace.reply)
+    while not window.over and not task.ended and task.id and not talk.wire.gone:
+        asked = _asked(talk, task)
+        if asked:
+            return asked[0]
+        task.get()
+        if task.status == "input_required":
+            task.start_result()
+        talk.quiet(POLL)
+    return next(iter(_asked(talk, task)), None)
+
+
+def _asked(talk: Conversation, task: Task) -> list[Question]:
+    found = talk.questions(task.request.line)
+    return [question for question in found if question.method != "roots/list"]
+
+
+def _answered(talk: Conversation, question: Question) -> Entry | None:
+    """Give our line that answers a question; None while it is held back."""
+    for entry in talk.since(question.entry.n):
+        value = entry.value if entry.source is Source.US else None
+        body = value if isinstance(value, dict) and "method" not in value else {}
+        if body and id_key(body.get("id")) == id_key(question.key):
+            return entry
+    return None
+
+
+def _judge_leaving(talk: Conversation, task: Task, clause: str, *, waited: bool) -> None:
+    if not waited:
+        talk.unseen(clause, "it never was in state input_required")
+        return
+    window = talk.window(SOON)
+    while True:
+        reply = task.get()
+        pending = [one for one in _asked(talk, task) if _answered(talk, one) is None]
+        left = task.status != "input_required" or reply.result is None
+        if left or pending or window.over or talk.wire.gone:
+            break
+        talk.quiet(POLL)
+    talk.judge(
+        clause,
+        left or bool(pending),
+        expected="another state, once the client has answered",
+        actual=f"still {task.status}",
+        at=reply,
+    )
+
+
+# --- tasks of the client
+
+
+@scenario("tasks-no-undeclared-augmentation")
+def asks_for_no_task_where_none_was_offered(talk: Conversation) -> None:
+    """What the server asks of a client without tasks does not ask to be one."""
+    clause = "tasks-no-undeclared-augmentation"
+    capabilities = {k: v for k, v in CAPABILITIES[talk.revision].items() if k != "tasks"}
+    talk.session(Client(capabilities=capabilities, elicitation=answer.accept()))
+    asked: list[Question] = []
+    for example in _asking(talk):
+        told = talk.provoke(example)
+        asked = [one for one in told.questions if one.method != "roots/list"]
+        if asked:
+            break
+    for question in asked:
+        talk.judge(
+            clause,
+            "task" not in question.member,
+            expected=f"{question.method} without a task member, as the client declared no tasks",
+            actual=brief(question.member.get("task")),
+            at=question.entry,
+        )
+    if not asked:
+        talk.unseen(clause, "nothing was asked this time")
+
+
+@scenario("tasks-requestor-poll-interval", willing=True)
+def polls_a_task_of_the_client_as_slowly_as_it_asks(talk: Conversation) -> None:
+    """A server that looks at a task of its client waits as long as pollInterval says."""
+    clause = "tasks-requestor-poll-interval"
+    for example in _asking(talk):
+        tasks = ClientTasks(polls=POLLS, poll_interval=INTERVAL)
+        talk.use(replace(willing(talk.revision), tasks=tasks))
+        line = len(talk.wire.transcript)
+        talk.provoke(example)
+        for own in tasks.ids:
+            gaps, last = _gaps(talk, line, own)
+            if len(gaps) > 1:
+                pause = 1000 * sum(gaps) / len(gaps)
+                talk.judge(
+                    clause,
+                    pause > INTERVAL / 2,
+                    expected=f"about {INTERVAL} ms between two looks at a task of the client",
+                    actual=f"{pause:.0f} ms",
+                    at=last,
+                )
+        if talk.judgements:
+            return
+    talk.unseen(clause, "no task of the client was polled more than once or twice")
+
+
+def _asking(talk: Conversation) -> list[Example]:
+    found = {str(e): e for word in ("elicits", "samples") for e in talk.examples(word)}
+    return list(found.values())[:TRIED]
+
+
+def _gaps(talk: Conversation, line: int, own: str) -> tuple[list[float], Entry | None]:
+    """Give the seconds from each of our answers on a task to the next look at it.
+
+    So measured, a machine under load makes them longer and never shorter.
+    """
+    gaps: list[float] = []
+    said: float | None = None
+    last: Entry | None = None
+    asked: set[Any] = set()
+    for entry in talk.since(line):
+        for message in entry.messages:
+            params = message.value.get("params") if message.role is Role.REQUEST else None
+            if message.method != "tasks/get" or not isinstance(params, dict):
+                continue
+            if params.get("taskId") == own:
+                asked.add(id_key(message.value.get("id")))
+                if said is not None:
+                    gaps.append(entry.at - said)
+                last, said = entry, None
+        value = entry.value if entry.source is Source.US else None
+        if isinstance(value, dict) and "method" not in value and id_key(value.get("id")) in asked:
+            said = entry.at
+    return gaps, last

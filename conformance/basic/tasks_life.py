@@ -1,0 +1,251 @@
+"""basic/utilities/tasks: the life of a task, from its id to its result."""
+
+import itertools
+import math
+import secrets
+import string
+from collections.abc import Iterator
+
+from mcp_touchstone.suite import (
+    RELATED,
+    Conversation,
+    Example,
+    Exchange,
+    Reply,
+    Task,
+    arguments,
+    brief,
+    same_outcome,
+    scenario,
+    task_support,
+)
+
+INVALID, NOT_FOUND = -32602, -32601
+SEVERAL = 5
+"""Tasks that show how ids are made."""
+GUESSED = 40.0
+"""Bits in which ids differ at most if somebody who has seen a few could guess the next."""
+
+
+# --- several at once
+
+
+@scenario(
+    "tasks-id-server-generated",
+    "tasks-id-unguessable",
+    "tasks-id-param-authoritative",
+    "tasks-list-consistent-with-get",
+)
+def tells_its_tasks_apart(talk: Conversation) -> None:
+    """Each task gets an id nobody guesses, is found by it alone, and is listed."""
+    example = talk.example("task-tool")
+    wish = f"touchstone-{secrets.token_hex(8)}"
+    odd = talk.task(example, more={"taskId": wish})
+    talk.judge(
+        "tasks-id-server-generated",
+        odd.id != wish,
+        expected="an id made by the server, whatever the request says",
+        actual=odd.created,
+        at=odd.created,
+    )
+    tasks = [task for task in (talk.task(example) for _ in range(SEVERAL)) if task.id]
+    ids = list(dict.fromkeys(task.id for task in tasks))
+    if len(ids) < SEVERAL:
+        talk.unseen("tasks-id-unguessable", f"only {len(ids)} ids of {SEVERAL} tasks")
+    else:
+        talk.judge(
+            "tasks-id-unguessable",
+            not _guessable(ids),
+            expected="ids that nobody guesses who has seen a few",
+            actual=", ".join(brief(one, 40) for one in ids),
+            at=tasks[-1].created,
+        )
+    _judge_parameter(talk, tasks)
+    if talk.judges("tasks-list-consistent-with-get"):
+        _judge_list(talk, tasks)
+    for task in [odd, *tasks] if talk.spoken.declares("tasks.cancel") else ():
+        if task.id and not task.ended:
+            task.cancel()
+
+
+def _guessable(ids: list[str]) -> bool:
+    """Whether what differs between ids is too short to be random."""
+    rest = [one[_common(ids) :] for one in ids]
+    end = _common([one[::-1] for one in rest])
+    parts = ["".join(filter(str.isalnum, one[: len(one) - end])) for one in rest]
+    used = set().union(*parts)
+    alphabets = (string.digits, string.hexdigits[:16], string.digits + string.ascii_lowercase)
+    size = next((len(one) for one in alphabets if used <= {*one}), 64)
+    return max(map(len, parts)) * math.log2(size) < GUESSED
+
+
+def _common(texts: list[str]) -> int:
+    """Count the characters with which all begin."""
+    columns = zip(*texts, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda column: len({*column}) == 1, columns))
+
+
+def _judge_parameter(talk: Conversation, tasks: list[Task]) -> None:
+    clause = "tasks-id-param-authoritative"
+    if len({task.id for task in tasks}) < 2:
+        talk.unseen(clause, "fewer than two tasks were made")
+        return
+    first, second = tasks[:2]
+    reply = first.get({RELATED: {"taskId": second.id}})
+    described = (reply.result or {}).get("taskId")
+    failed = reply.result is None and first.get().result is not None
+    talk.judge(
+        clause,
+        described != second.id and not failed,
+        expected=f"the task {brief(first.id)} that the taskId parameter names",
+        actual=reply,
+        at=reply,
+    )
+
+
+def _judge_list(talk: Conversation, tasks: list[Task]) -> None:
+    clause = "tasks-list-consistent-with-get"
+    there = [task for task in tasks if task.get().result is not None]
+    pages = list(talk.pages("tasks/list"))
+    listed = {
+        state.get("taskId") for page in pages for state in _items(page) if isinstance(state, dict)
+    }
+    if any(page.result is None for page in pages):
+        talk.unseen(clause, f"a page of the list is missing: {pages[-1]}")
+        return
+    hidden = [t for t in there if t.id not in listed and t.get().result is not None]
+    if not there:
+        talk.unseen(clause, "tasks/get knows none of the tasks")
+        return
+    talk.judge(
+        clause,
+        not hidden,
+        expected="every task that tasks/get knows, on some page of tasks/list",
+        actual=f"{len(hidden)} of {len(there)} are missing, {brief(hidden[0].id)} for one"
+        if hidden
+        else "",
+        at=pages[-1],
+    )
+
+
+def _items(page: Reply) -> list[object]:
+    found = (page.result or {}).get("tasks")
+    return found if isinstance(found, list) else []
+
+
+# --- what comes out
+
+
+@scenario("tasks-result-final", "tasks-result-related-meta", "tasks-cancel-terminal-rejected")
+def hands_out_the_result_once_it_is_over(talk: Conversation) -> None:
+    """tasks/result gives what the call would have given, and a finished task is not cancelled."""
+    clauses = (
+        "tasks-result-final", "tasks-result-related-meta", "tasks-cancel-terminal-rejected",
+    )  # fmt: skip
+    example = talk.example("task-tool")
+    task = talk.task(example)
+    task.wait(_patience(talk, example))
+    if task.status not in {"completed", "failed"}:
+        for clause in clauses:
+            talk.unseen(clause, f"the task did not end in time; its state is {task.status}")
+        return
+    reply = task.result()
+    plain = _plain_result(talk, example)
+    if reply.code == INVALID and task.get().code == INVALID:
+        talk.unseen(clauses[0], "the task is gone")
+        talk.unseen(clauses[1], "the task is gone")
+    else:
+        fits = isinstance((reply.result or {}).get("content"), list) or reply.is_error
+        talk.judge(
+            clauses[0],
+            fits and (plain is None or same_outcome(plain, reply)),
+            expected="what the call gives that is no task" if plain else "a result of tools/call",
+            actual=reply,
+            at=reply,
+        )
+        _judge_related(talk, task, reply)
+    if talk.judges(clauses[2]):
+        refused = task.cancel()
+        if refused.code == NOT_FOUND:
+            talk.unseen(clauses[2], "there is no tasks/cancel")
+            return
+        talk.judge(
+            clauses[2],
+            refused.code == INVALID,
+            expected=f"error -32602, as the task is {task.states[-1].get('status')}",
+            actual=refused,
+            at=refused,
+        )
+
+
+def _patience(talk: Conversation, example: Example) -> float:
+    return talk.pace.reply + 3 * example.seconds
+
+
+def _plain_result(talk: Conversation, example: Example) -> Reply | None:
+    """Give the answer to the same call without a task, if it is the same each time."""
+    if task_support(example.item) != "optional":
+        return None
+    first, second = talk.run(example), talk.run(example)
+    return second if second.answered and same_outcome(first, second) else None
+
+
+def _judge_related(talk: Conversation, task: Task, reply: Reply) -> None:
+    clause = "tasks-result-related-meta"
+    if reply.result is None:
+        talk.unseen(clause, "tasks/result gave no result")
+        return
+    meta = reply.result.get("_meta")
+    related = meta.get(RELATED) if isinstance(meta, dict) else None
+    named = related.get("taskId") if isinstance(related, dict) else None
+    talk.judge(
+        clause,
+        named == task.id,
+        expected=f"{RELATED} with the id of the task in _meta",
+        actual=brief(meta) if meta is not None else "no _meta",
+        at=reply,
+    )
+
+
+@scenario("tasks-failed-status-message", "tasks-iserror-means-failed")
+def fails_openly(talk: Conversation) -> None:
+    """A task whose tool fails is failed, and says why."""
+    for exchange in _failing(talk):
+        task = talk.task(exchange)
+        if not task.id or not task.wait(talk.pace.reply):
+            continue
+        state = task.get().result or {}
+        reply = task.result()
+        if (reply.result or {}).get("isError") is True:
+            talk.judge(
+                "tasks-iserror-means-failed",
+                task.status != "completed",
+                expected="state failed, as the result has isError",
+                actual=task.status,
+                at=reply,
+            )
+        if state.get("status") == "failed":
+            words = state.get("statusMessage")
+            talk.judge(
+                "tasks-failed-status-message",
+                bool(words) and (not isinstance(words, str) or bool(words.strip())),
+                expected="a statusMessage that says what went wrong",
+                actual=brief(words) if "statusMessage" in state else "none",
+                at=reply.asked,
+            )
+        if talk.judgements:
+            break
+    judged = {judgement.clause for judgement in talk.judgements}
+    for clause in ("tasks-failed-status-message", "tasks-iserror-means-failed"):
+        if clause not in judged:
+            talk.unseen(clause, "no task could be made to fail so that it shows")
+
+
+def _failing(talk: Conversation) -> Iterator[Exchange]:
+    for example in talk.examples("task-tool")[:2]:
+        for spoilt in (
+            arguments.mistyped(example.schema, example.arguments),
+            arguments.incomplete(example.schema, example.arguments),
+        ):
+            if spoilt is not None:
+                yield Exchange(example.method, {**example.params, "arguments": spoilt[1]})

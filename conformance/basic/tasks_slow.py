@@ -1,0 +1,157 @@
+"""basic/utilities/tasks: a task that lasts, while it does."""
+
+from mcp_touchstone.suite import (
+    TERMINAL,
+    Breach,
+    Conversation,
+    Example,
+    Reply,
+    Task,
+    brief,
+    scenario,
+    sightings,
+)
+
+INVALID, NOT_FOUND = -32602, -32601
+UNFINISHED = ("working", "input_required")
+POLL = 0.25
+LONGEST = 5.0
+"""Seconds after which nobody waits any more for the natural end of cancelled work."""
+PROGRESS = "touchstone-lasting-task"
+
+
+@scenario(
+    "tasks-create-result-prompt",
+    "tasks-result-blocks",
+    "tasks-cancel-transition",
+    "tasks-terminal-final",
+    fresh=True,
+)
+def works_while_it_is_asked(talk: Conversation) -> None:
+    """A task that lasts is created at once, holds its result back, and can be cancelled."""
+    clauses = ("tasks-create-result-prompt", "tasks-result-blocks", "tasks-cancel-transition")
+    if not talk.examples("slow-task"):
+        talk.unseen("tasks-terminal-final", "no task lasts long enough to be cancelled")
+        return
+    example = talk.example("slow-task")
+    talk.wire.open()
+    task = talk.task(example, token=PROGRESS)
+    other = talk.task(example) if talk.spoken.declares("tasks.cancel") else None
+    if not task.id:
+        for clause in (*clauses, "tasks-terminal-final"):
+            talk.unseen(clause, f"no task was made: {task.created}")
+        return
+    cancelled = _judge_cancel(talk, other) if other is not None and other.id else None
+    _judge_blocking(talk, task, example)
+    _judge_prompt(talk, task, example)
+    if other is None or cancelled is None:
+        talk.unseen("tasks-terminal-final", "no task was cancelled")
+        return
+    talk.quiet(max(talk.pace.settle, min(LONGEST, 1.2 * example.seconds) - other.request.age))
+    later = other.get()
+    status = (later.result or {}).get("status")
+    talk.judge(
+        "tasks-terminal-final",
+        later.result is None or status == "cancelled",
+        expected="state cancelled, also when the work would have ended",
+        actual=brief(status),
+        at=later,
+    )
+
+
+def _judge_cancel(talk: Conversation, task: Task) -> Reply | None:
+    """Cancel a task; give the answer if that worked."""
+    clause = "tasks-cancel-transition"
+    reply = task.cancel()
+    told = (reply.result or {}).get("status")
+    later = task.get()
+    shown = (later.result or {}).get("status")
+    if reply.code == NOT_FOUND or (reply.code == INVALID and shown not in UNFINISHED):
+        talk.unseen(clause, f"it was over before it was cancelled, or cannot be: {reply}")
+        return None
+    held = told == "cancelled" and (shown == "cancelled" or later.code == INVALID)
+    talk.judge(
+        clause,
+        held,
+        expected="the task in state cancelled, in the answer and in the next tasks/get",
+        actual=later if told == "cancelled" else reply,
+        at=later if told == "cancelled" else reply,
+    )
+    return reply if held else None
+
+
+def _judge_blocking(talk: Conversation, task: Task, example: Example) -> None:
+    clause = "tasks-result-blocks"
+    wanted = task.start_result()
+    window = talk.window(talk.pace.reply + 3 * example.seconds)
+    polls: list[Reply] = []
+    while not wanted.answers() and not window.over and not talk.wire.gone:
+        polls.append(task.get())
+        if task.ended or not polls[-1].answered:
+            break
+        talk.quiet(POLL)
+    reply = wanted.reply(talk.pace.reply)
+    after = task.get()
+    status = (after.result or {}).get("status")
+    if not reply.answered and not task.ended:
+        talk.unseen(clause, "the task did not end in time")
+        return
+    talk.judge(
+        clause,
+        reply.answered and status not in UNFINISHED,
+        expected="an answer to tasks/result once the task is over, and not before",
+        actual=f"state {status} after the answer" if reply.answered else reply,
+        at=after if reply.answered else reply,
+    )
+    stuck = [poll for poll in polls if _was_stuck(talk, poll, wanted.line, reply)]
+    if stuck:
+        talk.judge(
+            clause,
+            False,
+            expected="an answer to tasks/get while tasks/result waits",
+            actual="it came behind the result" if stuck[0].answered else stuck[0],
+            at=stuck[0],
+            mild=Breach.WARN,
+        )
+
+
+def _was_stuck(talk: Conversation, poll: Reply, begun: int, reply: Reply) -> bool:
+    """Whether a poll that was sent long before the result got its answer only after it."""
+    if reply.entry is None or not poll.answered:
+        return not poll.answered
+    start, sent, end = (talk.wire.transcript[n].at for n in (begun, poll.asked, reply.entry))
+    return (poll.entry or 0) > reply.entry and end - sent > max(0.5, (end - start) / 2)
+
+
+def _judge_prompt(talk: Conversation, task: Task, example: Example) -> None:
+    """Judge when a task was told of: not only when it was over, seen twice for want of a clock."""
+    clause = "tasks-create-result-prompt"
+    created = task.states[0].get("status")
+    if created not in UNFINISHED:
+        talk.unseen(clause, "it was over before it was shown, which tasks-initial-status counts")
+        return
+    told = [
+        shown
+        for shown in sightings(talk.wire.transcript)
+        if shown.id == task.id and shown.status in TERMINAL
+    ]
+    early = [shown for shown in told if shown.entry.n < (task.created.entry or 0)]
+    late = bool(early)
+    if not early and _was_late(talk, task, example):
+        again = talk.task(example)
+        again.get()
+        late = bool(again.id) and _was_late(talk, again, example)
+    talk.judge(
+        clause,
+        not late,
+        expected="the new task as soon as it is accepted",
+        actual="it was shown when it was over",
+        at=task.created,
+    )
+
+
+def _was_late(talk: Conversation, task: Task, example: Example) -> bool:
+    """Whether a task took as long to be shown as it lasts, and was over at the first look."""
+    sent, shown = (talk.wire.transcript[n].at for n in (task.request.line, task.created.entry or 0))
+    over = len(task.states) > 1 and task.states[1].get("status") in TERMINAL
+    return over and shown - sent > max(0.5, 0.7 * example.seconds)

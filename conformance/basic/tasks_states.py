@@ -1,0 +1,308 @@
+"""basic/utilities/tasks: what tasks look like, and what is said of them, wherever they show."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    RELATED,
+    TERMINAL,
+    Breach,
+    Entry,
+    Kind,
+    Message,
+    Record,
+    Role,
+    Seen,
+    Sighting,
+    ambient,
+    brief,
+    id_key,
+    may_be_task,
+    shapes,
+    sightings,
+    timestamps,
+)
+
+CALL, STATUS = "tools/call", "notifications/tasks/status"
+UNFINISHED = frozenset({"working", "input_required"})
+
+
+@ambient("tasks-task-shape")
+def shows_tasks_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """A task has an id, one of the five states, two timestamps and a ttl."""
+    yield from shapes(record, "tasks-task-shape")
+
+
+@ambient("tasks-create-result", "tasks-initial-status")
+def answers_with_a_task_that_works(record: Record) -> Iterator[Seen]:
+    """A call that became a task is answered with the task, in state working."""
+    said: dict[str, str] = {}
+    first = {shown.entry.n: shown for shown in _all(record) if shown.method == CALL}
+    answered = {entry.n: message for entry, message in _created(record)}
+    for shown in _all(record):
+        if shown.method != CALL and shown.status:
+            said.setdefault(shown.id, shown.status)
+        message = answered.get(shown.entry.n)
+        if message is None or shown.method != CALL:
+            continue
+        status = shown.status
+        if status and said.get(shown.id) not in UNFINISHED:
+            yield Seen(
+                "tasks-initial-status",
+                status == "working",
+                shown.entry.n,
+                "a new task in state working",
+                status,
+                mild=Breach.WARN if status in TERMINAL else None,
+            )
+        said.setdefault(shown.id, status)
+    for n in answered:
+        yield Seen(
+            "tasks-create-result",
+            n in first,
+            n,
+            "a result with a task object, as one was asked for and the tool can be one",
+            "no such object in the result",
+        )
+
+
+def _created(record: Record) -> Iterator[tuple[Entry, Message]]:
+    """Walk the results of calls that ask to be a task, of tools that can be one."""
+    spoken = record.dossier.spoken.get(record.revision)
+    if spoken is None or not spoken.declares("tasks.requests.tools.call"):
+        return
+    able = {tool["name"] for tool in spoken.named("tools") if may_be_task(tool)}
+    for entry, message in record.answers(Kind.RESULT):
+        params = _asked(record, message)
+        if message.method == CALL and "task" in params and params.get("name") in able:
+            yield entry, message
+
+
+def _asked(record: Record, message: Message) -> dict[str, Any]:
+    """Give the params of the request a message answers; empty where there are none."""
+    sent = record.asked_on(message.answers)
+    return _member(sent.value if sent is not None else None, "params")
+
+
+def _member(value: Any, name: str) -> dict[str, Any]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _all(record: Record) -> list[Sighting]:
+    """Give every state shown on a connection."""
+    key = (_all, len(record.transcript))
+    found: list[Sighting] | None = record.transcript.memo.get(key)
+    if found is None:
+        found = record.transcript.memo[key] = list(sightings(record.transcript))
+    return found
+
+
+# --- ids
+
+
+@ambient("tasks-id-unique")
+def gives_each_task_an_id_of_its_own(record: Record) -> Iterator[Seen]:
+    """No two tasks have one id."""
+    made: dict[str, Sighting] = {}
+    listed: dict[tuple[int, str], Sighting] = {}
+    for shown in _all(record):
+        if not shown.id or shown.method not in {CALL, "tasks/list"}:
+            continue
+        if shown.method == CALL:
+            twice = shown.id in made
+            made.setdefault(shown.id, shown)
+        else:
+            other = listed.setdefault((shown.entry.n, shown.id), shown)
+            born = shown.state.get("createdAt")
+            twice = other is not shown and other.state.get("createdAt") != born
+        yield Seen(
+            "tasks-id-unique",
+            not twice,
+            shown.entry.n,
+            "an id no other task has",
+            f"{brief(shown.id)} once more",
+        )
+
+
+# --- times
+
+
+@ambient("tasks-created-at")
+def says_when_a_task_was_created(record: Record) -> Iterator[Seen]:
+    """The time of creation is a timestamp, and stays what it was."""
+    clause = "tasks-created-at"
+    born: dict[str, str] = {}
+    doubtful = _shared(record)
+    for shown, text in _times(record, "createdAt"):
+        yield _timestamp(clause, shown, text)
+        known = born.setdefault(shown.id, text)
+        yield Seen(
+            clause,
+            shown.id in doubtful or timestamps.same_instant(known, text),
+            shown.entry.n,
+            f"createdAt {known}, as before",
+            text,
+        )
+
+
+@ambient("tasks-last-updated-at")
+def says_when_a_task_was_updated(record: Record) -> Iterator[Seen]:
+    """The time of the last update is a timestamp, and never goes back."""
+    clause = "tasks-last-updated-at"
+    latest: dict[str, str] = {}
+    doubtful = _shared(record)
+    for shown, text in _times(record, "lastUpdatedAt"):
+        yield _timestamp(clause, shown, text)
+        known = latest.get(shown.id, text)
+        latest[shown.id] = text
+        yield Seen(
+            clause,
+            shown.id in doubtful or not timestamps.is_earlier(text, known),
+            shown.entry.n,
+            f"lastUpdatedAt {known} or later",
+            text,
+            mild=Breach.WARN,
+        )
+
+
+def _times(record: Record, member: str) -> Iterator[tuple[Sighting, str]]:
+    """Walk a timestamp of the tasks in results; another type is a matter of their shape."""
+    for shown in _all(record):
+        text = shown.state.get(member)
+        if shown.method != STATUS and isinstance(text, str):
+            yield shown, text
+
+
+def _shared(record: Record) -> set[str]:
+    """Give the ids of more tasks than one: which of them is shown is open."""
+    made = [shown.id for shown in _all(record) if shown.method == CALL]
+    return {one for one in made if made.count(one) > 1} | {""}
+
+
+def _timestamp(clause: str, shown: Sighting, text: str) -> Seen:
+    return Seen(
+        clause,
+        timestamps.is_rfc3339(text),
+        shown.entry.n,
+        "a timestamp of RFC 3339",
+        brief(text),
+        mild=None if timestamps.instant(text) is None else Breach.WARN,
+    )
+
+
+# --- states
+
+
+@ambient("tasks-terminal-final")
+def leaves_what_is_over_as_it_is(record: Record) -> Iterator[Seen]:
+    """A task that is completed, failed or cancelled stays so."""
+    ended: dict[str, Sighting] = {}
+    doubtful = _shared(record)
+    for shown in _all(record):
+        before = ended.get(shown.id)
+        # A request that was on its way when the end was told may still be answered with what was.
+        late = before is not None and (shown.asked is None or shown.asked > before.entry.n)
+        if before is not None and late and shown.status and shown.id not in doubtful:
+            yield Seen(
+                "tasks-terminal-final",
+                shown.status == before.status,
+                shown.entry.n,
+                f"state {before.status}, as on line {before.entry.n}",
+                shown.status,
+                mild=Breach.WARN if shown.method == STATUS else None,
+            )
+        if shown.status in TERMINAL:
+            ended.setdefault(shown.id, shown)
+
+
+# --- notifications
+
+
+@ambient("tasks-status-notification-shape")
+def notifies_of_whole_tasks(record: Record) -> Iterator[Seen]:
+    """A status notification is a whole task, one the client has created."""
+    clause = "tasks-status-notification-shape"
+    yield from shapes(record, clause)
+    known = {shown.id for shown in _all(record) if shown.method == CALL}
+    waited = any(
+        asked.method == CALL and "task" in _member(asked.value, "params")
+        for asked in record.transcript.unanswered()
+    )
+    for shown in _all(record):
+        if shown.method == STATUS and shown.id and not waited:
+            yield Seen(
+                clause,
+                shown.id in known,
+                shown.entry.n,
+                "the id of a task of this client",
+                brief(shown.id),
+            )
+
+
+# --- what belongs to a task says so
+
+
+@ambient("tasks-no-related-meta-in-get-list-cancel", "tasks-status-notification-no-related-meta")
+def says_once_which_task_it_speaks_of(record: Record) -> Iterator[Seen]:
+    """What names a task anyway does not name it in its metadata again."""
+    for entry, message in record.messages(Role.ANSWER, Role.NOTIFICATION, Role.REQUEST):
+        operation = message.method in {"tasks/get", "tasks/list", "tasks/cancel"}
+        if message.role is Role.NOTIFICATION and message.method == STATUS:
+            clause, holder = "tasks-status-notification-no-related-meta", "params"
+        elif operation and message.kind is Kind.RESULT:
+            clause, holder = "tasks-no-related-meta-in-get-list-cancel", "result"
+        elif operation and message.role is Role.REQUEST:
+            clause, holder = "tasks-no-related-meta-in-get-list-cancel", "params"
+        else:
+            continue
+        meta = _member(_member(message.value, holder), "_meta")
+        yield Seen(
+            clause,
+            RELATED not in meta,
+            entry.n,
+            f"{message.method} without {RELATED}, as the task's id stands in it",
+            brief(meta),
+        )
+
+
+@ambient("tasks-related-meta-on-messages")
+def says_which_task_its_progress_is_of(record: Record) -> Iterator[Seen]:
+    """Progress of a task carries the task's id in its metadata."""
+    owners = _tokens(record)
+    made: dict[Any, str] = {}
+    for entry, message in record.messages(Role.ANSWER, Role.NOTIFICATION):
+        made.update({key: owner for key, (n, owner) in owners.items() if n == entry.n})
+        params = _member(message.value, "params")
+        owner = made.get(id_key(params.get("progressToken")))
+        if message.method != "notifications/progress" or owner is None:
+            continue
+        related = _member(_member(params, "_meta"), RELATED).get("taskId")
+        yield Seen(
+            "tasks-related-meta-on-messages",
+            related == owner,
+            entry.n,
+            f"{RELATED} with the id of the task",
+            "no such member" if related is None else brief(related),
+            mild=Breach.WARN if related is None else None,
+        )
+
+
+def _tokens(record: Record) -> dict[Any, tuple[int, str]]:
+    """Give the task of each progress token, and the line that told of the task.
+
+    A token that was used again belongs to nobody in particular.
+    """
+    sent = [_token(entry) for entry in record.transcript]
+    found = {}
+    for shown in _all(record):
+        asked = record.asked_on(shown.asked)
+        if shown.method == CALL and shown.id and asked is not None:
+            key = _token(asked)
+            if key is not None and sent.count(key) == 1:
+                found[key] = (shown.entry.n, shown.id)
+    return found
+
+
+def _token(entry: Entry) -> Any:
+    return id_key(_member(_member(entry.value, "params"), "_meta").get("progressToken"))

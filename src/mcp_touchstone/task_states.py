@@ -1,0 +1,76 @@
+"""What a server says of its tasks (2025-11-25): every state it shows, in the order shown. Pure."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_touchstone.framing import Kind
+from mcp_touchstone.session import Message, Role
+from mcp_touchstone.transcript import Entry, Source, Transcript
+
+STATUSES: Final = ("working", "input_required", "completed", "failed", "cancelled")
+STATUS: Final = "notifications/tasks/status"
+CREATED: Final = "tools/call"
+_SHOWING: Final = frozenset({CREATED, "tasks/get", "tasks/cancel", "tasks/list"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One state of one task.
+
+    Attributes:
+        entry: the line it stands on.
+        method: of the request that was answered with it (``tools/call`` for the task's first), or
+            ``notifications/tasks/status``.
+        state: the task object, as far as it is one.
+        asked: the number of our request; None for a notification.
+    """
+
+    entry: Entry
+    method: str
+    state: dict[str, Any]
+    asked: int | None = None
+
+    @property
+    def id(self) -> str:
+        """The task's id; empty where it is none."""
+        found = self.state.get("taskId")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def status(self) -> str:
+        """One of the five; empty for anything else."""
+        found = self.state.get("status")
+        return found if isinstance(found, str) and found in STATUSES else ""
+
+
+def sightings(transcript: Transcript) -> Iterator[Sighting]:
+    """Walk the states of tasks that a server showed on one connection."""
+    for entry in transcript:
+        if entry.source is Source.THEM:
+            for message in entry.messages:
+                yield from _of_message(entry, message)
+
+
+def _of_message(entry: Entry, message: Message) -> Iterator[Sighting]:
+    value, method = message.value, message.method or ""
+    if message.role is Role.NOTIFICATION and method == STATUS:
+        states: Iterable[Any] = (value.get("params"),)
+    elif message.role is Role.ANSWER and message.kind is Kind.RESULT and method in _SHOWING:
+        states = _shown(method, value["result"])
+    else:
+        return
+    for state in states:
+        if isinstance(state, dict):
+            yield Sighting(entry, method, state, message.answers)
+
+
+def _shown(method: str, result: Any) -> list[Any]:
+    if not isinstance(result, dict):
+        return []
+    if method == CREATED:
+        return [] if "content" in result else [result.get("task")]
+    if method == "tasks/list":
+        found = result.get("tasks")
+        return found if isinstance(found, list) else []
+    return [result]
