@@ -35,10 +35,9 @@ def declares_tasks_in_the_right_types(record: Record) -> Iterator[Seen]:
 @scenario("tasks-ignored-when-undeclared")
 def ignores_a_task_where_it_has_none(talk: Conversation) -> None:
     """A request that cannot be a task is answered as if it did not ask to be one."""
-    exchanges = [Exchange("ping"), *(Exchange(method) for method in talk.spoken.listing[:1])]
-    if not talk.spoken.declares(CALLS):
-        exchanges += _plain_calls(talk)
-    for exchange in exchanges:
+    calls = [] if talk.spoken.declares(CALLS) else _plain_calls(talk)
+    lists = [Exchange(method) for method in talk.spoken.listing[:1]]
+    for exchange in (*calls, *lists, Exchange("ping")):
         params = {**exchange.params, "task": TASK}
         reply = talk.request(exchange.method, params, required=False)
         made = "task" in (reply.result or {}) and exchange.method == "tools/call"

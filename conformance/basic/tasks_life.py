@@ -110,7 +110,7 @@ def _judge_list(talk: Conversation, tasks: list[Task]) -> None:
     listed = {
         state.get("taskId") for page in pages for state in _items(page) if isinstance(state, dict)
     }
-    if any(page.result is None for page in pages):
+    if not all(isinstance((page.result or {}).get("tasks"), list) for page in pages):
         talk.unseen(clause, f"a page of the list is missing: {pages[-1]}")
         return
     hidden = [t for t in there if t.id not in listed and t.get().result is not None]
@@ -151,9 +151,10 @@ def hands_out_the_result_once_it_is_over(talk: Conversation) -> None:
         return
     reply = task.result()
     plain = _plain_result(talk, example)
-    if reply.code == INVALID and task.get().code == INVALID:
-        talk.unseen(clauses[0], "the task is gone")
-        talk.unseen(clauses[1], "the task is gone")
+    gone = reply.code == INVALID and task.get().code == INVALID
+    if gone or reply.code == NOT_FOUND:
+        talk.unseen(clauses[0], f"the task is gone, or there is no tasks/result: {reply}")
+        talk.unseen(clauses[1], f"the task is gone, or there is no tasks/result: {reply}")
     else:
         fits = isinstance((reply.result or {}).get("content"), list) or reply.is_error
         talk.judge(

@@ -93,8 +93,8 @@ def _judge_blocking(talk: Conversation, task: Task, example: Example) -> None:
     reply = wanted.reply(talk.pace.reply)
     after = task.get()
     status = (after.result or {}).get("status")
-    if not reply.answered and not task.ended:
-        talk.unseen(clause, "the task did not end in time")
+    if reply.code == NOT_FOUND or (not reply.answered and not _has_result(talk, task)):
+        talk.unseen(clause, f"nothing can be seen of it: {reply}")
         return
     talk.judge(
         clause,
@@ -113,6 +113,12 @@ def _judge_blocking(talk: Conversation, task: Task, example: Example) -> None:
             at=stuck[0],
             mild=Breach.WARN,
         )
+
+
+def _has_result(talk: Conversation, task: Task) -> bool:
+    """Whether a task that is over has a result for who asks only now."""
+    again = {"taskId": task.id}
+    return task.ended and talk.request("tasks/result", again, required=False).answered
 
 
 def _was_stuck(talk: Conversation, poll: Reply, begun: int, reply: Reply) -> bool:

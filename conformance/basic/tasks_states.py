@@ -71,7 +71,8 @@ def _created(record: Record) -> Iterator[tuple[Entry, Message]]:
     spoken = record.dossier.spoken.get(record.revision)
     if spoken is None or not spoken.declares("tasks.requests.tools.call"):
         return
-    able = {tool["name"] for tool in spoken.named("tools") if may_be_task(tool)}
+    known = [*spoken.named("tools"), *(example.item for example in spoken.examples("task-tool"))]
+    able = {tool["name"] for tool in known if may_be_task(tool)}
     for entry, message in record.answers(Kind.RESULT):
         params = _asked(record, message)
         if message.method == CALL and "task" in params and params.get("name") in able:
@@ -175,9 +176,11 @@ def _times(record: Record, member: str) -> Iterator[tuple[Sighting, str]]:
 
 
 def _shared(record: Record) -> set[str]:
-    """Give the ids of more tasks than one: which of them is shown is open."""
+    """Give the ids of more tasks than one, as tasks-id-unique has it: which is shown is open."""
     made = [shown.id for shown in _all(record) if shown.method == CALL]
-    return {one for one in made if made.count(one) > 1} | {""}
+    pages = [(s.entry.n, s.id) for s in _all(record) if s.method == "tasks/list"]
+    twice = {one for one in made if made.count(one) > 1}
+    return {"", *twice, *(own for n, own in pages if pages.count((n, own)) > 1)}
 
 
 def _timestamp(clause: str, shown: Sighting, text: str) -> Seen:
@@ -198,12 +201,18 @@ def _timestamp(clause: str, shown: Sighting, text: str) -> Seen:
 def leaves_what_is_over_as_it_is(record: Record) -> Iterator[Seen]:
     """A task that is completed, failed or cancelled stays so."""
     ended: dict[str, Sighting] = {}
+    last: dict[str, str] = {}
     doubtful = _shared(record)
     for shown in _all(record):
         before = ended.get(shown.id)
         # A request that was on its way when the end was told may still be answered with what was.
         late = before is not None and (shown.asked is None or shown.asked > before.entry.n)
-        if before is not None and late and shown.status and shown.id not in doubtful:
+        # The first look behind a cancellation is tasks-cancel-transition.
+        first = (last.get(shown.id), shown.method) == ("tasks/cancel", "tasks/get")
+        last[shown.id] = shown.method
+        if not shown.status or shown.id in doubtful or first:
+            continue
+        if before is not None and late:
             yield Seen(
                 "tasks-terminal-final",
                 shown.status == before.status,

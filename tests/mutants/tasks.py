@@ -1,0 +1,331 @@
+"""Servers that break a rule of basic/utilities/tasks: what may be a task, and what is refused."""
+
+from typing import Any, ClassVar
+
+from tests.mutants.kit import Fault, Json, Out, control, mutant, params
+
+DIGEST = "workspace.digest"
+
+
+def declared(message: Any, request: Json) -> Json:
+    """Give the tasks capability out of the answer to a handshake; empty for any other message."""
+    if request.get("method") != "initialize" or "result" not in message:
+        return {}
+    found = message["result"]["capabilities"].get("tasks")
+    return found if isinstance(found, dict) else {}
+
+
+def tools(message: Any, request: Json) -> list[Json]:
+    """Give the tools of a list that knows of tasks; none of any other message."""
+    if request.get("method") != "tools/list" or "result" not in message:
+        return []
+    listed: list[Json] = message["result"]["tools"]
+    return listed if any("execution" in tool for tool in listed) else []
+
+
+def is_task(message: Any) -> bool:
+    """Whether a message of the client calls a tool as a task."""
+    is_call = isinstance(message, dict) and message.get("method") == "tools/call"
+    return is_call and "task" in params(message)
+
+
+class Lacks(Fault):
+    """Has not all methods of tasks."""
+
+    methods: ClassVar[tuple[str, ...]] = ()
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") in self.methods:
+            self.refuse(message, -32601, "Method not found")
+            return None
+        return line
+
+
+# --- what is declared
+
+
+@mutant("tasks-capability-shape")
+class DeclaresTheListInWords(Lacks):
+    """Declares tasks.list with a word, and has none."""
+
+    methods = ("tasks/list",)
+
+    def said(self, message: Any, request: Json) -> Out:
+        if declared(message, request):
+            declared(message, request)["list"] = "paginated"
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("tasks-capability-shape", outcome="warn")
+class DeclaresTheListWithTrue(Fault):
+    """Declares tasks.list as a flag."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if declared(message, request):
+            declared(message, request)["list"] = True
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("tasks-tool-support-values")
+class SupportsTasksSometimes(Fault):
+    """Says of a tool that it is sometimes a task."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        for tool in tools(message, request)[:1]:
+            tool["execution"] = {"taskSupport": "sometimes"}
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("tasks-tool-support-values")
+class SaysInAWordHowToExecute(Fault):
+    """Has a word in place of execution."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        for tool in tools(message, request)[:1]:
+            tool["execution"] = "forbidden"
+        return message  # type: ignore[no-any-return]
+
+
+# --- which requests may be tasks
+
+
+@mutant("tasks-ignored-when-undeclared")
+class RefusesPingsThatWishToBeTasks(Fault):
+    """Refuses a ping with a task member."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        is_ping = isinstance(message, dict) and message.get("method") == "ping"
+        if is_ping and "task" in params(message):
+            self.refuse(message, -32602, "A ping cannot be a task")
+            return None
+        return line
+
+
+class _Undeclared(Fault):
+    """Says nothing of tasks."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if declared(message, request):
+            del message["result"]["capabilities"]["tasks"]
+        if message.get("method") == "notifications/tasks/status":
+            return None
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("tasks-ignored-when-undeclared")
+class RefusesTasksItNeverDeclared(_Undeclared):
+    """Declares no tasks, and refuses a call that asks to be one."""
+
+
+@mutant("tasks-ignored-when-undeclared")
+class MakesTasksItNeverDeclared(_Undeclared):
+    """Declares no tasks, and makes one of whatever call asks for it."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if is_task(message):
+            call = {**params(message), "name": DIGEST, "arguments": {}}
+            self.pass_on({**message, "params": call})
+            return None
+        return line
+
+
+@mutant("tasks-forbidden-tool-error")
+class RunsPlainlyWhatCannotBeATask(Fault):
+    """Runs a tool at once that is called as a task and cannot be one."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if is_task(message) and params(message).get("name") != DIGEST:
+            del message["params"]["task"]
+            self.pass_on(message)
+            return None
+        return line
+
+
+@mutant("tasks-forbidden-tool-error")
+class RefusesWithAnotherCodeWhatCannotBeATask(Fault):
+    """Calls it invalid params to call a tool as a task that cannot be one."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if is_task(request) and message.get("error", {}).get("code") == -32601:
+            message["error"]["code"] = -32602
+        return message  # type: ignore[no-any-return]
+
+
+class _Requires(Fault):
+    """Runs a tool as a task only, in sessions that know of tasks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requires = False
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        is_call = isinstance(message, dict) and message.get("method") == "tools/call"
+        if not is_call or params(message).get("name") != DIGEST or "task" in params(message):
+            return line
+        return self.on_plain(line, message) if self.requires else line
+
+    def said(self, message: Any, request: Json) -> Out:
+        for tool in tools(message, request):
+            if tool["name"] == DIGEST:
+                tool["execution"]["taskSupport"] = "required"
+                self.requires = True
+        return message  # type: ignore[no-any-return]
+
+    def on_plain(self, line: bytes, message: Json) -> bytes | None:
+        """Handle a call that is no task."""
+        del line
+        self.refuse(message, -32601, "This tool can only be called as a task")
+        return None
+
+
+@control("tasks-required-tool-error", "tasks-create-result", "tasks-result-final")
+class RequiresATask(_Requires):
+    """Has a tool that has to be a task, and says so."""
+
+
+@mutant("tasks-required-tool-error")
+class RunsPlainlyWhatHasToBeATask(_Requires):
+    """Has a tool that has to be a task, and runs it without."""
+
+    def on_plain(self, line: bytes, message: Json) -> bytes | None:
+        del message
+        return line
+
+
+@mutant("tasks-required-tool-error")
+class SaysInAResultThatItHasToBeATask(_Requires):
+    """Says in the result of the tool that it has to be a task."""
+
+    def on_plain(self, line: bytes, message: Json) -> bytes | None:
+        del line
+        text = "MCP error -32601: this tool can only be called as a task"
+        self.answer(message, {"content": [{"type": "text", "text": text}], "isError": True})
+        return None
+
+
+@mutant("tasks-required-tool-error", outcome="warn")
+class FindsARequestInvalidThatHasToBeATask(_Requires):
+    """Gives a plain call of a tool that has to be a task the code of another rule."""
+
+    def on_plain(self, line: bytes, message: Json) -> bytes | None:
+        del line
+        self.refuse(message, -32600, "Task augmentation required for tools/call requests")
+        return None
+
+
+# --- which operations there are
+
+
+@mutant("tasks-declared-operations-work")
+class DeclaresAListItHasNot(Lacks):
+    """Declares tasks.list and has no tasks/list."""
+
+    methods = ("tasks/list",)
+
+
+@mutant("tasks-declared-operations-work")
+class DeclaresACancelItHasNot(Lacks):
+    """Declares tasks.cancel and has no tasks/cancel."""
+
+    methods = ("tasks/cancel",)
+
+
+@mutant("tasks-declared-operations-work")
+class HasNoResultsOfTasks(Lacks):
+    """Makes tasks and has no tasks/result."""
+
+    methods = ("tasks/result",)
+
+
+@mutant("tasks-declared-operations-work", outcome="warn")
+class ListsWithoutSayingSo(Fault):
+    """Does not declare tasks.list and has tasks/list."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        declared(message, request).pop("list", None)
+        return message  # type: ignore[no-any-return]
+
+
+class _Strangers(Fault):
+    """Treats the id of a task that never was in its own way."""
+
+    method: ClassVar[str]
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == self.method and message.get("error", {}).get("code") == -32602:
+            return self.on_stranger(message, request)
+        return message  # type: ignore[no-any-return]
+
+    def on_stranger(self, message: Json, request: Json) -> Out:
+        """Give what is written in place of the error."""
+        del request
+        message["error"]["code"] = -32603
+        return message
+
+
+@mutant("tasks-unknown-id-error")
+class BreaksOnAnUnknownTask(_Strangers):
+    """Calls it an internal error to ask for a task that never was."""
+
+    method = "tasks/get"
+
+
+@mutant("tasks-unknown-id-error")
+class WaitsForAnUnknownTask(_Strangers):
+    """Waits for the result of a task that never was."""
+
+    method = "tasks/result"
+
+    def on_stranger(self, message: Json, request: Json) -> Out:
+        del message, request
+        return None
+
+
+@mutant("tasks-unknown-id-error")
+class CancelsAnUnknownTask(_Strangers):
+    """Says that it cancelled a task that never was."""
+
+    method = "tasks/cancel"
+
+    def on_stranger(self, message: Json, request: Json) -> Out:
+        if "already" in message["error"]["message"]:
+            return message
+        when = "2026-01-02T03:04:05Z"
+        state = {"status": "cancelled", "createdAt": when, "lastUpdatedAt": when, "ttl": 1000}
+        message["result"] = {"taskId": params(request)["taskId"], **state}
+        del message["error"]
+        return message
+
+
+@mutant("tasks-informative-errors")
+class RefusesWithoutAWord(_Strangers):
+    """Has no words for a task that never was."""
+
+    method = "tasks/get"
+
+    def on_stranger(self, message: Json, request: Json) -> Out:
+        del request
+        message["error"]["message"] = " "
+        return message
+
+
+class _Cursors(_Strangers):
+    """Treats a cursor that never was in its own way."""
+
+    method = "tasks/list"
+
+
+@mutant("tasks-invalid-cursor-error")
+class BreaksOnAnUnknownCursor(_Cursors):
+    """Calls it an internal error to ask for a page that never was."""
+
+
+@mutant("tasks-invalid-cursor-error")
+class BeginsAgainOnAnUnknownCursor(_Cursors):
+    """Gives the first page for a cursor that never was."""
+
+    def on_stranger(self, message: Json, request: Json) -> Out:
+        del request
+        message["result"] = {"tasks": []}
+        del message["error"]
+        return message

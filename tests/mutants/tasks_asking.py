@@ -1,0 +1,222 @@
+"""Servers whose tasks ask the client something, and that make tasks of what they ask."""
+
+import time
+from typing import Any, ClassVar
+
+from tests.mutants.kit import AskingTool, Json, Out, control, mutant, params
+from tests.mutants.tasks_states import RELATED
+
+FORM: Json = {
+    "message": "Shall it go on?",
+    "requestedSchema": {"type": "object", "properties": {"sure": {"type": "boolean"}}},
+}
+BORN = "2026-01-02T03:04:05Z"
+DONE: Json = {"content": [{"type": "text", "text": "asked and answered"}]}
+
+
+class TaskThatAsks(AskingTool):
+    """Has a tool that asks the client, if it can answer, when it is called as a task.
+
+    Attributes:
+        status: the state of each task.
+        results: requests that wait for the result of a task.
+    """
+
+    TOOL: ClassVar[Json] = {**AskingTool.TOOL, "execution": {"taskSupport": "optional"}}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.status: dict[str, str] = {}
+        self.results: dict[str, list[Json]] = {}
+
+    def on_ask(self, request: Json) -> None:
+        if "task" not in params(request):
+            self.answer(request, DONE)
+            return
+        own = f"{len(self.status)}-{time.time_ns() ** 3:x}"
+        self.status[own] = "working"
+        self.answer(request, {"task": self.shown(own)})
+        self.later(0.1, lambda: self.begin(request, own))
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        own = params(message).get("taskId") if isinstance(message, dict) else None
+        if not isinstance(own, str) or own not in self.status:
+            return super().heard(line, message)
+        if message["method"] == "tasks/result":
+            self.on_wanted(own)
+            if self.status[own] == "completed":
+                self.give(message, own)
+            else:
+                self.results.setdefault(own, []).append(message)
+        elif message["method"] == "tasks/cancel" and self.status[own] == "completed":
+            self.refuse(message, -32602, "The task is over")
+        else:
+            if message["method"] == "tasks/cancel":
+                self.status[own] = "cancelled"
+            self.answer(message, self.shown(own))
+        return None
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "tasks/list" and "result" in message:
+            message["result"]["tasks"] += [self.shown(own) for own in self.status]
+        return super().said(message, request)
+
+    def shown(self, own: str) -> Json:
+        """Give the task object."""
+        times = {"createdAt": BORN, "lastUpdatedAt": BORN, "ttl": None, "pollInterval": 50}
+        return {"taskId": own, "status": self.status[own], **times}
+
+    def give(self, request: Json, own: str) -> None:
+        """Answer tasks/result."""
+        self.answer(request, {**DONE, "_meta": {RELATED: {"taskId": own}}})
+
+    def begin(self, request: Json, own: str) -> None:
+        """Do what the task does."""
+        if "elicitation" not in self.client:
+            self.finish(own)
+            return
+        self.status[own] = self.waits(own)
+        self.pose(request, own)
+
+    def pose(self, request: Json, own: str) -> None:
+        """Ask what there is to ask."""
+        about = {**FORM, "_meta": self.related(own)}
+        self.ask({**request, "own": own}, "elicitation/create", about)
+
+    def waits(self, own: str) -> str:
+        """Give the state of a task that waits for an answer."""
+        del own
+        return "input_required"
+
+    def related(self, own: str) -> Json:
+        """Give the metadata of a question."""
+        return {RELATED: {"taskId": own}}
+
+    def on_wanted(self, own: str) -> None:
+        """Handle that somebody wants the result."""
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        del message
+        self.finish(request["own"])
+
+    def finish(self, own: str) -> None:
+        """End a task."""
+        if self.status[own] != "cancelled":
+            self.status[own] = "completed"
+        for request in self.results.pop(own, []):
+            self.give(request, own)
+
+
+@control(
+    "tasks-input-required-status", "tasks-leaves-input-required", "tasks-related-meta-on-requests"
+)
+class AsksInATask(TaskThatAsks):
+    """Asks the client in a task, and says so."""
+
+
+@control(
+    "tasks-input-required-status", "tasks-leaves-input-required", "tasks-related-meta-on-requests"
+)
+class AsksWhoWantsTheResult(TaskThatAsks):
+    """Asks the client in a task once it wants the result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.posed: dict[str, Json] = {}
+
+    def pose(self, request: Json, own: str) -> None:
+        self.posed[own] = request
+
+    def on_wanted(self, own: str) -> None:
+        if own in self.posed:
+            super().pose(self.posed.pop(own), own)
+
+
+@mutant("tasks-input-required-status")
+class WorksWhileItAsks(TaskThatAsks):
+    """Says of a task that waits for the client that it works."""
+
+    def waits(self, own: str) -> str:
+        return self.status[own]
+
+
+@mutant("tasks-leaves-input-required")
+class WaitsForWhatItHas(TaskThatAsks):
+    """Says of a task that it needs input, long after it has come."""
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        self.later(8.0, lambda: self.finish(request["own"]))
+
+
+@mutant("tasks-related-meta-on-requests")
+class AsksForNoTaskInParticular(TaskThatAsks):
+    """Does not say which task it is that asks."""
+
+    def related(self, own: str) -> Json:
+        del own
+        return {}
+
+
+@mutant("tasks-related-meta-on-requests")
+class AsksForAnotherTask(TaskThatAsks):
+    """Asks in the name of a task nobody has made."""
+
+    def related(self, own: str) -> Json:
+        return {RELATED: {"taskId": own[::-1]}}
+
+
+# --- tasks of the client
+
+
+class _Augments(AskingTool):
+    """Asks the client on a call, as a task where it can, and polls the task."""
+
+    interval: ClassVar[float] = 1.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.polled: dict[str, Json] = {}
+
+    def on_ask(self, request: Json) -> None:
+        if "elicitation" in self.client:
+            self.ask(request, "elicitation/create", {**FORM, **self.augmentation()})
+        else:
+            super().on_ask(request)
+
+    def augmentation(self) -> Json:
+        """Give what makes a task of a request, where the client can."""
+        requests = self.client.get("tasks", {}).get("requests", {})
+        return {"task": {"ttl": 60_000}} if "elicitation" in requests else {}
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        result = message.get("result", {})
+        state = result.get("task") or result
+        if state.get("status") == "working":
+            pause = self.interval * state["pollInterval"] / 1000
+            self.later(pause, lambda: self.poll(request, state["taskId"]))
+        else:
+            super().on_answer(request, message)
+
+    def poll(self, request: Json, task: str) -> None:
+        """Look at a task of the client."""
+        self.ask(request, "tasks/get", {"taskId": task})
+
+
+@control("tasks-no-undeclared-augmentation", "tasks-requestor-poll-interval")
+class PollsAsSlowlyAsItIsAsked(_Augments):
+    """Makes tasks of what it asks where it may, and polls them at the pace of the client."""
+
+
+@mutant("tasks-requestor-poll-interval")
+class PollsInAHurry(_Augments):
+    """Polls tasks of the client ten times as often as it was asked to."""
+
+    interval = 0.1
+
+
+@mutant("tasks-no-undeclared-augmentation")
+class AugmentsForAnyClient(_Augments):
+    """Makes tasks of what it asks, whether the client has tasks or not."""
+
+    def augmentation(self) -> Json:
+        return {"task": {"ttl": 60_000}}

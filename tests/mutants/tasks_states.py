@@ -1,0 +1,426 @@
+"""Servers that break a rule of basic/utilities/tasks: how tasks show."""
+
+import json
+import time
+from typing import Any, ClassVar
+
+from tests.mutants.kit import Fault, Json, Out, encode, mutant, params
+from tests.mutants.tasks import is_task
+
+RELATED = "io.modelcontextprotocol/related-task"
+STATUS = "notifications/tasks/status"
+TERMINAL = ("completed", "failed", "cancelled")
+
+
+class Shows(Fault):
+    """Changes the tasks it shows; ``on_state`` says how."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        method = request.get("method") or message.get("method")
+        result = message.get("result", {})
+        if method == STATUS:
+            self.on_state(method, message["params"])
+        elif is_task(request) and isinstance(result.get("task"), dict):
+            self.on_state("tools/call", result["task"])
+        elif method in {"tasks/get", "tasks/cancel"} and result:
+            self.on_state(method, result)
+        elif method == "tasks/list":
+            for state in result.get("tasks", []):
+                self.on_state(method, state)
+        return message  # type: ignore[no-any-return]
+
+    def on_state(self, method: str, state: Json) -> None:
+        """Change one state, shown in the answer to a method or in a notification."""
+
+
+# --- the types
+
+
+@mutant("tasks-create-result")
+class RunsATaskAtOnce(Fault):
+    """Gives the result of the tool in place of the task that was asked for."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if is_task(message) and params(message).get("name") == "workspace.digest":
+            del message["params"]["task"]
+            self.pass_on(message)
+            return None
+        return line
+
+
+@mutant("tasks-create-result")
+class GivesOnlyTheIdOfATask(Fault):
+    """Gives the id of the task in place of the task."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if is_task(request) and "result" in message:
+            message["result"]["task"] = message["result"]["task"]["taskId"]
+        return None if message.get("method") == STATUS else message
+
+
+@mutant("tasks-task-shape")
+class DoesNotSayHowLongATaskIsKept(Shows):
+    """Leaves ttl out where it is asked for a task."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        if method == "tasks/get":
+            del state["ttl"]
+
+
+@mutant("tasks-task-shape")
+class ListsTasksThatRun(Shows):
+    """Has a word of its own for working, in lists."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        if method == "tasks/list":
+            state["status"] = "running"
+
+
+@mutant("tasks-task-shape")
+class ListsTasksById(Fault):
+    """Lists tasks as an object."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "tasks/list" and "result" in message:
+            message["result"]["tasks"] = {one["taskId"]: one for one in message["result"]["tasks"]}
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("tasks-task-shape")
+class SaysNothingAsNull(Shows):
+    """Writes out the message a created task does not have, as null."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        if method == "tools/call":
+            state.setdefault("statusMessage", None)
+
+
+@mutant("tasks-task-shape", outcome="warn")
+class KeepsATaskForPartOfAMillisecond(Shows):
+    """Has a fraction in ttl."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        if method != STATUS:
+            state["ttl"] += 0.5
+
+
+# --- ids
+
+
+class Renames(Fault):
+    """Gives tasks other ids; ``name`` makes them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own: dict[str, str] = {}
+        self.real: dict[str, str] = {}
+
+    def said(self, message: Any, request: Json) -> Out:
+        result = message.get("result", {})
+        if is_task(request) and isinstance(result.get("task"), dict):
+            real = result["task"]["taskId"]
+            self.own[real] = self.name(len(self.own), request)
+            self.real[self.own[real]] = real
+        text = json.dumps(message)
+        for real, own in list(self.own.items()):
+            text = text.replace(real, own)
+        return json.loads(text)  # type: ignore[no-any-return]
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and str(message.get("method")).startswith("tasks/"):
+            named = params(message).get("taskId")
+            if named in self.real:
+                message["params"]["taskId"] = self.real[named]
+                return encode(message).rstrip(b"\n")
+        return line
+
+    def name(self, number: int, request: Json) -> str:
+        """Make the id of a task: how many there were before, the request that asks for it."""
+        raise NotImplementedError
+
+
+@mutant("tasks-id-server-generated")
+class TakesIdsFromTheClient(Renames):
+    """Takes the id of a task from the request, where it has one."""
+
+    def name(self, number: int, request: Json) -> str:
+        wish = params(request)["task"].get("taskId")
+        return wish if isinstance(wish, str) else f"{number}-{time.time_ns() ** 3:x}"
+
+
+@mutant("tasks-id-unique")
+class HasOneIdForAllTasks(Renames):
+    """Calls every task the same."""
+
+    def name(self, number: int, request: Json) -> str:
+        del number, request
+        return "the-task-of-this-server"
+
+
+@mutant("tasks-id-unique")
+class ListsAnotherTaskUnderTheSameId(Fault):
+    """Has two tasks of one id in its list."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        listed = message.get("result", {}).get("tasks") if isinstance(message, dict) else None
+        if request.get("method") == "tasks/list" and listed:
+            listed.append({**listed[0], "createdAt": "2020-01-02T03:04:05Z"})
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("tasks-id-unguessable")
+class CountsItsTasks(Renames):
+    """Numbers its tasks."""
+
+    def name(self, number: int, request: Json) -> str:
+        del request
+        return f"task-{number + 1}-of-this-server"
+
+
+@mutant("tasks-id-unguessable")
+class CallsTasksByTheTime(Renames):
+    """Calls a task by the millisecond it was made in."""
+
+    def name(self, number: int, request: Json) -> str:
+        del request
+        return str(int(time.time() * 1000) + number)
+
+
+# --- the first state
+
+
+class _Holds(Fault):
+    """Answers a call that becomes a task only when that is over."""
+
+    notifies: ClassVar[bool]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: dict[str, Json] = {}
+
+    def said(self, message: Any, request: Json) -> Out:
+        result = message.get("result", {})
+        if is_task(request) and isinstance(result.get("task"), dict):
+            self.held[result["task"]["taskId"]] = message
+            return None
+        if message.get("method") == STATUS and message["params"]["status"] in TERMINAL:
+            created = self.held.pop(message["params"]["taskId"], None)
+            if created is not None:
+                self.release(created, message)
+                return None
+        return message  # type: ignore[no-any-return]
+
+    def release(self, created: Json, status: Json) -> None:
+        """Tell of a task that is over: the answer that was held, and what was to notify of it."""
+        raise NotImplementedError
+
+
+@mutant("tasks-initial-status", outcome="warn")
+class ShowsATaskWhenItIsOver(_Holds):
+    """Works before it answers with the task, which is completed then."""
+
+    def release(self, created: Json, status: Json) -> None:
+        created["result"]["task"] = status["params"]
+        self.tell(created)
+
+
+@mutant("tasks-create-result-prompt")
+class ShowsATaskBehindItsEnd(_Holds):
+    """Answers with a working task behind the notification that it is completed."""
+
+    def release(self, created: Json, status: Json) -> None:
+        self.tell(status)
+        self.tell(created)
+
+
+@mutant("tasks-create-result-prompt")
+class TakesItsTimeToShowATask(_Holds):
+    """Works before it answers with the task, and calls it working all the same."""
+
+    def release(self, created: Json, status: Json) -> None:
+        del status
+        self.tell(created)
+
+
+@mutant("tasks-initial-status")
+class BeginsWithAQuestion(Shows):
+    """Says of a new task that it needs input, which it does not."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        if method == "tools/call":
+            state["status"] = "input_required"
+
+
+# --- later states
+
+
+@mutant("tasks-terminal-final")
+class CompletesWhatWasCancelled(Shows):
+    """Says of a cancelled task that it is completed, once its time has come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cancelled: dict[str, float] = {}
+
+    def on_state(self, method: str, state: Json) -> None:
+        if method == "tasks/cancel":
+            self.cancelled[state["taskId"]] = time.monotonic()
+        passed = time.monotonic() - self.cancelled.get(state["taskId"], time.monotonic())
+        if method == "tasks/get" and passed > 1.0:
+            state["status"] = "completed"
+
+
+@mutant("tasks-terminal-final")
+class TriesAgainWhatHasFailed(Shows):
+    """Works on once a task was seen to have failed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failed: set[str] = set()
+
+    def on_state(self, method: str, state: Json) -> None:
+        if method == "tasks/get" and state["status"] == "failed":
+            if state["taskId"] in self.failed:
+                state["status"] = "working"
+            self.failed.add(state["taskId"])
+
+
+@mutant("tasks-terminal-final", outcome="warn")
+class NotifiesOfWhatWas(Fault):
+    """Notifies of a task that works behind the answer that it was cancelled."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "tasks/cancel" and "result" in message:
+            self.tell(message)
+            state = {**message["result"], "status": "working"}
+            return {"jsonrpc": "2.0", "method": STATUS, "params": state}
+        return message  # type: ignore[no-any-return]
+
+
+# --- times
+
+
+@mutant("tasks-created-at")
+class TellsTheBirthInWords(Shows):
+    """Says in words when a task was created."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        state["createdAt"] = "a moment ago"
+
+
+@mutant("tasks-created-at")
+class IsBornAgain(Shows):
+    """Says of a task that it was created when it was last updated."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        del method
+        state["createdAt"] = state["lastUpdatedAt"]
+
+
+@mutant("tasks-created-at", outcome="warn")
+class IsBornInNoZone(Shows):
+    """Leaves out how far the time of creation is from UTC."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        state["createdAt"] = state["createdAt"].removesuffix("Z")
+
+
+@mutant("tasks-last-updated-at")
+class CountsTheSecondsOfUpdates(Shows):
+    """Gives the seconds of the last update since 1970, as text."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        del method
+        state["lastUpdatedAt"] = f"{time.time():.3f}"
+
+
+@mutant("tasks-last-updated-at", outcome="warn")
+class GoesBackInTime(Shows):
+    """Says of each look that the last update was before what it said at the last."""
+
+    looks = 0
+
+    def on_state(self, method: str, state: Json) -> None:
+        self.looks = min(self.looks + 1, 3599)
+        minute, second = divmod(3599 - self.looks, 60)
+        state["lastUpdatedAt"] = f"2026-01-02T03:{minute:02}:{second:02}.000Z"
+
+
+# --- notifications and metadata
+
+
+@mutant("tasks-status-notification-shape")
+class NotifiesOfPartOfATask(Shows):
+    """Notifies of the id and state of a task alone."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        if method == STATUS:
+            for member in {*state} - {"taskId", "status"}:
+                del state[member]
+
+
+@mutant("tasks-status-notification-shape")
+class NotifiesOfAnotherTask(Shows):
+    """Notifies of a task nobody has made."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        if method == STATUS:
+            state["taskId"] = "nobody-s-" + state["taskId"]
+
+
+@mutant("tasks-status-notification-no-related-meta")
+class NotifiesOfATaskTwice(Shows):
+    """Names the task in the metadata of a notification too."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        if method == STATUS:
+            state["_meta"] = {RELATED: {"taskId": state["taskId"]}}
+
+
+@mutant("tasks-no-related-meta-in-get-list-cancel")
+class NamesATaskTwice(Shows):
+    """Names the task in the metadata of tasks/get too."""
+
+    def on_state(self, method: str, state: Json) -> None:
+        if method == "tasks/get":
+            state["_meta"] = {RELATED: {"taskId": state["taskId"]}}
+
+
+@mutant("tasks-no-related-meta-in-get-list-cancel")
+class NamesOneOfTheTasksItLists(Fault):
+    """Names a task in the metadata of the list."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "tasks/list" and "result" in message:
+            message["result"]["_meta"] = {RELATED: {"taskId": "one"}}
+        return message  # type: ignore[no-any-return]
+
+
+class _Progress(Fault):
+    """Changes the metadata of the progress of tasks."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        is_progress = message.get("method") == "notifications/progress"
+        if is_progress and RELATED in message["params"].get("_meta", {}):
+            self.on_meta(message["params"]["_meta"])
+        return message  # type: ignore[no-any-return]
+
+    def on_meta(self, meta: Json) -> None:
+        """Change it."""
+        raise NotImplementedError
+
+
+@mutant("tasks-related-meta-on-messages")
+class ProgressesForAnotherTask(_Progress):
+    """Names another task in the progress of a task."""
+
+    def on_meta(self, meta: Json) -> None:
+        meta[RELATED]["taskId"] = "another"
+
+
+@mutant("tasks-related-meta-on-messages", outcome="warn")
+class ProgressesForNoTask(_Progress):
+    """Names no task in the progress of a task."""
+
+    def on_meta(self, meta: Json) -> None:
+        del meta[RELATED]
