@@ -24,7 +24,6 @@ from mcp_touchstone.suite import (
 )
 
 CALL, STATUS = "tools/call", "notifications/tasks/status"
-UNFINISHED = frozenset({"working", "input_required"})
 
 
 @ambient("tasks-task-shape")
@@ -37,7 +36,7 @@ def shows_tasks_in_the_right_types(record: Record) -> Iterator[Seen]:
 def answers_with_a_task_that_works(record: Record) -> Iterator[Seen]:
     """A call that became a task is answered with the task, in state working."""
     said: dict[str, str] = {}
-    first = {shown.entry.n: shown for shown in _all(record) if shown.method == CALL}
+    made = {shown.entry.n for shown in _all(record) if shown.method == CALL}
     answered = {entry.n: message for entry, message in _created(record)}
     for shown in _all(record):
         if shown.method != CALL and shown.status:
@@ -46,20 +45,21 @@ def answers_with_a_task_that_works(record: Record) -> Iterator[Seen]:
         if message is None or shown.method != CALL:
             continue
         status = shown.status
-        if status and said.get(shown.id) not in UNFINISHED:
+        first = said.get(shown.id, status)
+        if status and (first == status or first not in TERMINAL):
             yield Seen(
                 "tasks-initial-status",
-                status == "working",
+                first == "working",
                 shown.entry.n,
                 "a new task in state working",
-                status,
-                mild=Breach.WARN if status in TERMINAL else None,
+                first,
+                mild=Breach.WARN if first in TERMINAL else None,
             )
         said.setdefault(shown.id, status)
     for n in answered:
         yield Seen(
             "tasks-create-result",
-            n in first,
+            n in made,
             n,
             "a result with a task object, as one was asked for and the tool can be one",
             "no such object in the result",

@@ -59,6 +59,9 @@ class Asks(AskingTool):
                 self.ask(request, method, params)
         super().on_ask(request)
 
+    def on_answer(self, request: Json, message: Json) -> None:
+        """The call has its answer."""
+
     def questions(self) -> list[tuple[str, Json]]:
         """Give what is asked."""
         return [(self.method, self.params)]
