@@ -11,7 +11,6 @@ from mcp_touchstone.suite import (
     Reply,
     Seen,
     ambient,
-    integral,
     may_be_task,
     scenario,
     shapes,
@@ -74,7 +73,7 @@ def refuses_a_task_of_a_tool_that_cannot_be_one(talk: Conversation) -> None:
     reply = task.created
     talk.judge(
         clause,
-        reply.code == NOT_FOUND or _is_unreadable(reply),
+        reply.refused(NOT_FOUND),
         expected=f"error -32601 for {tools[0].name} as a task, which lists no support for it",
         actual=reply,
         at=reply,
@@ -93,7 +92,7 @@ def refuses_to_run_plainly_what_must_be_a_task(talk: Conversation) -> None:
     reply = talk.run(tools[0])
     talk.judge(
         clause,
-        reply.code == NOT_FOUND or _is_unreadable(reply),
+        reply.refused(NOT_FOUND),
         expected=f"error -32601 for {tools[0].name}, which has to be a task",
         actual=reply,
         at=reply,
@@ -123,7 +122,7 @@ def has_the_operations_it_declares(talk: Conversation) -> None:
         elif method in {"tasks/cancel", "tasks/list"}:
             talk.judge(
                 "tasks-declared-operations-work",
-                reply.code == NOT_FOUND or _is_unreadable(reply),
+                reply.refused(NOT_FOUND),
                 expected=f"error -32601, as {method} is not declared",
                 actual=reply,
                 at=reply,
@@ -134,7 +133,7 @@ def has_the_operations_it_declares(talk: Conversation) -> None:
         if declared and params and reply.code != NOT_FOUND:
             talk.judge(
                 "tasks-unknown-id-error",
-                reply.code == INVALID or (reply.answered and _is_unreadable(reply)),
+                reply.answered and reply.refused(INVALID),
                 expected=f"error -32602 for {method} with an id of no task",
                 actual=reply,
                 at=reply,
@@ -181,13 +180,8 @@ def refuses_a_cursor_it_never_gave(talk: Conversation) -> None:
         return
     talk.judge(
         "tasks-invalid-cursor-error",
-        reply.code == INVALID or _is_unreadable(reply),
+        reply.refused(INVALID),
         expected="error -32602 for a cursor the server never gave",
         actual=reply,
         at=reply,
     )
-
-
-def _is_unreadable(reply: Reply) -> bool:
-    """Whether there is no readable code, which is a finding elsewhere."""
-    return not reply.answered or (reply.is_error and not integral(reply.code))

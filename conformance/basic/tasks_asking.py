@@ -18,6 +18,7 @@ from mcp_touchstone.suite import (
     answer,
     brief,
     id_key,
+    object_in,
     scenario,
     sightings,
     willing,
@@ -59,12 +60,11 @@ def says_that_its_task_waits_for_an_answer(talk: Conversation) -> None:
         for clause in clauses:
             talk.unseen(clause, "the task asked nothing this time")
         return
-    meta = question.member.get("_meta")
-    related = meta.get(RELATED) if isinstance(meta, dict) else None
+    related = object_in(question.params, "_meta", RELATED)
     known = {shown.id for shown in sightings(talk.wire.transcript)}
     talk.judge(
         clauses[0],
-        isinstance(related, dict) and related.get("taskId") in known,
+        related.get("taskId") in known,
         expected=f"{RELATED} with the id of the task in _meta of {question.method}",
         actual=brief(related),
         at=question.entry,

@@ -15,6 +15,7 @@ from mcp_touchstone.suite import (
     Task,
     arguments,
     brief,
+    object_in,
     same_outcome,
     scenario,
     task_support,
@@ -197,11 +198,9 @@ def _judge_related(talk: Conversation, task: Task, reply: Reply) -> None:
         talk.unseen(clause, "tasks/result gave no result")
         return
     meta = reply.result.get("_meta")
-    related = meta.get(RELATED) if isinstance(meta, dict) else None
-    named = related.get("taskId") if isinstance(related, dict) else None
     talk.judge(
         clause,
-        named == task.id,
+        object_in(meta, RELATED).get("taskId") == task.id,
         expected=f"{RELATED} with the id of the task in _meta",
         actual=brief(meta) if meta is not None else "no _meta",
         at=reply,

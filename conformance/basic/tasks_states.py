@@ -18,6 +18,7 @@ from mcp_touchstone.suite import (
     brief,
     id_key,
     may_be_task,
+    object_in,
     shapes,
     sightings,
     timestamps,
@@ -82,12 +83,7 @@ def _created(record: Record) -> Iterator[tuple[Entry, Message]]:
 def _asked(record: Record, message: Message) -> dict[str, Any]:
     """Give the params of the request a message answers; empty where there are none."""
     sent = record.asked_on(message.answers)
-    return _member(sent.value if sent is not None else None, "params")
-
-
-def _member(value: Any, name: str) -> dict[str, Any]:
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
+    return object_in(sent.value if sent is not None else None, "params")
 
 
 def _all(record: Record) -> list[Sighting]:
@@ -235,7 +231,7 @@ def notifies_of_whole_tasks(record: Record) -> Iterator[Seen]:
     yield from shapes(record, clause)
     known = {shown.id for shown in _all(record) if shown.method == CALL}
     waited = any(
-        asked.method == CALL and "task" in _member(asked.value, "params")
+        asked.method == CALL and "task" in object_in(asked.value, "params")
         for asked in record.transcript.unanswered()
     )
     for shown in _all(record):
@@ -265,7 +261,7 @@ def says_once_which_task_it_speaks_of(record: Record) -> Iterator[Seen]:
             clause, holder = "tasks-no-related-meta-in-get-list-cancel", "params"
         else:
             continue
-        meta = _member(_member(message.value, holder), "_meta")
+        meta = object_in(message.value, holder, "_meta")
         yield Seen(
             clause,
             RELATED not in meta,
@@ -282,11 +278,11 @@ def says_which_task_its_progress_is_of(record: Record) -> Iterator[Seen]:
     made: dict[Any, str] = {}
     for entry, message in record.messages(Role.ANSWER, Role.NOTIFICATION):
         made.update({key: owner for key, (n, owner) in owners.items() if n == entry.n})
-        params = _member(message.value, "params")
+        params = object_in(message.value, "params")
         owner = made.get(id_key(params.get("progressToken")))
         if message.method != "notifications/progress" or owner is None:
             continue
-        related = _member(_member(params, "_meta"), RELATED).get("taskId")
+        related = object_in(params, "_meta", RELATED).get("taskId")
         yield Seen(
             "tasks-related-meta-on-messages",
             related == owner,
@@ -314,4 +310,4 @@ def _tokens(record: Record) -> dict[Any, tuple[int, str]]:
 
 
 def _token(entry: Entry) -> Any:
-    return id_key(_member(_member(entry.value, "params"), "_meta").get("progressToken"))
+    return id_key(object_in(entry.value, "params", "_meta").get("progressToken"))
