@@ -71,7 +71,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "scout": {*PURE, *WIRE, *DRIVING, "arguments", "dossier", "target"},
     "examples": {"arguments", "dossier", "scout", "uri_template"},
     "traffic": {*DRIVING, "arguments", "dossier", "examples", "scout"},
-    "asking": {*PURE, *DRIVING, "arguments", "client", "dossier", "examples", "scout"},
+    "asking": {
+        *PURE, *DRIVING, "arguments", "client", "connection", "dossier", "examples", "scout",
+    },
     "learning": {
         *PURE, *KNOWN, "arguments", "process", "recon", "target", "scout", "examples", "traffic",
         "asking",
