@@ -21,6 +21,7 @@ CLIENT: Final = {"answer", "client"}
 WIRE: Final = {"process", "connection"}
 DRIVING: Final = {"questions", "pending", "rounds", "tasks", "subscriptions"}
 KNOWN: Final = {"needs", "dossier"}
+BRIDGING: Final = {"bridge.refusals", "bridge.streams", "bridge.exchanges", "bridge.child"}
 
 ALLOWED: Final[dict[str, set[str]]] = {
     # values and rules, without a process in sight
@@ -99,6 +100,22 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "scrubber", "difference", "tour",
     },
     "live": {"revision", *WIRE, "recon", "target", "world", "pool"},
+    # a stdio server over HTTP; judges nothing
+    "bridge.refusals": {"framing"},
+    "bridge.headers": {"framing", "revision", "bridge.refusals"},
+    "bridge.parameters": {"framing", "bridge.headers"},
+    "bridge.streams": {"process"},
+    "bridge.exchanges": {"framing", "bridge.streams"},
+    "bridge.child": {"framing", "process", "report.text"},
+    "bridge.sessions": {"framing", "process", *BRIDGING},
+    "bridge.stateless": {
+        "framing", "process", "revision", *BRIDGING, "bridge.headers", "bridge.parameters",
+    },
+    "bridge.responses": {"process", *BRIDGING, "bridge.headers"},
+    "bridge.endpoint": {
+        "framing", *BRIDGING, "bridge.headers", "bridge.responses", "bridge.sessions",
+    },
+    "bridge.listener": {"bridge.child", "bridge.endpoint", "bridge.sessions", "bridge.stateless"},
     # what people see; a report runs nothing
     "report.text": set(),
     "report.digest": {"clause", "verdict", "results"},
@@ -120,7 +137,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "command_line": {"revision"},
     "cli": {
         "command_line", "revision", "clause", "process", "loader", "target", "gate", "plan",
-        "results", "pool", "world", "recon", "golden", "report",
+        "results", "pool", "world", "recon", "golden", "report", "bridge",
     },
 }  # fmt: skip
 """Module -> modules of the package it may import, at its top or inside a function. ``report``
@@ -131,13 +148,16 @@ IMPURE: Final[dict[str, set[str]]] = {
     "psutil": {"process", "pytest_suite"},
     "signal": {"process", "cli"},
     "tempfile": {"world", "pytest_suite"},
-    "shutil": {"pytest_suite"},
+    "shutil": {"pytest_suite", "bridge.child"},
     "time": {"process", "pytest_suite"},
-    "socket": set(),
+    "socket": {"bridge.responses"},
+    "socketserver": {"bridge.listener"},
+    "http": {"bridge.responses"},
+    "select": {"bridge.responses"},
     "multiprocessing": set(),
     "asyncio": set(),
 }
-"""Library -> the only modules that may touch it: ``process`` and ``world``, and the doors."""
+"""Library -> the only modules that may touch it: ``process``, ``world``, the bridge, the doors."""
 
 DOORS: Final = {"plugin", "pytest_suite", "cli"}
 

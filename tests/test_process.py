@@ -46,17 +46,22 @@ READY = "print('ready', flush=True)"
 CHILD = "subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(600)']"
 
 
+def record_of(process: ServerProcess) -> Transcript:
+    assert isinstance(process.transcript, Transcript)
+    return process.transcript
+
+
 def lines(process: ServerProcess) -> list[str]:
-    return [entry.text for entry in process.transcript if entry.source is Source.THEM]
+    return [entry.text for entry in record_of(process) if entry.source is Source.THEM]
 
 
 def events(process: ServerProcess) -> list[str]:
-    return [entry.text for entry in process.transcript if entry.source is Source.EVENT]
+    return [entry.text for entry in record_of(process) if entry.source is Source.EVENT]
 
 
 def heard(process: ServerProcess, count: int = 1) -> list[str]:
     """Wait for so many lines of the server."""
-    process.transcript.wait(lambda: len(lines(process)) >= count, LONG)
+    record_of(process).wait(lambda: len(lines(process)) >= count, LONG)
     return lines(process)
 
 
@@ -196,7 +201,7 @@ def test_a_last_line_without_a_line_feed_is_heard_at_the_end(start: Start) -> No
 
     assert process.wait(LONG) == 0
     assert heard(process) == ["{}"]
-    entry = process.transcript[1]
+    entry = record_of(process)[1]
     assert entry.reading is not None
     assert entry.reading.faults == {Fault.UNTERMINATED}
 
@@ -238,7 +243,7 @@ def test_a_server_that_floods_us_is_ended(start: Start, monkeypatch: pytest.Monk
     process = start(DEAF, "while True: os.write(1, b'{}\\n' * 1000)")
 
     assert process.wait(LONG) == -signal.SIGKILL
-    assert process.transcript.overflow
+    assert record_of(process).overflow
 
 
 # --- a server that does not listen
@@ -359,8 +364,8 @@ def test_it_ends_once(start: Start) -> None:
 def test_a_server_that_closes_its_output_and_lives_is_not_waited_for(start: Start) -> None:
     process = start("os.close(1)", READS)
 
-    assert process.transcript.wait(lambda: False, LONG) is False
-    assert process.transcript.ended
+    assert record_of(process).wait(lambda: False, LONG) is False
+    assert record_of(process).ended
     assert events(process) == ["the server closed its output"]
     assert process.end(LONG).step is Step.INPUT_CLOSED
 
@@ -462,7 +467,7 @@ def test_a_daemon_that_holds_the_pipes_keeps_nobody_waiting(start: Start) -> Non
     process.end(LONG)
 
     assert time.monotonic() - begun < LONG / 2
-    assert process.transcript.ended
+    assert record_of(process).ended
     assert lives(daemon)
     assert sweep(mark) == 1
     assert until(lambda: threading.active_count() == threads)
@@ -491,7 +496,7 @@ def open_descriptors() -> set[str]:
 def test_no_thread_and_no_descriptor_is_left(start: Start, statements: tuple[str, ...]) -> None:
     threads, descriptors = set(threading.enumerate()), open_descriptors()
     process = start(*statements)
-    process.transcript.wait(lambda: lines(process), LONG)
+    record_of(process).wait(lambda: lines(process), LONG)
     if FOREVER in statements:
         with contextlib.suppress(Gone):
             process.send(b"x" * 500_000, 0.05)

@@ -10,6 +10,8 @@ from mcp_touchstone import revision as rev
 from mcp_touchstone.command_line import parser
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
 
     from mcp_touchstone.plan import Choice
@@ -29,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "explain": _explain,
         "coverage": _coverage,
         "golden": _golden,
+        "bridge": _run_bridge,
     }
     try:
         return commands[options.command](options)
@@ -141,6 +144,53 @@ def _golden(options: argparse.Namespace) -> int:
     return held.exit_code
 
 
+def _run_bridge(options: argparse.Namespace) -> int:
+    from mcp_touchstone.bridge.child import Launch
+    from mcp_touchstone.bridge.listener import Listener
+    from mcp_touchstone.plan import UsageError
+    from mcp_touchstone.process import LaunchError
+    from mcp_touchstone.world import World
+
+    try:
+        target = _target(options)
+        with World() as world:
+            launch = Launch(
+                command=target.command_in(world.root),
+                env={**os.environ, **target.env_in(world.root)},
+                cwd=target.cwd_in(world.root),
+            )
+            launch.check()
+            with Listener(
+                launch, port=options.port, most=options.sessions, startup=options.timeout
+            ) as listener:
+                stopped = _wait_for_signal(lambda: print(listener.start(), flush=True))
+    except (UsageError, LaunchError) as error:
+        return _complain(str(error))
+    except OSError as error:
+        return _complain(f"port {options.port} cannot be used: {error.strerror}")
+    return stopped
+
+
+def _wait_for_signal(begin: "Callable[[], object]") -> int:
+    """Begin something and wait for SIGTERM or SIGINT; give the exit status."""
+    import signal
+    import threading
+
+    received: list[int] = []
+    over = threading.Event()
+
+    def take(number: int, _frame: object) -> None:
+        received.append(number)
+        over.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, take)
+    begin()
+    while not over.wait(0.2):  # on Windows a wait without an end would keep Ctrl-C waiting too
+        pass
+    return 0 if received[0] == signal.SIGTERM else 130
+
+
 def _end_on_sigterm() -> None:
     """Let SIGTERM end a run as Ctrl-C does: servers ended, folders removed, findings shown."""
     import signal
@@ -171,9 +221,9 @@ def _target(options: argparse.Namespace) -> "Target":
         env[name] = value
     try:
         named = Named(
-            calls=tuple(map(with_arguments, options.call)),
-            resources=tuple(options.resource),
-            prompts=tuple(map(with_arguments, options.prompt)),
+            calls=tuple(map(with_arguments, getattr(options, "call", ()))),
+            resources=tuple(getattr(options, "resource", ())),
+            prompts=tuple(map(with_arguments, getattr(options, "prompt", ()))),
         )
     except ValueError as error:
         raise UsageError(str(error)) from error

@@ -23,6 +23,7 @@ examples:
   mcp-touchstone check --select ping --revision 2025-11-25 -v -- ./my-server
   mcp-touchstone recon -- ./my-server          see what there is to judge, and with what
   mcp-touchstone golden record -- ./my-server  keep its answers; `golden verify` compares
+  mcp-touchstone bridge -- ./my-server         serve it over HTTP on this machine
   mcp-touchstone explain ping-empty-response
 """
 
@@ -50,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _check(commands)
     _recon(commands)
+    _bridge(commands)
     one = commands.add_parser("list", help="list the clauses and how each is judged")
     one.add_argument("word", nargs="*", help="chapters, groups or clause ids; globs allowed")
     one = commands.add_parser("explain", help="explain one clause in full")
@@ -213,6 +215,40 @@ def _golden(commands: "argparse._SubParsersAction[Parser]") -> None:
         _what_may_be_used(one)
 
 
+def _bridge(commands: "argparse._SubParsersAction[Parser]") -> None:
+    bridge = commands.add_parser(
+        "bridge",
+        help="serve a stdio server over streamable HTTP on this machine",
+        description=(
+            "Serve a stdio server over streamable HTTP on 127.0.0.1, in every revision it speaks; "
+            "prints the URL. Each session of 2025-11-25 and before has a process of its own, "
+            "2026-07-28 has one for all. Without SERVER, serves the bundled reference server."
+        ),
+        usage="mcp-touchstone bridge [options] [-- SERVER ...]",
+    )
+    bridge.add_argument(
+        "server",
+        nargs="*",
+        metavar="SERVER",
+        help="command that starts the server; {root} stands for a throw-away folder made for it",
+    )
+    bridge.add_argument(
+        "--port",
+        type=_port,
+        default=0,
+        metavar="N",
+        help="listen on this port (default 0: one that is free)",
+    )
+    bridge.add_argument(
+        "--sessions",
+        type=_sessions,
+        default=32,
+        metavar="N",
+        help="sessions at a time, each a process (default 32); an idle one makes room",
+    )
+    _how_it_is_run(bridge, home="it has yours otherwise")
+
+
 def _what_may_be_used(command: Parser) -> None:
     named = command.add_argument_group("what may be used, beside tools annotated read-only")
     example = """NAME='{"json": "arguments"}'"""
@@ -235,14 +271,16 @@ def _what_may_be_used(command: Parser) -> None:
     )
 
 
-def _how_it_is_run(command: Parser) -> "argparse._ArgumentGroup":
+def _how_it_is_run(
+    command: Parser, home: str = "it has a HOME of its own unless you set that here"
+) -> "argparse._ArgumentGroup":
     how = command.add_argument_group("how the server is run")
     how.add_argument(
         "--env",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="set a variable for the server; it has a HOME of its own unless you set that here",
+        help=f"set a variable for the server; {home}",
     )
     how.add_argument("--cwd", metavar="DIR", help="working folder of the server; {root} works")
     how.add_argument(
@@ -263,6 +301,18 @@ def _seconds(text: str) -> float:
     if not 0 < value <= 3600:  # noqa: PLR2004  (an hour)
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0 to 3600")
     return value
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:  # noqa: PLR2004  (ports end there)
+        raise argparse.ArgumentTypeError(f"{text!r} is no port, 0 to 65535")
+    return int(text)
+
+
+def _sessions(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1000:  # noqa: PLR2004  (each is a process)
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1000")
+    return int(text)
 
 
 def _jobs(text: str) -> int:

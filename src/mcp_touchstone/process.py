@@ -14,15 +14,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import IO, Final
+from typing import IO, Final, Protocol
 
 import psutil
 
-from mcp_touchstone.framing import LineSplitter, is_whole
-from mcp_touchstone.transcript import Transcript
+from mcp_touchstone.framing import Line, LineSplitter, is_whole
 
 WINDOWS: Final = sys.platform == "win32"
 CHUNK: Final = 65_536
@@ -83,19 +82,44 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+class Record(Protocol):
+    """Where the lines of a server go, and what happens to it: a transcript above all.
+
+    Attributes:
+        ended: whether the server's output reached end of file.
+        overflow: why nobody listens any more; empty while somebody does.
+    """
+
+    ended: bool
+    overflow: str
+
+    def heard(self, line: Line, /) -> None:
+        """Take a line of its output."""
+
+    def happened(self, sentence: str, /) -> object:
+        """Take note of an event that is no line."""
+
+    def input_closed(self) -> None:
+        """Take note that its input was closed."""
+
+    def finished(self) -> None:
+        """Take note of the end of its output."""
+
+
 class ServerProcess:
     """One running server with its pipes; lines of its output go into the transcript."""
 
     def __init__(
         self,
         command: Sequence[str],
-        transcript: Transcript,
+        transcript: Record,
         *,
         env: Mapping[str, str],
         cwd: str | os.PathLike[str] | None = None,
         born: float | None = None,
+        on_stderr: Callable[[bytes], object] | None = None,
     ) -> None:
-        """Start ``command``.
+        """Start ``command``; what it writes to stderr is kept, and goes to ``on_stderr``.
 
         Raises:
             LaunchError: there is no such program, it may not be run, or the folder is missing.
@@ -105,6 +129,7 @@ class ServerProcess:
         self.born = now() if born is None else born
         self._stderr = bytearray()
         self._stderr_bytes = 0
+        self._on_stderr = on_stderr
         self.ending: Ending | None = None
         self._outbox: queue.SimpleQueue[tuple[bytes, threading.Event] | None] = queue.SimpleQueue()
         self._broken_pipe = False
@@ -290,6 +315,8 @@ class ServerProcess:
             self._stderr_bytes += len(chunk)
             self._stderr += chunk
             del self._stderr[:-STDERR_KEPT]
+            if self._on_stderr is not None:
+                self._on_stderr(chunk)
         pipe.close()
 
     def _write_stdin(self, pipe: IO[bytes]) -> None:

@@ -1,0 +1,163 @@
+"""One process of the bridged server: lines in, messages out, an end that leaves nothing behind."""
+
+import os
+import shutil
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcp_touchstone.framing import Fault, Line, encode, read
+from mcp_touchstone.process import MARK, Gone, LaunchError, ServerProcess, signal_name, sweep
+from mcp_touchstone.report.text import cut, safe
+
+WRITING: Final = 30.0
+"""Seconds a server may take to read one message."""
+
+PATIENCE: Final = 3.0
+"""Seconds it may take to leave once its input is closed; then it is ended."""
+
+_SHOWN: Final = 160
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """How a process of the server is started.
+
+    Attributes:
+        command: program and arguments.
+        env: its whole environment.
+        cwd: working folder, ours by default.
+        mark: stands in the environment of all that is started, so that strays can be found.
+    """
+
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    cwd: str | None = None
+    mark: str = field(default_factory=lambda: f"{os.getpid()}-{uuid.uuid4().hex}")
+
+    def check(self) -> None:
+        """See that the program and the folder are there, before anybody asks for them.
+
+        Raises:
+            LaunchError: they are not.
+        """
+        program = self.command[0] if self.command else ""
+        if self.cwd is not None and not os.path.isdir(self.cwd):  # noqa: PTH112  (it is a str)
+            raise LaunchError(f"the folder {self.cwd} does not exist; name another with --cwd")
+        if shutil.which(program, path=self.env.get("PATH")) is None:
+            raise LaunchError(f"there is no program {program!r} that may be run; is it on PATH?")
+
+    def sweep(self) -> int:
+        """End what left its group and its parent; give how many there were."""
+        return sweep(self.mark)
+
+
+class Child:
+    """One process; a ``Record`` of what it writes.
+
+    Args:
+        launch: how it is started.
+        hear: gets each message (or batch) of its: the bytes of one line, and their value.
+        gone: told once, in words, when its output has ended.
+
+    Raises:
+        LaunchError: it cannot be started.
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        hear: Callable[[bytes, Any], object],
+        gone: Callable[[str], object],
+    ) -> None:
+        self.ended = False
+        self.overflow = ""
+        self._hear = hear
+        self._gone = gone
+        self._told = False
+        self._lock = threading.Lock()
+        self._process = ServerProcess(
+            launch.command,
+            self,
+            env={**launch.env, MARK: launch.mark},
+            cwd=launch.cwd,
+            on_stderr=_pass_on,
+        )
+
+    @property
+    def running(self) -> bool:
+        """Whether it can still be spoken to."""
+        return not self.ended and self._process.running
+
+    def send(self, line: bytes) -> None:
+        """Write one message, without its line feed.
+
+        Raises:
+            Gone: it is no longer there, or does not read.
+        """
+        self._process.send(line + b"\n", WRITING)
+
+    def end(self) -> None:
+        """Close its input, then end it, and whatever it started."""
+        self._process.end(PATIENCE)
+
+    def kill(self) -> None:
+        """End it at once; ``end`` still has to be called."""
+        self._process.kill()
+
+    # --- the record
+
+    def heard(self, line: Line) -> None:
+        """Pass a message on; what is none goes to stderr."""
+        reading = read(line)
+        if Fault.TOO_LONG in reading.faults:
+            self.overflow = f"it wrote a line of {line.length:,} bytes"
+        elif Fault.BLANK in reading.faults:
+            pass
+        elif not reading.readable or not isinstance(reading.value, dict | list):
+            shown = cut(safe(line.raw[: 4 * _SHOWN].decode("utf-8", "replace")), _SHOWN)
+            tell(f"the server wrote a line that is no message: {shown}")
+        elif reading.faults & {Fault.NOT_UTF8, Fault.BYTE_ORDER_MARK}:
+            self._hear(encode(reading.value).rstrip(b"\n"), reading.value)
+        else:
+            self._hear(line.raw.replace(b"\r", b" "), reading.value)
+
+    def happened(self, sentence: str) -> None:
+        """Let it pass: a bridge keeps no record."""
+
+    def input_closed(self) -> None:
+        """Let it pass."""
+
+    def finished(self) -> None:
+        """Tell that nothing more will come."""
+        self.ended = True
+        with self._lock:
+            told, self._told = self._told, True
+        if not told:
+            self._gone(self._how())
+
+    def _how(self) -> str:
+        if self.overflow:
+            return f"we stopped listening to the server: {self.overflow}"
+        status = self._process.wait(1.0)
+        if status is None:
+            return "the server closed its output"
+        how = f"status {status}" if status >= 0 else signal_name(-status)
+        return f"the server left ({how})"
+
+
+def _pass_on(chunk: bytes) -> None:
+    """Let the server's stderr be ours."""
+    sys.stderr.buffer.write(chunk)
+    sys.stderr.buffer.flush()
+
+
+def tell(sentence: str) -> None:
+    """Tell the person at the terminal something, on one line."""
+    print(f"mcp-touchstone bridge: {sentence}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+__all__ = ["Child", "Gone", "Launch", "LaunchError", "tell"]

@@ -1,0 +1,215 @@
+"""The one HTTP endpoint: what comes in is checked, and sent on to the process it is for."""
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_touchstone.bridge import headers as head
+from mcp_touchstone.bridge.refusals import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Refusal,
+    status_for,
+)
+from mcp_touchstone.bridge.responses import BODY_LIMIT, Responses
+from mcp_touchstone.bridge.sessions import BATCHING, Session
+from mcp_touchstone.bridge.streams import Stream
+from mcp_touchstone.framing import Kind, Line, id_key, kind_of, read
+
+if TYPE_CHECKING:
+    from mcp_touchstone.bridge.listener import Listener
+
+PATH: Final = "/mcp"
+
+PROMPT: Final = 2.0
+"""Seconds a session's answer may take and still come without a stream."""
+
+PROMPT_STATELESS: Final = 10.0
+"""The same in 2026-07-28, where the status of an error is lost once a stream has begun."""
+
+HANDOVER: Final = 2.0
+"""Seconds we take to notice that the last reader of a stream has left."""
+
+_EVENT_ID: Final = re.compile(r"(\d{1,9})-(\d{1,9})")
+
+
+class Endpoint(Responses):
+    """One connection of a client."""
+
+    server: "Listener"
+
+    def do_POST(self) -> None:  # noqa: N802  (the base class's name)
+        """Take a message, or a batch."""
+        with self.refusing():
+            self._check()
+            head.check_content_type(self.headers)
+            head.check_accept(self.headers, head.JSON, head.EVENTS)
+            line = self._body()
+            self._post(line, _messages(line))
+
+    def do_GET(self) -> None:  # noqa: N802  (the base class's name)
+        """Let a session listen, or go on with a stream that broke."""
+        with self.refusing():
+            self._check()
+            head.check_accept(self.headers, head.EVENTS)
+            session = self._session()
+            stream, after = self._wanted(session)
+            if not stream.attach(HANDOVER):
+                raise Refusal(409, INVALID_REQUEST, "this stream has a reader already")
+            try:
+                self.begin_stream()
+                self.write_stream(stream, after, resumable=session.resumable)
+            finally:
+                stream.detach()
+
+    def do_DELETE(self) -> None:  # noqa: N802  (the base class's name)
+        """End a session."""
+        with self.refusing():
+            self._check()
+            self.server.sessions.finish(self._session())
+            self.answer(204)
+
+    def _others(self) -> None:
+        """Answer a method for which there is nothing here."""
+        with self.refusing():
+            self._check()
+            why = f"{self.command} has no meaning here"
+            raise Refusal(405, INVALID_REQUEST, why, Allow="POST, GET, DELETE")
+
+    do_HEAD = do_PUT = do_PATCH = do_OPTIONS = _others  # noqa: N815  (the base class's names)
+
+    # --- what every request must be
+
+    def _check(self) -> None:
+        """See that a request is for us, whatever it asks.
+
+        Raises:
+            Refusal: it is not.
+        """
+        length = self.headers.get("Content-Length", "0")
+        if not length.isdecimal() or "Transfer-Encoding" in self.headers:
+            raise Refusal(411, INVALID_REQUEST, "a body needs a Content-Length")
+        self.unread = int(length)
+        head.guard(self.headers)
+        if self.path.partition("?")[0] != PATH:
+            raise Refusal(404, INVALID_REQUEST, f"there is nothing here; the endpoint is {PATH}")
+
+    def _body(self) -> bytes:
+        """Read the body, as one line: in JSON a bare line break only stands between tokens."""
+        if self.unread > BODY_LIMIT:
+            raise Refusal(413, INVALID_REQUEST, f"a body has at most {BODY_LIMIT} bytes")
+        length, self.unread = self.unread, 0
+        return self.rfile.read(length).replace(b"\r", b" ").replace(b"\n", b" ")
+
+    # --- what it asks
+
+    def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
+        batched = line.lstrip().startswith(b"[")
+        first = messages[0]
+        if first.get("method") == "initialize" and "id" in first and not batched:
+            self._initialize(line, first)
+        elif head.is_stateless(self.headers, first) and not batched:
+            self._stateless(first)
+        else:
+            session = self._session()
+            if batched and session.revision != BATCHING:
+                why = f"only sessions of {BATCHING} have batches"
+                raise Refusal(400, INVALID_REQUEST, why)
+            exchange = session.say(line, messages)
+            if exchange is None:
+                self.answer(202)
+                return
+            exchange.attach(0.0)
+            try:
+                self.respond(exchange, PROMPT, resumable=session.resumable)
+            finally:
+                exchange.detach()
+
+    def _session(self) -> Session:
+        session = self.server.sessions.find(head.value_of(self.headers, head.SESSION))
+        head.check_session_version(self.headers)
+        return session
+
+    def _wanted(self, session: Session) -> tuple[Stream, int]:
+        """Give the stream a GET asks for, and the number of the message it has got last."""
+        last = self.headers.get("Last-Event-ID")
+        if not last:
+            return session.listening, session.listening.delivered
+        found = _EVENT_ID.fullmatch(last)
+        stream = session.stream(int(found[1])) if found else None
+        if found is None or stream is None:
+            raise Refusal(400, INVALID_REQUEST, "there is no such event to go on from")
+        return stream, int(found[2])
+
+    def _initialize(self, line: bytes, request: dict[str, Any]) -> None:
+        """Begin a session; without a result of the server there is none."""
+        sessions = self.server.sessions
+        session = sessions.begin()
+        try:
+            exchange = session.say(line, [request])
+            if exchange is None or not exchange.wait_closed(self.server.startup):
+                limit = f"no answer within {self.server.startup:g} s"
+                raise Refusal(504, INTERNAL_ERROR, limit, id=request["id"])
+            session.open(exchange)
+            extra = {}
+            if session.revision:
+                sessions.add(session)
+                extra = {head.SESSION: session.id}
+            stateless = head.is_stateless(self.headers, request)
+            status = partial(_status, request) if stateless else _fine
+            self.respond(exchange, 0.0, status, extra, resumable=session.resumable)
+        finally:
+            if not session.revision:
+                sessions.finish(session)
+
+    def _stateless(self, message: dict[str, Any]) -> None:
+        """Serve a message of 2026-07-28, whatever session it claims to belong to."""
+        kind = kind_of(message)
+        if kind in {Kind.RESULT, Kind.ERROR}:
+            raise Refusal(400, INVALID_REQUEST, "a client of 2026-07-28 sends no responses")
+        lane = self.server.stateless.lane()
+        if kind is Kind.NOTIFICATION:
+            lane.tell(message)
+            self.answer(202)
+            return
+        head.check_repeated(self.headers, message)
+        lane.check_parameters(self.headers, message)
+        exchange = lane.say(message)
+        try:
+            self.respond(exchange, PROMPT_STATELESS, partial(_status, message))
+        finally:
+            lane.cancel(exchange)
+
+
+def _fine(_answer: bytes) -> int:
+    return 200
+
+
+def _status(request: dict[str, Any], answer: bytes) -> int:
+    """Give the status for the answer to a stateless request."""
+    said = read(Line(answer, len(answer))).value
+    error = said.get("error") if isinstance(said, dict) else None
+    return status_for(error, lacks_meta=head.lacks_meta(request))
+
+
+def _messages(line: bytes) -> list[dict[str, Any]]:
+    """Read a body: one message, or the members of a batch.
+
+    Raises:
+        Refusal: 400, it is neither.
+    """
+    reading = read(Line(line, len(line)))
+    if reading.faults:
+        fault = ", ".join(sorted(reading.faults))
+        raise Refusal(400, PARSE_ERROR, f"Parse error: {fault}")
+    found = reading.value if isinstance(reading.value, list) else [reading.value]
+    for one in found:
+        known = one.get("id") if isinstance(one, dict) else None
+        if kind_of(one) is Kind.ODD or not isinstance(one.get("method", ""), str):
+            raise Refusal(400, INVALID_REQUEST, "Invalid request: no JSON-RPC message", id=known)
+        if "id" in one and id_key(known) is None and kind_of(one) is Kind.REQUEST:
+            raise Refusal(400, INVALID_REQUEST, "Invalid request: the id is no string or number")
+    if not found:
+        raise Refusal(400, INVALID_REQUEST, "Invalid request: a batch has at least one member")
+    return found

@@ -1,0 +1,94 @@
+"""The HTTP server on loopback, and what it holds: the sessions and the stateless process."""
+
+import socketserver
+import sys
+import threading
+from typing import Any, Final
+
+from mcp_touchstone.bridge.child import Launch, tell
+from mcp_touchstone.bridge.endpoint import PATH, Endpoint
+from mcp_touchstone.bridge.sessions import Sessions
+from mcp_touchstone.bridge.stateless import Stateless
+
+HOST: Final = "127.0.0.1"
+
+CONNECTIONS: Final = 256
+"""Connections at a time; each holds a thread."""
+
+
+class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """Serves a stdio server over HTTP; use as a context manager.
+
+    Args:
+        launch: how a process of the server is started.
+        port: 0 for one that is free.
+        most: sessions at a time.
+        startup: seconds the server may take to its first answer.
+
+    Attributes:
+        sessions: of the handshake revisions.
+        stateless: what serves 2026-07-28.
+        startup: as above.
+
+    Raises:
+        OSError: the port cannot be used.
+    """
+
+    allow_reuse_address = sys.platform != "win32"  # there it would share a port that is in use
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(self, launch: Launch, *, port: int = 0, most: int, startup: float) -> None:
+        super().__init__((HOST, port), Endpoint)
+        self.sessions = Sessions(launch, most)
+        self.stateless = Stateless(launch, startup)
+        self.startup = startup
+        self._launch = launch
+        self._free = threading.BoundedSemaphore(CONNECTIONS)
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        """Where clients find it."""
+        return f"http://{HOST}:{self.server_address[1]}{PATH}"
+
+    def start(self) -> str:
+        """Serve, in a thread of its own; give the URL."""
+        self._thread.start()
+        return self.url
+
+    def stop(self) -> None:
+        """Take nothing more, and end every process; returns when all have ended."""
+        if self._thread.is_alive():
+            self.shutdown()
+        self.server_close()
+        other = threading.Thread(target=self.stateless.close)
+        other.start()
+        self.sessions.close()
+        other.join()
+        self._launch.sweep()
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop."""
+        self.stop()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread, or turn it away when there are too many."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection to its end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  (base class)
+        """Say what went wrong with a connection, on one line."""
+        error = sys.exception() if hasattr(sys, "exception") else sys.exc_info()[1]
+        if not isinstance(error, ConnectionError | TimeoutError):
+            tell(f"a defect of the bridge: {error!r}")

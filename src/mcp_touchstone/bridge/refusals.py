@@ -1,0 +1,70 @@
+"""What the bridge itself says no to: a status for HTTP, an error for JSON-RPC. Pure."""
+
+from typing import Any, Final
+
+from mcp_touchstone.framing import encode
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+HEADER_MISMATCH: Final = -32020
+MISSING_CAPABILITY: Final = -32021
+UNSUPPORTED_VERSION: Final = -32022
+NO_SESSION: Final = -32000
+"""No error of 2026-07-28: a client of both eras falls back to ``initialize`` when it meets it."""
+
+
+class Refusal(Exception):  # noqa: N818  (an answer, not a fault of ours)
+    """A request that is answered without, or instead of, the server.
+
+    Attributes:
+        status: of the HTTP response.
+        code: of the JSON-RPC error.
+        id: of the request, None where it is not known; the error then has no ``id``.
+        headers: to send with it.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: int,
+        message: str,
+        *,
+        id: Any = None,  # noqa: A002  (the member's name)
+        **headers: str,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.id = id
+        self.headers = headers
+
+    def body(self) -> bytes:
+        """Give the JSON-RPC error response as one line."""
+        return error_line(self.id, self.code, self.message)
+
+
+def error_line(id: Any, code: int, message: str) -> bytes:  # noqa: A002  (the member's name)
+    """Give a JSON-RPC error response as one line without its line feed."""
+    known = {} if id is None else {"id": id}
+    error = {"code": code, "message": message}
+    return encode({"jsonrpc": "2.0", **known, "error": error}).rstrip(b"\n")
+
+
+def status_for(error: Any, *, lacks_meta: bool) -> int:
+    """Give the HTTP status that 2026-07-28 wants for an error of the server; 200 where it is free.
+
+    Sources: basic/transports/streamable-http#protocol-version-header and #server-validation,
+    basic/index#meta (``lacks_meta``: the request has not the members that are required there).
+    """
+    code = error.get("code") if isinstance(error, dict) else None
+    if code == METHOD_NOT_FOUND:
+        return 404
+    if code in {HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION}:
+        return 400
+    if code in {PARSE_ERROR, INVALID_REQUEST} or (code == INVALID_PARAMS and lacks_meta):
+        return 400
+    return 200

@@ -1,0 +1,196 @@
+"""What goes back over one connection: a status, one JSON object, or a stream of events."""
+
+import contextlib
+import select
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Final
+
+from mcp_touchstone.bridge.exchanges import Exchange
+from mcp_touchstone.bridge.headers import EVENTS, JSON
+from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, Refusal, error_line
+from mcp_touchstone.bridge.streams import Stream, event
+from mcp_touchstone.process import LaunchError, now
+
+BODY_LIMIT: Final = 16 * 1024 * 1024
+"""Bytes of a body we read."""
+
+TURN: Final = 0.5
+"""Seconds between two looks whether the client is still there."""
+
+ALIVE_EVERY: Final = 15.0
+"""Seconds between two comments on a quiet stream, so that nobody on the way closes it."""
+
+RETRY: Final = 500
+"""Milliseconds after which a client whose stream broke comes back for the rest."""
+
+LINGER: Final = 2.0
+"""Seconds the rest of a body we refused may keep us waiting."""
+
+_CHUNK: Final = 65_536
+
+
+class Responses(BaseHTTPRequestHandler):
+    """The answering half of an endpoint."""
+
+    protocol_version = "HTTP/1.1"
+    server_version = "mcp-touchstone"
+    sys_version = ""
+    timeout = 60
+    """Seconds a client may keep us waiting for the rest of a request, or for room to write."""
+
+    unread = 0
+    """Bytes of the body that were not read."""
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the base class's name)
+        """Keep quiet about single requests."""
+
+    @contextlib.contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Turn what goes wrong inside into a response."""
+        try:
+            yield
+        except Refusal as refusal:
+            self.refuse(refusal)
+        except LaunchError as error:
+            self.refuse(Refusal(500, INTERNAL_ERROR, str(error)))
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer with an error; the connection ends with it."""
+        self.close_connection = True
+        self.answer(refusal.status, refusal.body(), {**refusal.headers, "Connection": "close"})
+        self._drain()
+
+    def answer(self, status: int, body: bytes = b"", extra: Mapping[str, str] = {}) -> None:
+        """Answer with a JSON object, or with nothing."""
+        self.send_response(status)
+        for name, value in extra.items():
+            self.send_header(name, value)
+        if body:
+            self.send_header("Content-Type", JSON)
+        if body or status != 204:  # noqa: PLR2004  (No Content has no length)
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def respond(
+        self,
+        exchange: Exchange,
+        prompt: float,
+        status: Callable[[bytes], int] = lambda _: 200,
+        extra: Mapping[str, str] = {},
+        *,
+        resumable: bool | None = None,
+    ) -> bool:
+        """Answer with what comes for a request.
+
+        Args:
+            exchange: the request.
+            prompt: seconds an answer without a stream may take.
+            status: gives the status for an answer that comes without a stream.
+            extra: headers.
+            resumable: whether the client may come back for the rest; None where streams cannot
+                be resumed at all.
+
+        Returns:
+            False if the client left before the end.
+        """
+        if not self._wait_first(exchange, prompt):
+            return False
+        if exchange.lost and not exchange.after(0, 0.0):
+            self.answer(502, self._loss(exchange), extra)
+            return True
+        only = exchange.only()
+        if only is not None:
+            self.answer(status(only), only, extra)
+            exchange.delivered = 1
+            return True
+        self.begin_stream(extra)
+        return self.write_stream(exchange, 0, resumable=resumable)
+
+    def begin_stream(self, extra: Mapping[str, str] = {}) -> None:
+        """Answer with a stream of events."""
+        self.send_response(200)
+        for name, value in extra.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", EVENTS)
+        self.send_header("Cache-Control", "no-cache, no-transform")
+        self.send_header("X-Accel-Buffering", "no")
+        if self.request_version == "HTTP/1.0":
+            self.close_connection = True
+        else:
+            self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+    def write_stream(self, stream: Stream, after: int, *, resumable: bool | None) -> bool:
+        """Write the messages behind a number, until the stream ends or the client leaves.
+
+        Returns:
+            False if the client left.
+        """
+        if resumable:
+            prime = f"id: {stream.number}-{after}\nretry: {RETRY}\ndata: \n\n"
+            self._chunk(prime.encode())
+        spoken = now()
+        while True:
+            closed = stream.closed
+            messages = stream.after(after, TURN)
+            if self._client_left():  # before each write: the first one after that seems to succeed
+                return False
+            for after, data in messages:  # noqa: PLR1704  (we are behind it once written)
+                name = None if resumable is None else f"{stream.number}-{after}"
+                self._chunk(event(data, id=name))
+                stream.delivered = after
+                spoken = now()
+            if messages:
+                continue
+            if closed:
+                break
+            if now() - spoken > ALIVE_EVERY:
+                self._chunk(b": still here\n\n")
+                spoken = now()
+        if isinstance(stream, Exchange) and stream.lost:
+            self._chunk(event(self._loss(stream)))
+        self._chunk(b"")
+        return True
+
+    def _wait_first(self, exchange: Exchange, prompt: float) -> bool:
+        """Wait for the first message, or for the time to begin a stream; False without a client."""
+        until = now() + prompt
+        while not exchange.closed and not exchange.after(0, max(0.0, min(TURN, prompt))):
+            if self._client_left():
+                return False
+            if now() > until:
+                break
+        return True
+
+    def _loss(self, exchange: Exchange) -> bytes:
+        why = f"mcp-touchstone bridge: {exchange.lost}"
+        return error_line(exchange.asked.get("id"), INTERNAL_ERROR, why)
+
+    def _chunk(self, data: bytes) -> None:
+        """Write a piece of a stream; an empty one is its end."""
+        if self.request_version != "HTTP/1.0":
+            data = f"{len(data):x}\r\n".encode() + data + b"\r\n"
+        self.wfile.write(data)
+        self.wfile.flush()
+
+    def _client_left(self) -> bool:
+        ready, _, _ = select.select([self.connection], [], [], 0)
+        try:
+            return bool(ready) and not self.connection.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
+
+    def _drain(self) -> None:
+        """Read what is left of the body: to close on it could cost the client our answer."""
+        left, self.unread = min(self.unread, BODY_LIMIT), 0
+        self.connection.settimeout(LINGER)
+        while left > 0:
+            piece = self.rfile.read1(min(left, _CHUNK))
+            if not piece:
+                return
+            left -= len(piece)

@@ -1,0 +1,255 @@
+"""The handshake revisions: one session, one process.
+
+Source: basic/transports#session-management of 2025-03-26 to 2025-11-25.
+
+What the server says of its own accord has no request on a pipe, and needs a stream on HTTP:
+progress goes where its token came from, news of lists and resources where the client listens, and
+all else, questions above all, to the request that was opened last, if one is open.
+"""
+
+import secrets
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final
+
+from mcp_touchstone.bridge.child import Child, Gone, Launch, tell
+from mcp_touchstone.bridge.exchanges import Exchange, Exchanges
+from mcp_touchstone.bridge.refusals import INVALID_REQUEST, NO_SESSION, Refusal
+from mcp_touchstone.bridge.streams import Stream
+from mcp_touchstone.framing import Kind, brief, encode, id_key, kind_of
+from mcp_touchstone.process import now
+
+BATCHING: Final = "2025-03-26"
+"""The one revision that has batches."""
+
+RESUMED: Final = 32
+"""Finished streams of a session that can still be asked for again."""
+
+AFTERMATH: Final = 5.0
+"""Seconds in which a request that was taken back may still be answered."""
+
+NEWS: Final = frozenset({
+    "notifications/resources/updated",
+    "notifications/resources/list_changed",
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/tasks/status",
+    "notifications/elicitation/complete",
+})  # fmt: skip
+"""What belongs to no request under way."""
+
+
+class Session:
+    """One client's session, and the process that serves it.
+
+    Attributes:
+        id: for ``Mcp-Session-Id``.
+        revision: the negotiated one, empty until it is.
+        listening: what the client gets where it listens with GET.
+        used: when the client last said something, by ``process.now``.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        self.id = secrets.token_urlsafe(24)
+        self.revision = ""
+        self.listening = Stream(0)
+        self.used = now()
+        self._exchanges = Exchanges()
+        self._questions: dict[Any, Exchange | None] = {}
+        self._finished: deque[Exchange] = deque(maxlen=RESUMED)
+        self._child = Child(launch, self._hear, self._lost)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way in it."""
+        return self._exchanges.idle and not self.listening.attached
+
+    @property
+    def running(self) -> bool:
+        """Whether its process is there."""
+        return self._child.running
+
+    @property
+    def resumable(self) -> bool:
+        """Whether its clients understand an event without data, which primes them to come back."""
+        return self.revision >= "2025-11-25"
+
+    def say(self, line: bytes, messages: Sequence[dict[str, Any]]) -> Exchange | None:
+        """Send a line of the client; give the stream of the answers, None if it asks for none.
+
+        Raises:
+            Refusal: one of its ids is waiting for an answer already, or the server is gone.
+        """
+        self.used = now()
+        exchange = None
+        if any(kind_of(one) is Kind.REQUEST for one in messages):
+            exchange = self._exchanges.open(messages)
+            if exchange is None:
+                raise Refusal(400, INVALID_REQUEST, "the id is in use by a request in flight")
+        try:
+            self._child.send(line)
+        except Gone as error:
+            if exchange is not None:
+                self._exchanges.drop(exchange)
+            raise Refusal(502, NO_SESSION, f"the server {error}") from error
+        for one in messages:
+            self._take_note(one)
+        if exchange is not None:
+            self._finished.append(exchange)
+        return exchange
+
+    def open(self, exchange: Exchange) -> None:
+        """Take the revision that the answer to ``initialize`` names; none if it is no result."""
+        answer = exchange.answer or {}
+        result = answer.get("result")
+        revision = result.get("protocolVersion") if isinstance(result, dict) else None
+        self.revision = revision if isinstance(revision, str) else ""
+
+    def stream(self, number: int) -> Stream | None:
+        """Give a stream to go on reading; None if there is none of that number, or no longer."""
+        if number == 0:
+            return self.listening
+        return next((one for one in list(self._finished) if one.number == number), None)
+
+    def end(self) -> None:
+        """End its process."""
+        self.listening.close()
+        self._child.end()
+
+    def kill(self) -> None:
+        """End its process at once; ``end`` still has to be called."""
+        self._child.kill()
+
+    def _take_note(self, message: Any) -> None:
+        """See which question an answer ends, and which request is taken back."""
+        if "method" not in message:
+            self._questions.pop(id_key(message.get("id")), None)
+        if message.get("method") == "notifications/cancelled":
+            params = message.get("params")
+            key = id_key(params.get("requestId")) if isinstance(params, dict) else None
+            exchange = self._exchanges.waiting_for(key)
+            if exchange is not None:
+                exchange.close_after(AFTERMATH)
+
+    def _lost(self, why: str) -> None:
+        self._exchanges.drop_all(why)
+        self.listening.close()
+
+    # --- what the server says
+
+    def _hear(self, data: bytes, value: Any) -> None:
+        if isinstance(value, list):
+            for message in value:
+                self._route(encode(message).rstrip(b"\n"), message)
+        else:
+            self._route(data, value)
+
+    def _route(self, data: bytes, message: Any) -> None:
+        kind = kind_of(message)
+        if kind in {Kind.RESULT, Kind.ERROR}:
+            key = id_key(message.get("id"))
+            if self._exchanges.answered(key, data, message) is None:
+                self._stray(data, message)
+        elif kind is Kind.ODD:
+            tell(f"the server wrote what is no message: {brief(message)}")
+        else:
+            (self._for(message, kind) or self.listening).put(data)
+
+    def _stray(self, data: bytes, message: Any) -> None:
+        """Show an answer nobody waits for to whoever is there; a listener must not get one."""
+        exchange = self._exchanges.newest() if message.get("id") is None else None
+        if exchange is not None:
+            exchange.put(data)
+        else:
+            tell(f"the server answered what nobody asked: {brief(message)}")
+
+    def _for(self, message: Any, kind: Kind) -> Stream | None:
+        method, params = message["method"], message.get("params")
+        of = params.get if isinstance(params, dict) else {}.get
+        if kind is Kind.REQUEST:
+            exchange = self._exchanges.newest()
+            self._questions[id_key(message["id"])] = exchange
+            return exchange
+        if method == "notifications/progress":
+            return self._exchanges.with_token(id_key(of("progressToken")))
+        if method == "notifications/cancelled":
+            asked_on = self._questions.pop(id_key(of("requestId")), None)
+            return asked_on if asked_on is not None and not asked_on.closed else None
+        return None if method in NEWS else self._exchanges.newest()
+
+
+class Sessions:
+    """The sessions there are: found by their ids, at most so many at a time."""
+
+    def __init__(self, launch: Launch, most: int) -> None:
+        self._launch = launch
+        self._most = most
+        self._all: dict[str, Session] = {}
+        self._ending: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def begin(self) -> Session:
+        """Start a process for a new session; it is found once it is ``added``.
+
+        Raises:
+            LaunchError: it cannot be started.
+            Refusal: 503, all are in use.
+        """
+        self._make_room()
+        return Session(self._launch)
+
+    def add(self, session: Session) -> None:
+        """Let a session be found."""
+        with self._lock:
+            late = self._closed
+            if not late:
+                self._all[session.id] = session
+        if late:
+            session.end()
+
+    def find(self, id: str | None) -> Session:  # noqa: A002  (what it is)
+        """Give a session.
+
+        Raises:
+            Refusal: 400 without an id, 404 for one that is unknown or over.
+        """
+        if not id:
+            raise Refusal(400, NO_SESSION, "this request needs an Mcp-Session-Id; send initialize")
+        with self._lock:
+            session = self._all.get(id)
+        if session is None or not session.running:
+            if session is not None:
+                self.finish(session)
+            raise Refusal(404, NO_SESSION, "there is no such session, or it is over")
+        session.used = now()
+        return session
+
+    def finish(self, session: Session) -> None:
+        """Forget a session at once, and end its process meanwhile."""
+        thread = threading.Thread(target=session.end, daemon=True)
+        with self._lock:
+            self._all.pop(session.id, None)
+            self._ending = [one for one in self._ending if one.is_alive()]
+            self._ending.append(thread)
+            thread.start()
+
+    def close(self) -> None:
+        """End all of them, and wait until they have ended."""
+        with self._lock:
+            self._closed = True
+            left = list(self._all.values())
+        for session in left:
+            self.finish(session)
+        for thread in self._ending:
+            thread.join()
+
+    def _make_room(self) -> None:
+        with self._lock:
+            if len(self._all) < self._most:
+                return
+            idle = [one for one in self._all.values() if one.idle or not one.running]
+        if not idle:
+            raise Refusal(503, NO_SESSION, f"all {self._most} sessions are in use")
+        self.finish(min(idle, key=lambda one: one.used))

@@ -1,0 +1,297 @@
+"""2026-07-28: requests that stand alone, all served by one process.
+
+On a pipe every client shares one channel, so ids and progress tokens are ours on the way in and
+the client's again on the way out. Closing a stream takes its request back
+(basic/transports/streamable-http#cancellation).
+"""
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from mcp_touchstone.bridge.child import Child, Gone, Launch, tell
+from mcp_touchstone.bridge.exchanges import Exchange, Exchanges
+from mcp_touchstone.bridge.headers import Headers, meta_of
+from mcp_touchstone.bridge.parameters import Parameters
+from mcp_touchstone.bridge.refusals import (
+    HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    NO_SESSION,
+    UNSUPPORTED_VERSION,
+    Refusal,
+)
+from mcp_touchstone.framing import Kind, brief, encode, id_key, kind_of
+from mcp_touchstone.process import now
+from mcp_touchstone.revision import LATEST_MODERN, META
+
+LISTEN: Final = "subscriptions/listen"
+SUBSCRIPTION: Final = META + "subscriptionId"
+LOG_LEVEL: Final = META + "logLevel"
+
+PAGES: Final = 50
+"""Pages of tools we read to learn which arguments are repeated in headers."""
+
+ASIDE: Final = 10.0
+"""Seconds one such page may take."""
+
+_META: Final = {
+    META + "protocolVersion": LATEST_MODERN,
+    META + "clientCapabilities": {},
+    META + "clientInfo": {"name": "mcp-touchstone bridge", "version": "1"},
+}
+
+
+class Stateless:
+    """The one process for all stateless requests; a new one when it has left.
+
+    Args:
+        launch: how it is started.
+        startup: seconds it may take to its first answer.
+    """
+
+    def __init__(self, launch: Launch, startup: float) -> None:
+        self._launch = launch
+        self._startup = startup
+        self._lock = threading.Lock()
+        self._lane: Lane | None = None
+        self._legacy = False
+
+    def lane(self) -> "Lane":
+        """Give the process, started and found to speak 2026-07-28.
+
+        Raises:
+            LaunchError: it cannot be started.
+            Refusal: 400, it speaks nothing but the handshake revisions.
+        """
+        with self._lock:
+            if self._lane is None or not self._lane.running:
+                if not self._legacy:
+                    self._lane = self._start()
+                if self._legacy:
+                    why = "Bad Request: this server wants the initialize handshake"
+                    raise Refusal(400, NO_SESSION, why)
+            assert self._lane is not None  # noqa: S101  (started above, or refused)
+            return self._lane
+
+    def _start(self) -> "Lane | None":
+        """Start a process and ask what it is, as a client on a pipe has to.
+
+        A server of the other era may answer anything, or nothing (2026-07-28
+        basic/transports/stdio#backward-compatibility).
+        """
+        lane = Lane(self._launch)
+        asked = lane.ask("server/discover", {"_meta": _META}, self._startup)
+        if asked is None and not lane.running:
+            lane.end()
+            raise Refusal(502, NO_SESSION, lane.lost or "the server left")
+        error = (asked or {}).get("error")
+        code = error.get("code") if isinstance(error, dict) else None
+        result = (asked or {}).get("result")
+        if isinstance(result, dict) and "supportedVersions" in result:
+            return lane
+        if code in {UNSUPPORTED_VERSION, MISSING_CAPABILITY, HEADER_MISMATCH}:
+            return lane
+        self._legacy = True
+        lane.end()
+        return None
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            lane, self._lane = self._lane, None
+            self._legacy = True
+        if lane is not None:
+            lane.end()
+
+
+class Lane:
+    """One process, and the requests it serves.
+
+    Attributes:
+        lost: why it is gone; empty while it is there.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        self.lost = ""
+        self._numbers = itertools.count(1)
+        self._exchanges = Exchanges()
+        self._parameters = Parameters()
+        self._learning = threading.Lock()
+        self._child = Child(launch, self._hear, self._gone)
+
+    @property
+    def running(self) -> bool:
+        """Whether it can be asked."""
+        return self._child.running
+
+    def end(self) -> None:
+        """End the process."""
+        self._child.end()
+
+    def check_parameters(self, headers: Headers, message: Mapping[str, Any]) -> None:
+        """Hold the ``Mcp-Param-*`` headers of a ``tools/call`` against its arguments.
+
+        Raises:
+            Refusal: 400.
+        """
+        if message.get("method") != "tools/call":
+            return
+        with self._learning:
+            if not self._parameters.known:
+                self._learn(meta_of(message))
+        self._parameters.check(headers, message)
+
+    def _learn(self, meta: Mapping[str, Any]) -> None:
+        """Read the list of tools as this client would."""
+        params: dict[str, Any] = {"_meta": {**_META, **_without_token(meta)}}
+        for _ in range(PAGES):
+            asked = self.ask("tools/list", params, ASIDE) or {}
+            result = asked.get("result")
+            cursor = result.get("nextCursor") if isinstance(result, dict) else None
+            if not isinstance(cursor, str):
+                break
+            params = {**params, "cursor": cursor}
+        self._parameters.known = True
+
+    def say(self, message: Mapping[str, Any]) -> Exchange:
+        """Send a request; give the stream of what comes for it.
+
+        Raises:
+            Refusal: 502, the process is gone.
+        """
+        number = next(self._numbers)
+        ours = {**message, "id": number}
+        meta = meta_of(message)
+        if "progressToken" in meta:
+            params = {**message["params"], "_meta": {**meta, "progressToken": number}}
+            ours["params"] = params
+        exchange = self._exchanges.open([ours])
+        assert exchange is not None  # noqa: S101  (our numbers are used once)
+        exchange.asked = message
+        self._send(ours, exchange)
+        return exchange
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """Pass a notification on.
+
+        One that takes a request back is let go: it names an id that is not ours, and on HTTP the
+        end of the stream says the same.
+        """
+        if message.get("method") != "notifications/cancelled":
+            self._send(message, None)
+
+    def cancel(self, exchange: Exchange) -> None:
+        """Take a request back: its client has closed the stream."""
+        number = exchange.request["id"]
+        if self._exchanges.waiting_for(id_key(number)) is None:
+            return
+        self._exchanges.drop(exchange)
+        params = {"requestId": number, "reason": "the client closed the stream"}
+        taken_back = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+        try:
+            self._child.send(encode(taken_back).rstrip(b"\n"))
+        except Gone:
+            return
+
+    def ask(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
+        """Ask something ourselves; give the response, None if there is none in time."""
+        exchange = self.say({"jsonrpc": "2.0", "id": 0, "method": method, "params": params})
+        until = now() + seconds
+        if not exchange.wait_closed(seconds) and now() >= until:
+            self.cancel(exchange)
+        return exchange.answer
+
+    def _send(self, message: Mapping[str, Any], exchange: Exchange | None) -> None:
+        try:
+            self._child.send(encode(message).rstrip(b"\n"))
+        except Gone as error:
+            if exchange is not None:
+                self._exchanges.drop(exchange)
+            raise Refusal(502, NO_SESSION, f"the server {error}") from error
+
+    def _gone(self, why: str) -> None:
+        self.lost = why
+        self._exchanges.drop_all(why)
+
+    # --- what the server says
+
+    def _hear(self, _data: bytes, value: Any) -> None:
+        for message in value if isinstance(value, list) else [value]:
+            kind = kind_of(message)
+            if kind in {Kind.RESULT, Kind.ERROR}:
+                self._answered(message)
+            elif kind is Kind.ODD:
+                tell(f"the server wrote what is no message: {brief(message)}")
+            else:
+                self._said(message)
+
+    def _answered(self, message: dict[str, Any]) -> None:
+        key = id_key(message.get("id"))
+        exchange = self._exchanges.waiting_for(key)
+        if exchange is None:
+            tell(f"the server answered what nobody asked: {brief(message)}")
+            return
+        asked = exchange.asked
+        if asked["method"] == "tools/list":
+            self._parameters.learn(message.get("result"))
+        ours = {**message, "id": asked["id"]}
+        result = message.get("result")
+        if isinstance(result, dict) and SUBSCRIPTION in _meta_in(result):
+            ours["result"] = _with_meta(result, **{SUBSCRIPTION: asked["id"]})
+        self._exchanges.answered(key, encode(ours).rstrip(b"\n"), ours)
+
+    def _said(self, message: dict[str, Any]) -> None:
+        """Send on what is no answer: to the stream it names, else to the likeliest one."""
+        params = message.get("params")
+        params = params if isinstance(params, dict) else {}
+        meta = _meta_in(params)
+        if SUBSCRIPTION in meta:
+            exchange = self._exchanges.waiting_for(_number(meta[SUBSCRIPTION]))
+            name = meta[SUBSCRIPTION]
+            if exchange is not None:
+                known = exchange.asked["id"]
+                named = str(known) if isinstance(name, str) else known
+                params = _with_meta(params, **{SUBSCRIPTION: named})
+        elif message["method"] == "notifications/progress":
+            exchange = self._exchanges.with_token(id_key(params.get("progressToken")))
+            if exchange is not None:
+                token = meta_of(exchange.asked)["progressToken"]
+                params = {**params, "progressToken": token}
+        else:
+            exchange = self._likeliest(message["method"])
+        if exchange is None:
+            tell(f"the server said what belongs to no request: {brief(message)}")
+        else:
+            exchange.put(encode({**message, "params": params} if params else message)[:-1])
+
+    def _likeliest(self, method: str) -> Exchange | None:
+        """Give the stream of what names no request, as log messages do.
+
+        The pipe does not say whose it is: with several requests open, the one opened last of
+        those that asked for log messages gets it, or of all, if none did and it is not allowed.
+        """
+        asks: Callable[[Exchange], bool] = lambda one: LOG_LEVEL in meta_of(one.request)  # noqa: E731
+        calls: Callable[[Exchange], bool] = lambda one: one.request["method"] != LISTEN  # noqa: E731
+        found = None
+        if method == "notifications/message":
+            found = self._exchanges.newest(lambda one: calls(one) and asks(one))
+        return found or self._exchanges.newest(calls) or self._exchanges.newest()
+
+
+def _number(value: Any) -> Any:
+    """Give the key of our number, also where the server made a string of it."""
+    return id_key(int(value)) if isinstance(value, str) and value.isdigit() else id_key(value)
+
+
+def _meta_in(body: Mapping[str, Any]) -> dict[str, Any]:
+    meta = body.get("_meta")
+    return meta if isinstance(meta, dict) else {}
+
+
+def _with_meta(body: Mapping[str, Any], **members: Any) -> dict[str, Any]:
+    return {**body, "_meta": {**_meta_in(body), **members}}
+
+
+def _without_token(meta: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in meta.items() if name != "progressToken"}

@@ -1,0 +1,105 @@
+"""The messages for one HTTP response, in order; its reader may come late, or come again."""
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from mcp_touchstone.process import now
+
+KEPT: Final = 1000
+"""Messages kept for a reader; of more, the oldest are forgotten."""
+
+KEPT_BYTES: Final = 64 * 1024 * 1024
+"""Their bytes together; the newest message is kept whatever its size."""
+
+
+class Stream:
+    """Numbered messages on their way to one client; safe to share between threads.
+
+    Attributes:
+        number: of the stream, unique within its session.
+        closed: whether nothing more will come.
+        delivered: number of the last message that was written to a client.
+        attached: whether a client is reading.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.closed = False
+        self.delivered = 0
+        self.attached = False
+        self._messages: deque[tuple[int, bytes]] = deque()
+        self._bytes = 0
+        self._last = 0
+        self._ends_at: float | None = None
+        self._change = threading.Condition()
+
+    def put(self, data: bytes) -> None:
+        """Add a message; nothing once the stream is closed."""
+        with self._change:
+            if self.closed:
+                return
+            self._last += 1
+            self._messages.append((self._last, data))
+            self._bytes += len(data)
+            while len(self._messages) > 1 and (
+                len(self._messages) > KEPT or self._bytes > KEPT_BYTES
+            ):
+                self._bytes -= len(self._messages.popleft()[1])
+            self._change.notify_all()
+
+    def close(self) -> None:
+        """Let it end behind what it holds."""
+        with self._change:
+            self.closed = True
+            self._change.notify_all()
+
+    def close_after(self, seconds: float) -> None:
+        """Let it end when the time is over, for one whose end may never be said."""
+        with self._change:
+            self._ends_at = now() + seconds
+
+    def attach(self, seconds: float) -> bool:
+        """Become its reader; False if it has one that does not leave in time."""
+        with self._change:
+            free = self._change.wait_for(lambda: not self.attached, seconds)
+            self.attached = True
+            return free
+
+    def detach(self) -> None:
+        """Stop reading; what was not delivered waits for the next reader."""
+        with self._change:
+            self.attached = False
+            self._change.notify_all()
+
+    def after(self, number: int, seconds: float) -> list[tuple[int, bytes]]:
+        """Give what came behind a message, waiting for it, or for the end, that long."""
+        with self._change:
+            if self._ends_at is not None and now() > self._ends_at:
+                self.closed = True
+            self._change.wait_for(lambda: self._last > number or self.closed, seconds)
+            return [one for one in self._messages if one[0] > number]
+
+    def wait_closed(self, seconds: float) -> bool:
+        """Wait for the end; False when the time is over first."""
+        with self._change:
+            return self._change.wait_for(lambda: self.closed, seconds)
+
+    def only(self) -> bytes | None:
+        """Give the message of a stream that ended with one message; None for any other."""
+        with self._change:
+            if not self.closed or self._last != 1 or not self._messages:
+                return None
+            return self._messages[0][1]
+
+
+def event(data: bytes, *, id: str | None = None) -> bytes:  # noqa: A002  (the field's name)
+    """Write one message as an event; its JSON stands on one line."""
+    name = f"id: {id}\n".encode() if id is not None else b""
+    return name + b"data: " + data + b"\n\n"
+
+
+def newest(streams: Iterable[Stream]) -> Stream | None:
+    """Give the stream that was opened last."""
+    return max(streams, key=lambda one: one.number, default=None)

@@ -1,0 +1,800 @@
+"""A stdio server over streamable HTTP: sessions, requests that stand alone, and their end."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from mcp_touchstone.bridge.child import Launch
+from mcp_touchstone.bridge.listener import Listener
+from mcp_touchstone.bridge.responses import BODY_LIMIT
+from mcp_touchstone.process import sweep
+from tests.bridge_client import (
+    META,
+    MODERN,
+    SCRIBE,
+    TOY,
+    WAIT,
+    Http,
+    Reply,
+    modern_meta,
+    notification,
+    opening,
+    request,
+)
+from tests.conftest import HERE
+
+Bridge = Callable[..., Http]
+EVENTS = "text/event-stream"
+
+
+@pytest.fixture
+def bridge() -> Iterator[Bridge]:
+    """Serve a command; at the end nothing of it is left."""
+    listeners: list[tuple[Listener, Launch]] = []
+
+    def serve(*command: str, most: int = 8, startup: float = WAIT, **env: str) -> Http:
+        launch = Launch(command=command, env={**os.environ, **env})
+        listener = Listener(launch, most=most, startup=startup)
+        listener.start()
+        listeners.append((listener, launch))
+        return Http(listener.server_address[1])
+
+    yield serve
+    for listener, launch in listeners:
+        listener.stop()
+        assert sweep(launch.mark) == 0, "a process outlived the bridge"
+
+
+@pytest.fixture(scope="module")
+def door() -> Iterator[Http]:
+    """A bridge to a program that is not there: what it answers, it answers by itself."""
+    listener = Listener(Launch(command=("there-is-no-such-program",)), most=1, startup=1.0)
+    listener.start()
+    yield Http(listener.server_address[1])
+    listener.stop()
+
+
+@pytest.fixture(scope="module")
+def modern_scribe() -> Iterator[Http]:
+    """A bridge that many tests may share."""
+    listener = Listener(Launch(command=(*SCRIBE, "modern")), most=1, startup=WAIT)
+    listener.start()
+    yield Http(listener.server_address[1])
+    listener.stop()
+
+
+def session(http: Http, revision: str = "2025-11-25", **capabilities: Any) -> Http:
+    """Open a session."""
+    with http.post(opening(revision, **capabilities)) as reply:
+        assert reply.status == 200
+        assert reply.json()["result"]["protocolVersion"] == revision
+        name = reply.header("Mcp-Session-Id") or ""
+    opened = Http(http.port, {"Mcp-Session-Id": name, "MCP-Protocol-Version": revision})
+    with opened.post(notification("notifications/initialized")) as reply:
+        assert reply.status == 202
+        assert reply.response.read() == b""
+    return opened
+
+
+def until(seen: Callable[[], Any]) -> None:
+    """Wait for something to become true."""
+    limit = time.monotonic() + WAIT
+    while not seen():
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+def refused(reply: Reply, status: int, *words: str) -> Any:
+    """See that a request was refused in the form of JSON-RPC, and give the error."""
+    body = reply.json()
+    reply.close()
+    assert reply.status == status, body
+    for word in words:
+        assert word in body["error"]["message"]
+    return body["error"]
+
+
+# --- sessions
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
+def test_a_session_lives_from_initialize_to_delete(bridge: Bridge, revision: str) -> None:
+    http = bridge(*SCRIBE)
+    one = session(http, revision)
+
+    assert len(one.headers["Mcp-Session-Id"]) > 20
+    with one.request("anything") as reply:
+        assert (reply.status, reply.kind) == (200, "application/json")
+        assert reply.json()["id"] == 1
+    with one.send("DELETE") as gone:
+        assert gone.status == 204
+    refused(one.request("anything"), 404, "no such session")
+    refused(one.send("GET"), 404)
+    refused(one.send("DELETE"), 404)
+
+
+def test_each_session_has_a_process_of_its_own_and_no_other_hears_it(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE)
+    one, two = session(http), session(http)
+
+    first, second = one.ask("a"), two.ask("b")
+
+    assert first["result"]["pid"] != second["result"]["pid"]
+    assert not any('"b"' in line for line in first["result"]["heard"])
+
+
+def test_what_the_client_wrote_reaches_the_server_as_it_was(bridge: Bridge) -> None:
+    one = session(bridge(*SCRIBE))
+    body = b'{"jsonrpc": "2.0",\r\n "id": 5.0,\n "method": "x", "params": {"n": 1e3, "s": "\\n"}}'
+
+    with one.post(body) as reply:
+        heard = reply.json()
+
+    assert heard["result"]["heard"][-1] == body.replace(b"\n", b" ").replace(b"\r", b" ").decode()
+    assert heard["id"] == 5.0
+
+
+def test_a_session_is_asked_for_and_has_to_exist(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE)
+
+    refused(http.request("tools/list"), 400, "Mcp-Session-Id")
+    refused(http.request("tools/list", Mcp_Session_Id="made-up"), 404)
+    refused(http.send("GET"), 400)
+    refused(http.post(notification("notifications/initialized")), 400)
+
+
+def test_a_version_no_session_speaks_is_refused(bridge: Bridge) -> None:
+    one = session(bridge(*SCRIBE))
+
+    refused(one.request("x", MCP_Protocol_Version="1999-01-01"), 400, "1999-01-01")
+    with one.request("x", MCP_Protocol_Version=None) as reply:
+        assert reply.status == 200
+
+
+def test_an_initialize_that_fails_opens_nothing(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE, "modern-only")
+
+    with http.post(opening()) as reply:
+        assert reply.status == 200
+        assert reply.header("Mcp-Session-Id") is None
+        assert reply.json()["error"]["code"] == -32601
+
+
+def test_an_initialize_in_the_form_of_2026_is_not_found(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE, "modern", "modern-only")
+
+    with http.modern("initialize", {"protocolVersion": MODERN}) as reply:
+        assert reply.status == 404
+
+
+def test_a_server_that_never_answers_initialize_is_given_up(bridge: Bridge) -> None:
+    http = bridge(sys.executable, str(HERE / "hostile" / "never_answers.py"), startup=0.5)
+
+    refused(http.post(opening()), 504, "no answer within 0.5 s")
+
+
+def test_a_program_that_leaves_at_once_is_told(bridge: Bridge) -> None:
+    http = bridge(sys.executable, "-c", "raise SystemExit(7)")
+
+    refused(http.post(opening()), 502)
+
+
+def test_progress_comes_on_the_stream_of_its_request(bridge: Bridge) -> None:
+    one = session(bridge(*TOY, "nap"))
+
+    def nap(token: str) -> Reply:
+        meta = {"progressToken": token}
+        params = {"name": "nap", "arguments": {"duration": 0.3}, "_meta": meta}
+        return one.request("tools/call", params)
+
+    with nap("a") as first, nap("b") as second:
+        for token, reply in (("a", first), ("b", second)):
+            assert reply.kind == EVENTS
+            *progress, answer = reply.messages()
+            assert progress
+            assert {p["params"]["progressToken"] for p in progress} == {token}
+            assert "napped" in answer["result"]["content"][0]["text"]
+
+
+def test_a_question_comes_on_the_stream_of_the_request_that_led_to_it(bridge: Bridge) -> None:
+    one = session(bridge(*TOY, "elicit"), elicitation={})
+
+    with one.request("tools/call", {"name": "elicit"}) as reply:
+        events = (event for event in reply.events() if event.data)
+        question = next(events).message
+        assert question["method"] == "elicitation/create"
+        answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}
+        with one.post(answer) as taken:
+            assert taken.status == 202
+        assert "decline" in next(events).message["result"]["content"][0]["text"]
+        assert list(events) == []
+
+
+def test_what_belongs_to_no_request_waits_for_a_listener(bridge: Bridge) -> None:
+    one = session(bridge(*TOY, "curious"), roots={})
+
+    with one.send("GET") as listening:
+        assert (listening.status, listening.kind) == (200, EVENTS)
+        question = next(event for event in listening.events() if event.data)
+        assert question.message["method"] == "roots/list"
+        refused(one.send("GET"), 409)
+    with one.send("DELETE"):
+        pass
+
+
+def test_news_waits_for_a_listener_and_comes_once(bridge: Bridge) -> None:
+    one = session(bridge(*SCRIBE))
+    one.ask("news", {"n": 1})
+    one.ask("news", {"n": 2})
+
+    with one.send("GET") as listening:
+        events = (event.message for event in listening.events() if event.data)
+        assert [next(events)["params"]["n"] for _ in range(2)] == [1, 2]
+    one.ask("news", {"n": 3})
+    with one.send("GET") as listening:
+        events = (event.message for event in listening.events() if event.data)
+        assert next(events)["params"]["n"] == 3
+
+
+def test_a_stream_that_broke_goes_on_where_it_was(bridge: Bridge) -> None:
+    one = session(bridge(*TOY, "nap"))
+    meta = {"progressToken": "t"}
+    params = {"name": "nap", "arguments": {"duration": 1.0}, "_meta": meta}
+
+    with one.request("tools/call", params) as broken:
+        events = broken.events()
+        prime = next(events)
+        assert (prime.data, bool(prime.id), bool(prime.retry)) == ("", True, True)
+        first = next(events)
+    with one.send("GET", Last_Event_ID=first.id) as resumed:
+        assert resumed.status == 200
+        rest = [event for event in resumed.events() if event.data]
+    turns = [e.message["params"]["progress"] for e in rest[:-1]]
+
+    assert turns == list(range(2, len(turns) + 2))
+    assert "napped" in rest[-1].message["result"]["content"][0]["text"]
+    refused(one.send("GET", Last_Event_ID="99-1"), 400)
+    refused(one.send("GET", Last_Event_ID="nonsense"), 400)
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18"])
+def test_older_clients_get_no_event_without_data(bridge: Bridge, revision: str) -> None:
+    one = session(bridge(*TOY, "nap"), revision)
+    params = {"name": "nap", "arguments": {"duration": 0.2}, "_meta": {"progressToken": "t"}}
+
+    with one.request("tools/call", params) as reply:
+        assert all(event.data for event in reply.events())
+
+
+def test_leaving_is_not_cancelling(bridge: Bridge) -> None:
+    one = session(bridge(*SCRIBE))
+
+    one.request("sleep", {"seconds": 2.5}).close()
+    heard = one.ask("then")["result"]["heard"]
+
+    assert not any("cancelled" in line for line in heard)
+
+
+def test_a_request_that_was_taken_back_does_not_hold_its_stream_for_ever(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp_touchstone.bridge.sessions.AFTERMATH", 0.2)
+    one = session(bridge(*SCRIBE))
+    ended: list[Any] = []
+
+    def ask() -> None:
+        with one.post(request("silence", id="s")) as reply:
+            ended.append(reply.messages() if reply.kind == EVENTS else reply.status)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    until(lambda: any('"s"' in line for line in one.ask("look")["result"]["heard"]))
+    with one.post(notification("notifications/cancelled", {"requestId": "s"})) as reply:
+        assert reply.status == 202
+    thread.join(WAIT)
+
+    assert ended == [[]]
+
+
+def test_an_id_in_flight_is_refused(bridge: Bridge) -> None:
+    one = session(bridge(*SCRIBE))
+    thread = threading.Thread(
+        target=lambda: one.post(request("sleep", {"seconds": 1}, id="x")).close()
+    )
+    thread.start()
+    time.sleep(0.3)
+
+    refused(one.post(request("y", id="x")), 400, "in use")
+    thread.join()
+
+
+def test_a_batch_is_answered_in_its_revision_and_refused_in_others(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE)
+    batch = [request("a", id=1), notification("b"), request("c", id="1")]
+
+    with session(http, "2025-03-26").post(batch) as reply:
+        assert reply.status == 200
+        assert [one["id"] for one in reply.messages()] == [1, "1"]
+    refused(session(http, "2025-06-18").post(batch), 400, "2025-03-26")
+
+
+def test_a_process_that_dies_is_told_and_its_session_is_over(bridge: Bridge) -> None:
+    one = session(bridge(*SCRIBE))
+
+    error = refused(one.request("leave"), 502, "status 3")
+
+    assert error["code"] == -32603
+    until(lambda: one.request("x").status == 404)
+
+
+def test_a_process_that_dies_behind_a_stream_is_told_on_it(bridge: Bridge) -> None:
+    one = session(bridge(*TOY, "nap", "die"))
+    params = {"name": "nap", "arguments": {"duration": 20}, "_meta": {"progressToken": "t"}}
+
+    with one.request("tools/call", params) as reply:
+        events = reply.events()
+        next(events), next(events)
+        one.request("tools/call", {"name": "die"}).close()
+        last = list(events)[-1].message
+    assert last["error"]["code"] == -32603
+    assert last["id"] == 1
+
+
+def test_an_idle_session_makes_room_and_a_busy_one_does_not(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE, most=2)
+    one, two = session(http), session(http)
+    one.ask("x")
+    session(http)
+
+    assert two.request("x").status == 404, "the one that was idle longest has gone"
+    with one.send("GET"):
+        busy = session(http)
+        thread = threading.Thread(target=lambda: busy.ask("sleep", {"seconds": 1.5}))
+        thread.start()
+        time.sleep(0.3)
+        refused(http.post(opening()), 503, "in use")
+        thread.join()
+
+
+# --- what gets in
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example.com"},
+        {"Host": "127.0.0.1.evil.example.com"},
+        {"Host": "localhost@evil.example.com"},
+        {"Origin": "http://evil.example.com"},
+        {"Origin": "http://localhost.evil.example.com"},
+        {"Origin": "null"},
+        {"Origin": "file://localhost"},
+        {"Origin": "http://localhost/"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE", "OPTIONS"])
+def test_callers_under_another_name_are_kept_out(
+    door: Http, method: str, headers: dict[str, str | None]
+) -> None:
+    body = opening() if method == "POST" else None
+
+    refused(door.send(method, body, path="/mcp", **headers), 403, "is not this machine")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "localhost:1"},
+        {"Host": "[::1]"},
+        {"Origin": "http://localhost:6274"},
+        {"Origin": "https://127.0.0.1"},
+    ],
+    ids=str,
+)
+def test_callers_of_this_machine_are_let_in(bridge: Bridge, headers: dict[str, str]) -> None:
+    with bridge(*SCRIBE).post(opening(), **headers) as reply:
+        assert reply.status == 200
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "headers"),
+    [
+        (400, b"{", {}),
+        (400, b"", {}),
+        (400, b"[]", {}),
+        (400, b"5", {}),
+        (400, b'"x"', {}),
+        (400, b"{}", {}),
+        (400, b'{"jsonrpc":"2.0","id":1,"method":5}', {}),
+        (400, b'{"jsonrpc":"2.0","id":null,"method":"x"}', {}),
+        (400, b'{"jsonrpc":"2.0","id":[],"method":"x"}', {}),
+        (400, b'{"id":NaN,"method":"x"}', {}),
+        (400, b'{"id":1,"id":2,"method":"x"}', {}),
+        (400, b'{"id":1,"method":"\xff"}', {}),
+        (400, b"[" * 100_000, {}),
+        (415, b"{}", {"Content-Type": "text/plain"}),
+        (415, b"{}", {"Content-Type": None}),
+        (406, b"{}", {"Accept": "application/json"}),
+        (406, b"{}", {"Accept": "text/html"}),
+        (411, None, {"Transfer-Encoding": "chunked"}),
+        (411, None, {"Content-Length": "-1"}),
+        (413, None, {"Content-Length": str(BODY_LIMIT + 1)}),
+    ],
+)
+def test_bad_requests_are_refused_before_any_process_is_started(
+    door: Http, status: int, body: bytes | None, headers: dict[str, str | None]
+) -> None:
+    reply = door.send("POST", body, path="/mcp", **headers)
+
+    assert refused(reply, status)["code"] in {-32700, -32600}
+
+
+def test_there_is_one_endpoint_with_three_methods(door: Http) -> None:
+    refused(door.send("POST", opening(), path="/"), 404, "/mcp")
+    for method in ("PUT", "PATCH", "OPTIONS"):
+        reply = door.send(method)
+        assert reply.header("Allow") == "POST, GET, DELETE"
+        refused(reply, 405)
+
+
+def test_a_wildcard_accepts_both(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE)
+    for accept in ("*/*", "application/*, text/*;q=0.5", None):
+        with http.post(opening(), Accept=accept) as reply:
+            assert reply.status == 200
+
+
+# --- 2026-07-28
+
+
+def test_stateless_requests_share_a_process_and_keep_their_ids(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE, "modern")
+    pids = set()
+    for given in (1, "1", 1, 7.5):
+        with http.modern("anything", id=given, Mcp_Session_Id="ignored") as reply:
+            assert reply.status == 200
+            assert reply.header("Mcp-Session-Id") is None
+            body = reply.json()
+            assert body["id"] == given
+            assert type(body["id"]) is type(given)
+            pids.add(body["result"]["pid"])
+    assert len(pids) == 1
+
+
+def test_two_clients_with_one_id_and_one_token_are_told_apart(bridge: Bridge) -> None:
+    http = bridge(*TOY, "nap")
+
+    def nap(seconds: float) -> Reply:
+        params = {"name": "nap", "arguments": {"duration": seconds}}
+        return http.modern("tools/call", params, id="same", meta={"progressToken": "same"})
+
+    with nap(0.6) as slow, nap(0.2) as quick:
+        for reply in (quick, slow):
+            *progress, answer = reply.messages()
+            turns = [one["params"]["progress"] for one in progress]
+            assert turns == list(range(1, len(turns) + 1))
+            assert {one["params"]["progressToken"] for one in progress} == {"same"}
+            assert answer["id"] == "same"
+            assert answer["result"]["content"][0]["text"] == f"napped {turns[-1]}"
+
+
+def test_no_event_of_2026_has_an_id(bridge: Bridge) -> None:
+    params = {"name": "nap", "arguments": {"duration": 0.2}}
+    with bridge(*TOY, "nap").modern("tools/call", params, meta={"progressToken": 1}) as reply:
+        assert reply.header("X-Accel-Buffering") == "no"
+        assert {event.id for event in reply.events()} == {""}
+
+
+def test_a_log_message_goes_to_who_asked_for_log_messages(bridge: Bridge) -> None:
+    http = bridge(*TOY, "chat", "nap")
+    level = {META + "logLevel": "debug"}
+    nap = {"name": "nap", "arguments": {"duration": 1.0}}
+
+    with http.modern("tools/call", nap, id=1, meta={"progressToken": 1}) as other:
+        assert other.kind == EVENTS
+        with http.modern("tools/call", {"name": "chat"}, id=2, meta=level) as asked:
+            log, answer = asked.messages()
+        assert all(one.get("method") != "notifications/message" for one in other.messages())
+
+    assert log["params"]["data"] == "chatting"
+    assert answer["id"] == 2
+
+
+def test_a_subscription_is_told_under_the_client_s_id_and_ends_with_its_stream(
+    bridge: Bridge,
+) -> None:
+    http = bridge(*TOY, "listen", "echo")
+    wanted = {"notifications": {"toolsListChanged": True}}
+
+    with http.modern("subscriptions/listen", wanted, id="mine") as stream:
+        events = stream.events()
+        first, second = next(events).message, next(events).message
+    assert first["method"] == "notifications/subscriptions/acknowledged"
+    assert second["method"] == "notifications/tools/list_changed"
+    for one in (first, second):
+        assert one["params"]["_meta"][META + "subscriptionId"] == "mine"
+
+
+def test_closing_a_stream_takes_the_request_back(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE, "modern")
+
+    def ask() -> list[Any]:
+        with http.modern("look", id="second") as reply:
+            return [json.loads(line) for line in reply.json()["result"]["heard"]]
+
+    broken = Http(http.port)
+    connection = broken_connection(broken)
+    until(lambda: any(one["method"] == "silence" for one in ask()))
+    connection.close()
+    until(lambda: any(one["method"] == "notifications/cancelled" for one in ask()))
+    heard = ask()
+    (silent,) = (one for one in heard if one["method"] == "silence")
+    (taken_back,) = (one for one in heard if one["method"] == "notifications/cancelled")
+
+    assert taken_back["params"]["requestId"] == silent["id"]
+
+
+def broken_connection(http: Http) -> Any:
+    """Send a request that is never answered, and give the connection."""
+    connection = HTTPConnection("127.0.0.1", http.port, timeout=WAIT)
+    body = request("silence", {"_meta": modern_meta()}, id="gone")
+    headers = {
+        "Content-Type": "application/json", "MCP-Protocol-Version": MODERN, "Mcp-Method": "silence",
+    }  # fmt: skip
+    connection.request("POST", "/mcp", json.dumps(body), headers)
+    return connection
+
+
+@pytest.mark.parametrize(
+    ("method", "status"),
+    [
+        ("error/-32601", 404),
+        ("error/-32020", 400),
+        ("error/-32021", 400),
+        ("error/-32022", 400),
+        ("error/-32602", 200),
+        ("error/-32603", 200),
+    ],
+)
+def test_errors_have_the_status_the_page_gives_them(
+    modern_scribe: Http, method: str, status: int
+) -> None:
+    with modern_scribe.modern(method, id="e") as reply:
+        assert reply.status == status
+        assert reply.json()["id"] == "e"
+
+
+def test_a_request_without_its_meta_is_400_when_the_server_says_so(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE, "modern")
+    headers = {"MCP_Protocol_Version": MODERN, "Mcp_Method": "error/-32602"}
+    metas: list[dict[str, Any]] = [
+        {},
+        {META + "clientCapabilities": {}},
+        {META + "protocolVersion": MODERN},
+    ]
+    for meta in metas:
+        with http.post(request("error/-32602", {"_meta": meta}), **headers) as reply:
+            assert reply.status == 400
+            assert reply.json()["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"MCP_Protocol_Version": None},
+        {"MCP_Protocol_Version": "2025-11-25"},
+        {"Mcp_Method": None},
+        {"Mcp_Method": "tools/list"},
+        {"Mcp_Method": "TOOLS/CALL"},
+        {"Mcp_Name": None},
+        {"Mcp_Name": "other"},
+        {"Mcp_Name": "=?base64?b3RoZXI=?="},
+        {"Mcp_Name": "=?base64?cGxhaW4?="},
+        {"Mcp_Name": "=?base64?cGxh!!W4=?="},
+    ],
+    ids=str,
+)
+def test_headers_that_do_not_fit_the_body_are_refused(
+    modern_scribe: Http, headers: dict[str, str | None]
+) -> None:
+    reply = modern_scribe.modern("tools/call", {"name": "plain"}, id=3, **headers)
+
+    assert refused(reply, 400, "Header mismatch")["code"] == -32020
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"MCP_Protocol_Version": " 2026-07-28 "},
+        {"mcp_METHOD": "tools/call\t", "Mcp_Method": None},
+        {"Mcp_Name": " plain "},
+        {"Mcp_Name": "=?base64?cGxhaW4=?="},
+    ],
+    ids=str,
+)
+def test_headers_that_say_the_same_in_another_form_are_taken(
+    modern_scribe: Http, headers: dict[str, str | None]
+) -> None:
+    with modern_scribe.modern("tools/call", {"name": "plain"}, **headers) as reply:
+        assert reply.status == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "headers", "fits"),
+    [
+        ({"region": "us"}, {"Mcp_Param_Region": "us"}, True),
+        ({"region": "us"}, {"mcp_param_REGION": "us"}, True),
+        ({"region": "Grüße"}, {"Mcp_Param_Region": "=?base64?R3LDvMOfZQ==?="}, True),
+        ({"region": "=?base64?x"}, {"Mcp_Param_Region": "=?base64?x"}, True),
+        ({"region": None}, {}, True),
+        ({}, {}, True),
+        ({"deep": {"size": 42}}, {"Mcp_Param_Size": "42.0"}, True),
+        ({"region": "us"}, {}, False),
+        ({"region": "us"}, {"Mcp_Param_Region": "eu"}, False),
+        ({}, {"Mcp_Param_Region": "eu"}, False),
+        ({"region": "Hello"}, {"Mcp_Param_Region": "=?base64?SGVsbG8?="}, False),
+        ({"deep": {"size": 42}}, {"Mcp_Param_Size": "43"}, False),
+        ({"deep": {"size": 42}}, {"Mcp_Param_Size": "many"}, False),
+        ({"region": "us"}, {"Mcp_Param_Region": "us", "Mcp_Param_Other": "x"}, True),
+    ],
+)
+def test_arguments_that_a_tool_repeats_in_headers_are_compared(
+    modern_scribe: Http, arguments: Any, headers: dict[str, str], fits: bool
+) -> None:
+    params = {"name": "query", "arguments": arguments}
+    with modern_scribe.modern("tools/call", params, **headers) as reply:
+        assert reply.status == (200 if fits else 400), reply.json()
+
+
+def test_a_client_of_2026_sends_no_responses(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE, "modern")
+    response = {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+    refused(http.post(response, MCP_Protocol_Version=MODERN), 400, "no responses")
+    with http.post(notification("x"), MCP_Protocol_Version=MODERN) as reply:
+        assert reply.status == 202
+
+
+def test_a_server_of_the_other_era_sends_clients_to_initialize(bridge: Bridge) -> None:
+    """The error must be none of 2026-07-28, or a client of both eras would not fall back."""
+    http = bridge(*SCRIBE)
+
+    for _ in range(2):
+        error = refused(http.modern("server/discover"), 400, "initialize")
+        assert error["code"] not in {-32020, -32021, -32022, -32601}
+    session(http)
+
+
+def test_a_process_of_2026_that_dies_is_replaced(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE, "modern")
+
+    refused(http.modern("leave"), 502, "status 3")
+    with http.modern("again") as reply:
+        assert reply.status == 200
+
+
+# --- the server's manners
+
+
+def test_what_is_no_message_is_kept_from_clients_and_shown(
+    bridge: Bridge, capfd: pytest.CaptureFixture[str]
+) -> None:
+    one = session(bridge(*SCRIBE))
+
+    with one.request("mumble") as reply:
+        assert len(reply.messages()) == 1
+    assert "no message: this is no message" in capfd.readouterr().err
+
+
+def test_a_question_of_a_stateless_server_is_not_hidden(bridge: Bridge) -> None:
+    """It must not ask; a bridge that swallowed the question would make a fault look like none."""
+    with bridge(*SCRIBE, "modern").modern("ask") as reply:
+        question, answer = reply.messages()
+    assert question["method"] == "ping"
+    assert "result" in answer
+
+
+def test_a_server_that_will_not_leave_is_ended(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp_touchstone.bridge.child.PATIENCE", 0.3)
+    http = bridge(
+        sys.executable, str(HERE / "hostile" / "ignores_end_of_input_and_sigterm.py"), startup=2.0
+    )
+    with contextlib.suppress(AssertionError):
+        http.post(opening()).close()
+
+
+# --- the command
+
+
+def run(*words: str, cwd: Path | None = None) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "mcp_touchstone.cli", "bridge", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals there")
+@pytest.mark.parametrize(("signal", "status"), [("SIGTERM", 0), ("SIGINT", 130)])
+def test_the_command_prints_its_url_and_ends_with_all_it_started(signal: str, status: int) -> None:
+    import signal as signals  # noqa: PLC0415
+
+    process = run("--env", "SCRIBE=yes", "--", *SCRIBE, "modern")
+    assert process.stdout
+    line = process.stdout.readline()
+    assert line.startswith("http://127.0.0.1:")
+    assert line.endswith("/mcp\n")
+    http = Http(int(line.split(":")[2].split("/")[0]))
+    one = session(http)
+    assert one.ask("x")["result"]["env"] == "yes"
+    http.modern("y").close()
+    listening = one.send("GET")
+    children = psutil.Process(process.pid).children(recursive=True)
+    assert len(children) == 2
+
+    process.send_signal(getattr(signals, signal))
+    rest, errors = process.communicate(timeout=WAIT)
+
+    assert (process.returncode, rest, errors) == (status, "", "")
+    _, alive = psutil.wait_procs(children, timeout=1)
+    assert not alive
+    listening.close()
+
+
+def test_without_a_server_the_reference_server_is_served() -> None:
+    process = run()
+    assert process.stdout
+    port = int(process.stdout.readline().split(":")[2].split("/")[0])
+    with Http(port).modern("server/discover") as reply:
+        assert reply.json()["result"]["supportedVersions"] == [MODERN]
+    process.terminate()
+    process.communicate(timeout=WAIT)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--port", "70000"),
+        ("--port", "http"),
+        ("--sessions", "0"),
+        ("--env", "x"),
+        ("--timeout", "-1"),
+        ("--cwd", "/nonexistent", "--", *SCRIBE),
+        ("--", "/nonexistent/program"),
+        ("--", ""),
+        ("--what",),
+    ],
+    ids=str,
+)
+def test_bad_input_is_one_line_and_status_2(words: tuple[str, ...]) -> None:
+    process = run(*words)
+    out, errors = process.communicate(timeout=WAIT)
+
+    assert (process.returncode, out) == (2, "")
+    assert errors.count("\n") == 1, errors
+    assert errors.startswith("mcp-touchstone")
+
+
+def test_a_port_in_use_is_told(bridge: Bridge) -> None:
+    port = bridge(*SCRIBE).port
+    process = run("--port", str(port))
+    _, errors = process.communicate(timeout=WAIT)
+
+    assert process.returncode == 2
+    assert errors.startswith(f"mcp-touchstone: port {port} cannot be used:")
