@@ -20,6 +20,7 @@ PURE: Final = {
 CLIENT: Final = {"answer", "client"}
 WIRE: Final = {"process", "connection"}
 DRIVING: Final = {"questions", "pending", "rounds", "tasks", "subscriptions"}
+FIELD: Final = {"attack.canary", "attack.payload", "attack.field", "attack.reach"}
 KNOWN: Final = {"needs", "dossier"}
 BRIDGING: Final = {"bridge.refusals", "bridge.streams", "bridge.exchanges", "bridge.child"}
 
@@ -43,6 +44,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "client_tasks": {"answer"},
     "client": {"answer", "client_tasks"},
     "results": {"clause", "verdict"},
+    "threat": {"clause", "revision"},
     "expansion": set(),
     "scrubber": {"revision"},
     "difference": set(),
@@ -53,7 +55,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "world": set(),
     # one server
     "needs": set(),
-    "dossier": {*PURE, "arguments", "needs", "uri_template"},
+    "dossier": {*PURE, "arguments", "attack.bindings", "needs", "uri_template"},
     "questions": {*PURE, "client"},
     "connection": {*PURE, *CLIENT, "process"},
     "pending": {*PURE, *WIRE, "dossier"},
@@ -82,17 +84,40 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "suite": {
         *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
-        "listings", "served", "world", "task_states", "timestamps",
+        "listings", "served", "world", "task_states", "timestamps", "attack.bindings", "attack.siege",
+    },
+    # attacks: trees with canaries; these know no MCP
+    "attack.canary": set(),
+    "attack.snapshot": set(),
+    "attack.payload": set(),
+    "attack.field": {"attack.canary", "attack.payload", "attack.snapshot", "world"},
+    "attack.reach": {"attack.field", "attack.payload"},
+    # what calls do to them
+    "attack.slots": {"arguments"},
+    "attack.bindings": {"attack.slots", "framing"},
+    "attack.reproduction": {*FIELD, "attack.bindings", "revision"},
+    "attack.binder": {
+        *PURE, *WIRE, *FIELD, "arguments", "attack.bindings", "attack.slots", "dossier",
+    },
+    "attack.siege": {
+        *PURE, *WIRE, *FIELD, "attack.bindings", "attack.reproduction", "conversation", "talk",
+    },
+    "attack.grounds": {
+        *PURE, *WIRE, *FIELD, "attack.binder", "attack.bindings", "attack.siege", "dossier",
+        "loader", "pool", "results", "threat", *CLIENT,
     },
     # one run
-    "loader": {"clause", "scenario"},
+    "loader": {"clause", "scenario", "threat"},
     "target": {"loader"},
     "pool": {*PURE, *WIRE, "client", "recon", "ambient", "target", "world"},
     "plan": {*PURE, "needs", "results"},
-    "lane": {*PURE, *WIRE, "client", "recon", "conversation", "plan", "pool", "results"},
+    "lane": {
+        *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "plan", "pool",
+        "results",
+    },
     "gate": {
         *PURE, *WIRE, *KNOWN, "recon", "ambient", "target", "world", "pool", "results", "plan",
-        "lane", "arguments", "scout", "learning",
+        "lane", "arguments", "attack.grounds", "scout", "learning",
     },
     "tour": {*PURE, *WIRE, "arguments", "dossier", "scrubber"},
     "golden": {
@@ -118,16 +143,19 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "bridge.listener": {"bridge.child", "bridge.endpoint", "bridge.sessions", "bridge.stateless"},
     # what people see; a report runs nothing
     "report.text": set(),
-    "report.digest": {"clause", "verdict", "results"},
+    "report.digest": {"clause", "threat", "verdict", "results"},
     "report.save": {"connection", "verdict", "report.text"},
     "report.terminal": {
-        "revision", "clause", "verdict", "recon", "results", "report.text", "report.digest",
+        "revision", "clause", "threat", "verdict", "recon", "results", "report.text",
+        "report.digest",
     },
-    "report.machine": {"revision", "clause", "verdict", "results", "report.text", "report.digest"},
-    "report.survey": {"revision", "framing", "needs", "dossier", "report.text"},
+    "report.machine": {
+        "revision", "clause", "threat", "verdict", "results", "report.text", "report.digest",
+    },
+    "report.survey": {"attack.bindings", "revision", "framing", "needs", "dossier", "report.text"},
     "report.coverage": {"revision", "clause", "scenario", "report.text"},
     "report.golden": {"revision", "difference", "tour", "golden", "report.text"},
-    "report.catalogue": {"revision", "clause", "loader", "scenario", "report.text"},
+    "report.catalogue": {"revision", "clause", "loader", "scenario", "threat", "report.text"},
     # the doors; nothing imports these but each other
     "plugin": {"live", "pytest_suite"},
     "pytest_suite": {

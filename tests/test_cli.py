@@ -277,7 +277,7 @@ def test_recon_as_json_holds_every_example_and_every_reason() -> None:
     found = json.loads(done.stdout)
     assert found["name"] == "toy 1"
     assert list(found["revisions"]) == ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
-    assert found["processes"] == 6
+    assert found["processes"] == 7
     newest = found["revisions"]["2025-11-25"]
     assert newest["offers"]["elicits"][0]["params"]["name"] == "elicit"
     assert newest["offers"]["elicits"][0]["asked"] == ["elicitation/create"]

@@ -744,6 +744,6 @@ def test_what_is_tried_can_be_interrupted(needing: Registry) -> None:
 def test_a_survey_finds_out_everything_and_judges_nothing() -> None:
     dossier, processes = survey(Target(command=TOY_SERVER, startup=LONG), [LEGACY])
 
-    assert processes == len(rev.ALL) + 1
+    assert processes == len(rev.ALL) + 2, "a willing client, and the search for bindings"
     assert {"callable-tool", "elicits"} <= dossier.spoken[LEGACY].found.keys()
     assert dossier.spoken["2025-06-18"].found == {}

@@ -109,6 +109,11 @@ class Clause:
     unobservable: str = ""
 
     @property
+    def grade(self) -> str:
+        """How a report weighs it: the level of the text."""
+        return str(self.level)
+
+    @property
     def file(self) -> str:
         """The chapter file it stands in: ``basic/ping.toml``."""
         return f"{self.group}/{self.chapter}.toml"
@@ -211,7 +216,7 @@ def load_chapter(path: Path) -> Chapter:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CatalogueError(f"{where}: {error}") from error
-    _check(table, _CHAPTER_KEYS, ("title", "summary"), where)
+    check_keys(table, _CHAPTER_KEYS, ("title", "summary"), where)
     default = table.get("deferred", "")
     rows = tuple(
         _clause(row, group=path.parent.name, chapter=path.stem, deferred=default, where=where)
@@ -237,7 +242,7 @@ _KEYS: Final = {
 }  # fmt: skip
 
 
-def _check(
+def check_keys(
     table: Mapping[str, Any], keys: Mapping[str, str], required: tuple[str, ...], where: str
 ) -> None:
     """Refuse a key nobody knows, a value of the wrong type, and a required key left out."""
@@ -255,7 +260,8 @@ def _is(value: Any, kind: str) -> bool:
     if kind.startswith("array of "):
         member = kind.removeprefix("array of ").removesuffix("s")
         return isinstance(value, list) and all(_is(item, member) for item in value)
-    return isinstance(value, {"string": str, "boolean": bool, "table": dict}[kind])
+    kinds = {"string": str, "boolean": bool, "table": dict, "integer": int}
+    return isinstance(value, kinds[kind])
 
 
 def _clause(
@@ -267,7 +273,7 @@ def _clause(
     def wrong(what: str) -> CatalogueError:
         return CatalogueError(f"{where}: {what}")
 
-    _check(row, _KEYS, ("id", "level", "statement", "source"), where)
+    check_keys(row, _KEYS, ("id", "level", "statement", "source"), where)
     if not _ID.fullmatch(name):
         raise wrong("id is not lower-case words joined by hyphens")
     levels, breaches = ([word.value for word in words] for words in (Level, Breach))
@@ -303,15 +309,15 @@ def _clause(
         breach=breach,
         strict=row.get("strict", True),
         source=pages,
-        statement=_flow(row["statement"]),
+        statement=flow(row["statement"]),
         needs=tuple(row.get("needs", ())),
         conditional=row.get("conditional", False),
-        how=_flow(row.get("how", "")),
-        not_flagged=_flow(row.get("not_flagged", "")),
-        decision=_flow(row.get("decision", "")),
+        how=flow(row.get("how", "")),
+        not_flagged=flow(row.get("not_flagged", "")),
+        decision=flow(row.get("decision", "")),
         replaces=tuple(row.get("replaces", ())),
-        deferred="" if unobservable or lifted else _flow(own_deferred or deferred),
-        unobservable=_flow(unobservable),
+        deferred="" if unobservable or lifted else flow(own_deferred or deferred),
+        unobservable=flow(unobservable),
     )
 
 
@@ -328,7 +334,8 @@ def _check_lifted(
         raise wrong("judged lifts the deferral of a chapter, and this chapter has none")
 
 
-def _flow(text: str) -> str:
+def flow(text: str) -> str:
+    """Make one line of a text that stands over several."""
     return " ".join(text.split())
 
 

@@ -74,7 +74,13 @@ def _run_check(options: argparse.Namespace) -> int:
         screen.start(target.shown)
         _end_on_sigterm()
         try:
-            run = judge(target, load(), choice, on_event=screen.on_event, stop=threading.Event())
+            run = judge(
+                target,
+                load(options.suite),
+                choice,
+                on_event=screen.on_event,
+                stop=threading.Event(),
+            )
         finally:
             screen.stop()
     except (UsageError, LaunchError, CatalogueError) as error:

@@ -86,6 +86,16 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     what = check.add_argument_group("what is judged")
     what.add_argument(
+        "--suite",
+        choices=("conformance", "security", "all"),
+        default="conformance",
+        metavar="NAME",
+        help=(
+            "conformance (default), security or all; security calls tools that write, in "
+            "throw-away folders, and needs {root} in the command"
+        ),
+    )
+    what.add_argument(
         "--select",
         action="append",
         default=[],
@@ -134,7 +144,9 @@ def _recon(commands: "argparse._SubParsersAction[Parser]") -> None:
         help="show what a server is and what was found to judge it with; judges nothing",
         description=(
             "Show what a server is: revisions, capabilities, and for each word that a clause may "
-            "need an example that worked. Only tools annotated read-only, or named, are called."
+            "need an example that worked. Only tools annotated read-only, or named, are called; "
+            "where the command holds {root}, what looks as if it took a path is called as well, "
+            "in a throw-away folder, to see what it does to files."
         ),
         usage="mcp-touchstone recon [options] [-- SERVER ...]",
     )

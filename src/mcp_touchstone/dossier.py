@@ -10,6 +10,7 @@ from typing import Any, Final
 from mcp_touchstone import needs, uri_template
 from mcp_touchstone import revision as rev
 from mcp_touchstone.arguments import is_path, required
+from mcp_touchstone.attack.bindings import Bindings
 from mcp_touchstone.framing import brief
 from mcp_touchstone.pace import Pace
 from mcp_touchstone.reply import Reply
@@ -236,6 +237,7 @@ class Dossier:
         remarks: what the user should know of what they named.
         canary: what was planted; None where nothing was.
         root: the folder examples were found in; empty where nothing was tried.
+        bindings: what tools were seen to do to files; None where nobody looked.
     """
 
     pace: Pace
@@ -247,6 +249,7 @@ class Dossier:
     remarks: list[str] = field(default_factory=list)
     canary: Canary | None = None
     root: str = ""
+    bindings: Bindings | None = None
 
     @property
     def modern(self) -> bool:
@@ -281,6 +284,8 @@ class Dossier:
         """Say what is missing where a need is not met; completes "the server offers no ..."."""
         spoken = self.spoken.get(revision)
         notes = [spoken.notes[w] for w in needs.choices(need) if spoken and w in spoken.notes]
+        if self.bindings is not None and set(needs.choices(need)) & set(needs.OPERATIONS):
+            notes += [self.bindings.why] if self.bindings.why else []
         return "; ".join([needs.explain(need), *dict.fromkeys(notes)])
 
     def _meets(self, need: str, revision: str) -> bool:
@@ -288,6 +293,8 @@ class Dossier:
         eras = {"modern-only": not handshakes, "dual-era": handshakes}
         if need in eras:
             return self.modern and eras[need]
+        if need in needs.OPERATIONS:
+            return self.bindings is not None and self.bindings.meet(need)
         spoken = self.spoken.get(revision)
         return need in needs.SHOWN_ONLY or (spoken is not None and spoken.offers(need))
 

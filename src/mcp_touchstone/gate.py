@@ -9,6 +9,7 @@ from dataclasses import replace
 from mcp_touchstone import ambient, plan
 from mcp_touchstone import revision as rev
 from mcp_touchstone.arguments import Places
+from mcp_touchstone.attack import grounds
 from mcp_touchstone.clause import Breach, Clause
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.dossier import Canary, Dossier
@@ -105,6 +106,8 @@ def survey(
             pool.adopt(connections, dossier)
             wanted = {r: set(words) for r in dossier.spoken if not chosen or r in chosen}
             learn(dossier, wanted, _ground(pool, stop))
+            if front := plan.front(list(wanted)):
+                dossier.bindings = grounds.bind(pool, dossier, front[0])
             pool.settle()
         finally:
             stop.set()
@@ -155,6 +158,8 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
     pool.adopt(connections, dossier)
     on_event("recon", dossier)
     learn(dossier, plan.wanted(dossier, registry, choice), _ground(pool, stop))
+    if revision := plan.besieged(dossier, registry, choice):
+        dossier.bindings = grounds.bind(pool, dossier, revision)
     on_event("learnt", dossier)
     plan.make(run, registry, choice)
     if not run.slots and not run.trouble:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 
 from mcp_touchstone import revision as rev
+from mcp_touchstone.attack import grounds
 from mcp_touchstone.client import willing
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.conversation import Broken, Conversation
@@ -49,29 +50,18 @@ def _run_slot(slot: Slot, pool: Pool, dossier: Dossier, stop: threading.Event) -
     if scenario.legacy:
         wire_revision = dossier.legacy[-1] if dossier.legacy else rev.LATEST_LEGACY
     try:
-        if scenario.fresh:
-            start = pool.apart if scenario.apart else pool.spawn
-            connection = start(wire_revision, scenario.name)
-        else:
-            connection = pool.shared(slot.revision, willing=is_willing(slot))
+        talk = _begin(slot, scenario, wire_revision, pool, dossier)
     except (LaunchError, Exhausted) as error:
         slot.judgements = [unasked(slot, clause, str(error)) for clause in slot.clauses]
         return
+    connection = talk.wire
     connection.transcript.scenario = scenario.id
     before = connection.client
     if scenario.willing:
         connection.use(willing(connection.revision))
-    talk = Conversation(
-        connection,
-        scenario,
-        slot.clauses,
-        dossier=dossier,
-        revision=slot.revision,
-        spawn=lambda: pool.spawn(wire_revision, scenario.name),
-    )
     why = "the scenario ended without judging this clause"
     try:
-        scenario.body(talk)
+        scenario.body(talk)  # type: ignore[arg-type]  # an attack gets its siege
     except Broken as broken:
         why = str(broken)
     except LaunchError as error:
@@ -88,6 +78,32 @@ def _run_slot(slot: Slot, pool: Pool, dossier: Dossier, stop: threading.Event) -
     for used in talk.connections:
         if scenario.fresh or used is not connection:
             pool.retire(used)
+
+
+def _begin(
+    slot: Slot, scenario: Scenario, revision: str, pool: Pool, dossier: Dossier
+) -> Conversation:
+    """Give a scenario its process and its hands.
+
+    Raises:
+        LaunchError, Exhausted: no process can be had.
+    """
+    if scenario.fixtures:
+        return grounds.siege(pool, slot, dossier)
+    if not scenario.fresh:
+        connection = pool.shared(slot.revision, willing=is_willing(slot))
+    elif scenario.apart:
+        connection = pool.apart(revision, scenario.name)
+    else:
+        connection = pool.spawn(revision, scenario.name)
+    return Conversation(
+        connection,
+        scenario,
+        slot.clauses,
+        dossier=dossier,
+        revision=slot.revision,
+        spawn=lambda: pool.spawn(revision, scenario.name),
+    )
 
 
 def _check_alive(slot: Slot, connection: Connection, pool: Pool) -> None:

@@ -9,11 +9,13 @@ import runpy
 import sys
 import types
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.clause import CatalogueError, load_catalogue
+from mcp_touchstone.clause import Catalogue, CatalogueError, load_catalogue
 from mcp_touchstone.scenario import Registry, collecting
+from mcp_touchstone.threat import load_threats
 
 HERE: Final = Path(__file__).resolve().parent
 NAMESPACE: Final = "mcp_touchstone._suites"
@@ -33,7 +35,26 @@ def suite_file(case_id: str) -> Path:
 _loaded: Final[dict[str, Registry]] = {}
 
 
-def load(suite: str = "conformance") -> Registry:
+CONFORMANCE: Final = "conformance"
+SECURITY: Final = "security"
+BOTH: Final = "all"
+SUITES: Final = {CONFORMANCE: "conformance", SECURITY: "security_suite"}
+"""Name of a suite -> its folder."""
+
+
+def rows(suite: str) -> Catalogue:
+    """Read the clauses or threats of a suite, or of all of them; imports no suite file.
+
+    Raises:
+        CatalogueError: a file is wrong.
+    """
+    if suite == BOTH:
+        return Catalogue(tuple(chapter for name in SUITES for chapter in rows(name).chapters))
+    directory = home() / SUITES[suite]
+    return load_threats(directory) if suite == SECURITY else load_catalogue(directory)
+
+
+def load(suite: str = CONFORMANCE) -> Registry:
     """Import every chapter of a suite and give what it declares; imported once.
 
     Raises:
@@ -41,13 +62,17 @@ def load(suite: str = "conformance") -> Registry:
     """
     if suite in _loaded:
         return _loaded[suite]
-    directory = home() / suite
-    registry = Registry(load_catalogue(directory))
+    if suite == BOTH:
+        _loaded[suite] = _joined([load(name) for name in SUITES])
+        return _loaded[suite]
+    folder = SUITES[suite]
+    directory = home() / folder
+    registry = Registry(rows(suite))
     for path in sorted(directory.glob("*/*.py")):
         registry.place = path.relative_to(home()).as_posix()
         collecting(registry)
         try:
-            _import(path, suite)
+            _import(path, folder)
         finally:
             collecting(None)
     declared = {clause.id for case in registry.cases() for clause in case.clauses}
@@ -70,6 +95,17 @@ def mutants() -> Mapping[str, Any] | None:
     catalogue = load().catalogue
     known = runpy.run_path(str(program), run_name="mutants")["load"]()
     return {name: one.due(lambda c: catalogue[c].judged) for name, one in known.items()}
+
+
+def _joined(registries: list[Registry]) -> Registry:
+    """Put suites behind one another: one plan, one run, one report."""
+    chapters = tuple(chapter for r in registries for chapter in r.catalogue.chapters)
+    joined = Registry(Catalogue(chapters))
+    for registry in registries:
+        behind = len(joined.scenarios) + len(joined.ambients)
+        joined.scenarios += [replace(s, order=s.order + behind) for s in registry.scenarios]
+        joined.ambients += [replace(a, order=a.order + behind) for a in registry.ambients]
+    return joined
 
 
 def _import(path: Path, suite: str) -> types.ModuleType:

@@ -113,6 +113,15 @@ WORDS: Final[dict[str, Word]] = {
 }
 """Every word there is. ``dossier`` decides them, ``learning`` tries what they ask for."""
 
+OPERATIONS: Final[dict[str, Word]] = {
+    "reads-files": Word("tool or resource that gave back a file of the throw-away root"),
+    "lists-folders": Word("tool that listed a folder of the throw-away root"),
+    "changes-files": Word("tool that made or changed a file of the throw-away root"),
+    "base-argument": Word("tool that is told by an argument what its paths are relative to"),
+    "file-uris": Word("resource that gave back a file of the throw-away root by a file: URI"),
+}
+"""What a threat may need: what tools were seen to do to files. ``attack.binder`` decides these."""
+
 SHOWN_ONLY: Final = frozenset({"server-requests"})
 """Words that only show while the server is used: what needs them is conditional, or unseen."""
 
@@ -124,7 +133,7 @@ def choices(need: str) -> list[str]:
 
 def is_known(word: str) -> bool:
     """Whether a word means something."""
-    return word in WORDS or word.partition(".")[0] in CAPABILITIES
+    return word in WORDS or word in OPERATIONS or word.partition(".")[0] in CAPABILITIES
 
 
 def probes(words: Iterable[str], revision: str) -> set[Probe]:
@@ -141,5 +150,6 @@ def probes(words: Iterable[str], revision: str) -> set[Probe]:
 
 def explain(need: str) -> str:
     """Say what is missing where a need is not met; completes "the server offers no ..."."""
-    known = [WORDS[word].text for word in choices(need) if word in WORDS]
+    words = WORDS | OPERATIONS
+    known = [words[word].text for word in choices(need) if word in words]
     return f"{need}: no {' and no '.join(known)}" if known else need

@@ -98,6 +98,28 @@ def wanted(dossier: "Dossier", registry: Registry, choice: Choice) -> dict[str, 
     return words
 
 
+def is_attack(case: Case) -> bool:
+    """Whether a case is an attack: what it finds is about files, the same in every revision."""
+    return isinstance(case, Scenario) and bool(case.fixtures)
+
+
+def besieged(dossier: "Dossier", registry: Registry, choice: Choice) -> str:
+    """Give the revision in which attacks are run; empty where none is chosen."""
+    chosen = any(
+        is_attack(case)
+        and (choice.cases is None or case.id in choice.cases)
+        and any(choice.takes(case, clause) for clause in case.clauses)
+        for case in registry.cases()
+    )
+    judged = [r for r in rev.ALL if r in dossier.spoken and _is_chosen(r, choice)]
+    return "".join(front(judged)) if chosen else ""
+
+
+def front(judged: Sequence[str]) -> Sequence[str]:
+    """Give the revision attacks are run in: a session where there is one, the newest."""
+    return [r for r in judged if not rev.is_modern(r)][-1:] or judged[-1:]
+
+
 def _is_chosen(revision: str, choice: Choice) -> bool:
     return not choice.revisions or revision in choice.revisions
 
@@ -115,7 +137,7 @@ def make(run: Run, registry: Registry, choice: Choice) -> None:
         if isinstance(case, Scenario) and case.once:
             _plan_once(run, case, judged, choice)
             continue
-        for revision in judged:
+        for revision in front(judged) if is_attack(case) else judged:
             clauses = _applicable(run, case, revision, choice)
             if clauses:
                 run.slots.append(Slot(case, revision, clauses))

@@ -66,27 +66,50 @@ class Pool:
             LaunchError: it could not be started, or the run is over.
         """
         world = World()
-        with self._lock:
-            self._worlds.append(world)
+        self.keep(world)
         return self.spawn(revision, label, world)
 
-    def spawn(self, revision: str, label: str, world: World | None = None) -> Connection:
+    def keep(self, world: World) -> None:
+        """Take a world over: it is removed when the run is over.
+
+        Raises:
+            LaunchError: the run is over.
+        """
+        with self._lock:
+            self._worlds.append(world)
+            if self._closed:
+                raise LaunchError("the run is over")
+
+    def spawn(
+        self,
+        revision: str,
+        label: str,
+        world: World | None = None,
+        target: Target | None = None,
+    ) -> Connection:
         """Start a process nobody has spoken to, in the world of the run or in another.
+
+        Args:
+            revision: which it is asked to speak.
+            label: what people call it.
+            world: where; by default the world of the run.
+            target: the target as it is started there, where that differs.
 
         Raises:
             LaunchError: it could not be started, or the run is over.
         """
         born = now()
         root = (world or self.world).root
+        target = target or self.target
         transcript = Transcript(revision, clock=lambda: now() - born, label=label)
         with self._lock:
             if self._closed:
                 raise LaunchError("the run is over")
         process = ServerProcess(
-            self.target.command_in(root),
+            target.command_in(root),
             transcript,
             env=self._env if world is None else self._env_in(world),
-            cwd=self.target.cwd_in(root),
+            cwd=target.cwd_in(root),
             born=born,
         )
         connection = Connection(process, transcript, self.pace, root=root)

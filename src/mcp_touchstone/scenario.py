@@ -15,9 +15,11 @@ from mcp_touchstone.clause import Breach, Catalogue, CatalogueError, Clause
 
 if TYPE_CHECKING:
     from mcp_touchstone.ambient import Record
+    from mcp_touchstone.attack.siege import Siege
     from mcp_touchstone.conversation import Conversation
 
 Body = Callable[["Conversation"], None]
+Assault = Callable[["Siege"], None]
 Watch = Callable[["Record"], Iterator["Seen"]]
 
 
@@ -87,15 +89,17 @@ class Scenario(Case):
         once: what it finds holds for every legacy revision, since it happens before one is agreed.
         legacy: speaks the handshake although the clause belongs to a stateless revision.
         willing: talks as a client that declares everything and can answer everything.
+        fixtures: trees an attack needs around the root; empty for what is no attack.
     """
 
-    body: Body
+    body: Body | Assault
     fresh: bool = False
     apart: bool = False
     hurts: bool = False
     once: bool = False
     legacy: bool = False
     willing: bool = False
+    fixtures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +200,22 @@ def scenario(
                 legacy=legacy,
                 willing=willing,
             )
+        return body
+
+    return declare
+
+
+def attack(*threats: str, fixtures: tuple[str, ...]) -> Callable[[Assault], Assault]:
+    """Declare an attack: a scenario with a process and a field of its own.
+
+    Args:
+        threats: what it judges.
+        fixtures: ids of the trees to build around the root, as in ``fixtures.toml``.
+    """
+
+    def declare(body: Assault) -> Assault:
+        for registry in _active:
+            registry.add(body, threats, body=body, fresh=True, apart=True, fixtures=fixtures)
         return body
 
     return declare

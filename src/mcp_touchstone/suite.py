@@ -2,6 +2,8 @@
 
 from mcp_touchstone import answer, arguments, listings, timestamps, uri_template
 from mcp_touchstone.ambient import Record
+from mcp_touchstone.attack.bindings import Operation
+from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.client import ASKED, CAPABILITIES, Client, willing
 from mcp_touchstone.client_tasks import RELATED, TERMINAL, ClientTasks
@@ -28,7 +30,7 @@ from mcp_touchstone.questions import Question, input_requests, questions
 from mcp_touchstone.recon import LISTS
 from mcp_touchstone.revision import ALL, LATEST_LEGACY, LEGACY, MODERN, is_modern
 from mcp_touchstone.rounds import Provoked, Round, altered
-from mcp_touchstone.scenario import Seen, ambient, catalogue, scenario
+from mcp_touchstone.scenario import Seen, ambient, attack, catalogue, scenario
 from mcp_touchstone.schema import Flaw
 from mcp_touchstone.served import edit, served
 from mcp_touchstone.session import LOOSE, Asked, Message, Phase, Role
@@ -69,6 +71,7 @@ __all__ = [
     "Flaw",
     "Kind",
     "Message",
+    "Operation",
     "Pending",
     "Phase",
     "Provoked",
@@ -78,6 +81,7 @@ __all__ = [
     "Role",
     "Round",
     "Seen",
+    "Siege",
     "Sighting",
     "Source",
     "Step",
@@ -90,6 +94,7 @@ __all__ = [
     "ambient",
     "answer",
     "arguments",
+    "attack",
     "base64_fault",
     "brief",
     "capability_faults",

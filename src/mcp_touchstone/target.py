@@ -72,6 +72,7 @@ class Target:
         startup: seconds to the first answer.
         bundled: whether this is our own reference server.
         named: what the user says may be used.
+        promises: what the server claims beside what every server with a root does.
     """
 
     command: tuple[str, ...]
@@ -80,6 +81,7 @@ class Target:
     startup: float = STARTUP
     bundled: bool = False
     named: Named = Named()
+    promises: frozenset[str] = frozenset()
 
     @property
     def shown(self) -> str:
@@ -96,6 +98,24 @@ class Target:
             found += ["--cwd", self.cwd]
         found += replace(self.named, calls=calls).words()
         return found if self.bundled else [*found, "--", *self.command]
+
+    @property
+    def rooted(self) -> bool:
+        """Whether the server is told of the throw-away root, so that it serves that."""
+        words = (*self.command, *self.env.values(), self.cwd or "")
+        return any(ROOT in word for word in words)
+
+    def inside(self) -> "Target":
+        """Give the same target, started in the throw-away root unless a folder was named.
+
+        What it says about relative paths is then said about ours. Arguments that are files of
+        the user's folder are made absolute, so that the command still works.
+        """
+        if self.cwd is not None:
+            return self
+        program, *rest = absolute(self.command)
+        words = [str(Path(word).absolute()) if Path(word).is_file() else word for word in rest]
+        return replace(self, command=(program, *words), cwd=ROOT)
 
     def command_in(self, root: Path) -> tuple[str, ...]:
         """The command with the root filled in."""

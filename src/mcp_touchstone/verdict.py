@@ -64,6 +64,7 @@ class Judgement:
         count: how many times (ambient rules look at every message).
         source: file and line of the judgement, ``ping.py:31``.
         process: label of the process it was seen on.
+        reproduction: a shell script that shows it again without us; empty where there is none.
     """
 
     clause: str
@@ -76,6 +77,7 @@ class Judgement:
     count: int = 1
     source: str = ""
     process: str = ""
+    reproduction: str = ""
 
 
 def worst(judgements: Iterable[Judgement]) -> Judgement:

@@ -5,22 +5,16 @@ import textwrap
 from collections.abc import Sequence
 
 from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import (
-    Catalogue,
-    CatalogueError,
-    Clause,
-    Observable,
-    load_catalogue,
-    nearest,
-)
-from mcp_touchstone.loader import home
+from mcp_touchstone.clause import Catalogue, CatalogueError, Clause, Observable, nearest
+from mcp_touchstone.loader import BOTH, rows
+from mcp_touchstone.threat import Threat
 
 WIDTH = 96
 
 
 def catalogue() -> Catalogue:
-    """Read the clause files; imports no suite file."""
-    return load_catalogue(home() / "conformance")
+    """Read the clauses and the threats; imports no suite file."""
+    return rows(BOTH)
 
 
 def listing(words: Sequence[str]) -> None:
@@ -29,27 +23,29 @@ def listing(words: Sequence[str]) -> None:
     Raises:
         CatalogueError: a word names nothing.
     """
-    rows = catalogue()
+    known = catalogue()
     for word in words:
-        if not any(_named(word, clause) for clause in rows):
-            names = {name for clause in rows for name in _names(clause)}
+        if not any(_named(word, clause) for clause in known):
+            names = {name for clause in known for name in _names(clause)}
             raise CatalogueError(f"nothing is called {word!r}{nearest(word, names)}")
-    for chapter in rows.chapters:
+    for chapter in known.chapters:
         shown = [c for c in chapter.clauses if not words or any(_named(w, c) for w in words)]
         if not shown:
             continue
         print(f"{chapter.group}/{chapter.name}: {chapter.summary}")
         for clause in shown:
-            print(f"  {_state(clause)}  {clause.level:<10}  {_window(clause):<22}  {clause.id}")
+            print(f"  {_state(clause)}  {clause.grade:<10}  {_window(clause):<22}  {clause.id}")
         print()
-    judged = sum(clause.judged for clause in rows)
-    conditional = sum(clause.conditional for clause in rows if clause.judged)
-    deferred = sum(bool(clause.deferred) for clause in rows)
-    print(
-        f"{len(rows)} clauses: {judged} judged (+; {conditional} of them on condition: ~), "
-        f"{deferred} not judged yet (.), "
-        f"{len(rows) - judged - deferred} out of reach of a client (-)"
-    )
+    for noun, kind in (("clauses", False), ("threats", True)):
+        named = [clause for clause in known if isinstance(clause, Threat) is kind]
+        judged = sum(clause.judged for clause in named)
+        conditional = sum(clause.conditional for clause in named if clause.judged)
+        deferred = sum(bool(clause.deferred) for clause in named)
+        print(
+            f"{len(named)} {noun}: {judged} judged (+; {conditional} of them on condition: ~), "
+            f"{deferred} not judged yet (.), "
+            f"{len(named) - judged - deferred} out of reach of a client (-)"
+        )
 
 
 def explain(clause_id: str) -> None:
@@ -58,17 +54,24 @@ def explain(clause_id: str) -> None:
     Raises:
         CatalogueError: there is no such clause.
     """
-    rows = catalogue()
-    renamed = {old: clause.id for clause in rows for old in clause.replaces}
+    known = catalogue()
+    renamed = {old: clause.id for clause in known for old in clause.replaces}
     if clause_id in renamed:
         print(f"{clause_id} is now part of {renamed[clause_id]}\n")
         clause_id = renamed[clause_id]
-    clause = rows[clause_id]
+    clause = known[clause_id]
     breach = {"fail": "a failure", "warn": "a warning", "note": "a note"}[clause.breach]
     print(clause.id)
     _paragraph("", clause.statement)
-    _paragraph("level", f"{clause.level}; breaking it is {breach}")
-    _paragraph("revisions", ", ".join(clause.revisions))
+    if isinstance(clause, Threat):
+        _paragraph("severity", f"{clause.severity}; found, it is {breach}")
+        _paragraph("promise", str(clause.promise))
+        _paragraph("effect", clause.effect)
+        _paragraph("cause", clause.cause)
+        _paragraph("seen in", ", ".join(clause.seen_in))
+    else:
+        _paragraph("level", f"{clause.level}; breaking it is {breach}")
+        _paragraph("revisions", ", ".join(clause.revisions))
     _paragraph("needs", ", ".join(clause.needs))
     _paragraph("observable", _OBSERVABLE[clause.observable])
     _paragraph("judged", clause.how)
@@ -80,7 +83,9 @@ def explain(clause_id: str) -> None:
     print()
     for link in links:
         print(f"  {link}")
-    print(f"\n  mcp-touchstone check --select {clause.id} -- your server" if clause.judged else "")
+    suite = "--suite security " if isinstance(clause, Threat) else ""
+    again = f"\n  mcp-touchstone check {suite}--select {clause.id} -- your server"
+    print(again if clause.judged else "")
 
 
 _OBSERVABLE = {

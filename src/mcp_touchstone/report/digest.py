@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mcp_touchstone.clause import Clause
 from mcp_touchstone.results import Run, Verdict
+from mcp_touchstone.threat import Threat
 from mcp_touchstone.verdict import Judgement, Outcome
 
 
@@ -73,8 +74,17 @@ def chapters(run: Run) -> list[ChapterCount]:
     return [ChapterCount(name, counts) for name, counts in sorted(found.items())]
 
 
+def noun(run: Run) -> str:
+    """Name what was judged: clauses, threats, or rules where there are both."""
+    judged = [slot.case.clauses[0] for slot in run.slots] or [v.clause for v in run.verdicts]
+    kinds = {isinstance(clause, Threat) for clause in judged} or {False}
+    return "rule" if len(kinds) > 1 else "threat" if True in kinds else "clause"
+
+
 def again(run: Run, finding: Finding) -> str:
     """Give the one command that shows a finding again."""
-    words = ["mcp-touchstone", "check", "-v", "--select", finding.clause.id]
+    words = ["mcp-touchstone", "check", "-v"]
+    words += ["--suite", "security"] if isinstance(finding.clause, Threat) else []
+    words += ["--select", finding.clause.id]
     words += ["--revision", finding.judgement.revision]
     return shlex.join([*words, *run.target.words()])

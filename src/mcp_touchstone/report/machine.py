@@ -7,6 +7,7 @@ from typing import Any, Final
 from mcp_touchstone import __version__
 from mcp_touchstone.report.digest import by_clause
 from mcp_touchstone.results import Run, Verdict
+from mcp_touchstone.threat import Threat
 from mcp_touchstone.verdict import Judgement, Outcome
 
 FORMAT: Final = 1
@@ -70,7 +71,22 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "revision": verdict.revision,
         "outcome": str(verdict.outcome),
         "spec": list(verdict.clause.links(verdict.revision)),
+        **(_threat(verdict.clause) if isinstance(verdict.clause, Threat) else {}),
         "judgements": [_judgement(judgement) for judgement in _shown(verdict)],
+    }
+
+
+def _threat(threat: Threat) -> dict[str, Any]:
+    return {
+        "threat": {
+            "severity": str(threat.severity),
+            "promise": str(threat.promise),
+            "effect": threat.effect,
+            "cause": threat.cause,
+            "cwe": list(threat.cwe),
+            "owasp": list(threat.owasp),
+            "seen_in": list(threat.seen_in),
+        }
     }
 
 
@@ -93,6 +109,7 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         "count": judgement.count,
         "source": judgement.source,
         "process": judgement.process,
+        **({"reproduction": judgement.reproduction} if judgement.reproduction else {}),
         "wire": [
             {"line": line.n, "from": _SIDES[line.arrow], "text": line.text, "guilty": line.guilty}
             for line in judgement.wire

@@ -28,6 +28,7 @@ def document(dossier: Dossier, revisions: list[str], processes: int) -> dict[str
         "startup_seconds": round(dossier.pace.started, 3),
         "processes": processes,
         "remarks": dossier.remarks,
+        "bindings": None if dossier.bindings is None else dossier.bindings.document(),
         "revisions": {r: _revision(dossier, r) for r in revisions if r in dossier.spoken},
     }
 
@@ -78,6 +79,13 @@ def text(dossier: Dossier, revisions: list[str], processes: int) -> Iterator[str
     yield from _row("started", f"in {dossier.pace.started:.2f} s, {processes} times")
     for remark in dossier.remarks:
         yield from _row("remark", remark)
+    if dossier.bindings is not None:
+        yield ""
+        yield "what its calls do to files of a throw-away root (for --suite security)"
+        for binding in dossier.bindings.found:
+            yield from _row(binding.operation, str(binding))
+        if dossier.bindings.why:
+            yield from _row("because", dossier.bindings.why)
     shown = [r for r in revisions if r in dossier.spoken]
     before: dict[str, str] = {}
     for revision in reversed(shown):

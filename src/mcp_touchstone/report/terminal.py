@@ -10,9 +10,10 @@ from rich.text import Text
 from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
 from mcp_touchstone.recon import Dossier
-from mcp_touchstone.report.digest import Finding, again, by_clause, chapters, findings
+from mcp_touchstone.report.digest import Finding, again, by_clause, chapters, findings, noun
 from mcp_touchstone.report.text import cut, plural, safe
 from mcp_touchstone.results import Run, Slot
+from mcp_touchstone.threat import Threat
 from mcp_touchstone.verdict import Outcome, WireLine
 
 STYLES = {
@@ -145,10 +146,13 @@ class Terminal:
         self.say("")
         self.say((WORDS[finding.outcome], style), "  ", (finding.clause.id, "bold"))
         self.say("")
-        self._row(str(finding.clause.level), finding.clause.statement)
+        self._row(finding.clause.grade, finding.clause.statement)
         self._row("revision", ", ".join(finding.revisions))
-        for link in finding.clause.links(judgement.revision):
-            self.say("  ", (f"{'spec':<{LABEL}}", "dim"), link)
+        if isinstance(finding.clause, Threat):
+            self._threat(finding.clause)
+        else:
+            for link in finding.clause.links(judgement.revision):
+                self.say("  ", (f"{'spec':<{LABEL}}", "dim"), link)
         if finding.clause.decision:
             self._row("settled", finding.clause.decision)
         self._row("expected", judgement.expected)
@@ -157,10 +161,20 @@ class Terminal:
             self._row("times", str(judgement.count))
         self._wire(judgement.wire)
         if self.verbose:
+            for line in judgement.reproduction.splitlines():
+                self.say("    ", line)
             self._row("judged by", f"{judgement.scenario} ({judgement.source})")
             self._row("process", judgement.process)
             self._row("not judged", finding.clause.not_flagged)
         self.say("  ", (f"{'again':<{LABEL}}", "dim"), again(run, finding))
+
+    def _threat(self, threat: Threat) -> None:
+        self._row("effect", threat.effect)
+        self._row("cause", threat.cause)
+        weaknesses = [f"CWE-{number}" for number in threat.cwe]
+        self._row("catalogues", ", ".join([*weaknesses, *(f"OWASP {o}" for o in threat.owasp)]))
+        if threat.seen_in:
+            self._row("seen in", ", ".join(threat.seen_in))
 
     def _wire(self, lines: tuple[WireLine, ...]) -> None:
         if not lines:
@@ -191,13 +205,13 @@ class Terminal:
             self.say(
                 ("BROKEN", STYLES[Outcome.BROKEN]),
                 "  ",
-                (f"{plural(len(group), 'clause')} could not be judged", "bold"),
+                (f"{plural(len(group), noun(run))} could not be judged", "bold"),
             )
             self._row("because", why)
             names = [finding.clause.id for finding in group]
             shown = names if self.verbose else names[:6]
             more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-            self._row("clauses", ", ".join(shown) + more)
+            self._row(f"{noun(run)}s", ", ".join(shown) + more)
             self._wire(group[0].judgement.wire)
         if run.trouble:
             self.say("")
@@ -223,7 +237,7 @@ class Terminal:
             self.say("")
             head = WORDS[finding.outcome]
             self.say((head, STYLES[finding.outcome]), "  ", (finding.clause.id, "bold"))
-            self._row(str(finding.clause.level), f"{judgement.expected}; {judgement.actual}")
+            self._row(finding.clause.grade, f"{judgement.expected}; {judgement.actual}")
             self._row("revision", ", ".join(finding.revisions))
             for line in judgement.wire:
                 if line.guilty:
@@ -257,7 +271,7 @@ class Terminal:
             if count or outcome is Outcome.PASS:
                 parts += [", " if parts else "", (f"{count} {WORDS[outcome]}", STYLES[outcome])]
         self.say(
-            f"{plural(len(judged), 'clause')} judged in {plural(len(revisions), 'revision')}: ",
+            f"{plural(len(judged), noun(run))} judged in {plural(len(revisions), 'revision')}: ",
             *parts,
             f"   ({plural(run.processes, 'process')}, {run.seconds:.1f} s)",
             wrap=True,
@@ -276,7 +290,8 @@ class Terminal:
             done = "; what was judged until then stands above" if run.verdicts else ""
             yield (f"interrupted{done}", "bold")
         elif failed:
-            yield ("not conforming", STYLES[Outcome.FAIL])
+            safe_from_all = noun(run) == "threat"
+            yield ("not safe" if safe_from_all else "not conforming", STYLES[Outcome.FAIL])
             yield f": read a rule with `mcp-touchstone explain {failed[0].clause.id}`"
         elif run.trouble or run.count(Outcome.BROKEN):
             yield ("could not judge", STYLES[Outcome.BROKEN])
@@ -287,9 +302,11 @@ class Terminal:
             else:
                 yield " everything: -v shows the conversations"
         else:
-            yield ("conforming", STYLES[Outcome.PASS])
+            withstood = noun(run) == "threat"
             warned = run.count(Outcome.WARN)
-            yield ": no clause is broken" + ("; --strict counts the warnings" if warned else "")
+            yield ("withstood" if withstood else "conforming", STYLES[Outcome.PASS])
+            yield ": no attack had an effect" if withstood else f": no {noun(run)} is broken"
+            yield ("; --strict counts the warnings" if warned else "")
 
 
 def in_full(run: Run, finding: Finding, width: int = 100) -> str:

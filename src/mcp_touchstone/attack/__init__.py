@@ -1,0 +1,1 @@
+"""What the security suite stands on: trees with canaries, bindings, payloads, oracles."""

@@ -1,0 +1,368 @@
+"""Find out which tool does what to files, by calling it inside a throw-away root. Judges nothing.
+
+Annotations, names and schemas only choose what is tried and in which order; what a call is bound
+to is what it did: bytes that came back, a tree that changed.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.arguments import Places, required, words
+from mcp_touchstone.attack.bindings import ROOT, Binding, Bindings, Operation, Style, fill, rooted
+from mcp_touchstone.attack.canary import Area
+from mcp_touchstone.attack.field import Field
+from mcp_touchstone.attack.slots import Pointer, Role, Slot, assemble, slots
+from mcp_touchstone.connection import Connection
+from mcp_touchstone.dossier import Spoken, is_read_only
+from mcp_touchstone.process import LaunchError, now
+from mcp_touchstone.reply import Reply
+
+BUDGET: Final = 60.0
+"""Seconds spent on one server."""
+
+HANGS: Final = 3
+"""Calls without an answer after which nothing more is tried."""
+
+PAGES: Final = 10
+
+DANGER: Final = frozenset({
+    "exec", "execute", "run", "shell", "bash", "terminal", "process", "kill", "spawn", "eval",
+    "fetch", "http", "url", "web", "browser", "download", "upload", "send", "email", "push",
+    "pull", "clone", "deploy", "install", "publish", "delete", "remove", "unlink", "rm", "trash",
+    "purge", "destroy", "drop", "reset", "restart", "shutdown", "config",
+})  # fmt: skip
+"""Words in the name of a tool that is not called unless the user names it."""
+
+SWITCHES: Final = frozenset({"command", "action", "operation", "op", "mode", "method"})
+"""Names of an argument that makes several tools of one."""
+
+OPTIONAL: Final[tuple[frozenset[Role], ...]] = (
+    frozenset(),
+    frozenset({Role.CONTENT}),
+    frozenset({Role.OLD, Role.NEW}),
+    frozenset({Role.NEW, Role.LINE}),
+    frozenset({Role.CONTENT, Role.LINE}),
+    frozenset({Role.DIFF}),
+)
+"""Roles of optional arguments that are filled together, one set after another."""
+
+_TEXT: Final = {"type": "string"}
+
+
+def _guess(*names: str, **more: Any) -> dict[str, Any]:
+    properties = {**dict.fromkeys(names, _TEXT), **more}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+GUESSES: Final[tuple[tuple[frozenset[str], dict[str, Any]], ...]] = (
+    (
+        frozenset({"multiple", "many", "batch", "files"}),
+        _guess(paths={"type": "array", "items": _TEXT}),
+    ),
+    (frozenset({"move", "rename", "copy"}), _guess("source", "destination")),
+    (
+        frozenset({"edit", "replace", "modify", "update"}),
+        _guess("path", edits={"type": "array", "items": _guess("oldText", "newText")}),
+    ),
+    (frozenset({"edit", "replace"}), _guess("path", "old_string", "new_string")),
+    (frozenset({"write", "create", "save", "append", "edit"}), _guess("path", "content")),
+    (frozenset({"search", "find", "grep", "glob"}), _guess("path", "pattern")),
+    (frozenset({"read", "view", "get", "open", "list", "tree", "create", "cat"}), _guess("path")),
+    (frozenset({"read", "view", "get", "open", "cat"}), _guess("file_path")),
+)  # fmt: skip
+"""Words in the name of a tool whose schema names no argument -> arguments it probably takes."""
+
+MAKING: Final = frozenset({"mkdir", "make", "create", "new", "add"})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One way to call a tool.
+
+    Attributes:
+        tool: its definition.
+        fixed: values of its switch.
+        slots: what is filled.
+    """
+
+    tool: Mapping[str, Any]
+    fixed: Mapping[Pointer, Any]
+    slots: tuple[Slot, ...]
+
+    @property
+    def roles(self) -> set[Role]:
+        """The roles that are filled."""
+        return {slot.role for slot in self.slots}
+
+
+class Binder:
+    """Tries the tools of one server.
+
+    Attributes:
+        field: where; its root is the root of the server.
+        calls: how many were made.
+    """
+
+    def __init__(
+        self, get: Callable[[], Connection], field: Field, named: Iterable[str] = ()
+    ) -> None:
+        self.field = field
+        self.calls = 0
+        self._get = get
+        self._named = set(named)
+        self._places = Places(folder=str(field.root), file="control.txt", text="")
+        self._until = now() + BUDGET
+        self._hangs = 0
+        self._number = 0
+        self._folder = field.root / "probe"
+        self._folder.mkdir(exist_ok=True)
+        self._listed = field.canaries.name(f"{field.root.name}/probe", Area.INSIDE)
+        (self._folder / self._listed.token).touch()
+
+    def find(self, spoken: Spoken) -> Bindings:
+        """Try what looks as if it took a path."""
+        found: list[Binding] = []
+        for tool in sorted(self._tools(spoken), key=lambda tool: not is_read_only(tool)):
+            for plan in self._plans(tool):
+                self._try(plan, found)
+        found += self._resources(spoken)
+        why = ""
+        if self._over:
+            why = "the server did not answer in time; the search was cut short"
+        elif not found:
+            why = "no tool and no resource gave back, listed or changed a file of the root"
+        return Bindings(tuple(found), why, self.calls)
+
+    @property
+    def _over(self) -> bool:
+        return self._hangs >= HANGS or now() > self._until
+
+    def _tools(self, spoken: Spoken) -> Iterator[dict[str, Any]]:
+        yield from spoken.named("tools")
+        cursor = spoken.cursors.get("tools/list")
+        for _ in range(PAGES):
+            if cursor is None:
+                return
+            result = self._get().request("tools/list", {"cursor": cursor}).result or {}
+            yield from Spoken(spoken.opening, {"tools": result.get("tools") or []}).named("tools")
+            cursor = result.get("nextCursor")
+
+    # --- what to try
+
+    def _plans(self, tool: Mapping[str, Any]) -> Iterator[Plan]:
+        name = tool["name"]
+        if name not in self._named and {*words(name)} & DANGER:
+            return
+        schema = tool.get("inputSchema")
+        if isinstance(schema, dict) and not schema.get("properties"):
+            for words_, guess in GUESSES:
+                if {*words(name)} & words_:
+                    yield from self._filled({**tool, "inputSchema": guess})
+            return
+        yield from self._filled(tool)
+
+    def _filled(self, tool: Mapping[str, Any]) -> Iterator[Plan]:
+        """Give the ways to fill what the schema of a tool names."""
+        schema = tool.get("inputSchema")
+        known = slots(schema)
+        paths = [s for s in known if s.role in {Role.PATH, Role.FROM, Role.TO}]
+        needed = [s for s in paths if s.needed] or paths[:1]
+        if not needed:
+            return
+        for fixed in _switched(schema):
+            for wanted in OPTIONAL:
+                extra = [s for s in known if not s.needed and s.role in wanted]
+                if {s.role for s in extra} != wanted:
+                    continue
+                hashes = [s for s in known if s.role is Role.HASH] if Role.DIFF in wanted else []
+                given = [s for s in known if s.needed and s not in paths]
+                yield Plan(tool, fixed, tuple(dict.fromkeys([*needed, *given, *extra, *hashes])))
+
+    def _try(self, plan: Plan, found: list[Binding]) -> None:
+        """Try what a plan may do, unless it is known; what it does is added."""
+        for operation, attempt in self._attempts(plan):
+            if self._over or any(_settles(b, operation, plan) for b in found):
+                continue
+            worked = [(s, a) for s in Style if (a := attempt(plan, s)) is not None]
+            if worked:
+                base = [s for s in slots(plan.tool.get("inputSchema")) if s.role is Role.BASE]
+                found.append(
+                    Binding(
+                        operation,
+                        plan.tool["name"],
+                        rooted(worked[0][1], str(self.field.root), ROOT),
+                        tuple(dict.fromkeys([*plan.slots, *base])),
+                        tuple(style for style, _ in worked),
+                        schema=plan.tool.get("inputSchema") or {},
+                    )
+                )
+
+    def _attempts(self, plan: Plan) -> Iterator[tuple[Operation, "Attempt"]]:
+        roles = plan.roles
+        if {Role.FROM, Role.TO} <= roles:
+            yield Operation.MOVE, self._moves
+            yield Operation.COPY, self._copies
+        elif roles & {Role.OLD, Role.DIFF} or {Role.NEW, Role.LINE} <= roles:
+            yield Operation.EDIT, self._edits
+        elif roles & {Role.CONTENT, Role.NEW}:
+            yield Operation.CREATE, self._creates
+            yield Operation.WRITE, self._writes
+            yield Operation.EDIT, self._edits
+        else:
+            yield Operation.READ, self._reads
+            yield Operation.LIST, self._lists
+            if {*words(plan.tool["name"])} & MAKING:
+                yield Operation.MKDIR, self._makes_folders
+
+    # --- trying it
+
+    def _fresh(self, suffix: str = ".txt") -> Path:
+        self._number += 1
+        return self._folder / f"f{self._number}-{secrets.token_hex(3)}{suffix}"
+
+    def _file(self) -> tuple[Path, bytes]:
+        path = self._fresh()
+        where = self.field.shown(path)
+        canary = self.field.canaries.plant(where, Area.INSIDE)
+        data = canary.content.encode()
+        path.write_bytes(data)
+        return path, data
+
+    def _spell(self, path: Path, style: Style) -> str:
+        relative = path.relative_to(self.field.root).as_posix()
+        return relative if style is Style.RELATIVE else f"{self.field.root}/{relative}"
+
+    def _call(
+        self, plan: Plan, path: str, *, to: str = "", before: bytes = b"", content: str = ""
+    ) -> tuple[Reply, dict[str, Any]]:
+        tool = plan.tool
+        values: dict[Pointer, Any] = dict(plan.fixed)
+        for slot in plan.slots:
+            if slot.role is Role.LINE:
+                values[slot.pointer] = 1
+            elif slot.role is Role.BASE:
+                values[slot.pointer] = str(self.field.root)
+            else:
+                values[slot.pointer] = fill(slot.role, path, to=to, before=before, content=content)
+        arguments = assemble(tool.get("inputSchema"), values, self._places)
+        return self._ask("tools/call", {"name": tool["name"], "arguments": arguments}), arguments
+
+    def _ask(self, method: str, params: dict[str, Any]) -> Reply:
+        if self._over:
+            return Reply(0, why="nothing more is tried")
+        self.calls += 1
+        try:
+            reply = self._get().request(method, params, required=False)
+        except LaunchError as error:
+            self._hangs = HANGS
+            return Reply(0, why=str(error))
+        if not reply.answered:
+            self._hangs += 1
+        return reply
+
+    def _shows(self, reply: Reply, token: str) -> bool:
+        seen = self.field.canaries.found_in_message(reply.value or {}, {Area.INSIDE})
+        return any(canary.token == token for canary in seen)
+
+    def _reads(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+        path, data = self._file()
+        canary = self.field.canaries.planted[-1]
+        reply, arguments = self._call(plan, self._spell(path, style), before=data)
+        return arguments if self._shows(reply, canary.token) and _holds(path, data) else None
+
+    def _lists(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+        reply, arguments = self._call(plan, self._spell(self._folder, style))
+        return arguments if self._shows(reply, self._listed.token) else None
+
+    def _creates(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+        path, content = self._fresh(), f"made {secrets.token_hex(8)}\n"
+        _, arguments = self._call(plan, self._spell(path, style), content=content)
+        return arguments if content.strip().encode() in _read(path) else None
+
+    def _writes(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+        (path, data), content = self._file(), f"written {secrets.token_hex(8)}\n"
+        _, arguments = self._call(plan, self._spell(path, style), before=data, content=content)
+        found = _read(path)
+        return arguments if content.strip().encode() in found and data not in found else None
+
+    def _edits(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+        (path, data), content = self._file(), f"edited {secrets.token_hex(8)}"
+        _, arguments = self._call(plan, self._spell(path, style), before=data, content=content)
+        return arguments if content.encode() in _read(path) else None
+
+    def _makes_folders(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+        path = self._fresh("")
+        _, arguments = self._call(plan, self._spell(path, style))
+        return arguments if path.is_dir() else None
+
+    def _moves(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+        return self._carries(plan, style, stays=False)
+
+    def _copies(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+        return self._carries(plan, style, stays=True)
+
+    def _carries(self, plan: Plan, style: Style, *, stays: bool) -> dict[str, Any] | None:
+        (path, data), to = self._file(), self._fresh()
+        _, arguments = self._call(plan, self._spell(path, style), to=self._spell(to, style))
+        return arguments if _holds(to, data) and path.exists() is stays else None
+
+    # --- resources
+
+    def _resources(self, spoken: Spoken) -> Iterator[Binding]:
+        if "resources" not in spoken.capabilities:
+            return
+        templates = [t["uriTemplate"] for t in spoken.named("templates", "uriTemplate")]
+        prefixes = [t.partition("{")[0] for t in templates if t.endswith("}") and t.count("{") == 1]
+        for prefix in dict.fromkeys(["file://", *prefixes]):
+            styles = [style for style in Style if self._is_resource(prefix, style)]
+            if styles:
+                yield Binding(Operation.READ, "", styles=tuple(styles), uri=prefix)
+
+    def _is_resource(self, prefix: str, style: Style) -> bool:
+        path, _ = self._file()
+        token = self.field.canaries.planted[-1].token
+        reply = self._ask("resources/read", {"uri": prefix + self._spell(path, style)})
+        return self._shows(reply, token)
+
+
+Attempt = Callable[[Plan, Style], dict[str, Any] | None]
+"""Tries a plan with a way to write paths: the arguments, where it did what was hoped for."""
+
+
+def _settles(binding: Binding, operation: Operation, plan: Plan) -> bool:
+    """Whether a binding of the same call leaves nothing to try: writing a file is no edit of it."""
+    same = operation is binding.operation or (
+        operation is Operation.EDIT and binding.operation is Operation.WRITE
+    )
+    return (
+        same
+        and binding.tool == plan.tool["name"]
+        and all(binding.arguments.get(str(p[0])) == value for p, value in plan.fixed.items())
+    )
+
+
+def _switched(schema: Any) -> Iterator[dict[Pointer, Any]]:
+    """Give the values of the argument that makes several tools of one; nothing where none does."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    for name, below in (properties or {}).items():
+        values = below.get("enum") if isinstance(below, dict) else None
+        if name in required(schema) and name.lower() in SWITCHES and isinstance(values, list):
+            for value in values:
+                if isinstance(value, str) and not {*words(value)} & DANGER:
+                    yield {(name,): value}
+            return
+    yield {}
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    return _read(path) == data

@@ -1,0 +1,200 @@
+"""Which call does what to files: an operation, a tool, and arguments that did it once. Values."""
+
+import difflib
+import hashlib
+import json
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+from urllib.parse import quote
+
+from mcp_touchstone.attack.slots import Pointer, Role, Slot, put
+from mcp_touchstone.framing import brief
+
+
+class Operation(StrEnum):
+    """What a call was seen to do."""
+
+    READ = "read"
+    LIST = "list"
+    CREATE = "create"
+    WRITE = "write"
+    EDIT = "edit"
+    MKDIR = "mkdir"
+    MOVE = "move"
+    COPY = "copy"
+
+
+class Style(StrEnum):
+    """How a path may be written."""
+
+    RELATIVE = "relative to the root"
+    ABSOLUTE = "absolute"
+
+
+Call = tuple[str, dict[str, Any]]
+"""Method and params of a request."""
+
+ROOT: Final = "{root}"
+
+PLAIN_PART: Final = " line 1"
+"""The part of a canary file that is no secret: an edit has to name what it replaces, and a refusal
+may repeat that."""
+
+CHANGING: Final = frozenset(Operation) - {Operation.READ, Operation.LIST}
+SHOWN: Final = 70
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One way to do one thing.
+
+    Attributes:
+        operation: what it was seen to do.
+        tool: name of the tool; empty for a resource.
+        arguments: arguments that did it; ``{root}`` in them stands for the root.
+        slots: where in them the path and the rest go.
+        styles: how a path may be written.
+        uri: for a resource, what stands before the path; the path is percent-encoded behind it.
+        schema: the inputSchema of the tool.
+    """
+
+    operation: Operation
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    slots: tuple[Slot, ...] = ()
+    styles: tuple[Style, ...] = ()
+    uri: str = ""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        where = f"resources/read {self.uri}…" if self.uri else self.tool
+        fixed = {k: v for k, v in self.arguments.items() if k not in self._filled}
+        how = " or ".join(style.value for style in self.styles)
+        return f"{where}{' ' + brief(fixed, SHOWN) if fixed else ''} (paths {how})"
+
+    @property
+    def _filled(self) -> set[str]:
+        return {str(slot.pointer[0]) for slot in self.slots}
+
+    def spelled(self, text: str, root: str) -> str:
+        """Write a path that is meant from the root so that this binding takes it so."""
+        if Style.RELATIVE in self.styles or text.startswith("/"):
+            return text
+        return f"{root}/{text}"
+
+    def call(
+        self, path: str, root: str, *, to: str = "", before: bytes = b"", content: str = ""
+    ) -> Call:
+        """Give method and params of the call that does it to a path.
+
+        Args:
+            path: as it is sent.
+            root: the root of the server that is called.
+            to: the destination of a move or copy.
+            before: what the file holds; an edit needs some of it, a guarded one its hash.
+            content: what is written.
+        """
+        if self.uri:
+            return "resources/read", {"uri": self.uri + quote(path, safe="/:@!$&'()*+,;=~")}
+        values = {
+            slot.pointer: filling
+            for slot in self.slots
+            if (filling := fill(slot.role, path, to=to, before=before, content=content)) is not None
+        }
+        return self.calls_with(values, root)
+
+    @property
+    def base(self) -> Slot | None:
+        """The argument that says what the path is relative to, where there is one."""
+        return next((slot for slot in self.slots if slot.role is Role.BASE), None)
+
+    def calls_with(self, values: Mapping[Pointer, Any], root: str) -> Call:
+        """Give the call that worked, with other values in some places."""
+        arguments = put(rooted(self.arguments, ROOT, root), values)
+        return "tools/call", {"name": self.tool, "arguments": arguments}
+
+
+def rooted(value: Any, old: str, new: str) -> Any:
+    """Put another root into every string of a JSON value."""
+    if isinstance(value, str):
+        return value.replace(old, new)
+    if isinstance(value, Mapping):
+        return {key: rooted(one, old, new) for key, one in value.items()}
+    return [rooted(one, old, new) for one in value] if isinstance(value, list) else value
+
+
+def fill(role: Role, path: str, *, to: str, before: bytes, content: str) -> str | None:
+    """Give what stands in an argument of a role; None where it stays as it is."""
+    first = before.decode("utf-8", "replace").split("\n", 1)[0]
+    fillings = {
+        Role.PATH: path,
+        Role.FROM: path,
+        Role.TO: to,
+        Role.CONTENT: content,
+        Role.OLD: PLAIN_PART if PLAIN_PART in first else first,
+        Role.NEW: content,
+        Role.HASH: hashlib.sha256(before).hexdigest(),
+        Role.DIFF: unified(path, before, content),
+    }
+    return fillings.get(role)
+
+
+def unified(path: str, before: bytes, content: str) -> str:
+    """Give the unified diff that puts a line before the first one of a file."""
+    old = before.decode("utf-8", "replace").splitlines(keepends=True)
+    name = posixpath.basename(path) if path.startswith("/") else path
+    new = [content.rstrip("\n") + "\n", *old]
+    return "".join(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """All that was found.
+
+    Attributes:
+        found: the bindings, those of one operation together.
+        why: why there are none, or not more.
+        calls: how many calls it took.
+    """
+
+    found: tuple[Binding, ...] = ()
+    why: str = ""
+    calls: int = 0
+
+    def of(self, *operations: Operation) -> list[Binding]:
+        """Give the bindings of some operations."""
+        return [binding for binding in self.found if binding.operation in operations]
+
+    def meet(self, word: str) -> bool:
+        """Whether a word of ``needs.OPERATIONS`` is met."""
+        return {
+            "reads-files": bool(self.of(Operation.READ)),
+            "lists-folders": bool(self.of(Operation.LIST)),
+            "changes-files": bool(self.of(*CHANGING)),
+            "base-argument": any(binding.base is not None for binding in self.found),
+            "file-uris": any(binding.uri.startswith("file:") for binding in self.found),
+        }[word]
+
+    def operations(self) -> list[Operation]:
+        """Name the operations that are bound."""
+        return [op for op in Operation if any(b.operation is op for b in self.found)]
+
+    def document(self) -> list[dict[str, Any]]:
+        """Give them as JSON."""
+        return [
+            {
+                "operation": str(binding.operation),
+                "tool": binding.tool or None,
+                "uri": binding.uri or None,
+                "arguments": json.loads(json.dumps(binding.arguments)),
+                "roles": {
+                    "/".join(map(str, slot.pointer)): str(slot.role) for slot in binding.slots
+                },
+                "styles": [style.name.lower() for style in binding.styles],
+            }
+            for binding in self.found
+        ]

@@ -1,0 +1,260 @@
+"""The trees the payloads speak of, built from ``fixtures.toml`` around the root of a world.
+
+Everything lies below one throw-away parent: the root, what surrounds it, a home. Files that must
+not be read hold a canary each; folders that must not be listed hold a file with a random name.
+"""
+
+import contextlib
+import os
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.attack.canary import Area, Canaries, Canary
+from mcp_touchstone.attack.payload import CANARY
+from mcp_touchstone.attack.snapshot import Change, Fact, changes, take
+from mcp_touchstone.world import World
+
+ALWAYS: Final = ("base", "siblings", "links")
+"""Fixtures that every payload may rely on."""
+
+DENIED: Final = (".git", "node_modules", "__pycache__", ".env", ".vs")
+"""Names the deny list of the payloads speaks of."""
+
+VARIABLE: Final = "MCP_CANARY_SECRET"
+"""Variable in the environment of the server that holds a canary."""
+
+CONTROL: Final = "control.txt"
+"""The file of the root that stands for all that may be read."""
+
+_BYTES: Final[Mapping[str, bytes]] = {
+    "all 256 values, four times": bytes(range(256)) * 4,
+    "caf\\xe9": b"caf\xe9",
+    "UTF-16LE with BOM": b"\xff\xfe" + "utf-16 control\n".encode("utf-16-le"),
+    "a\\x00b": b"a\x00b",
+}
+CLIMBS: Final = 40
+
+
+class Field(World):
+    """A world with canaries in it.
+
+    Attributes:
+        canaries: what was planted.
+        names: what the names in the braces of a payload stand for.
+    """
+
+    def __init__(self, fixtures: Path, wanted: Iterable[str] = ALWAYS) -> None:
+        """Build the trees of a fixture file below a folder of our own.
+
+        Args:
+            fixtures: the file.
+            wanted: ids of the fixtures to build, in this order.
+        """
+        super().__init__()
+        self.canaries = Canaries()
+        self.outside = self.path / "outside"
+        self.sibling = self.path / f"{self.root.name}Evil"
+        self._planted: dict[str, bytes | str] = {}
+        self._places = {
+            "outside": self.outside,
+            "sibling": self.sibling,
+            "base": self.path,
+            "home": self.home,
+        }
+        self.names = self._names()
+        self.variable = self.canaries.plant(VARIABLE, Area.ENVIRONMENT)
+        table = tomllib.loads(fixtures.read_text(encoding="utf-8"))
+        known = {row["id"]: row.get("entry", []) for row in table["fixture"]}
+        for name in wanted:
+            for entry in known[name]:
+                self._build(entry)
+        self.control = self._control()
+        self._plant_names()
+        self._before: dict[str, Fact] = {}
+        self._before = self._forbidden()
+
+    def env(self, ours: Mapping[str, str]) -> dict[str, str]:
+        """Give the environment of a world, with a canary in it."""
+        return {**super().env(ours), VARIABLE: self.variable.token}
+
+    # --- building
+
+    def _names(self) -> dict[str, str]:
+        root, outside = str(self.root), str(self.outside)
+        return {
+            "root": root,
+            "root_name": self.root.name,
+            "root_noslash": root[1:],
+            "root_real": root,
+            "root_upper": str(self.root.with_name(self.root.name.upper())),
+            "root_nfd": unicodedata.normalize("NFD", root),
+            "root_bs": root.replace("/", "\\"),
+            "base": str(self.path),
+            "outside": outside,
+            "outside_name": self.outside.name,
+            "outside_noslash": outside[1:],
+            "outside_bs": outside.replace("/", "\\"),
+            "sibling": str(self.sibling),
+            "sibling_name": self.sibling.name,
+            "canary": CANARY,
+            "canary_nfd": CANARY,
+        }
+
+    def _filled(self, template: str) -> str:
+        for name, value in self.names.items():
+            template = template.replace("{" + name + "}", value)
+        return template
+
+    def _build(self, entry: Mapping[str, Any]) -> None:
+        kind, where = entry["type"], entry.get("at", "")
+        if where == "env" or kind == "name-canary":
+            return
+        name = self._filled(entry["path"].replace("upper-case twin of root", "{root_name}"))
+        if "upper-case twin" in entry["path"]:
+            name = name.replace(self.root.name, self.root.name.upper(), 1)
+        place = self._places.get(where, self.root) / name
+        with contextlib.suppress(FileExistsError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(place):
+            return
+        if kind in {"canary", "file"}:
+            self._file(place, entry, kind)
+        elif kind == "symlink":
+            target = self._filled(entry["target"])
+            if target.startswith("forty times"):
+                target = "/.." * CLIMBS + f"{self.outside}/{CANARY}"
+            self._link(place, target)
+        elif kind == "symlink-chain":
+            for n in range(1, entry["count"]):
+                self._link(place.with_name(f"{place.name}_{n}"), f"{place.name}_{n + 1}")
+            self._link(place.with_name(f"{place.name}_{entry['count']}"), entry["target"])
+            self._link(place, f"{place.name}_1")
+        elif kind == "hardlink":
+            place.hardlink_to(self.root / self._filled(entry["target"]))
+        elif kind == "fifo" and hasattr(os, "mkfifo"):
+            for n in range(1, entry.get("count", 1) + 1):
+                os.mkfifo(place if n == 1 else place.with_name(f"{place.name[:-1]}{n}"))
+
+    def _file(self, place: Path, entry: Mapping[str, Any], kind: str) -> None:
+        where = place.relative_to(self.path).as_posix()
+        if kind == "canary":
+            area = Area.DENIED if place.is_relative_to(self.root) else Area.OUTSIDE
+            data = self.canaries.plant(where, area).content.encode()
+        else:
+            data = _BYTES.get(entry.get("bytes", ""), entry.get("text", "x\n").encode())
+        place.write_bytes(data)
+        self._planted[where] = data
+        if "mode" in entry:
+            place.chmod(int(entry["mode"], 8))
+        if "dirmode" in entry:
+            place.parent.chmod(int(entry["dirmode"], 8))
+
+    def _link(self, place: Path, target: str) -> None:
+        place.symlink_to(target)
+        self._planted[place.relative_to(self.path).as_posix()] = target
+
+    def _control(self) -> Canary:
+        """Put a file into the root that may be read: its bytes prove that a call works."""
+        canary = self.canaries.plant(f"{self.root.name}/{CONTROL}", Area.INSIDE)
+        path = self.root / CONTROL
+        path.write_text(canary.content, encoding="utf-8", newline="\n")
+        self._planted[canary.where] = canary.content.encode()
+        return canary
+
+    def _plant_names(self) -> None:
+        """Put a file with a random name into each folder outside that holds a canary."""
+        folders = {self.path / Path(c.where).parent for c in self._outside()}
+        for folder in sorted({self.path, *folders}):
+            where = folder.relative_to(self.path).as_posix()
+            canary = self.canaries.name(where, Area.OUTSIDE)
+            (folder / canary.token).touch()
+            self._planted[Path(where, canary.token).as_posix()] = b""
+
+    def _outside(self) -> list[Canary]:
+        return [c for c in self.canaries.planted if c.area is Area.OUTSIDE]
+
+    # --- looking
+
+    def shown(self, path: Path) -> str:
+        """Name a path as a finding shows it: below the parent where it is there."""
+        return (
+            path.relative_to(self.path).as_posix() if path.is_relative_to(self.path) else str(path)
+        )
+
+    def watches(self, path: Path) -> bool:
+        """Whether a file or folder is one whose bytes or names we would know again."""
+        if str(path).startswith("/proc/"):
+            return path.name == "environ"
+        where = self.shown(path)
+        return any(
+            (Path(c.where).parent.as_posix() if c.is_name else c.where) == where
+            for c in self.canaries.planted
+        )
+
+    def _forbidden(self) -> dict[str, Fact]:
+        """Give the facts of all a server has no business with; its home and its root left out."""
+        own = {f"{p.name}/" for p in (self.root, self.home, self.tmp)}
+        kept = {c.where for c in self.canaries.planted}
+        found = take(self.path, lambda name: f"{name}/" in own, self._before)
+        at_home = f"{self.home.name}/{CANARY}"
+        if at_home in kept and (self.home / CANARY).exists():
+            found[at_home] = take(self.home)[CANARY]
+        return found
+
+    def damage(self) -> list[Change]:
+        """Say what is not as it was outside the root, since the field was built or mended."""
+        return changes(self._before, self._forbidden())
+
+    def laundered(self) -> list[tuple[str, Canary]]:
+        """Give the files inside the root that hold bytes from outside, and whose they are."""
+        found = []
+        for folder, _, files in os.walk(self.root):
+            for file in files:
+                path = Path(folder, file)
+                if path.is_symlink() or not path.is_file():
+                    continue
+                with contextlib.suppress(OSError):
+                    data = path.read_bytes()
+                    found += [
+                        (self.shown(path), canary)
+                        for canary in self.canaries.found(data, {Area.OUTSIDE, Area.ENVIRONMENT})
+                        if not canary.is_name
+                    ]
+        return found
+
+    def content(self, path: Path) -> bytes:
+        """Give what a planted file held when it was planted; empty for any other."""
+        kept = self._planted.get(self.shown(path), b"")
+        return kept if isinstance(kept, bytes) else b""
+
+    def mend(self) -> None:
+        """Put everything that was planted back, and take away what was made outside the root."""
+        for change in self.damage():
+            if change.path not in self._planted and change.what.startswith("made"):
+                remove(self.path / change.path)
+        for where, kept in self._planted.items():
+            path = self.path / where
+            with contextlib.suppress(OSError):
+                if isinstance(kept, str):
+                    if not path.is_symlink() or str(path.readlink()) != kept:
+                        remove(path)
+                        path.symlink_to(kept)
+                elif path.is_symlink() or not path.is_file() or path.read_bytes() != kept:
+                    remove(path)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(kept)
+        self._before = self._forbidden()
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a whole folder of ours; follows no link."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            for below in list(path.iterdir()):
+                remove(below)
+            path.rmdir()
+        else:
+            path.unlink(missing_ok=True)

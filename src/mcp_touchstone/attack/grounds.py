@@ -1,0 +1,116 @@
+"""Put fields and processes together: where attacks are run, and where bindings are found."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from mcp_touchstone import answer
+from mcp_touchstone.attack.binder import Binder
+from mcp_touchstone.attack.bindings import Bindings
+from mcp_touchstone.attack.field import ALWAYS, Field
+from mcp_touchstone.attack.siege import Siege
+from mcp_touchstone.client import CAPABILITIES, Client
+from mcp_touchstone.connection import Connection
+from mcp_touchstone.dossier import Dossier
+from mcp_touchstone.loader import SECURITY, SUITES, home
+from mcp_touchstone.pool import Pool
+from mcp_touchstone.process import LaunchError
+from mcp_touchstone.results import Slot
+from mcp_touchstone.scenario import Scenario
+from mcp_touchstone.threat import ASSUMED, Threat
+
+BASE: Final = ("base",)
+"""Trees that stand while bindings are looked for: no link, nothing that is slow to walk."""
+
+
+def library() -> Path:
+    """Give the folder of the suite, with fixtures and payloads."""
+    return home() / SUITES[SECURITY]
+
+
+def field(pool: Pool, fixtures: Iterable[str] = ALWAYS) -> Field:
+    """Build a field that lives as long as the run.
+
+    Raises:
+        LaunchError: the run is over.
+    """
+    made = Field(library() / "fixtures.toml", fixtures)
+    pool.keep(made)
+    return made
+
+
+def spawn(pool: Pool, ground: Field, revision: str, label: str) -> Connection:
+    """Start a process in a field, in its root unless the user named a folder.
+
+    Its client says yes where the server asks before it writes: whom an attacker talked into a
+    call is not warned by its name.
+
+    Raises:
+        LaunchError: it could not be started, or the run is over.
+    """
+    connection = pool.spawn(revision, label, ground, pool.target.inside())
+    asked = {k: v for k, v in CAPABILITIES[revision].items() if k == "elicitation"}
+    connection.use(Client(capabilities=asked, elicitation=answer.accept()))
+    return connection
+
+
+def siege(pool: Pool, slot: Slot, dossier: Dossier) -> Siege:
+    """Give an attack a field, a process in it, and its hands.
+
+    Raises:
+        LaunchError: no process could be started, or the run is over.
+    """
+    scenario = slot.case
+    assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
+    ground = field(pool, scenario.fixtures)
+
+    def start() -> Connection:
+        return spawn(pool, ground, slot.revision, scenario.name)
+
+    made = Siege(
+        start(),
+        scenario,
+        slot.clauses,
+        field=ground,
+        library=library() / "payloads",
+        command=pool.target.inside().command,
+        dossier=dossier,
+        revision=slot.revision,
+        spawn=start,
+    )
+    made.unpromised = frozenset(
+        threat.id
+        for threat in slot.clauses
+        if isinstance(threat, Threat) and threat.promise not in {*ASSUMED, *pool.target.promises}
+    )
+    return made
+
+
+def bind(pool: Pool, dossier: Dossier, revision: str) -> Bindings:
+    """Find out what the tools do to files, on a process of its own in a field of its own."""
+    if not pool.target.rooted:
+        return Bindings(why="the server was given no throw-away root: put {root} into its command")
+    ground = field(pool, BASE)
+    current: list[Connection] = []
+
+    def get() -> Connection:
+        if not current or current[-1].gone:
+            connection = spawn(pool, ground, revision, "bindings")
+            current.append(connection)
+            if connection.open().result is None:
+                raise LaunchError(
+                    "it does not answer when it is started in the throw-away root; "
+                    "--cwd names the folder it has to be started in"
+                )
+        return current[-1]
+
+    try:
+        get()
+        named = [name for name, _ in pool.target.named.calls]
+        found = Binder(get, ground, named).find(dossier.spoken[revision])
+    except LaunchError as error:
+        found = Bindings(why=str(error))
+    for connection in current:
+        connection.transcript.judged = False
+        pool.retire(connection)
+    return found

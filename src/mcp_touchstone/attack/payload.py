@@ -1,0 +1,92 @@
+"""Payloads: rows of ``security_suite/payloads``, filled with the names of a world. Pure."""
+
+import functools
+import secrets
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+CANARY: Final = "canary-file.txt"
+"""What ``{canary}`` stands for: the name of the file with a canary in each folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """One row.
+
+    Attributes:
+        id: ``path.dotdot-01``.
+        text: the payload, with names in braces that ``fill`` replaces.
+        via: where it goes: ``path``, ``uri``, ``args``, ...
+        operation: what it was written for: ``read``, ``list``, ``create``, ...
+        expect: ``deny``, ``safe`` or ``same-as-plain``.
+        live: readings of the text under which it reaches its aim when nothing guards it.
+        target: what it aims at: ``file``, ``dir`` or ``new``.
+        fixtures: trees it needs beside those that stand always.
+        note: what it is about.
+    """
+
+    id: str
+    text: str
+    via: str
+    operation: str
+    expect: str
+    live: tuple[str, ...] = ()
+    target: str = "file"
+    fixtures: tuple[str, ...] = ()
+    platforms: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def group(self) -> str:
+        """The class it belongs to: ``path.dotdot``."""
+        return self.id.rpartition("-")[0]
+
+
+@functools.cache
+def load(folder: Path) -> Mapping[str, tuple[Payload, ...]]:
+    """Read all payload files of a folder: class -> its payloads."""
+    found = {}
+    for path in sorted(folder.glob("*.toml")):
+        for group in tomllib.loads(path.read_text(encoding="utf-8"))["class"]:
+            found[group["id"]] = tuple(_payload(row) for row in group["payload"])
+    return found
+
+
+def _payload(row: Mapping[str, Any]) -> Payload:
+    return Payload(
+        id=row["id"],
+        text=_generated(row.get("gen", "")) or row["payload"],
+        via=row["via"],
+        operation=row["op"],
+        expect=row["expect"],
+        live=tuple(row.get("live", ())),
+        target=row.get("target", "file"),
+        fixtures=tuple(row.get("fixture", ())),
+        platforms=tuple(row.get("platforms", ())),
+        note=row.get("note", ""),
+    )
+
+
+def _generated(recipe: str) -> str:
+    """Follow ``repeat:unit:count[:tail]``; other recipes are left to who knows them."""
+    kind, _, rest = recipe.partition(":")
+    if kind != "repeat":
+        return ""
+    unit, count, *tail = rest.split(":")
+    return unit * int(count) + ":".join(tail)
+
+
+def fill(template: str, names: Mapping[str, str]) -> str:
+    """Put known names for braces; every other brace stays as it is."""
+    for name, value in {**names, "nonce": secrets.token_hex(4), "i": "1"}.items():
+        template = template.replace("{" + name + "}", value)
+    return template
+
+
+def filled(payload: Payload, names: Mapping[str, str], denied: tuple[str, ...]) -> Iterator[str]:
+    """Give the texts a payload stands for: one, or one for each denied name."""
+    for one in denied if "{denied}" in payload.text else ("",):
+        yield fill(payload.text, {**names, "denied": one})

@@ -1,0 +1,191 @@
+"""Does a payload reach its aim when nothing guards it? Two models of a path, and readings of it.
+
+The *lexical* model takes dot-dot away before it looks (``normpath``), the *physical* one lets the
+kernel walk, links and all. A payload that says it is live and reaches nothing on the tree it is
+fired at would prove nothing: it is counted apart, as dead.
+"""
+
+import glob
+import html
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, unquote_to_bytes, urlsplit
+
+from mcp_touchstone.attack.field import Field
+from mcp_touchstone.attack.payload import Payload
+
+FIRST_STEP: Final = frozenset({"posix", "lexical"})
+ROUNDS: Final = 3
+
+Reading = Callable[[str, Field], Iterator[str]]
+
+
+def aim(payload: Payload, text: str, field: Field) -> Path | None:
+    """Give what a payload reaches outside the root of a field by a reading it names; None if none.
+
+    A file or a folder with a canary; for a payload that makes something, the path made.
+    """
+    for label in payload.live:
+        found = _reached(label, text, payload.target, field)
+        if found is not None:
+            return found
+    return None
+
+
+def _reached(label: str, text: str, target: str, field: Field) -> Path | None:
+    readings = [text]
+    for step in label.split("+"):
+        if step not in FIRST_STEP:
+            read = READINGS.get(step)
+            if read is None:
+                return None
+            readings = [one for reading in readings for one in read(reading, field)]
+    models = {"posix": (_physical,), "lexical": (_lexical,)}.get(label, (_physical, _lexical))
+    for reading in readings:
+        for model in models:
+            found = _aimed(model(reading, field), target, field)
+            if found is not None:
+                return found
+    return None
+
+
+def _lexical(text: str, field: Field) -> str:
+    return os.path.normpath(os.path.join(field.root, text))
+
+
+def _physical(text: str, field: Field) -> str:
+    return os.path.join(field.root, text)
+
+
+def _aimed(path: str, target: str, field: Field) -> Path | None:
+    """Give what a path leads to outside the root, where that is what a payload aims at."""
+    try:
+        if target == "new":
+            return _made(path, field)
+        real = Path(os.path.realpath(path, strict=True))
+    except (OSError, ValueError):
+        return None
+    if real.is_relative_to(field.root) or not field.watches(real):
+        return None
+    return real if (real.is_dir() if target == "dir" else real.is_file()) else None
+
+
+def _made(path: str, field: Field) -> Path | None:
+    """Give what would be made by a path: below the last folder of it that is there."""
+    if os.path.lexists(path):
+        parent = real = os.path.realpath(path)
+    else:
+        parent = os.path.dirname(path)
+        while parent and not os.path.isdir(parent):
+            parent = os.path.dirname(parent)
+        real = path
+    outside = not Path(os.path.realpath(parent)).is_relative_to(field.root)
+    return Path(real) if outside else None
+
+
+# --- readings
+
+
+def _percent(text: str, _: Field) -> Iterator[str]:
+    yield unquote(text)
+
+
+def _percent_twice(text: str, _: Field) -> Iterator[str]:
+    yield unquote(unquote(text))
+
+
+def _percent_thrice(text: str, _: Field) -> Iterator[str]:
+    for _round in range(ROUNDS):
+        text = unquote(text)
+    yield text
+
+
+def _overlong(text: str, _: Field) -> Iterator[str]:
+    """Decode UTF-8 that is longer than it may be, as lax decoders do."""
+    data = unquote_to_bytes(text)
+    found = re.sub(
+        rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf][\x80-\xbf]",
+        lambda match: bytes([(match[0][-2] & 0x03) << 6 | match[0][-1] & 0x3F]),
+        data,
+    )
+    yield found.decode("utf-8", "replace")
+
+
+def _collapsed(text: str, _: Field) -> Iterator[str]:
+    for filtered in ("../", "./", "..", "..\\", "..\\/"):
+        yield text.replace(filtered, "")
+
+
+def _unquoted(text: str, _: Field) -> Iterator[str]:
+    yield text.strip("\"'`")
+
+
+def _expanded(text: str, field: Field) -> Iterator[str]:
+    home = str(field.home)
+    for name in ("$HOME", "${HOME}", "%USERPROFILE%"):
+        text = text.replace(name, home)
+    yield text
+
+
+def _shell(text: str, field: Field) -> Iterator[str]:
+    yield re.sub(r"\$\(printf (.*?)\)|`printf (.*?)`", r"\1\2", text)
+    yield text.replace("~+", str(field.root), 1)
+
+
+def _tilde(text: str, field: Field) -> Iterator[str]:
+    yield re.sub(r"^~(?=/|$)", str(field.home), text)
+
+
+def _globbed(text: str, field: Field) -> Iterator[str]:
+    yield from glob.glob(text, root_dir=field.root)
+
+
+def _braced(text: str, _: Field) -> Iterator[str]:
+    yield from text.strip("{}").split(",")
+
+
+def _legacy_escapes(text: str, _: Field) -> Iterator[str]:
+    plain = unicodedata.normalize("NFKC", re.sub(r"%u([0-9a-f]{4})", _escaped, text))
+    yield plain.replace("\u2215", "/")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16))
+
+
+def _uri(text: str, _: Field) -> Iterator[str]:
+    if text.lower().startswith("file:"):
+        yield unquote(urlsplit(text).path)
+
+
+READINGS: Final[dict[str, Reading]] = {
+    "percent": _percent,
+    "percent2": _percent_twice,
+    "percent3": _percent_thrice,
+    "overlong": _overlong,
+    "backslash": lambda text, _: iter([text.replace("\\", "/")]),
+    "collapse": _collapsed,
+    "trim": lambda text, _: iter([text.strip()]),
+    "unquote": _unquoted,
+    "nfkc": lambda text, _: iter([unicodedata.normalize("NFKC", text)]),
+    "html": lambda text, _: iter([html.unescape(text)]),
+    "json2": lambda text, _: iter([re.sub(r"\\u([0-9a-f]{4})", _escaped, text)]),
+    "pctu": _legacy_escapes,
+    "semicolon": lambda text, _: iter([re.sub(r";[^/]*", "", text)]),
+    "nul-trunc": lambda text, _: iter([text.partition("\0")[0]]),
+    "strip-pipe": lambda text, _: iter([text.replace("|", "")]),
+    "strip-zw": lambda text, _: iter(
+        ["".join(c for c in text if unicodedata.category(c) != "Cf")]
+    ),
+    "tilde": _tilde,
+    "env": _expanded,
+    "shell": _shell,
+    "glob": _globbed,
+    "brace": _braced,
+    "uri": _uri,
+}  # fmt: skip
+"""Label of ``live`` -> how that reading takes a text. Labels of other platforms are not here."""

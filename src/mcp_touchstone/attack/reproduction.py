@@ -1,0 +1,110 @@
+"""A finding as a shell script that runs without us: the tree, the lines, what to look for. Pure.
+
+The script makes a folder of its own, puts into it what the call meets on its way, and shows
+what the server answers and what of the outside is not as it was.
+"""
+
+import json
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone import __version__
+from mcp_touchstone import revision as rev
+from mcp_touchstone.attack.bindings import Call
+from mcp_touchstone.attack.canary import Area
+from mcp_touchstone.attack.field import Field
+
+PLACE: Final = "@D@"
+"""Stands for the folder of the script in the lines it sends."""
+
+CLIENT: Final = {"name": "mcp-touchstone", "version": __version__}
+PATIENCE: Final = 5
+"""Seconds the server has to answer."""
+
+
+def script(field: Field, command: Iterable[str], revision: str, text: str, call: Call) -> str:
+    """Write the script.
+
+    Args:
+        field: the trees the call was fired at.
+        command: of the server; ``{root}`` in it stands for the root.
+        revision: which is spoken.
+        text: the path that was sent: what it meets is made.
+        call: method and params.
+    """
+    parent = str(field.path)
+    server = " ".join(
+        '"' + word.replace("{root}", "$D/root") + '"' if "{root}" in word else shlex.quote(word)
+        for word in command
+    )
+    lines = [
+        json.dumps(line, ensure_ascii=True).replace(parent, PLACE)
+        for line in _lines(revision, call)
+    ]
+    return "\n".join([
+        "#!/bin/sh",
+        'D=$(mktemp -d) && D=$(cd "$D" && pwd -P)',
+        *_tree(field, text),
+        'look() { find "$D" -path "$D/root" -prune -o -type f -exec cksum {} +; }',
+        'look > "$D.before"',
+        f'{{ sed "s|{PLACE}|$D|g" <<\'LINES\'',
+        *lines,
+        "LINES",
+        f'sleep {PATIENCE}; }} | (cd "$D/root" && HOME="$D/home" {server}) | tee "$D.said"',
+        'look | diff "$D.before" - || echo "FOUND: the outside changed"',
+        'grep -q MCPCANARY- "$D.said" && echo "FOUND: a canary came back"',
+        'grep -rq MCPCANARY- "$D/root" && echo "FOUND: a canary stands inside the root"',
+        'rm -r "$D" "$D.before" "$D.said"',
+        "",
+    ])  # fmt: skip
+
+
+def _tree(field: Field, text: str) -> Iterable[str]:
+    """Give the commands that make the root, what the path meets, and every canary outside."""
+    yield 'mkdir -p "$D/root/dir/sub/deep" "$D/home"'
+    yield 'printf "plain\\n" > "$D/root/ok.txt"'
+    for canary in field.canaries.planted:
+        near = canary.where.startswith("outside/") or Path(canary.where).parts[0] in text
+        if canary.area is Area.OUTSIDE and not canary.is_name and near:
+            folder = Path(canary.where).parent.as_posix()
+            path = shlex.quote(canary.where)
+            yield f'mkdir -p "$D"/{shlex.quote(folder)}'
+            yield f'printf "%s\\n" {shlex.quote(canary.token)} > "$D"/{path}'
+    for link, target in sorted(_links(field, text).items()):
+        there = target.replace(str(field.path), "$D")
+        yield f'mkdir -p "$D/root"/{shlex.quote(Path(link).parent.as_posix())}'
+        yield f'ln -s "{there}" "$D/root"/{shlex.quote(link)}'
+
+
+def _links(field: Field, text: str) -> dict[str, str]:
+    """Give the links of the root that a path may meet, and those these lead to."""
+    words = {word for word in text.replace("\\", "/").split("/") if word}
+    found: dict[str, str] = {}
+    for path in field.root.rglob("*"):
+        if path.is_symlink() and path.name in words:
+            here = path
+            while here.is_symlink() and here.is_relative_to(field.root):
+                name = here.relative_to(field.root).as_posix()
+                if name in found:
+                    break
+                found[name] = str(here.readlink())
+                here = Path(str(here.parent / here.readlink()))
+    return found
+
+
+def _lines(revision: str, call: Call) -> Iterable[dict[str, Any]]:
+    method, params = call
+    if rev.is_modern(revision):
+        meta = {
+            rev.META + "protocolVersion": revision,
+            rev.META + "clientInfo": CLIENT,
+            rev.META + "clientCapabilities": {},
+        }
+        yield {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+        return
+    opening = {"protocolVersion": revision, "capabilities": {}, "clientInfo": CLIENT}
+    yield {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening}
+    yield {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    yield {"jsonrpc": "2.0", "id": 2, "method": method, "params": params}

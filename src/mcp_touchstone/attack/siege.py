@@ -1,0 +1,316 @@
+"""What an attack holds: a field, the bindings, payloads to fire, and oracles that look at effects.
+
+Refusals count for nothing and accusations rest on nothing but bytes: a canary that came back, a
+tree that changed, a file inside that holds bytes from outside, a process that died. Each reading
+binding has to give back a plain file before and after, or nothing was tested.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.attack import payload as payloads
+from mcp_touchstone.attack import reach
+from mcp_touchstone.attack.bindings import CHANGING, Binding, Bindings, Call, Operation
+from mcp_touchstone.attack.canary import Area, Canary
+from mcp_touchstone.attack.field import CONTROL, DENIED, Field
+from mcp_touchstone.attack.payload import Payload
+from mcp_touchstone.attack.reproduction import script
+from mcp_touchstone.clause import Breach
+from mcp_touchstone.connection import Connection
+from mcp_touchstone.conversation import Conversation
+from mcp_touchstone.framing import brief
+from mcp_touchstone.reply import Reply
+from mcp_touchstone.talk import Broken
+
+DEATHS: Final = 3
+"""Processes lost to one threat after which nothing more is fired."""
+
+HANGS: Final = 3
+"""Calls without an answer after which nothing more is fired."""
+
+SECRET: Final = frozenset({Area.OUTSIDE, Area.ENVIRONMENT})
+
+FIRED_AT: Final[Mapping[str, tuple[Operation, ...]]] = {
+    "read": (Operation.READ, Operation.EDIT, Operation.WRITE, Operation.MOVE, Operation.COPY),
+    "list": (Operation.LIST,),
+    "tree": (Operation.LIST,),
+    "create": (Operation.CREATE, Operation.MKDIR, Operation.MOVE, Operation.COPY),
+    "write": (Operation.EDIT, Operation.WRITE, Operation.CREATE),
+    "patch": (Operation.EDIT, Operation.WRITE),
+}
+"""Operation a payload was written for -> operations it is fired at, whatever tool does them."""
+
+EXPECTED: Final = "nothing from outside comes back, nothing there changes, the server lives on"
+SHOWN: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One call of an attack.
+
+    Attributes:
+        payload: the row.
+        text: the payload with its names filled in.
+        binding: what it is fired at.
+        call: the method and params that are sent.
+        live: whether it reaches its aim when nothing guards it.
+    """
+
+    payload: Payload
+    text: str
+    binding: Binding
+    call: Call
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One effect that must not be.
+
+    Attributes:
+        shot: what had it; None where only the end of the attack showed it.
+        what: the effect, in words.
+        wire: the connection it was seen on.
+        reply: the answer of the call.
+    """
+
+    shot: Shot | None
+    what: str
+    wire: Connection
+    reply: Reply | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of an attack."""
+
+    live: int = 0
+    dead: int = 0
+    tools: set[str] = field(default_factory=set)
+    hits: list[Hit] = field(default_factory=list)
+    deaths: list[Hit] = field(default_factory=list)
+    hangs: list[Hit] = field(default_factory=list)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is fired."""
+        return len(self.deaths) >= DEATHS or len(self.hangs) >= HANGS
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        words = f"{self.live} live payloads through {', '.join(sorted(self.tools)) or 'no tool'}"
+        return words + (f", {self.dead} that no reading makes live" if self.dead else "")
+
+
+class Siege(Conversation):
+    """The hands of an attack.
+
+    Attributes:
+        field: the trees around the root of the server.
+    """
+
+    def __init__(
+        self,
+        *words: Any,
+        field: Field,
+        library: Path,
+        command: Iterable[str],
+        **more: Any,
+    ) -> None:
+        """Take what a conversation takes, and what is fired from where.
+
+        Args:
+            words: what a conversation takes.
+            field: the trees.
+            library: folder of the payloads.
+            command: of the server, with ``{root}`` in it, for reproductions.
+            more: what a conversation takes.
+        """
+        super().__init__(*words, **more)
+        self.field = field
+        self._library = payloads.load(library)
+        self._command = tuple(command)
+        self._respawn: Callable[[], Connection] = more["spawn"]
+
+    @property
+    def bindings(self) -> Bindings:
+        """What tools were seen to do to files."""
+        return self.dossier.bindings or Bindings()
+
+    def payloads(self, *groups: str, via: str = "path") -> list[Payload]:
+        """Give the payloads of some classes that go one way."""
+        return [p for group in groups for p in self._library[group] if p.via == via]
+
+    # --- what is fired
+
+    def assail(
+        self, threat: str, *groups: str, operations: Iterable[Operation] = Operation
+    ) -> None:
+        """Fire the payloads of some classes at every tool that takes a path, and judge a threat.
+
+        Args:
+            threat: what is judged.
+            groups: classes of payloads.
+            operations: what is fired at; by default everything.
+        """
+        self.judge_shots(threat, self.shots(self.payloads(*groups), set(operations)))
+
+    def shots(self, rows: Iterable[Payload], operations: set[Operation]) -> Iterator[Shot]:
+        """Aim payloads at the bindings of some operations; what changes things only if live."""
+        for row in rows:
+            for text in payloads.filled(row, self.field.names, DENIED):
+                aim = reach.aim(row, text, self.field)
+                for binding in self.bindings.of(*FIRED_AT.get(row.operation, ())):
+                    if binding.operation not in operations:
+                        continue
+                    if binding.operation in CHANGING and aim is None:
+                        continue
+                    call = self._aimed(row, text, binding, aim)
+                    yield Shot(row, text, binding, call, aim is not None)
+
+    def _aimed(self, row: Payload, text: str, binding: Binding, aim: Path | None) -> Call:
+        root = str(self.field.root)
+        as_it_is = {"tilde", "env", "shell", "uri"} & {*row.live}
+        path = text if as_it_is else binding.spelled(text, root)
+        before = self.field.content(aim) if aim is not None else b""
+        content = f"touchstone {secrets.token_hex(4)}\n"
+        inside = binding.spelled(f"carried-{secrets.token_hex(4)}.txt", root)
+        if binding.operation in {Operation.MOVE, Operation.COPY} and row.operation == "create":
+            return binding.call(binding.spelled(CONTROL, root), root, to=path)
+        return binding.call(path, root, to=inside, before=before, content=content)
+
+    # --- firing
+
+    def judge_shots(self, threat: str, shots: Iterable[Shot]) -> Tally:
+        """Fire, look after each shot, and judge a threat by the effects.
+
+        Raises:
+            Broken: a plain call no longer works, so nothing was tested.
+        """
+        self._opened()
+        readers = self._control()
+        tally = Tally()
+        for shot in shots:
+            if tally.over or (
+                shot.binding.operation is Operation.READ and shot.binding not in readers
+            ):
+                continue
+            self._fire(shot, tally)
+        self._look_back(tally)
+        if not (tally.hits or tally.deaths) and self._control() != readers:
+            raise Broken("a plain file could no longer be read after the attack")
+        self._conclude(threat, tally)
+        return tally
+
+    def _opened(self) -> None:
+        if self.wire.opening is None and self.wire.open().result is None:
+            raise Broken(f"the server did not open: {self.wire.opening}")
+
+    def _control(self) -> list[Binding]:
+        """Give the reading bindings by which the plain file can be read now."""
+        root = str(self.field.root)
+        readers = []
+        for binding in self.bindings.of(Operation.READ):
+            method, params = binding.call(binding.spelled(CONTROL, root), root)
+            reply = self.wire.request(method, params, required=False)
+            if self.field.control in self._canaries(reply, {Area.INSIDE}):
+                readers.append(binding)
+        return readers
+
+    def _fire(self, shot: Shot, tally: Tally) -> None:
+        tally.live += shot.live
+        tally.dead += not shot.live
+        tally.tools.add(shot.binding.tool or "resources/read")
+        method, params = shot.call
+        reply = self.wire.request(method, params, required=False)
+        told = self.field.canaries.found_in_message(params, SECRET)
+        seen = [canary for canary in self._canaries(reply, SECRET) if canary not in told]
+        if seen:
+            tally.hits.append(Hit(shot, f"{_whose(seen[0])} came back", self.wire, reply))
+        if shot.binding.operation in CHANGING:
+            damage = self.field.damage()
+            if damage:
+                tally.hits.append(Hit(shot, str(damage[0]), self.wire, reply))
+            self.field.mend()
+        if not reply.answered:
+            self._lost(shot, reply, tally)
+
+    def _canaries(self, reply: Reply, areas: Iterable[Area]) -> list[Canary]:
+        return self.field.canaries.found_in_message(reply.value or {}, areas)
+
+    def _lost(self, shot: Shot, reply: Reply, tally: Tally) -> None:
+        """Note a death or a silence, and go on with another process."""
+        gone = self.wire.gone
+        hit = Hit(shot, reply.why, self.wire, reply)
+        (tally.deaths if gone else tally.hangs).append(hit)
+        if not tally.over:
+            self.wire = self._respawn()
+            self._used.append(self.wire)
+            self._opened()
+
+    def _look_back(self, tally: Tally) -> None:
+        """Look at what no single answer shows: the tree, the files inside, what went to stderr."""
+        for where, canary in self.field.laundered():
+            what = f"{_whose(canary)} stand in {where} now"
+            tally.hits.append(Hit(None, what, self.wire))
+        damage = self.field.damage()
+        if damage:
+            tally.hits.append(Hit(None, str(damage[0]), self.wire))
+        for connection in self._used:
+            for canary in self.field.canaries.found(connection.process.stderr_tail, SECRET):
+                tally.hits.append(Hit(None, f"{_whose(canary)} went to stderr", connection))
+
+    # --- judging
+
+    def _conclude(self, threat: str, tally: Tally) -> None:
+        row = self._clauses.get(threat)
+        if row is None:
+            return
+        if not tally.hits and not tally.deaths and tally.hangs:
+            raise Broken(f"{len(tally.hangs)} calls got no answer: {tally.hangs[0].what}")
+        if not tally.hits and not tally.deaths and not tally.live + tally.dead:
+            raise Broken("no payload could be fired")
+        found = tally.hits or tally.deaths
+        shown = next((hit for hit in found if hit.shot is not None), None)
+        if shown is not None and shown.reply is not None:
+            self.wire, self._start = shown.wire, shown.reply.asked - 1
+        self.judge(
+            threat,
+            not found,
+            expected=EXPECTED,
+            actual=_said(found, tally),
+            at=shown.reply if shown is not None else None,
+            mild=self._mild(threat),
+        )
+        if shown is not None and shown.shot is not None:
+            text, call = shown.shot.text, shown.shot.call
+            told = script(self.field, self._command, self.revision, text, call)
+            self.judgements[-1] = replace(self.judgements[-1], reproduction=told)
+
+    def _mild(self, threat: str) -> Breach | None:
+        return Breach.NOTE if threat in self.unpromised else None
+
+    unpromised: frozenset[str] = frozenset()
+    """Threats against what the server never promised: what is found there is a note."""
+
+
+def _whose(canary: Canary) -> str:
+    if canary.is_name:
+        return f"the names in {Path(canary.where).parent}"
+    return f"the bytes of {canary.where}"
+
+
+def _said(found: list[Hit], tally: Tally) -> str:
+    if not found:
+        return str(tally)
+    first = next((hit for hit in found if hit.shot is not None), found[0])
+    if first.shot is None:
+        return f"{first.what}, after {tally}"
+    method, params = first.shot.call
+    call = f"{params.get('name', method)} {brief(params.get('arguments', params), SHOWN)}"
+    how = f"{first.what}: {call} ({first.shot.payload.id}: {first.shot.payload.note})"
+    others = {hit.shot.payload.id for hit in found if hit.shot} - {first.shot.payload.id}
+    return how + (f"; {len(others)} more payloads did the like" if others else "")

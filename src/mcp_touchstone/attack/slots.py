@@ -1,0 +1,230 @@
+"""Where in the arguments of a tool a path, a content or a hash goes: read from its schema. Pure.
+
+Names and descriptions only suggest; what a slot does, the binder finds out by calling.
+"""
+
+import copy
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from mcp_touchstone.arguments import Places, candidates, is_path, required, words
+
+Pointer = tuple[str | int, ...]
+"""Member names and array positions, from the arguments object inwards."""
+
+DEEPEST: Final = 4
+
+
+class Role(StrEnum):
+    """What an argument is for."""
+
+    PATH = "path"
+    FROM = "source path"
+    TO = "destination path"
+    BASE = "base folder"
+    CONTENT = "content"
+    OLD = "text to replace"
+    NEW = "replacement"
+    HASH = "expected hash"
+    DIFF = "unified diff"
+    LINE = "line number"
+
+
+_BY_NAME: Final[Mapping[Role, frozenset[str]]] = {
+    Role.FROM: frozenset({
+        "source", "src", "from", "sourcepath", "srcpath", "frompath", "oldpath", "sourcefile",
+        "currentpath", "oldname",
+    }),
+    Role.TO: frozenset({
+        "destination", "dest", "dst", "to", "destinationpath", "destpath", "dstpath", "topath",
+        "newpath", "targetpath", "destinationfile", "newname",
+    }),
+    Role.BASE: frozenset({
+        "cwd", "root", "base", "basedir", "basepath", "rootdir", "rootpath", "rootdirectory",
+        "workingdir", "workingdirectory", "workdir", "projectroot", "projectpath", "repopath",
+        "workspace", "workspaceroot", "basedirectory", "repo", "vault", "vaultpath", "project",
+    }),
+    Role.CONTENT: frozenset({
+        "content", "contents", "text", "filetext", "data", "body", "filecontent", "filecontents",
+        "markdown", "code", "value",
+    }),
+    Role.OLD: frozenset({
+        "old", "oldtext", "oldstr", "oldstring", "oldcontent", "search", "find", "searchtext",
+        "target", "original", "match",
+    }),
+    Role.NEW: frozenset({
+        "new", "newtext", "newstr", "newstring", "newcontent", "newcontents", "replace",
+        "replacement", "replacetext", "replacewith",
+    }),
+    Role.HASH: frozenset({
+        "hash", "filehash", "expectedhash", "sha256", "checksum", "contenthash", "rangehash",
+    }),
+    Role.DIFF: frozenset({"diff", "difftext", "patch", "patchtext", "unifieddiff"}),
+    Role.LINE: frozenset({
+        "line", "startline", "endline", "insertline", "linenumber", "start", "end", "linestart",
+        "lineend", "offset", "limit",
+    }),
+}  # fmt: skip
+"""Role -> names of arguments, without case and separators. FROM and TO count in pairs only."""
+
+_SAYS_PATH: Final = re.compile(r"\b(paths?|file ?names?)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One argument of a tool, at any depth.
+
+    Attributes:
+        pointer: where it stands.
+        role: what it is for.
+        needed: whether the schema requires it all the way down.
+    """
+
+    pointer: Pointer
+    role: Role
+    needed: bool
+
+
+def slots(schema: Any) -> list[Slot]:
+    """Give the arguments of a tool whose role can be told."""
+    found = list(_walk(schema, schema, (), needed=True))
+    roles = {slot.role for slot in found}
+    if not {Role.FROM, Role.TO} <= roles:
+        found = [s for s in found if s.role not in {Role.FROM, Role.TO} or _alone(s)]
+        found = [
+            Slot(s.pointer, Role.PATH, s.needed) if s.role in {Role.FROM, Role.TO} else s
+            for s in found
+        ]
+    if Role.PATH not in {slot.role for slot in found}:
+        bases = [s for s in found if s.role is Role.BASE]
+        found = [Slot(s.pointer, Role.PATH, s.needed) if s in bases[:1] else s for s in found]
+    return found
+
+
+def _alone(slot: Slot) -> bool:
+    name = next((p for p in reversed(slot.pointer) if isinstance(p, str)), "")
+    return is_path(name)
+
+
+def _walk(schema: Any, root: Any, pointer: Pointer, *, needed: bool) -> Iterator[Slot]:
+    if not isinstance(schema, dict) or len(pointer) > DEEPEST:
+        return
+    schema = _plain(schema, root)
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        wanted = required(schema)
+        for name, below in properties.items():
+            inner = needed and name in wanted
+            yield from _walk(below, root, (*pointer, name), needed=inner)
+        return
+    if "items" in schema:
+        yield from _walk(schema["items"], root, (*pointer, 0), needed=needed)
+        return
+    role = _role(schema, pointer)
+    if role is not None:
+        yield Slot(pointer, role, needed)
+
+
+def _plain(schema: dict[str, Any], root: Any) -> dict[str, Any]:
+    """Follow a reference, and take the first branch of a choice that is not null."""
+    for _ in range(DEEPEST):
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#/"):
+            found: Any = root
+            for step in reference[2:].split("/"):
+                found = found.get(step) if isinstance(found, dict) else None
+            schema = found if isinstance(found, dict) else {}
+        for key in ("anyOf", "oneOf", "allOf"):
+            branches = schema.get(key)
+            if isinstance(branches, list):
+                chosen = [b for b in branches if isinstance(b, dict) and b.get("type") != "null"]
+                rest = {k: v for k, v in schema.items() if k != key}
+                schema = {**rest, **(chosen[0] if chosen else {})}
+    return schema
+
+
+def _role(schema: Mapping[str, Any], pointer: Pointer) -> Role | None:
+    name = next((part for part in reversed(pointer) if isinstance(part, str)), "")
+    flat = re.sub(r"[^a-z0-9]", "", name.lower())
+    kind = schema.get("type", "string")
+    kinds = kind if isinstance(kind, list) else [kind]
+    if "string" not in kinds:
+        is_line = flat in _BY_NAME[Role.LINE] and {"integer", "number"} & {*kinds}
+        return Role.LINE if is_line else None
+    if "enum" in schema or "const" in schema:
+        return None
+    for role, names in _BY_NAME.items():
+        if flat in names and role is not Role.LINE:
+            return role
+    described = schema.get("description")
+    about = described if isinstance(described, str) else ""
+    if is_path(name) or (_SAYS_PATH.search(about) and not {*words(name)} & {"pattern", "glob"}):
+        return Role.PATH
+    return None
+
+
+# --- filling
+
+
+def assemble(schema: Any, values: Mapping[Pointer, Any], places: Places, turn: int = 0) -> Any:
+    """Make arguments: what the schema requires, and these values where they belong."""
+    made = candidates(schema, places)
+    arguments: Any = copy.deepcopy(made[min(turn, len(made) - 1)]) if made else {}
+    for pointer, value in values.items():
+        _Putter(schema, places).put(arguments, pointer, value, schema)
+    return arguments
+
+
+def put(arguments: Mapping[str, Any], values: Mapping[Pointer, Any]) -> dict[str, Any]:
+    """Give arguments that worked once, with other values in some places."""
+    found = copy.deepcopy(dict(arguments))
+    for pointer, value in values.items():
+        here: Any = found
+        for step in pointer[:-1]:
+            here = here[step]
+        here[pointer[-1]] = value
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Putter:
+    """Puts a value at its place; what is missing on the way is made as the schema asks for it."""
+
+    root: Any
+    places: Places
+
+    def put(self, here: Any, pointer: Pointer, value: Any, schema: Any) -> None:
+        step, *rest = pointer
+        below = _below(self._plain(schema), step)
+        if not rest:
+            here[step] = value
+            return
+        if isinstance(step, str) and not isinstance(here.get(step), dict | list):
+            here[step] = [] if isinstance(rest[0], int) else {}
+        if isinstance(step, int) and len(here) <= step:
+            here.append(self._made(below))
+        if isinstance(here[step], list) and not here[step]:
+            here[step].append(self._made(_below(self._plain(below), 0)))
+        if isinstance(rest[0], str) and not isinstance(here[step], dict):
+            here[step] = {}
+        self.put(here[step], tuple(rest), value, below)
+
+    def _plain(self, schema: Any) -> dict[str, Any]:
+        return _plain(schema, self.root) if isinstance(schema, dict) else {}
+
+    def _made(self, schema: Any) -> Any:
+        plain = self._plain(schema)
+        if "properties" not in plain:
+            return ""
+        made = candidates(plain, self.places)
+        return made[0] if made else {}
+
+
+def _below(schema: Any, step: str | int) -> Any:
+    if isinstance(step, int):
+        return schema.get("items", {})
+    properties = schema.get("properties")
+    return properties.get(step, {}) if isinstance(properties, dict) else {}

@@ -1,0 +1,165 @@
+"""Threat rows: what an attack would do, how grave that is and why; read from TOML.
+
+A threat is a clause of another book: it says what a server must not let happen, and it is judged,
+folded and reported as a clause is. What differs is on which promise it rests and how it is graded.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.clause import (
+    Breach,
+    Catalogue,
+    CatalogueError,
+    Chapter,
+    Clause,
+    Level,
+    check_keys,
+    flow,
+    nearest,
+)
+
+CWE: Final = "https://cwe.mitre.org/data/definitions/{}.html"
+OWASP: Final = "https://owasp.org/www-project-mcp-top-10/"
+
+PAYLOADS: Final = "payloads"
+"""Folder of a suite that holds payloads, not threats."""
+
+
+class Severity(StrEnum):
+    """How grave it is when the attack succeeds."""
+
+    CRITICAL = "critical"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    INFO = "info"
+
+
+_BREACH_OF: Final = {
+    Severity.CRITICAL: Breach.FAIL,
+    Severity.HIGH: Breach.FAIL,
+    Severity.MEDIUM: Breach.FAIL,
+    Severity.LOW: Breach.WARN,
+    Severity.INFO: Breach.NOTE,
+}
+
+
+class Promise(StrEnum):
+    """What a server claims; a threat is judged against one of these."""
+
+    CONTAINMENT = "containment"
+    DENY_LIST = "deny-list"
+    READ_ONLY = "read-only"
+    DRY_RUN = "dry-run"
+    PATCH_ONLY = "patch-only"
+    SIZE_LIMIT = "size-limit"
+    LIVENESS = "liveness"
+
+
+ASSUMED: Final = frozenset({Promise.CONTAINMENT, Promise.LIVENESS})
+"""What every server that is given a root promises; the rest is declared."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Threat(Clause):
+    """One attack, and what it would do.
+
+    Attributes:
+        severity: how grave that is.
+        promise: what the server must have promised for it to count; else it is a note.
+        effect: what the attacker has when it succeeds.
+        cause: the usual fault behind it.
+        cwe: numbers of the weaknesses.
+        owasp: entries of the OWASP MCP Top 10.
+        seen_in: advisories of released software with this fault, long since mended.
+    """
+
+    severity: Severity
+    promise: Promise
+    effect: str
+    cause: str
+    cwe: tuple[int, ...]
+    owasp: tuple[str, ...] = ()
+    seen_in: tuple[str, ...] = ()
+
+    @property
+    def grade(self) -> str:
+        """How a report weighs it."""
+        return str(self.severity)
+
+    def links(self, revision: str) -> tuple[str, ...]:
+        """Give the weaknesses behind it; they are the same in every revision."""
+        del revision
+        return tuple(CWE.format(number) for number in self.cwe)
+
+
+_KEYS: Final = {
+    "id": "string", "severity": "string", "promise": "string", "statement": "string",
+    "effect": "string", "cause": "string", "cwe": "array of integers",
+    "owasp": "array of strings", "seen_in": "array of strings", "needs": "array of strings",
+    "how": "string", "not_flagged": "string", "decision": "string", "deferred": "string",
+    "conditional": "boolean",
+}  # fmt: skip
+_REQUIRED: Final = ("id", "severity", "promise", "statement", "effect", "cause", "cwe", "how")
+
+
+def load_family(path: Path) -> Chapter:
+    """Read one threat file.
+
+    Raises:
+        CatalogueError: the file is no TOML, or a row is incomplete.
+    """
+    where = f"{path.parent.name}/{path.name}"
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CatalogueError(f"{where}: {error}") from error
+    keys = {"title": "string", "summary": "string", "threat": "array of tables"}
+    check_keys(table, keys, ("title", "summary", "threat"), where)
+    rows = tuple(_threat(row, path, where) for row in table["threat"])
+    return Chapter(path.parent.name, path.stem, table["title"], table["summary"], rows)
+
+
+def load_threats(directory: Path) -> Catalogue:
+    """Read every ``<group>/<family>.toml`` below a directory, in path order; no payloads."""
+    paths = sorted(p for p in directory.glob("*/*.toml") if p.parent.name != PAYLOADS)
+    return Catalogue(tuple(load_family(path) for path in paths))
+
+
+def _threat(row: Mapping[str, Any], path: Path, where: str) -> Threat:
+    where = f"{where}: {row.get('id') or '(no id)'}"
+    check_keys(row, _KEYS, _REQUIRED, where)
+    for key, known in (("severity", [*Severity]), ("promise", [*Promise])):
+        if row[key] not in known:
+            raise CatalogueError(
+                f"{where}: {key} {row[key]!r} is unknown{nearest(row[key], known)}"
+            )
+    severity = Severity(row["severity"])
+    return Threat(
+        id=row["id"],
+        group=path.parent.name,
+        chapter=path.stem,
+        level=Level.MUST_NOT,
+        breach=_BREACH_OF[severity],
+        source=dict.fromkeys(rev.ALL, ()),
+        statement=flow(row["statement"]),
+        needs=tuple(row.get("needs", ())),
+        conditional=row.get("conditional", False),
+        how=flow(row["how"]),
+        not_flagged=flow(row.get("not_flagged", "")),
+        decision=flow(row.get("decision", "")),
+        deferred=flow(row.get("deferred", "")),
+        severity=severity,
+        promise=Promise(row["promise"]),
+        effect=flow(row["effect"]),
+        cause=flow(row["cause"]),
+        cwe=tuple(row["cwe"]),
+        owasp=tuple(row.get("owasp", ())),
+        seen_in=tuple(row.get("seen_in", ())),
+    )

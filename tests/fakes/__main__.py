@@ -1,0 +1,23 @@
+"""Run a fake (``python tests/fakes NAME ROOT``), or print the matrix (``--matrix``)."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.fakes import server
+from tests.fakes.catalogue import FAKES, ODD
+
+
+def main(words: list[str]) -> int:
+    if words[:1] == ["--matrix"]:
+        from tests.fakes.matrix import printed  # noqa: PLC0415  (a fake starts without it)
+
+        return printed(words[1:])
+    name, root = words
+    server.serve({**FAKES, **ODD}[name](root))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,298 @@
+"""Path guards with one fault each, and good ones. The docstring is the sin, or what is right."""
+
+import os
+import unicodedata
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from tests.fakes.server import Guard, Refused
+
+DOTDOT = "traversal-dotdot"
+ABSOLUTE = "traversal-absolute"
+SIBLING = "traversal-sibling"
+TWO_READINGS = "traversal-two-readings"
+ENCODED = "traversal-encoded"
+UNICODE = "traversal-unicode"
+SEPARATORS = "traversal-separators"
+EXPANSION = "traversal-expansion"
+NAMES = "traversal-hostile-names"
+
+
+# --- bad ones
+
+
+class Joined(Guard):
+    """Joins the path to the root and opens it."""
+
+    trips = frozenset({DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, UNICODE, SEPARATORS, EXPANSION})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        return os.path.join(self.root, text)
+
+
+class LeadingDotsOnly(Guard):
+    """Looks for dot-dot at the beginning of the path alone, then normalises and opens."""
+
+    trips = frozenset({DOTDOT})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        if text.startswith(("/", "..")) or self.has_links(text):
+            return self.strictly(text)
+        return os.path.normpath(os.path.join(self.root, text))
+
+
+class MakesFoldersFirst(Guard):
+    """Makes the folders of a new file before the path is checked."""
+
+    trips = frozenset({DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION})
+
+    def write_file(self, path: str, content: str) -> str:
+        os.makedirs(os.path.dirname(os.path.join(self.root, path)), exist_ok=True)
+        temporary = Path(os.path.join(self.root, path) + ".tmp")
+        temporary.touch()
+        temporary.unlink()
+        return super().write_file(path, content)
+
+
+class NetworkShare(Guard):
+    """Takes a path with two slashes in front for a network share and lets it pass."""
+
+    trips = frozenset({ABSOLUTE})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        return text if text.startswith("//") else self.strictly(text)
+
+
+class TextPrefix(Guard):
+    """Compares the beginning of the normalised path with the root, without the separator."""
+
+    trips = frozenset({SIBLING})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        path = os.path.normpath(os.path.join(self.root, text))
+        if not path.startswith(self.root) or self.has_links(text):
+            raise Refused(f"{text} is outside")
+        return path
+
+
+class TrimsBeforeCheck(Guard):
+    """Trims the path for the check and opens it as it came."""
+
+    trips = frozenset({SIBLING})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        self.strictly(text.strip())
+        return os.path.join(self.root, text)
+
+
+class ResolvesThenNormalises(Guard):
+    """Checks where the kernel would go, and opens what the text says without dot-dot."""
+
+    trips = frozenset({TWO_READINGS})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        self.strictly(text)
+        return os.path.normpath(os.path.join(self.root, text))
+
+
+class NormalisesThenOpens(Guard):
+    """Checks the path without dot-dot, links left alone, and lets the kernel walk the text."""
+
+    trips = frozenset({TWO_READINGS})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        path = os.path.normpath(os.path.join(self.root, text))
+        if path != self.root and not path.startswith(self.root + os.sep):
+            raise Refused(f"{text} is outside")
+        self.strictly(path)
+        return os.path.join(self.root, text)
+
+
+class TrimsBehindCheck(Guard):
+    """Checks the path as it came and trims it before it is opened."""
+
+    trips = frozenset({TWO_READINGS})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        self.strictly(text)
+        stripped = text.strip()
+        return os.path.join(self.root, stripped) if stripped != text else self.strictly(text)
+
+
+class UnquotesBehindCheck(Guard):
+    """Checks the path as it came and takes quotes away before it is opened."""
+
+    trips = frozenset({TWO_READINGS})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = self.strictly(text)
+        bare = text.strip("\"'`")
+        return os.path.join(self.root, bare) if bare != text else place
+
+
+class DecodesBehindCheck(Guard):
+    """Checks the path as it came and decodes percent before it is opened."""
+
+    trips = frozenset({ENCODED})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = self.strictly(text)
+        return os.path.join(self.root, unquote(text)) if "%" in text else place
+
+
+class NormalisesUnicodeBehindCheck(Guard):
+    """Checks the path as it came and normalises its characters before it is opened."""
+
+    trips = frozenset({UNICODE})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = self.strictly(text)
+        return (
+            place
+            if text.isascii()
+            else os.path.join(self.root, unicodedata.normalize("NFKC", text))
+        )
+
+
+class StripsDotdotOnce(Guard):
+    """Deletes "../" instead of refusing it, once."""
+
+    trips = frozenset({SEPARATORS})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        if text.startswith("/") or text.endswith("..") or self.has_links(text):
+            return self.strictly(text)
+        return os.path.join(self.root, text.replace("../", "").lstrip("/"))
+
+
+class TurnsBackslashesBehindCheck(Guard):
+    """Turns backslashes into slashes behind the check."""
+
+    trips = frozenset({SEPARATORS})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = self.strictly(text)
+        return os.path.join(self.root, text.replace("\\", "/")) if "\\" in text else place
+
+
+class ExpandsBehindCheck(Guard):
+    """Expands the tilde and variables behind the check."""
+
+    trips = frozenset({EXPANSION})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = self.strictly(text)
+        wide = os.path.expandvars(os.path.expanduser(text))
+        return wide if wide != text else place
+
+
+class TrustsWhatItCannotResolve(Guard):
+    """Opens the part of a path before a NUL when resolving it fails."""
+
+    trips = frozenset({NAMES})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        try:
+            return self.strictly(text)
+        except ValueError:
+            return os.path.join(self.root, text.partition("\0")[0])
+
+
+class DiesOfLongNames(Guard):
+    """Leaves when a path is longer than it expects."""
+
+    trips = frozenset({NAMES})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        if len(text) > 4096:
+            os._exit(3)
+        return self.strictly(text)
+
+
+# --- good ones
+
+
+class Resolves(Guard):
+    """Resolves the path as the kernel will and opens what it resolved."""
+
+
+class Walks(Guard):
+    """Opens component by component, each relative to the one before, and follows no link."""
+
+    tools = ("read_file", "list_directory", "write_file")
+
+    def place(self, text: str, *, writing: bool) -> str:
+        below = text.removeprefix(self.root).lstrip("/") if text.startswith(self.root) else text
+        parts = [part for part in below.split("/") if part not in {"", "."}]
+        if ".." in parts or (text.startswith("/") and not text.startswith(self.root + "/")):
+            raise Refused("that path is not allowed")
+        here = os.open(self.root, os.O_RDONLY)
+        try:
+            for part in parts[:-1]:
+                deeper = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY, dir_fd=here)
+                os.close(here)
+                here = deeper
+            if parts and Path(f"/proc/self/fd/{here}", parts[-1]).is_symlink():
+                raise Refused("that path is a link")
+            return os.path.join(os.readlink(f"/proc/self/fd/{here}"), *parts[-1:])
+        finally:
+            os.close(here)
+
+
+class RefusesAbsolute(Guard):
+    """Takes no absolute path at all."""
+
+    def place(self, text: str, *, writing: bool) -> str:
+        if text.startswith("/"):
+            raise Refused("absolute paths are refused")
+        return self.strictly(text)
+
+
+class TakesAbsoluteAsRelative(Guard):
+    """Takes an absolute path as one below the root."""
+
+    def place(self, text: str, *, writing: bool) -> str:
+        return self.strictly(text.lstrip("/"))
+
+
+class RefusesInSuccess(Guard):
+    """Refuses in plain text, as a success, and repeats all it was sent."""
+
+    def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": f"Error: {text} (you sent {arguments})"}]}
+
+
+class KeepsALogAtHome(Guard):
+    """Writes what it does to its home and to the temporary folder, as many servers do."""
+
+    def run(self, tool: str, given: dict[str, Any]) -> str:
+        for folder in (os.environ["HOME"], os.environ["TMPDIR"]):
+            with open(os.path.join(folder, "fake.log"), "a", encoding="utf-8") as log:
+                log.write(f"{tool} {sorted(given)}\n")
+        return super().run(tool, given)
+
+
+class DecodesBeforeCheck(Guard):
+    """Decodes, normalises and trims the path, then checks it, then opens what it checked."""
+
+    def place(self, text: str, *, writing: bool) -> str:
+        return self.strictly(unicodedata.normalize("NFKC", unquote(text)).strip())
+
+
+# --- odd ones
+
+
+class SulksAfterAClimb(Guard):
+    """Refuses everything once a path was refused."""
+
+    sulking = False
+
+    def place(self, text: str, *, writing: bool) -> str:
+        if self.sulking:
+            raise Refused("no more")
+        try:
+            return self.strictly(text)
+        except Refused:
+            self.sulking = True
+            raise

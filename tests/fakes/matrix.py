@@ -1,0 +1,37 @@
+"""Attack fakes and show which threat found what."""
+
+import sys
+from pathlib import Path
+
+from mcp_touchstone.gate import judge
+from mcp_touchstone.loader import SECURITY, load
+from mcp_touchstone.plan import Choice
+from mcp_touchstone.results import Run
+from mcp_touchstone.target import ROOT, Target
+from mcp_touchstone.verdict import Outcome
+from tests.fakes.catalogue import FAKES
+
+
+def attacked(name: str, select: tuple[str, ...] = ()) -> Run:
+    """Judge one fake by the security suite."""
+    target = Target(command=(sys.executable, str(Path(__file__).parent), name, ROOT))
+    return judge(target, load(SECURITY), Choice(select=select, jobs=4))
+
+
+def tripped(run: Run) -> dict[str, str]:
+    """Give what was found: threat -> what was seen."""
+    found = run.of(Outcome.FAIL, Outcome.WARN, Outcome.NOTE, Outcome.BROKEN)
+    return {verdict.clause.id: verdict.gravest.actual for verdict in found}
+
+
+def printed(names: list[str]) -> int:
+    """Print the matrix; 1 where a fake trips something else than it declares."""
+    wrong = 0
+    for name, fake in FAKES.items():
+        if names and name not in names:
+            continue
+        found = set(tripped(attacked(name)))
+        mark = "as declared" if found == fake.trips else f"DECLARES {sorted(fake.trips)}"
+        wrong += found != fake.trips
+        print(f"{name:<32} {', '.join(sorted(found)) or '-':<40} {mark}")
+    return bool(wrong)

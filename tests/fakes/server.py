@@ -1,0 +1,137 @@
+"""A small file server of one session, whose guard is given; it answers in one revision.
+
+It is no reference and no example: it is there to be caught, or not to be accused.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+REVISION = "2025-11-25"
+STRING = {"type": "string"}
+
+
+class Refused(Exception):  # noqa: N818  (an outcome)
+    """The guard says no."""
+
+
+class Guard:
+    """Decides what a path leads to; a subclass overrides ``place`` and says what it trips.
+
+    Attributes:
+        trips: threats an attack on it must find; empty for a good one.
+        families: chapters it is held against, beside those of what it trips.
+        tools: names of the tools it offers.
+    """
+
+    trips: frozenset[str] = frozenset()
+    families: tuple[str, ...] = ("traversal",)
+    tools: tuple[str, ...] = (
+        "read_file", "list_directory", "write_file", "edit_file", "move_file", "make_directory",
+    )  # fmt: skip
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root)
+
+    def place(self, text: str, *, writing: bool) -> str:
+        """Give the path that is opened, or refuse."""
+        del writing
+        return self.strictly(text)
+
+    def strictly(self, text: str) -> str:
+        """Resolve a path as the kernel will, and refuse what lies outside the root."""
+        real = os.path.realpath(os.path.join(self.root, text))
+        if real != self.root and not real.startswith(self.root + os.sep):
+            raise Refused(f"{text} is outside")
+        return real
+
+    def has_links(self, text: str) -> bool:
+        """Whether a component of a path below the root is a link."""
+        here = self.root
+        for part in os.path.join(self.root, text).removeprefix(self.root).split("/"):
+            here = os.path.join(here, part)
+            if part not in {"", ".", ".."} and os.path.islink(here):
+                return True
+        return False
+
+    def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Say no."""
+        del arguments
+        return {"content": [{"type": "text", "text": text}], "isError": True}
+
+    # --- what the tools do; a guard may do these differently
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        names = {
+            "write_file": ["path", "content"],
+            "edit_file": ["path", "old_text", "new_text"],
+            "move_file": ["source", "destination"],
+        }.get(tool, ["path"])
+        return {"type": "object", "properties": dict.fromkeys(names, STRING), "required": names}
+
+    def run(self, tool: str, given: dict[str, Any]) -> str:
+        return str(getattr(self, tool)(**given))
+
+    def read_file(self, path: str) -> str:
+        return Path(self.place(path, writing=False)).read_text(encoding="utf-8", errors="replace")
+
+    def list_directory(self, path: str) -> str:
+        return "\n".join(sorted(os.listdir(self.place(path, writing=False))))
+
+    def write_file(self, path: str, content: str) -> str:
+        place = Path(self.place(path, writing=True))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content, encoding="utf-8")
+        return "written"
+
+    def edit_file(self, path: str, old_text: str, new_text: str) -> str:
+        place = Path(self.place(path, writing=True))
+        before = place.read_text(encoding="utf-8")
+        if before.count(old_text) != 1:
+            raise Refused("that text does not stand there once")
+        place.write_text(before.replace(old_text, new_text), encoding="utf-8")
+        return "edited"
+
+    def move_file(self, source: str, destination: str) -> str:
+        os.replace(self.place(source, writing=True), self.place(destination, writing=True))
+        return "moved"
+
+    def make_directory(self, path: str) -> str:
+        os.makedirs(self.place(path, writing=True), exist_ok=True)
+        return "made"
+
+
+def serve(guard: Guard) -> None:
+    """Answer until the input ends."""
+    for raw in sys.stdin.buffer:
+        message = json.loads(raw)
+        if "id" not in message or "method" not in message:
+            continue
+        answer = {"jsonrpc": "2.0", "id": message["id"], **answered(guard, message)}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+def answered(guard: Guard, message: dict[str, Any]) -> dict[str, Any]:
+    method, params = message["method"], message.get("params") or {}
+    if method == "initialize":
+        info = {"name": "fake", "version": "1"}
+        opening = {"protocolVersion": REVISION, "capabilities": {"tools": {}}, "serverInfo": info}
+        return {"result": opening}
+    if method == "ping":
+        return {"result": {}}
+    if method == "tools/list":
+        tools = [{"name": name, "inputSchema": guard.schema(name)} for name in guard.tools]
+        return {"result": {"tools": tools}}
+    if method != "tools/call":
+        return {"error": {"code": -32601, "message": "no such method"}}
+    name, given = params.get("name"), params.get("arguments") or {}
+    if name not in guard.tools:
+        return {"error": {"code": -32602, "message": "no such tool"}}
+    try:
+        text = guard.run(name, given)
+    except (Refused, OSError, ValueError, TypeError) as error:
+        return {"result": guard.refusal(str(error), given)}
+    return {"result": {"content": [{"type": "text", "text": text}]}}

@@ -1,0 +1,142 @@
+"""The field of an attack: what is planted is found again, and payloads reach what they say."""
+
+import base64
+import json
+import os
+import zlib
+from collections.abc import Iterator
+
+import pytest
+
+from mcp_touchstone.attack import payload, reach
+from mcp_touchstone.attack.canary import Area, Canaries
+from mcp_touchstone.attack.field import DENIED, VARIABLE, Field
+from mcp_touchstone.loader import home
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
+
+SUITE = home() / "security_suite"
+LIBRARY = payload.load(SUITE / "payloads")
+SECRET = {Area.OUTSIDE, Area.ENVIRONMENT}
+
+ELSEWHERE = {"bestfit", "cp932", "cp949", "posix-darwin", "win", "hfs", "casefold"}
+"""Readings of other platforms and of code pages."""
+
+DEAD = {
+    "path.sibling-14": "needs a sibling that is a file",
+    "path.sibling-18": "the name of the root is the same in both forms",
+    "path.absolute-09": "the root of the file system holds nothing of ours to be known again",
+    "path.separators-06": "what is left is an absolute path to nowhere",
+    "path.expansion-07": "Windows spells variables so",
+    "path.nul-control-06": "aims at a denied name",
+    "link.write-13": "is a pair of paths",
+    "link.write-15": "is a pair of paths",
+}
+
+
+@pytest.fixture
+def field() -> Iterator[Field]:
+    with Field(SUITE / "fixtures.toml") as made:
+        yield made
+
+
+def test_each_file_has_a_canary_of_its_own_on_every_line(field: Field) -> None:
+    tokens = [canary.token for canary in field.canaries.planted]
+    outside = (field.outside / "canary-file.txt").read_text(encoding="utf-8").splitlines()
+
+    assert len(tokens) == len(set(tokens)) > 20
+    assert len(outside) == 4
+    assert len({line.partition(" ")[0] for line in outside}) == 1
+    assert field.env({})[VARIABLE] in tokens
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        lambda t: t,
+        lambda t: t[:-8],
+        lambda t: t.encode().hex(),
+        lambda t: base64.b64encode(t.encode()).decode(),
+        lambda t: base64.b64encode(b"x" + t.encode() + b"tail").decode(),
+        lambda t: base64.b64encode(b"xy" + t.encode() + b"tail").decode(),
+        lambda t: f"1 | +{t}",
+    ],
+)
+def test_a_canary_is_found_in_any_shape(shape: "object") -> None:
+    canaries = Canaries()
+    canary = canaries.plant("outside/x", Area.OUTSIDE)
+    assert callable(shape)
+    message = {"result": {"content": [{"text": f"before {shape(canary.token)} after"}]}}
+
+    assert canaries.found_in_message(json.loads(json.dumps(message)), SECRET) == [canary]
+
+
+def test_a_canary_is_found_in_an_object_of_git() -> None:
+    canaries = Canaries()
+    canary = canaries.plant("outside/x", Area.OUTSIDE)
+    packed = zlib.compress(b"blob 9\0" + canary.content.encode())
+
+    assert canaries.found(packed, SECRET) == [canary]
+    assert canaries.found(b"MCPCANARY-0123456789abcdef0123456789abcdef", SECRET) == []
+
+
+def test_all_that_changes_outside_is_seen_and_mended(field: Field) -> None:
+    victim = field.outside / "canary-file.txt"
+    assert field.damage() == []
+
+    victim.write_text("overwritten", encoding="utf-8")
+    (field.sibling / "new").mkdir()
+    told = {change.path: change.what for change in field.damage()}
+    assert told == {"outside/canary-file.txt": "changed", "rootEvil/new": "made (folder)"}
+    field.mend()
+    assert field.damage() == []
+    assert field.content(victim) == victim.read_bytes() != b"overwritten"
+
+
+def test_what_came_and_went_is_seen(field: Field) -> None:
+    (field.outside / "passing").touch()
+    (field.outside / "passing").unlink()
+
+    assert [change.path for change in field.damage()] == ["outside"]
+
+
+def test_home_and_tmp_are_the_servers_own(field: Field) -> None:
+    (field.home / ".cache").mkdir()
+    (field.tmp / "x").touch()
+    (field.root / "made").touch()
+    assert field.damage() == []
+
+    (field.home / "canary-file.txt").unlink()
+    assert [str(change) for change in field.damage()] == ["home/canary-file.txt was removed"]
+
+
+def test_bytes_carried_into_the_root_are_found(field: Field) -> None:
+    assert field.laundered() == []
+    (field.root / "stolen").write_bytes((field.outside / "src.py").read_bytes())
+
+    assert [where for where, _ in field.laundered()] == ["root/stolen"]
+
+
+FAMILIES = [group for group in LIBRARY if group.startswith(("path.", "link."))]
+
+
+@pytest.mark.parametrize("group", FAMILIES)
+def test_every_live_payload_reaches_its_aim_when_nothing_guards_it(
+    field: Field, group: str
+) -> None:
+    dead = {
+        row.id
+        for row in LIBRARY[group]
+        if row.live and not set("+".join(row.live).split("+")) & ELSEWHERE
+        for text in payload.filled(row, field.names, DENIED)
+        if reach.aim(row, text, field) is None
+    }
+
+    assert dead - set(DEAD) == set()
+
+
+def test_a_payload_that_stays_inside_reaches_nothing(field: Field) -> None:
+    for group in FAMILIES:
+        for row in LIBRARY[group]:
+            if row.expect == "same-as-plain":
+                assert reach.aim(row, payload.fill(row.text, field.names), field) is None, row.id
