@@ -8,14 +8,13 @@ from __future__ import annotations
 import functools
 import math
 import os
-import threading
 import time
 from queue import Empty, SimpleQueue
 
 from .operation import hooks
 from .operation.log import Log
 from .protocol.connection import Connection
-from .protocol.framing import Lines
+from .protocol.reader import Reader
 from .protocol.source import Source
 from .protocol.wire import Wire
 from .protocol.workers import Workers
@@ -90,14 +89,19 @@ class Server:
         for feature in default_features() if features is None else features:
             feature(surface)
         wire = Wire(write_fd, self._client_left)
-        self._connection = Connection(surface, wire, self._workers)
+        self._reader = Reader(
+            self._source,
+            self._settings.max_line,
+            self._receive,
+            lambda: self._ends.put(_END_OF_INPUT),
+        )
+        self._connection = Connection(surface, wire, self._workers, self._reader.lend)
         self._connection.calls.finished = functools.partial(hooks.finished, surface)
         surface.connection = self._connection
 
     def run(self) -> int:
         """Serve until the end and give the exit code that ``serve`` describes. Call it once."""
-        reader = threading.Thread(target=self._read, name="mcp-reader", daemon=True)
-        reader.start()
+        self._reader.start()
         self._surface.start()
         why = self._wait_for_end()
         self._log.info("ending", why=why)
@@ -107,11 +111,11 @@ class Server:
         complete = calls.wait(lambda: self._deadline) and not self._answers_lost
         self._surface.end()
         calls.cancel_all()
-        reader.join(_MOMENT)
+        read_out = self._reader.join(_MOMENT)
         self._workers.close(_MOMENT)
         self._surface.close()
         self._log.close()
-        if not reader.is_alive():
+        if read_out:
             self._source.close()
         return ALL_ANSWERED if complete else ANSWERS_LOST
 
@@ -138,20 +142,6 @@ class Server:
         self._finish_within(0)
         self._source.stop()
         self._ends.put(_CLIENT_LEFT)
-
-    def _read(self) -> None:
-        lines = Lines(self._settings.max_line)
-        try:
-            while chunk := self._source.read():
-                for line in lines.feed(chunk):
-                    if self._source.stopped:
-                        return
-                    self._receive(line)
-            if not self._source.stopped:
-                # Unterminated, but complete messages were accepted by the pipe: answer them too.
-                self._receive(lines.rest())
-        finally:
-            self._ends.put(_END_OF_INPUT)
 
     def _receive(self, line: bytes | None) -> None:
         try:

@@ -478,9 +478,9 @@ def test_payloads_go_to_the_verbose_file_and_nowhere_else(tmp_path: Path) -> Non
     events = [one["event"] for one in entries]
     assert events.count("write") == 1
     assert events.count("refused") == 1
-    called = [one for one in entries if one["event"] == "tool_called"]
-    assert called[0]["params"]["arguments"]["file_text"] == "canary-1"
-    assert "canary-1" in json.dumps(called[1]["answer"])
+    called = {one["params"]["name"]: one for one in entries if one["event"] == "tool_called"}
+    assert called["write"]["params"]["arguments"]["file_text"] == "canary-1"
+    assert "canary-1" in json.dumps(called["file.read"]["answer"])
 
 
 def test_the_verbose_file_gets_everything_at_any_level_and_is_appended_to(tmp_path: Path) -> None:

@@ -3,10 +3,13 @@
     line --framing--> value --messages--> request --legacy/modern--> revision --methods--> handler
 
 Everything here runs on the reading thread, in the order of the lines, so ``initialize`` has taken
-effect before the next line is looked at. Only methods marked slow go to a worker.
+effect before the next line is looked at. Only methods marked slow may go to a worker: the reading
+thread runs one that comes alone itself, and is relieved if it lasts.
 """
 
 from __future__ import annotations
+
+import functools
 
 from ..client.asking import Asking
 from ..client.required import InputRequired
@@ -29,13 +32,14 @@ from .revisions import ALL, LATEST_LEGACY, MODERN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from ..surface import Surface
     from .calls import Deliver
     from .messages import Id, Params
     from .wire import Wire
-    from .workers import Workers
+    from .workers import Job, Workers
 
 BATCHING = "2025-03-26"
 """The one revision that has batches."""
@@ -53,6 +57,7 @@ class Connection:
         surface: Has the tables to look methods up in; the connection adds its own.
         wire: Where messages to the client go.
         workers: Where slow methods run.
+        lend: Runs a slow method on the reading thread where it can, and says whether it did.
 
     Attributes:
         calls: The requests in flight.
@@ -62,9 +67,12 @@ class Connection:
         workers: As above.
     """
 
-    def __init__(self, surface: Surface, wire: Wire, workers: Workers) -> None:
+    def __init__(
+        self, surface: Surface, wire: Wire, workers: Workers, lend: Callable[[Job], bool]
+    ) -> None:
         self.surface = surface
         self.workers = workers
+        self._lend = lend
         self.calls = Calls(wire.send)
         self.asking = Asking(wire.send, surface.settings.ask_seconds, surface.settings.state_key)
         self.session = legacy.Session()
@@ -166,7 +174,10 @@ class Connection:
         elif not call.method.slow:
             self.run(call)
         elif not (call.session and call.session.hold(call)):
-            self.workers.submit(lambda: self.run(call))
+            job = functools.partial(self.run, call)
+            here = functools.partial(self.workers.run, job)
+            if in_batch or self.workers.busy or not self._lend(here):
+                self.workers.submit(job)
 
     def _route(self, request: Request, deliver: Deliver, *, in_batch: bool) -> Call:
         """Find revision and method; raise the error to answer with if there is none."""

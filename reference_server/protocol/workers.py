@@ -76,6 +76,11 @@ class Workers:
         self._unfinished = 0
         self._away = 0
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs or waits."""
+        return self._unfinished > 0
+
     def submit(self, job: Job) -> None:
         """Run a job on some thread, soon. The job must not raise."""
         with self._lock:
@@ -87,6 +92,19 @@ class Workers:
             else:
                 self._jobs.append(job)
                 self._start_if_needed()
+
+    def run(self, job: Job) -> None:
+        """Run a job on the calling thread, as one of those that run at once."""
+        with self._lock:
+            self._unfinished += 1
+        _here.workers = self
+        try:
+            with self._places:
+                job()
+        finally:
+            _here.workers = None
+            with self._lock:
+                self._unfinished -= 1
 
     def aside(self, wait: Callable[[], object]) -> None:
         """Wait inside a job of these workers; see the function ``aside``."""
