@@ -239,7 +239,16 @@ def test_answer_that_two_readers_read_differently_counts_for_nothing() -> None:
         assert failure_of(client.hear())["code"] == "CLIENT_CONFUSED"
 
 
-@pytest.mark.parametrize("wrong", [{"role": "system"}, {"content": "Hello."}, {"model": None}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"role": "system"},
+        {"content": "Hello."},
+        {"content": {"type": "poem", "text": "Hello."}},
+        {"content": [{"type": "text", "data": "AAAA"}]},
+        {"model": None},
+    ],
+)
 def test_sampling_result_of_the_wrong_shape_counts_for_nothing(wrong: Message) -> None:
     with session("2025-11-25", {"sampling": {}}) as client:
         client.send(curious("2025-11-25", 1, ask=["sample"]))

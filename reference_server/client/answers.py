@@ -10,6 +10,15 @@ if TYPE_CHECKING:
 
 _SEVERAL_BLOCKS_SINCE = "2025-11-25"
 
+_BLOCKS = {
+    "text": ("", "text"),
+    "image": ("", "data"),
+    "audio": ("2025-03-26", "data"),
+    "tool_use": ("2025-11-25", "name"),
+    "tool_result": ("2025-11-25", "toolUseId"),
+}
+"""Type of a block a model may answer with -> its first revision, and a member that is a string."""
+
 
 def problem_with(method: str, answer: Params, revision: str) -> str | None:
     """Say what is wrong with an answer, None if it is one.
@@ -50,6 +59,14 @@ def _sampled(answer: Params, revision: str) -> str | None:
     blocks: list[Any] = [content]
     if isinstance(content, list) and revision >= _SEVERAL_BLOCKS_SINCE:
         blocks = content
-    if not all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in blocks):
+    if not all(_is_block(one, revision) for one in blocks):
         return "has a content that is no content block"
     return None
+
+
+def _is_block(one: Any, revision: str) -> bool:
+    kind = one.get("type") if isinstance(one, dict) else None
+    if not isinstance(kind, str) or kind not in _BLOCKS:
+        return False
+    since, member = _BLOCKS[kind]
+    return revision >= since and isinstance(one.get(member), str)

@@ -118,9 +118,10 @@ def rounds(
     found = [begin(connection, exchange, client)]
     while found[-1].asks and len(found) < most:
         last = found[-1]
-        if set(connection.filled(last.client, last.requests)) != set(last.requests):
+        filled = connection.filled(last.client, last.requests)  # once: a policy may count
+        if set(filled) != set(last.requests):
             break
-        found.append(retry(connection, last))
+        found.append(retry(connection, last, responses=filled or None))
     return found
 
 

@@ -1,0 +1,379 @@
+"""Servers that break a rule of client/sampling."""
+
+from typing import ClassVar
+
+from tests.mutants.kit import (
+    MODERN,
+    AskingTool,
+    Json,
+    client_capabilities,
+    control,
+    is_modern,
+    mutant,
+    params,
+)
+
+NOTED = "versioning-deprecated-features"
+"""Trips with every server that samples in 2026-07-28."""
+
+OLD = "2024-11-05"
+SAMPLES = "sampling/createMessage"
+USER: Json = {"role": "user", "content": {"type": "text", "text": "How warm is it?"}}
+LOOK: Json = {
+    "name": "look",
+    "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}},
+    "outputSchema": {
+        "type": "object",
+        "properties": {"degrees": {"type": "number"}},
+        "required": ["degrees"],
+    },
+}
+
+
+def _able(tool: AskingTool, request: Json) -> Json:
+    """Give what the client declared for sampling; empty where it declared none."""
+    declared = client_capabilities(request) if is_modern(request) else tool.client
+    return {"sampling": declared["sampling"]} if "sampling" in declared else {}
+
+
+class _Samples(AskingTool):
+    """Samples once, in either era, and makes nothing of the answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[Json] = []
+
+    def on_ask(self, request: Json) -> None:
+        given = params(request).get("inputResponses", {})
+        if not isinstance(given, dict) or not all(isinstance(o, dict) for o in given.values()):
+            self.refuse(request, -32602, "Invalid inputResponses")
+        elif "model" in given:
+            self.on_said(request, given["model"])
+        elif _able(self, request):
+            self.sample(request, [USER])
+        else:
+            super().on_ask(request)
+
+    def sample(self, request: Json, messages: list[Json]) -> None:
+        """Ask for a completion."""
+        self.messages = messages
+        able = _able(self, request).get("sampling", {})
+        body = {"messages": messages, "maxTokens": 100, **self.wish(able)}
+        if is_modern(request):
+            asked = {"model": {"method": SAMPLES, "params": body}}
+            self.answer(request, {"resultType": "input_required", "inputRequests": asked})
+        else:
+            self.ask(request, SAMPLES, body)
+
+    def wish(self, able: Json) -> Json:
+        """Give what else is asked for; ``able`` is what the client declared."""
+        del able
+        return {}
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        if isinstance(message.get("result"), dict):
+            self.on_said(request, message["result"])
+        else:
+            self.on_refused(request)
+
+    def on_said(self, request: Json, said: Json) -> None:
+        """Go on with what the model said."""
+        self.end_with(request, f"{len(said)} members")
+
+    def on_refused(self, request: Json) -> None:
+        """Go on without a model."""
+        self.end_with(request, "no model")
+
+    def end_with(self, request: Json, text: str) -> None:
+        """Answer the call."""
+        self.answer(request, {"content": [{"type": "text", "text": text}]})
+
+
+@control(
+    "sampling-params-shape",
+    "sampling-message-shape",
+    "sampling-include-context",
+    "sampling-tools-require-capability",
+    "sampling-handles-refusal",
+    "sampling-validates-content",
+)
+class Samples(_Samples):
+    """Samples once in a session."""
+
+
+@control(
+    "sampling-params-shape",
+    "sampling-message-shape",
+    "sampling-include-context",
+    "sampling-tools-require-capability",
+    "sampling-validates-content",
+    revision=MODERN,
+    breaks=(NOTED,),
+)
+class SamplesStatelessly(_Samples):
+    """Samples once without a session."""
+
+
+# --- what is asked
+
+
+class _SamplesWithTools(_Samples):
+    """Offers a tool, whatever the client declared."""
+
+    def wish(self, able: Json) -> Json:
+        return {"tools": [LOOK]}
+
+
+@mutant("sampling-tools-require-capability")
+class SamplesWithTools(_SamplesWithTools):
+    """Offers a tool, whatever the client declared."""
+
+
+@mutant("sampling-tools-require-capability", NOTED, revision=MODERN)
+class SamplesWithToolsStatelessly(_SamplesWithTools):
+    """Offers a tool, whatever the request declared."""
+
+
+@mutant("sampling-tools-require-capability", outcome="note")
+class SamplesWithNoTools(_Samples):
+    """Offers an empty list of tools, whatever the client declared."""
+
+    def wish(self, able: Json) -> Json:
+        return {"tools": []}
+
+
+@mutant("sampling-include-context")
+class SamplesWithContext(_Samples):
+    """Wants the context of all servers, whatever the client declared."""
+
+    def wish(self, able: Json) -> Json:
+        return {"includeContext": "allServers"}
+
+
+@mutant("sampling-include-context", NOTED, outcome="note", revision=MODERN)
+class SamplesWithDeclaredContext(_Samples):
+    """Wants the context of this server where the request declared that it may."""
+
+    def wish(self, able: Json) -> Json:
+        return {"includeContext": "thisServer"} if "context" in able else {}
+
+
+@mutant("sampling-params-shape", outcome="note")
+class SamplesFromNothing(_Samples):
+    """Sends no message at all."""
+
+    def sample(self, request: Json, messages: list[Json]) -> None:
+        super().sample(request, [])
+
+
+@mutant("sampling-params-shape", NOTED, revision=MODERN)
+class SamplesForAWhile(_Samples):
+    """Writes maxTokens as text."""
+
+    def wish(self, able: Json) -> Json:
+        return {"maxTokens": "many"}
+
+
+@mutant("sampling-model-preferences-shape", NOTED, revision=MODERN)
+class PrefersTwice(_Samples):
+    """Gives a priority above 1."""
+
+    def wish(self, able: Json) -> Json:
+        return {"modelPreferences": {"speedPriority": 2}}
+
+
+@control("sampling-model-preferences-shape")
+class PrefersOne(_Samples):
+    """Has preferences, in order."""
+
+    def wish(self, able: Json) -> Json:
+        return {"modelPreferences": {"hints": [{"name": "fast"}], "costPriority": 0.5}}
+
+
+@mutant("sampling-message-shape-2024-11-05", revision=OLD)
+class SamplesWithAudio(_Samples):
+    """Sends audio, which came with the next revision."""
+
+    def sample(self, request: Json, messages: list[Json]) -> None:
+        audio = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
+        super().sample(request, [{"role": "user", "content": audio}])
+
+
+@mutant("sampling-tool-definitions-shape")
+class OffersAToolWithoutASchema(_Samples):
+    """Leaves the inputSchema of a tool out."""
+
+    def wish(self, able: Json) -> Json:
+        return {"tools": [{"name": "look"}]} if "tools" in able else {}
+
+
+@mutant("sampling-tool-definitions-shape", NOTED, revision=MODERN)
+class ForcesATool(_Samples):
+    """Uses a mode of another interface."""
+
+    def wish(self, able: Json) -> Json:
+        return {"tools": [LOOK], "toolChoice": {"mode": "any"}} if "tools" in able else {}
+
+
+# --- a loop of tools
+
+
+class _Loops(_Samples):
+    """Carries out what the model asks for, a few times."""
+
+    LIMIT: ClassVar[int] = 3
+
+    def wish(self, able: Json) -> Json:
+        return {"tools": [LOOK]} if "tools" in able else {}
+
+    def on_said(self, request: Json, said: Json) -> None:
+        content = said.get("content")
+        uses = [b for b in content if b["type"] == "tool_use"] if isinstance(content, list) else []
+        rounds = sum(m["role"] == "assistant" for m in self.messages)
+        if not uses or rounds >= self.LIMIT:
+            super().on_said(request, said)
+            return
+        spoken = {"role": "assistant", "content": content}
+        results = [self.result(use["id"]) for use in uses]
+        self.sample(request, [*self.messages, spoken, *self.told(results)])
+
+    def result(self, own: str) -> Json:
+        """Give the result of one use."""
+        return {
+            "type": "tool_result",
+            "toolUseId": own,
+            "content": [{"type": "text", "text": '{"degrees": 20}'}],
+            "structuredContent": {"degrees": 20},
+        }
+
+    def told(self, results: list[Json]) -> list[Json]:
+        """Give the messages that carry the results."""
+        return [{"role": "user", "content": results}]
+
+
+LOOPED = (
+    "sampling-tool-definitions-shape",
+    "sampling-tool-results-alone",
+    "sampling-tool-use-balance",
+    "sampling-tool-result-structured",
+    "sampling-tool-loop-limit",
+)
+
+
+@control(*LOOPED)
+class LoopsThrice(_Loops):
+    """Goes through three rounds of tools in a session."""
+
+
+@control(*LOOPED, revision=MODERN, breaks=(NOTED,))
+class LoopsThriceStatelessly(_Loops):
+    """Goes through three rounds of tools without a session."""
+
+
+class _MixesResults(_Loops):
+    """Says something beside the results."""
+
+    def told(self, results: list[Json]) -> list[Json]:
+        return [{"role": "user", "content": [*results, {"type": "text", "text": "Go on."}]}]
+
+
+@mutant("sampling-tool-results-alone")
+class MixesResults(_MixesResults):
+    """Says something beside the results."""
+
+
+@mutant("sampling-tool-results-alone", NOTED, revision=MODERN)
+class MixesResultsStatelessly(_MixesResults):
+    """Says something beside the results of a stateless request."""
+
+
+@mutant("sampling-tool-use-balance")
+class AnswersOneUse(_Loops):
+    """Gives the result of the first use only."""
+
+    def told(self, results: list[Json]) -> list[Json]:
+        return super().told(results[:1])
+
+
+@mutant("sampling-tool-use-balance")
+class RenumbersUses(_Loops):
+    """Gives one result more, under an id of its own."""
+
+    def told(self, results: list[Json]) -> list[Json]:
+        return super().told([*results, self.result("call-1")])
+
+
+@mutant("sampling-tool-use-balance", NOTED, revision=MODERN)
+class ThinksFirst(_Loops):
+    """Puts a message between the uses and their results."""
+
+    def told(self, results: list[Json]) -> list[Json]:
+        thinks = {"role": "user", "content": {"type": "text", "text": "Just a moment."}}
+        return [thinks, *super().told(results)]
+
+
+@mutant("sampling-tool-result-structured")
+class GivesAnotherStructure(_Loops):
+    """Gives a structure that the tool did not promise."""
+
+    def result(self, own: str) -> Json:
+        return {**super().result(own), "structuredContent": {"celsius": 20}}
+
+
+@mutant("sampling-tool-result-structured", NOTED, revision=MODERN)
+class GivesANumber(_Loops):
+    """Gives a bare number where the tool promised an object."""
+
+    def result(self, own: str) -> Json:
+        return {**super().result(own), "structuredContent": 20}
+
+
+@mutant("sampling-tool-loop-limit")
+class LoopsForEver(_Loops):
+    """Goes on as long as the model does."""
+
+    LIMIT = 1000
+
+
+@mutant("sampling-tool-loop-limit", NOTED, revision=MODERN)
+class LoopsForEverStatelessly(_Loops):
+    """Goes on as long as the model does, without a session."""
+
+    LIMIT = 1000
+
+
+# --- what comes back
+
+
+@mutant("sampling-handles-refusal")
+class WaitsForConsent(_Samples):
+    """Waits on when the client answers with an error."""
+
+    def on_refused(self, request: Json) -> None:
+        del request
+
+
+@mutant("sampling-validates-content")
+class HangsWithoutContent(_Samples):
+    """Never ends a call that got an answer without content."""
+
+    def on_said(self, request: Json, said: Json) -> None:
+        if "content" in said:
+            super().on_said(request, said)
+
+
+@mutant("sampling-validates-content", NOTED, revision=MODERN)
+class HangsWithoutContentStatelessly(_Samples):
+    """Never answers a request that brings an answer without content."""
+
+    def on_said(self, request: Json, said: Json) -> None:
+        if "content" in said:
+            super().on_said(request, said)
+
+
+@mutant("sampling-validates-content", outcome="warn", revision=OLD)
+class PassesEverythingOn(_Samples):
+    """Passes on whatever the model says, in whatever role."""
+
+    def on_said(self, request: Json, said: Json) -> None:
+        self.end_with(request, str(said.get("content")))
