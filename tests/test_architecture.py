@@ -84,7 +84,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "suite": {
         *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
-        "listings", "served", "world", "task_states", "timestamps", "attack.bindings", "attack.siege",
+        "listings", "served", "world", "task_states", "timestamps", "attack.bindings",
+        "attack.siege",
     },
     # attacks: trees with canaries; these know no MCP
     "attack.canary": set(),
