@@ -83,8 +83,12 @@ class Curious:
         surface.methods.request("roots/list", LEGACY, lambda _call: {})
 
     def _work(self, call: Call, arguments: Message) -> Message:
+        kinds = arguments.get("ask", ["elicit"])
+        if arguments.get("together"):
+            found = call.ask_together({kind: QUESTIONS[kind] for kind in kinds})
+            return {"answers": [found[kind] for kind in kinds]}
         answers = []
-        for kind in arguments.get("ask", ["elicit"]):
+        for kind in kinds:
             method, params = QUESTIONS[kind]
             answers.append(call.ask(kind, method, params, bound_to=self.bound_to))
         with self.lock:
@@ -485,6 +489,19 @@ def test_several_questions_take_several_rounds() -> None:
         asked = exchange(client, again(message, 3, asked, sample=SAMPLED))
         assert asked["result"]["inputRequests"] == {"roots": {"method": "roots/list"}}
         answer = exchange(client, again(message, 4, asked, roots={"roots": []}))
+    assert answers_of(answer) == [ACCEPTED, SAMPLED, {"roots": []}]
+
+
+def test_questions_asked_together_share_a_round_and_only_what_is_missing_is_asked_again() -> None:
+    capabilities: Message = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
+    arguments = {"ask": ["elicit", "sample", "roots"], "together": True}
+    message = modern_as(capabilities, 1, "tools/call", name="curious", arguments=arguments)
+    with stateless() as client:
+        asked = exchange(client, message)
+        assert list(asked["result"]["inputRequests"]) == ["elicit", "sample", "roots"]
+        asked = exchange(client, again(message, 2, asked, elicit=ACCEPTED, roots={"roots": []}))
+        assert list(asked["result"]["inputRequests"]) == ["sample"]
+        answer = exchange(client, again(message, 3, asked, sample=SAMPLED))
     assert answers_of(answer) == [ACCEPTED, SAMPLED, {"roots": []}]
 
 

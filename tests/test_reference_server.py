@@ -300,6 +300,7 @@ MODERN_ROWS: dict[str, tuple[Message, Check]] = {
     "M7 subscribe": (modern(5, "resources/subscribe", uri="a:b"), refusal(-32601, 5)),
     "M7 unknown": (modern(5, "x/y"), refusal(-32601, 5)),
     "M7 unadvertised": (modern(5, "tasks/list"), refusal(-32601, 5)),
+    "M9 initialize of no handshake": (modern(5, "initialize"), refusal(-32601, 5)),
     "M9 initialize with _meta": (
         {**initialize("2025-06-18", 5), "params": {**initialize("2025-06-18")["params"], **META}},
         success(5),

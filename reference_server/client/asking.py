@@ -20,11 +20,14 @@ from .questions import Questions, UnansweredError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
 
     from ..protocol.calls import Call
     from ..protocol.messages import Params
     from .rounds import Round, Rounds
+
+    Questioned: TypeAlias = Mapping[str, tuple[str, Params]]
 
 _SINCE = {"elicitation": "2025-06-18"}
 _MODES_SINCE = "2025-11-25"
@@ -66,19 +69,26 @@ class Asking:
 
         return self._get_rounds().read(call) if call.method.name in METHODS else None
 
-    def ask(self, call: Call, key: str, method: str, params: Params, bound_to: bytes) -> Params:
-        """Put one question; see ``Call.ask``."""
-        capability, sub = _needed(method, params)
-        if not can(call, capability, sub):
-            raise _cannot(call, capability, sub)
+    def ask(self, call: Call, questions: Questioned, bound_to: bytes) -> dict[str, Params]:
+        """Put some questions; see ``Call.ask_together``."""
+        for method, params in questions.values():
+            capability, sub = _needed(method, params)
+            if not can(call, capability, sub):
+                raise _cannot(call, capability, sub)
         if not is_modern(call.revision):
-            answer = self._ask_session(call, method, params)
-            problem = problem_with(method, answer, call.revision)
-            if problem:
-                raise UnansweredError("CLIENT_CONFUSED", f"The client's answer {problem}.")
-            return answer
-        question = {"method": method, "params": params} if params else {"method": method}
-        return self._get_rounds().ask(call, key, question, bound_to)
+            return {key: self._ask_one(call, *asked) for key, asked in questions.items()}
+        asked = {
+            key: {"method": method, "params": params} if params else {"method": method}
+            for key, (method, params) in questions.items()
+        }
+        return self._get_rounds().ask(call, asked, bound_to)
+
+    def _ask_one(self, call: Call, method: str, params: Params) -> Params:
+        answer = self._ask_session(call, method, params)
+        problem = problem_with(method, answer, call.revision)
+        if problem:
+            raise UnansweredError("CLIENT_CONFUSED", f"The client's answer {problem}.")
+        return answer
 
     def _get_rounds(self) -> Rounds:
         if self._rounds is None:

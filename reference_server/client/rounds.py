@@ -17,6 +17,7 @@ from .seal import Seal, UnsealedError, fingerprint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from ..protocol.calls import Call
@@ -81,47 +82,60 @@ class Rounds:
             raise _bad_state("it belongs to another request")
         return Round(note, fresh)
 
-    def ask(self, call: Call, key: str, question: Params, bound_to: bytes) -> Params:
-        """Give the answer to a question, or raise the question.
+    def ask(
+        self, call: Call, questions: Mapping[str, Params], bound_to: bytes
+    ) -> dict[str, Params]:
+        """Give the answers to some questions, or raise those that have none.
 
         An answer counts if the question is still the same, down to ``bound_to``; if not, the new
         one is asked, as it is when the answer is missing (basic/patterns/mrtr#error-handling).
 
         Args:
             call: The request.
-            key: Name of the question, unique within the request.
-            question: ``{"method", "params"}``.
-            bound_to: What else must be as it was when the question was asked.
+            questions: ``{"method", "params"}`` by a key that is unique within the request.
+            bound_to: What else must be as it was when the questions were asked.
 
         Raises:
             InputRequired: There is no answer yet.
-            ProtocolError: -32602, the answer does not fit, or was used already.
+            ProtocolError: -32602, an answer does not fit, or was used already.
         """
         brought = call.brought
-        identity = fingerprint([key, question], bound_to)
-        if brought is not None and brought.note["asked"].get(key) == identity:
-            answer: Params | None = brought.answers.get(key, brought.fresh.get(key))
-            if answer is not None:
-                problem = problem_with(question["method"], answer, call.revision)
-                if problem:
-                    raise invalid_params(f"inputResponses: {key} {problem}")
-                self._spend(brought)
-                brought.answers[key] = answer
-                return answer
+        identities = {
+            key: fingerprint([key, question], bound_to) for key, question in questions.items()
+        }
+        found: dict[str, Params] = {}
+        for key, question in questions.items():
+            if brought is not None and brought.note["asked"].get(key) == identities[key]:
+                answer = brought.answers.get(key, brought.fresh.get(key))
+                if answer is not None:
+                    self._accept(brought, key, question, answer, call.revision)
+                    found[key] = answer
+        missing = {key: question for key, question in questions.items() if key not in found}
+        if not missing:
+            return found
         before = brought.note["asked"] if brought else {}
         answers = brought.answers if brought else {}
         note = {
             "request": _request(call),
-            "asked": {**before, key: identity},
-            "answers": {name: answer for name, answer in answers.items() if name != key},
+            "asked": {**before, **identities},
+            "answers": {name: answer for name, answer in answers.items() if name not in missing},
         }
         raise InputRequired(
             {
                 "resultType": "input_required",
-                "inputRequests": {key: question},
+                "inputRequests": missing,
                 "requestState": self._seal.close(note),
             }
         )
+
+    def _accept(
+        self, brought: Round, key: str, question: Params, answer: Params, revision: str
+    ) -> None:
+        problem = problem_with(question["method"], answer, revision)
+        if problem:
+            raise invalid_params(f"inputResponses: {key} {problem}")
+        self._spend(brought)
+        brought.answers[key] = answer
 
     def _spend(self, brought: Round) -> None:
         """Use the state up, the first time something hangs on it."""

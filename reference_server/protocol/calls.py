@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
 
+    from ..client.asking import Questioned
     from ..client.rounds import Round
     from .connection import Connection
     from .legacy import Session
@@ -156,7 +157,17 @@ class Call:
                 what it brought back is not to be trusted.
             CancelledError: The request was cancelled meanwhile; the question is withdrawn.
         """
-        return self._connection.asking.ask(self, key, method, params, bound_to)
+        return self.ask_together({key: (method, params)}, bound_to=bound_to)[key]
+
+    def ask_together(self, questions: Questioned, *, bound_to: bytes = b"") -> dict[str, Params]:
+        """Ask the client several things at once; as ``ask``, with the answers by their keys.
+
+        Args:
+            questions: Method and params by the name of the question. In 2026-07-28 they go out
+                together and share a round; a session is asked one after the other.
+            bound_to: As for ``ask``.
+        """
+        return self._connection.asking.ask(self, questions, bound_to)
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tell how far the work is, if the client wants to know (basic/utilities/progress).

@@ -1,9 +1,10 @@
 """The modern era: no session, every request says all that is needed (2026-07-28 basic/index).
 
 A request is modern if its ``_meta`` has one of the two required keys, or if it is
-``server/discover``, which no other era knows. ``initialize`` is always legacy. Both eras are
-served at once: that is allowed (basic/versioning#compatibility-matrix), and a stray first request
-must not decide how later ones are read.
+``server/discover``, which no other era knows. An ``initialize`` that names a version to negotiate
+is legacy whatever else it carries; without one it is a method that the modern era has not. Both
+eras are served at once: that is allowed (basic/versioning#compatibility-matrix), and a stray first
+request must not decide how later ones are read.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def is_modern_request(request: Request) -> bool:
     if request.method == "server/discover":
         return True
     meta = request.params.get("_meta")
-    if request.method == "initialize" or not isinstance(meta, dict):
+    opens = request.method == "initialize" and "protocolVersion" in request.params
+    if opens or not isinstance(meta, dict):
         return False
     return PROTOCOL_VERSION in meta or CLIENT_CAPABILITIES in meta
 
