@@ -101,7 +101,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *WIRE, *FIELD, "arguments", "attack.bindings", "attack.slots", "dossier",
     },
     "attack.siege": {
-        *PURE, *WIRE, *FIELD, "attack.bindings", "attack.reproduction", "conversation", "talk",
+        *PURE, *WIRE, *FIELD, "attack.bindings", "attack.reproduction", "attack.slots",
+        "conversation", "talk",
     },
     "attack.grounds": {
         *PURE, *WIRE, *FIELD, "attack.binder", "attack.bindings", "attack.siege", "dossier",

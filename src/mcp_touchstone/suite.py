@@ -2,6 +2,7 @@
 
 from mcp_touchstone import answer, arguments, listings, timestamps, uri_template
 from mcp_touchstone.ambient import Record
+from mcp_touchstone.attack.bindings import CHANGING as CHANGES
 from mcp_touchstone.attack.bindings import Operation
 from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.clause import Breach
@@ -45,6 +46,7 @@ __all__ = [
     "ALL",
     "ASKED",
     "CAPABILITIES",
+    "CHANGES",
     "CLIENT_METHODS",
     "DIALECTS",
     "FULL_CAPABILITIES",

@@ -9,18 +9,21 @@ from mcp_touchstone.plan import Choice
 from mcp_touchstone.results import Run
 from mcp_touchstone.target import ROOT, Target
 from mcp_touchstone.verdict import Outcome
-from tests.fakes.catalogue import FAKES
+from tests.fakes.catalogue import FAKES, ODD
 
 
 def attacked(name: str, select: tuple[str, ...] = ()) -> Run:
     """Judge one fake by the security suite."""
-    target = Target(command=(sys.executable, str(Path(__file__).parent), name, ROOT))
+    target = Target(
+        command=(sys.executable, str(Path(__file__).parent), name, ROOT),
+        promises=frozenset({**FAKES, **ODD}[name].promises),
+    )
     return judge(target, load(SECURITY), Choice(select=select, jobs=4))
 
 
 def tripped(run: Run) -> dict[str, str]:
-    """Give what was found: threat -> what was seen."""
-    found = run.of(Outcome.FAIL, Outcome.WARN, Outcome.NOTE, Outcome.BROKEN)
+    """Give what was found: threat -> what was seen. A note is no accusation."""
+    found = run.of(Outcome.FAIL, Outcome.WARN, Outcome.BROKEN)
     return {verdict.clause.id: verdict.gravest.actual for verdict in found}
 
 

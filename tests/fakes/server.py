@@ -22,12 +22,14 @@ class Guard:
 
     Attributes:
         trips: threats an attack on it must find; empty for a good one.
+        promises: what it is said to promise beside containment.
         families: chapters it is held against, beside those of what it trips.
         tools: names of the tools it offers.
     """
 
     trips: frozenset[str] = frozenset()
-    families: tuple[str, ...] = ("traversal",)
+    promises: tuple[str, ...] = ()
+    families: tuple[str, ...] = ("traversal", "links", "bases")
     tools: tuple[str, ...] = (
         "read_file", "list_directory", "write_file", "edit_file", "move_file", "make_directory",
     )  # fmt: skip

@@ -17,11 +17,17 @@ from mcp_touchstone.attack.payload import CANARY
 from mcp_touchstone.attack.snapshot import Change, Fact, changes, take
 from mcp_touchstone.world import World
 
+DENYING: Final = "denied"
+"""The fixture with what deny lists speak of."""
+
 ALWAYS: Final = ("base", "siblings", "links")
 """Fixtures that every payload may rely on."""
 
 DENIED: Final = (".git", "node_modules", "__pycache__", ".env", ".vs")
 """Names the deny list of the payloads speaks of."""
+
+WRITE_DENIED: Final = ("bin", "obj")
+"""Names that may be read and not written to."""
 
 VARIABLE: Final = "MCP_CANARY_SECRET"
 """Variable in the environment of the server that holds a canary."""
@@ -54,6 +60,7 @@ class Field(World):
             wanted: ids of the fixtures to build, in this order.
         """
         super().__init__()
+        self._wanted = tuple(wanted)
         self.canaries = Canaries()
         self.outside = self.path / "outside"
         self.sibling = self.path / f"{self.root.name}Evil"
@@ -68,11 +75,12 @@ class Field(World):
         self.variable = self.canaries.plant(VARIABLE, Area.ENVIRONMENT)
         table = tomllib.loads(fixtures.read_text(encoding="utf-8"))
         known = {row["id"]: row.get("entry", []) for row in table["fixture"]}
-        for name in wanted:
+        for name in self._wanted:
             for entry in known[name]:
                 self._build(entry)
         self.control = self._control()
         self._plant_names()
+        self._denies = DENYING in self._wanted
         self._before: dict[str, Fact] = {}
         self._before = self._forbidden()
 
@@ -134,6 +142,8 @@ class Field(World):
             self._link(place, f"{place.name}_1")
         elif kind == "hardlink":
             place.hardlink_to(self.root / self._filled(entry["target"]))
+        elif entry["path"] == "sock1":
+            return
         elif kind == "fifo" and hasattr(os, "mkfifo"):
             for n in range(1, entry.get("count", 1) + 1):
                 os.mkfifo(place if n == 1 else place.with_name(f"{place.name[:-1]}{n}"))
@@ -166,15 +176,21 @@ class Field(World):
 
     def _plant_names(self) -> None:
         """Put a file with a random name into each folder outside that holds a canary."""
-        folders = {self.path / Path(c.where).parent for c in self._outside()}
-        for folder in sorted({self.path, *folders}):
+        folders = {self.path / Path(c.where).parent: c.area for c in self._outside()}
+        for folder, area in sorted({self.path: Area.OUTSIDE, **folders}.items()):
             where = folder.relative_to(self.path).as_posix()
-            canary = self.canaries.name(where, Area.OUTSIDE)
+            canary = self.canaries.name(where, area)
             (folder / canary.token).touch()
             self._planted[Path(where, canary.token).as_posix()] = b""
 
     def _outside(self) -> list[Canary]:
-        return [c for c in self.canaries.planted if c.area is Area.OUTSIDE]
+        """Give the canaries in folders that must not be listed: denied ones too."""
+        return [
+            c
+            for c in self.canaries.planted
+            if c.area is Area.OUTSIDE
+            or (c.area is Area.DENIED and any(p in DENIED for p in Path(c.where).parent.parts))
+        ]
 
     # --- looking
 
@@ -202,25 +218,32 @@ class Field(World):
         at_home = f"{self.home.name}/{CANARY}"
         if at_home in kept and (self.home / CANARY).exists():
             found[at_home] = take(self.home)[CANARY]
+        if self._denies:
+            name = self.root.name
+            known = {k.removeprefix(f"{name}/"): v for k, v in self._before.items()}
+            for path, fact in take(self.root, known=known).items():
+                if any(part in (*DENIED, *WRITE_DENIED) for part in Path(path).parts):
+                    found[f"{name}/{path}"] = fact
         return found
 
     def damage(self) -> list[Change]:
         """Say what is not as it was outside the root, since the field was built or mended."""
         return changes(self._before, self._forbidden())
 
-    def laundered(self) -> list[tuple[str, Canary]]:
-        """Give the files inside the root that hold bytes from outside, and whose they are."""
+    def laundered(self, areas: Iterable[Area]) -> list[tuple[str, Canary]]:
+        """Give the files that may be read and hold bytes that may not, and whose they are."""
         found = []
         for folder, _, files in os.walk(self.root):
             for file in files:
                 path = Path(folder, file)
-                if path.is_symlink() or not path.is_file():
+                denied = any(part in DENIED for part in path.relative_to(self.root).parts)
+                if denied or path.is_symlink() or not path.is_file():
                     continue
                 with contextlib.suppress(OSError):
                     data = path.read_bytes()
                     found += [
                         (self.shown(path), canary)
-                        for canary in self.canaries.found(data, {Area.OUTSIDE, Area.ENVIRONMENT})
+                        for canary in self.canaries.found(data, areas)
                         if not canary.is_name
                     ]
         return found

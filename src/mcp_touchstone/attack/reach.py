@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
-from mcp_touchstone.attack.field import Field
+from mcp_touchstone.attack.field import DENIED, WRITE_DENIED, Field
 from mcp_touchstone.attack.payload import Payload
 
 FIRST_STEP: Final = frozenset({"posix", "lexical"})
 ROUNDS: Final = 3
+PAIR: Final = " -> "
+"""Stands between source and destination in a payload for moves and copies."""
 
 Reading = Callable[[str, Field], Iterator[str]]
 
@@ -29,8 +31,10 @@ def aim(payload: Payload, text: str, field: Field) -> Path | None:
 
     A file or a folder with a canary; for a payload that makes something, the path made.
     """
-    for label in payload.live:
-        found = _reached(label, text, payload.target, field)
+    denied = payload.group.startswith("deny.")
+    target = f"denied {payload.operation}" if denied else payload.target
+    for label in payload.live or (("posix",) if denied else ()):
+        found = _reached(label, text, target, field)
         if found is not None:
             return found
     return None
@@ -61,9 +65,18 @@ def _physical(text: str, field: Field) -> str:
     return os.path.join(field.root, text)
 
 
+def aim_of_pair(text: str, field: Field) -> Path | None:
+    """Give what a move or copy reaches outside: its source, or else what it makes."""
+    source, _, destination = text.partition(PAIR)
+    found = _aimed(_physical(source, field), "file", field)
+    return found or _made(_physical(destination, field), field)
+
+
 def _aimed(path: str, target: str, field: Field) -> Path | None:
     """Give what a path leads to outside the root, where that is what a payload aims at."""
     try:
+        if target.startswith("denied"):
+            return _denied(path, target.partition(" ")[2], field)
         if target == "new":
             return _made(path, field)
         real = Path(os.path.realpath(path, strict=True))
@@ -71,7 +84,20 @@ def _aimed(path: str, target: str, field: Field) -> Path | None:
         return None
     if real.is_relative_to(field.root) or not field.watches(real):
         return None
-    return real if (real.is_dir() if target == "dir" else real.is_file()) else None
+    fits = {"dir": real.is_dir(), "any": True}.get(target, real.is_file())
+    return real if fits else None
+
+
+def _denied(path: str, operation: str, field: Field) -> Path | None:
+    """Give what a path leads to inside the root, where a deny list has it."""
+    makes = operation in {"create", "move", "copy"}
+    real = Path(os.path.realpath(path, strict=not makes))
+    if not real.is_relative_to(field.root):
+        return None
+    listed = {*DENIED, *(() if operation in {"read", "list"} else WRITE_DENIED)}
+    parts = real.relative_to(field.root).parts
+    found = any(part in listed for part in parts)
+    return real if found and (makes or real.is_dir() is (operation == "list")) else None
 
 
 def _made(path: str, field: Field) -> Path | None:

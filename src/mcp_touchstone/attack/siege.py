@@ -5,6 +5,7 @@ tree that changed, a file inside that holds bytes from outside, a process that d
 binding has to give back a plain file before and after, or nothing was tested.
 """
 
+import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,8 +17,10 @@ from mcp_touchstone.attack import reach
 from mcp_touchstone.attack.bindings import CHANGING, Binding, Bindings, Call, Operation
 from mcp_touchstone.attack.canary import Area, Canary
 from mcp_touchstone.attack.field import CONTROL, DENIED, Field
-from mcp_touchstone.attack.payload import Payload
+from mcp_touchstone.attack.payload import CANARY, Payload
+from mcp_touchstone.attack.reach import PAIR
 from mcp_touchstone.attack.reproduction import script
+from mcp_touchstone.attack.slots import Pointer, Role
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.conversation import Conversation
@@ -28,8 +31,14 @@ from mcp_touchstone.talk import Broken
 DEATHS: Final = 3
 """Processes lost to one threat after which nothing more is fired."""
 
-HANGS: Final = 3
+PATIENCE: Final = 20.0
+"""Seconds a call may take: a loaded machine or a path of many thousand parts is no finding."""
+
+HANGS: Final = 2
 """Calls without an answer after which nothing more is fired."""
+
+BASES: Final = frozenset({"root", "cwd", "base", "repo_path", "working_dir", "projectRoot"})
+"""Arguments of a payload that stand for whatever a tool calls its base."""
 
 SECRET: Final = frozenset({Area.OUTSIDE, Area.ENVIRONMENT})
 
@@ -40,6 +49,9 @@ FIRED_AT: Final[Mapping[str, tuple[Operation, ...]]] = {
     "create": (Operation.CREATE, Operation.MKDIR, Operation.MOVE, Operation.COPY),
     "write": (Operation.EDIT, Operation.WRITE, Operation.CREATE),
     "patch": (Operation.EDIT, Operation.WRITE),
+    "search": (Operation.LIST,),
+    "move": (Operation.MOVE,),
+    "copy": (Operation.COPY,),
 }
 """Operation a payload was written for -> operations it is fired at, whatever tool does them."""
 
@@ -133,6 +145,7 @@ class Siege(Conversation):
         self.field = field
         self._library = payloads.load(library)
         self._command = tuple(command)
+        self._secret = SECRET
         self._respawn: Callable[[], Connection] = more["spawn"]
 
     @property
@@ -156,13 +169,66 @@ class Siege(Conversation):
             groups: classes of payloads.
             operations: what is fired at; by default everything.
         """
+        self._guard(*groups)
         self.judge_shots(threat, self.shots(self.payloads(*groups), set(operations)))
+
+    def _guard(self, *groups: str) -> None:
+        """Say what must not come back: what lies outside, or what a deny list names."""
+        if any(group.startswith("deny.") for group in groups):
+            self._secret = frozenset({*SECRET, Area.DENIED})
+
+    def rebase(self, threat: str, *groups: str) -> None:
+        """Tell every tool that takes one another base for its paths, and judge a threat."""
+        self.judge_shots(threat, self._rebased(self.payloads(*groups, via="args")))
+
+    def _rebased(self, rows: Iterable[Payload]) -> Iterator[Shot]:
+        for row, path, base, _ in self._asked(rows):
+            for binding in self.bindings.of(Operation.READ, Operation.LIST):
+                slot = binding.base
+                if base is not None and slot is not None:
+                    here = "." if binding.operation is Operation.LIST else path
+                    yield self._told(row, f"{base}/{here}", binding, here, {slot.pointer: base})
+
+    def smuggle(self, threat: str, *groups: str) -> None:
+        """Send arguments that no schema names beside a path that leads outside, and judge."""
+        self.judge_shots(threat, self._smuggled(self.payloads(*groups, via="args")))
+
+    def _smuggled(self, rows: Iterable[Payload]) -> Iterator[Shot]:
+        for row, path, base, more in self._asked(rows):
+            for binding in self.bindings.of(Operation.READ):
+                if more and base is None and binding.tool:
+                    extra: dict[Pointer, Any] = {(name,): value for name, value in more.items()}
+                    for here in (path, f"{self.field.outside}/{CANARY}"):
+                        yield self._told(row, here, binding, here, extra)
+
+    def _asked(
+        self, rows: Iterable[Payload]
+    ) -> Iterator[tuple[Payload, str, str | None, dict[str, Any]]]:
+        """Take payloads that are arguments apart: path, base, and what else is sent."""
+        for row in rows:
+            given = json.loads(payloads.fill(row.text, self.field.names))
+            path = given.pop("path", CANARY)
+            base = next((given.pop(name) for name in list(given) if name in BASES), None)
+            yield row, path, base, given
+
+    def _told(
+        self, row: Payload, text: str, binding: Binding, path: str, more: Mapping[Pointer, Any]
+    ) -> Shot:
+        paths = [slot.pointer for slot in binding.slots if slot.role is Role.PATH]
+        values = {**dict.fromkeys(paths, path), **more}
+        live = reach.aim(replace(row, target="any", live=("posix", "lexical")), text, self.field)
+        call = binding.calls_with(values, str(self.field.root))
+        return Shot(row, text, binding, call, live is not None)
 
     def shots(self, rows: Iterable[Payload], operations: set[Operation]) -> Iterator[Shot]:
         """Aim payloads at the bindings of some operations; what changes things only if live."""
         for row in rows:
             for text in payloads.filled(row, self.field.names, DENIED):
-                aim = reach.aim(row, text, self.field)
+                aim = (
+                    reach.aim_of_pair(text, self.field)
+                    if PAIR in text and row.operation in {"move", "copy"}
+                    else reach.aim(row, text, self.field)
+                )
                 for binding in self.bindings.of(*FIRED_AT.get(row.operation, ())):
                     if binding.operation not in operations:
                         continue
@@ -178,6 +244,10 @@ class Siege(Conversation):
         before = self.field.content(aim) if aim is not None else b""
         content = f"touchstone {secrets.token_hex(4)}\n"
         inside = binding.spelled(f"carried-{secrets.token_hex(4)}.txt", root)
+        if PAIR in text and row.operation in {"move", "copy"}:
+            source, _, destination = text.partition(PAIR)
+            to = binding.spelled(destination, root)
+            return binding.call(binding.spelled(source, root), root, to=to)
         if binding.operation in {Operation.MOVE, Operation.COPY} and row.operation == "create":
             return binding.call(binding.spelled(CONTROL, root), root, to=path)
         return binding.call(path, root, to=inside, before=before, content=content)
@@ -225,9 +295,10 @@ class Siege(Conversation):
         tally.dead += not shot.live
         tally.tools.add(shot.binding.tool or "resources/read")
         method, params = shot.call
-        reply = self.wire.request(method, params, required=False)
-        told = self.field.canaries.found_in_message(params, SECRET)
-        seen = [canary for canary in self._canaries(reply, SECRET) if canary not in told]
+        limit = max(PATIENCE, self.pace.reply)
+        reply = self.wire.request(method, params, required=False, seconds=limit)
+        told = self.field.canaries.found_in_message(params, self._secret)
+        seen = [canary for canary in self._canaries(reply, self._secret) if canary not in told]
         if seen:
             tally.hits.append(Hit(shot, f"{_whose(seen[0])} came back", self.wire, reply))
         if shot.binding.operation in CHANGING:
@@ -253,14 +324,14 @@ class Siege(Conversation):
 
     def _look_back(self, tally: Tally) -> None:
         """Look at what no single answer shows: the tree, the files inside, what went to stderr."""
-        for where, canary in self.field.laundered():
+        for where, canary in self.field.laundered(self._secret):
             what = f"{_whose(canary)} stand in {where} now"
             tally.hits.append(Hit(None, what, self.wire))
         damage = self.field.damage()
         if damage:
             tally.hits.append(Hit(None, str(damage[0]), self.wire))
         for connection in self._used:
-            for canary in self.field.canaries.found(connection.process.stderr_tail, SECRET):
+            for canary in self.field.canaries.found(connection.process.stderr_tail, self._secret):
                 tally.hits.append(Hit(None, f"{_whose(canary)} went to stderr", connection))
 
     # --- judging
@@ -299,7 +370,7 @@ class Siege(Conversation):
 
 def _whose(canary: Canary) -> str:
     if canary.is_name:
-        return f"the names in {Path(canary.where).parent}"
+        return f"the names in {Path(canary.where).parent.as_posix()!r}"
     return f"the bytes of {canary.where}"
 
 

@@ -1,0 +1,24 @@
+"""Links inside the root that point out of it."""
+
+from mcp_touchstone.suite import CHANGES, Operation, Siege, attack
+
+TREES = ("base", "siblings", "links")
+
+
+@attack("links-read", fixtures=TREES)
+def reads_through_no_link_outwards(siege: Siege) -> None:
+    """Neither files nor folders outside come back through a link inside the root."""
+    siege.assail("links-read", "link.read", operations={Operation.READ, Operation.LIST})
+
+
+@attack("links-write", fixtures=TREES)
+def writes_through_no_link_outwards(siege: Siege) -> None:
+    """Nothing outside is made or changed through a link inside the root."""
+    siege.assail("links-write", "link.write", "link.read", operations=CHANGES)
+
+
+@attack("links-walk", fixtures=TREES)
+def walks_through_no_link_outwards(siege: Siege) -> None:
+    """A walk of the whole root shows no name and no byte from outside."""
+    walks = [row for row in siege.payloads("walk.escape") if row.expect == "safe"]
+    siege.judge_shots("links-walk", siege.shots(walks, {Operation.LIST}))

@@ -1,0 +1,157 @@
+"""Guards with a fault about links, and about bases; and good ones."""
+
+import os
+from typing import Any
+
+from tests.fakes.server import STRING, Guard, Refused
+
+READ = "links-read"
+WRITE = "links-write"
+WALK = "links-walk"
+BASE = "bases-argument"
+SMUGGLED = "bases-smuggled"
+
+
+class Lexical(Guard):
+    """Has a check that knows no links."""
+
+    def lexically(self, text: str) -> str:
+        path = os.path.normpath(os.path.join(self.root, text))
+        if path != self.root and not path.startswith(self.root + os.sep):
+            raise Refused(f"{text} is outside")
+        return path
+
+
+class FollowsLinks(Lexical):
+    """Normalises the path, compares it properly, and opens it, links and all."""
+
+    trips = frozenset({READ, WRITE})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        return self.lexically(text)
+
+
+class FollowsLinksToRead(Lexical):
+    """Resolves links when it writes only."""
+
+    trips = frozenset({READ})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        return self.strictly(text) if writing else self.lexically(text)
+
+
+class FollowsLinksToWrite(Lexical):
+    """Resolves links when it reads only."""
+
+    trips = frozenset({WRITE})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        return self.lexically(text) if writing else self.strictly(text)
+
+
+class LooksAtTheLastComponent(Lexical):
+    """Refuses a path that is a link and follows one that goes through a link."""
+
+    trips = frozenset({READ, WRITE})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        path = self.lexically(text)
+        if os.path.islink(path):
+            raise Refused(f"{text} is a link")
+        return path
+
+
+class TrustsDanglingLinks(Lexical):
+    """Takes a link to nothing for a file that is not there yet, and makes it."""
+
+    trips = frozenset({WRITE})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        path = self.lexically(text)
+        if writing and not os.path.exists(path):
+            return os.path.join(self.strictly(os.path.dirname(path)), os.path.basename(path))
+        return self.strictly(text)
+
+
+class WalksThroughLinks(Guard):
+    """Checks where a listing begins and follows every link on its way."""
+
+    trips = frozenset({WALK})
+
+    def list_directory(self, path: str) -> str:
+        found = []
+        for name in sorted(os.listdir(top := self.strictly(path))):
+            found.append(name)
+            if os.path.isdir(below := os.path.join(top, name)):
+                found += os.listdir(below)
+        return "\n".join(found)
+
+
+class BelievesTheBase(Guard):
+    """Checks the path against the base of the call."""
+
+    trips = frozenset({BASE})
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        known = super().schema(tool)
+        reads = tool in {"read_file", "list_directory"}
+        return known | {"properties": known["properties"] | ({"cwd": STRING} if reads else {})}
+
+    def run(self, tool: str, given: dict[str, Any]) -> str:
+        base = given.pop("cwd", None)
+        if base is None:
+            return super().run(tool, given)
+        return str(getattr(type(self)(os.path.join(self.root, base)), tool)(**given))
+
+
+class TakesOptionsFromCalls(Guard):
+    """Merges the arguments of a call into its options."""
+
+    trips = frozenset({SMUGGLED})
+
+    def run(self, tool: str, given: dict[str, Any]) -> str:
+        known = self.schema(tool)["properties"]
+        self.unsafe = bool(given.get("unsafe"))
+        return super().run(tool, {k: v for k, v in given.items() if k in known})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        return os.path.join(self.root, text) if self.unsafe else self.strictly(text)
+
+
+# --- good ones
+
+
+class FollowsNoLink(Lexical):
+    """Refuses whatever goes through a link."""
+
+    def place(self, text: str, *, writing: bool) -> str:
+        path = self.lexically(text)
+        if self.has_links(text) or os.path.realpath(path) != path:
+            raise Refused(f"{text} goes through a link")
+        return path
+
+
+class ReplacesLinks(Guard):
+    """Writes beside and renames over what is there: a link is replaced, not followed."""
+
+    def write_file(self, path: str, content: str) -> str:
+        folder, name = os.path.split(path)
+        place = os.path.join(self.strictly(folder or "."), name)
+        if name in {"", ".", ".."}:
+            raise Refused("that is no name")
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place + ".part", "w", encoding="utf-8") as part:
+            part.write(content)
+        os.replace(place + ".part", place)
+        return "written"
+
+
+class ChecksTheBase(BelievesTheBase):
+    """Checks the base of the call against the root, then the path against the root."""
+
+    trips = frozenset()
+
+    def run(self, tool: str, given: dict[str, Any]) -> str:
+        base = self.strictly(given.pop("cwd", "."))
+        given["path"] = os.path.join(base, given["path"]) if "path" in given else ""
+        return str(getattr(self, tool)(**{k: v for k, v in given.items() if v}))
