@@ -30,6 +30,8 @@ def tools(*, listing: bool = False) -> list[dict[str, Any]]:
     found = [echo, look, write]
     if "more" in FEATURES:
         found.insert(0, {"name": "more", "inputSchema": {"type": "object"}, **READ_ONLY})
+    if "misshapen" in FEATURES:
+        write["inputSchema"] = "anything"
     if "without-look" in FEATURES:
         found.remove(look)
     if "shuffled" in FEATURES and listing:

@@ -126,6 +126,12 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "revision", "process", "dossier", "target", "world", "pool", "plan", "gate",
         "scrubber", "difference", "tour",
     },
+    "interop": {
+        "revision", "framing", "transcript", "process", "dossier", "target", "world", "plan",
+        "gate",
+    },
+    # a program of its own: it runs under the interpreter that has the official client
+    "interop_client": set(),
     "live": {"revision", *WIRE, "recon", "target", "world", "pool"},
     # a stdio server over HTTP; judges nothing
     "bridge.refusals": {"framing"},
@@ -156,6 +162,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "report.survey": {"attack.bindings", "revision", "framing", "needs", "dossier", "report.text"},
     "report.coverage": {"revision", "clause", "scenario", "report.text"},
+    "report.interop": {"interop", "report.text"},
     "report.golden": {"revision", "difference", "tour", "golden", "report.text"},
     "report.catalogue": {"revision", "clause", "loader", "scenario", "threat", "report.text"},
     # the doors; nothing imports these but each other
@@ -167,7 +174,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "command_line": {"revision"},
     "cli": {
         "command_line", "revision", "clause", "process", "loader", "target", "gate", "plan",
-        "results", "pool", "world", "recon", "golden", "report", "bridge",
+        "results", "pool", "world", "recon", "golden", "interop", "report", "bridge",
     },
 }  # fmt: skip
 """Module -> modules of the package it may import, at its top or inside a function. ``report``
@@ -185,11 +192,12 @@ IMPURE: Final[dict[str, set[str]]] = {
     "http": {"bridge.responses"},
     "select": {"bridge.responses"},
     "multiprocessing": set(),
-    "asyncio": set(),
+    "asyncio": {"interop_client"},
 }
 """Library -> the only modules that may touch it: ``process``, ``world``, the bridge, the doors."""
 
 DOORS: Final = {"plugin", "pytest_suite", "cli"}
+PROGRAMS: Final = {"interop_client"}
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -212,6 +220,10 @@ def _walk(node: ast.AST) -> Iterator[str]:
 
 def name_of(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").as_posix().replace("/", ".")
+
+
+def name_in_package(path: Path) -> str:
+    return name_of(path) if path.is_relative_to(PACKAGE) else ""
 
 
 MODULES: Final = {
@@ -269,6 +281,10 @@ def test_nothing_imports_the_doors_but_the_doors() -> None:
         assert name in DOORS or not inside(name) & DOORS, name
 
 
+def test_nothing_imports_a_program_of_its_own() -> None:
+    assert [name for name in MODULES if inside(name) & PROGRAMS] == []
+
+
 def test_only_suite_files_use_the_vocabulary_made_for_them() -> None:
     assert [name for name in MODULES if "suite" in inside(name)] == []
 
@@ -316,6 +332,8 @@ def test_nothing_of_ours_imports_the_official_sdk() -> None:
     """It would clash with the version the user's own server pins."""
     for path in files("src", "conformance", "security_suite", "reference_server"):
         assert "mcp" not in outside(path), path
+        if name_in_package(path) not in PROGRAMS:
+            assert "importlib.import_module(" not in path.read_text(encoding="utf-8"), path
 
 
 def test_nothing_reads_beside_the_checkout() -> None:

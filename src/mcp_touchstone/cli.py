@@ -56,11 +56,13 @@ def _complain(message: str) -> int:
 def _run_check(options: argparse.Namespace) -> int:
     import threading
 
+    from mcp_touchstone import interop
     from mcp_touchstone.clause import CatalogueError
     from mcp_touchstone.gate import judge
     from mcp_touchstone.loader import load
     from mcp_touchstone.plan import UsageError
     from mcp_touchstone.process import LaunchError
+    from mcp_touchstone.report import interop as interop_report
     from mcp_touchstone.report import machine, save
     from mcp_touchstone.report.terminal import Terminal
 
@@ -70,6 +72,7 @@ def _run_check(options: argparse.Namespace) -> int:
     try:
         target = _target(options)
         choice = _choice(options)
+        client = interop.find(options.interop_python) if _wants_interop(options) else None
         screen = Terminal(_console(options.color), verbose=options.verbose, quiet=options.quiet)
         screen.start(target.shown)
         _end_on_sigterm()
@@ -81,19 +84,33 @@ def _run_check(options: argparse.Namespace) -> int:
                 on_event=screen.on_event,
                 stop=threading.Event(),
             )
+            witness = None
+            if client is not None and not run.trouble and not run.interrupted:
+                try:
+                    witness = interop.ask(client, target)
+                except KeyboardInterrupt:
+                    run.interrupted = True
         finally:
             screen.stop()
     except (UsageError, LaunchError, CatalogueError) as error:
         return _complain(str(error))
     screen.finish(run)
+    if witness is not None:
+        for line in interop_report.text(witness):
+            print(line)
     try:
         if options.json is not None:
-            machine.write(run, options.json)
+            beside = None if witness is None else interop_report.document(witness)
+            machine.write(run, options.json, beside)
         if options.save is not None:
             save.transcripts(run.connections, options.save)
     except OSError as error:
         return _complain(f"the report could not be written: {error}")
     return run.exit_code
+
+
+def _wants_interop(options: argparse.Namespace) -> bool:
+    return bool(options.interop or options.interop_python)
 
 
 def _run_recon(options: argparse.Namespace) -> int:

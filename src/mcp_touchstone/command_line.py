@@ -130,6 +130,16 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
     _what_may_be_used(check)
     out = check.add_argument_group("what is reported")
     out.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
+    out.add_argument(
+        "--interop",
+        action="store_true",
+        help="let the official Python client use the server too; it changes no verdict",
+    )
+    out.add_argument(
+        "--interop-python",
+        metavar="PYTHON",
+        help="the interpreter that has the client (package mcp), where that is not ours",
+    )
     out.add_argument("--save", type=Path, metavar="DIR", help="write every transcript in full")
     out.add_argument("-v", "--verbose", action="store_true", help="show lines and notes in full")
     out.add_argument("-q", "--quiet", action="store_true", help="show failures and the count only")

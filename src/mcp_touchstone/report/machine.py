@@ -1,6 +1,7 @@
 """A run as JSON. The format is versioned; ``schema.json`` beside this file describes it."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,8 +17,8 @@ FORMAT: Final = 1
 SCHEMA: Final = Path(__file__).with_name("schema.json")
 
 
-def document(run: Run) -> dict[str, Any]:
-    """Build the report."""
+def document(run: Run, interop: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Build the report; ``interop`` is what the official client says, where it was asked."""
     outcomes = list(by_clause(run.verdicts).values())
     return {
         "format": FORMAT,
@@ -50,16 +51,17 @@ def document(run: Run) -> dict[str, Any]:
         "not_applicable": [
             {"clause": row.clause, "revision": row.revision, "why": row.why} for row in run.absent
         ],
+        **({} if interop is None else {"interop": dict(interop)}),
     }
 
 
-def write(run: Run, path: Path) -> None:
+def write(run: Run, path: Path, interop: Mapping[str, Any] | None = None) -> None:
     """Write the report to a file.
 
     Raises:
         OSError: the file cannot be written.
     """
-    path.write_text(json.dumps(document(run), indent=2, ensure_ascii=True) + "\n", "utf-8")
+    path.write_text(json.dumps(document(run, interop), indent=2, ensure_ascii=True) + "\n", "utf-8")
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
