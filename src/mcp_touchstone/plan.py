@@ -1,9 +1,11 @@
 """Choose what to judge and fix it before anything runs. Runs nothing."""
 
 import fnmatch
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone import needs
 from mcp_touchstone import revision as rev
@@ -13,6 +15,9 @@ from mcp_touchstone.scenario import Case, Registry, Scenario
 
 if TYPE_CHECKING:
     from mcp_touchstone.dossier import Dossier
+
+
+_WILD: Final = re.compile(r"[*?\[]")
 
 
 class UsageError(Exception):
@@ -43,7 +48,7 @@ class Choice:
         """Whether a clause judged by a case is chosen, revisions apart."""
         if self.levels and clause.level not in self.levels:
             return False
-        return not self.select or any(_matches(word, case, clause) for word in self.select)
+        return not self.select or _matches(self.select, _names(case, clause))
 
     def check(self, registry: Registry) -> None:
         """Refuse a word that selects nothing.
@@ -51,15 +56,19 @@ class Choice:
         Raises:
             UsageError: naming the word and the nearest right one.
         """
-        pairs = [(case, clause) for case in registry.cases() for clause in case.clauses]
+        known = {
+            name
+            for case in registry.cases()
+            for clause in case.clauses
+            for name in _names(case, clause)
+        }
         for word in self.select:
-            if any(_matches(word, case, clause) for case, clause in pairs):
+            if _matches((word,), known):
                 continue
             if word in registry.catalogue:
                 clause = registry.catalogue[word]
                 why = clause.deferred or clause.unobservable
                 raise UsageError(f"clause {word} is not judged: {why}")
-            known = {w for case, clause in pairs for w in _names(case, clause)}
             raise UsageError(
                 f"--select {word}: no clause, chapter or scenario is called that"
                 f"{nearest(word, known)}; `mcp-touchstone list` shows them"
@@ -78,8 +87,18 @@ def _names(case: Case, clause: Clause) -> tuple[str, ...]:
     )
 
 
-def _matches(word: str, case: Case, clause: Clause) -> bool:
-    return any(fnmatch.fnmatchcase(name, word) for name in _names(case, clause))
+def _matches(words: tuple[str, ...], names: Collection[str]) -> bool:
+    plain, patterns = _apart(words)
+    return not plain.isdisjoint(names) or any(
+        fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in names
+    )
+
+
+@lru_cache
+def _apart(words: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Give the words that are names, and those that are patterns."""
+    patterns = tuple(word for word in words if _WILD.search(word))
+    return frozenset(words) - frozenset(patterns), patterns
 
 
 def wanted(dossier: "Dossier", registry: Registry, choice: Choice) -> dict[str, set[str]]:

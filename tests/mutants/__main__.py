@@ -16,10 +16,13 @@ sys.path.insert(0, str(HERE.parents[1]))
 from tests.mutants import kit  # noqa: E402  (needs the path)
 
 
-def load() -> dict[str, kit.Mutant]:
-    """Import every mutant file."""
+def load(named: str = "") -> dict[str, kit.Mutant]:
+    """Import every mutant file, or only the one that holds the mutant named."""
+    mark = f"class {named}("
     for path in sorted(HERE.glob("*.py")):
         if path.stem not in {"__main__", "__init__", "kit"}:
+            if named and mark not in path.read_text(encoding="utf-8"):
+                continue
             name = f"tests.mutants.{path.stem}"
             if name not in sys.modules:
                 spec = importlib.util.spec_from_file_location(name, path)
@@ -48,7 +51,7 @@ def matrix(known: dict[str, kit.Mutant]) -> int:
 
 def main(words: list[str]) -> int:
     """Run the mutant named first on the command line."""
-    known = load()
+    known = load(words[0] if words and words[0].isidentifier() else "")
     if not words:
         for name, one in known.items():
             print(f"{name:<52} {one.revision}  {' '.join(one.breaks or one.passes)}")
