@@ -123,7 +123,7 @@ def test_verbose_shows_what_is_not_judged() -> None:
         (["check", "--", "./README.md"], "may not be run"),
         (["check", "--cwd", "/no/such/folder", "--", "true"], "--cwd"),
         (["check", "--select", "pnig"], "did you mean 'ping'"),
-        (["check", "--select", "tasks-task-shape"], "is not judged: "),
+        (["check", "--select", "caching-access-control"], "is not judged: "),
         (["check", "--revision", "2025-01-01"], "2025-11-25"),
         (["check", "--level", "must"], "MUST"),
         (["check", "--timeout", "soon"], "is no number of seconds"),
