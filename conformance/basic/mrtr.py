@@ -7,7 +7,6 @@ from typing import Any
 
 from mcp_touchstone.suite import (
     ASKED,
-    META,
     Breach,
     Client,
     Conversation,
@@ -189,11 +188,8 @@ def _declared(record: Record) -> Iterator[tuple[int, tuple[frozenset[str], froze
     """Walk our requests: the line, what it declares, what those before it declared."""
     before: frozenset[str] = frozenset()
     for entry in record.transcript:
-        if entry.source is Source.US and isinstance(entry.value, dict):
-            params = entry.value.get("params")
-            meta = params.get("_meta") if isinstance(params, dict) else None
-            found = meta.get(META + "clientCapabilities") if isinstance(meta, dict) else None
-            own = frozenset(found) if isinstance(found, dict) else frozenset()
+        if entry.source is Source.US:
+            own = frozenset(record.declared(entry.n))
             yield entry.n, (own, before)
             before |= own
 

@@ -33,6 +33,7 @@ LEFT = b"the server closed its output"
 
 CANCELLED = "notifications/cancelled"
 PROGRESS = "notifications/progress"
+COMPLETED = "notifications/elicitation/complete"
 LOGGED = "notifications/message"
 CORE = {
     CANCELLED,
@@ -43,7 +44,7 @@ CORE = {
     "notifications/tools/list_changed",
     "notifications/prompts/list_changed",
     "notifications/tasks/status",
-    "notifications/elicitation/complete",
+    COMPLETED,
     "notifications/subscriptions/acknowledged",
 }
 SUBSCRIBED = {
@@ -318,7 +319,7 @@ class _InFlight:
 
     def explains(self, notification: str | None, at: float) -> bool:
         """Whether a notification that came at a time belongs to something."""
-        if notification == PROGRESS and notification in self._elsewhere:
+        if notification in {PROGRESS, COMPLETED} & self._elsewhere:
             return True
         late = notification in self._elsewhere
         known = [*self._open.values()]
@@ -329,9 +330,9 @@ class _InFlight:
 
 
 def _counted_elsewhere(record: Record) -> set[str]:
-    """Name what the chapters on progress and cancellation count, where they have a call for it."""
+    """Name what other chapters count, where they have a call for it."""
     spoken = record.dossier.spoken.get(record.revision)
-    words = {PROGRESS: "progress-call", LOGGED: "slow-call"}
+    words = {PROGRESS: "progress-call", LOGGED: "slow-call", COMPLETED: "elicits"}
     return {method for method, word in words.items() if spoken and spoken.examples(word)}
 
 

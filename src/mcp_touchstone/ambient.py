@@ -2,15 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, Final
 
 from mcp_touchstone.clause import Breach, Clause
 from mcp_touchstone.framing import Kind
 from mcp_touchstone.process import Ending
 from mcp_touchstone.recon import Dossier
+from mcp_touchstone.revision import META, is_modern
 from mcp_touchstone.scenario import Ambient, Seen
 from mcp_touchstone.session import Message, Role
 from mcp_touchstone.transcript import Entry, Source, Transcript
 from mcp_touchstone.verdict import Judgement, Outcome, evidence
+
+CAPABILITIES: Final = META + "clientCapabilities"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +57,27 @@ class Record:
             if message.kind is kind
         )
 
+    def declared(self, line: int) -> dict[str, Any]:
+        """Give what the client declares on a line: with that very request, or for the session."""
+        entry: Entry | None = self.transcript[line]
+        if is_modern(self.revision):
+            found = _member(_member(_member(entry, "params"), "_meta"), CAPABILITIES)
+            return found if isinstance(found, dict) else {}
+        openings = (e for e in self.transcript if _member(e, "method") == "initialize")
+        entry = max((e for e in openings if e.n <= line), key=lambda e: e.n, default=None)
+        found = _member(_member(entry, "params"), "capabilities")
+        return found if isinstance(found, dict) else {}
+
     def asked_on(self, line: int | None) -> Entry | None:
         """Give our line by its number."""
         return None if line is None else self.transcript[line]
+
+
+def _member(value: Any, name: str) -> Any:
+    """Give a member of a JSON value, or of one of our lines; None where there is none."""
+    if isinstance(value, Entry):
+        value = value.value if value.source is Source.US else None
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def judge(rule: Ambient, records: Iterable[Record], clauses: Iterable[Clause]) -> list[Judgement]:

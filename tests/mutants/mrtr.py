@@ -17,6 +17,7 @@ from tests.mutants.kit import (
     mutant,
     params,
 )
+from tests.mutants.schema_requests import fills_in
 
 FORM: Json = {
     "method": "elicitation/create",
@@ -63,7 +64,17 @@ class Interviews(AskingTool):
 
     def able(self, request: Json) -> bool:
         """Whether the client can be asked."""
-        return "elicitation" in client_capabilities(request)
+        modes = self.modes(request)
+        return "elicitation" in self.declared(request) and (not modes or "form" in modes)
+
+    def declared(self, request: Json) -> Json:
+        """What the client can do."""
+        return client_capabilities(request)
+
+    def modes(self, request: Json) -> Json:
+        """In which modes it elicits, where it says so."""
+        found: Json = self.declared(request).get("elicitation", {})
+        return found
 
     def interrupt(self, request: Json) -> None:
         """Ask."""
@@ -87,10 +98,17 @@ class Interviews(AskingTool):
             self.malformed(request)
         elif not self.asks.keys() <= responses.keys():
             self.missing(request)
+        elif not all(map(self.fits, responses.values())):
+            self.fail(request, "That is no answer.")
         elif responses.keys() - self.asks.keys():
             self.unexpected(request)
         else:
             self.finish(request)
+
+    def fits(self, response: Json) -> bool:
+        """Whether a response, where it agrees to the form, fills it in."""
+        asked = self.asks.get("who", {}).get("params", {})
+        return response.get("action") != "accept" or fills_in(response, asked)
 
     def malformed(self, request: Json) -> None:
         """Handle responses of the wrong shape."""

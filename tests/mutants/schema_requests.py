@@ -47,24 +47,62 @@ def formed(**properties: Any) -> Json:
     return {"message": "?", "requestedSchema": {"type": "object", "properties": properties}}
 
 
+def fills_in(answer: Json, asked: Json) -> bool:
+    """Whether an answer has what a form requires, and plain values alone."""
+    if "requestedSchema" not in asked:
+        return True
+    content = answer.get("content", {})
+    required = asked["requestedSchema"].get("required", [])
+    plain = not any(isinstance(value, dict) for value in content.values())
+    return plain and set(required) <= content.keys()
+
+
 class Asks(AskingTool):
-    """Asks a client that can answer on the side, and ends the call at once."""
+    """Asks a client what it can answer, one question after the other, and waits for each."""
 
     method: ClassVar[str]
     params: ClassVar[Json]
 
-    def on_ask(self, request: Json) -> None:
-        for method, params in self.questions():
-            if NEEDS.get(method, "roots") in self.client:
-                self.ask(request, method, params)
-        super().on_ask(request)
-
-    def on_answer(self, request: Json, message: Json) -> None:
-        """The call has its answer."""
+    def __init__(self) -> None:
+        super().__init__()
+        self.rest: dict[Any, list[tuple[str, Json]]] = {}
 
     def questions(self) -> list[tuple[str, Json]]:
-        """Give what is asked."""
+        """Give what is asked: methods and params."""
         return [(self.method, self.params)]
+
+    def able(self, method: str, params: Json) -> bool:
+        """Whether the client has declared that it can answer."""
+        declared = self.client.get(NEEDS.get(method, "roots"))
+        if method != "elicitation/create" or declared is None:
+            return declared is not None
+        mode = params.get("mode", "form")
+        return mode in declared or (mode == "form" and not declared)
+
+    def on_ask(self, request: Json) -> None:
+        self.rest[request["id"]] = [one for one in self.questions() if self.able(*one)]
+        self.go_on(request)
+
+    def go_on(self, request: Json) -> None:
+        """Ask the next question, or end well."""
+        rest = self.rest[request["id"]]
+        if rest:
+            self.ask(request, *rest[0])
+        else:
+            super().on_ask(request)
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        _, asked = self.rest[request["id"]].pop(0)
+        answer = message.get("result", {"action": "none"})
+        if answer.get("action", "accept") == "accept" and self.fits(answer, asked):
+            self.go_on(request)
+        else:
+            text = {"type": "text", "text": "not confirmed"}
+            self.answer(request, {"content": [text], "isError": True})
+
+    def fits(self, answer: Json, asked: Json) -> bool:
+        """Whether an answer has what was asked for."""
+        return fills_in(answer, asked)
 
 
 @mutant("schema-result-conformance", revision="2024-11-05", moves="sampling-params-shape")
@@ -145,6 +183,9 @@ class RequiresALinkWithoutSayingWhich(AskingTool):
     """Answers that the user has to visit a URL first, and names none."""
 
     def on_ask(self, request: Json) -> None:
+        if "url" not in self.client.get("elicitation", {}):
+            super().on_ask(request)
+            return
         self.refuse(request, -32042, "Please sign in first", {"elicitations": [{"mode": "url"}]})
 
 

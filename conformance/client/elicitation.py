@@ -1,0 +1,322 @@
+"""client/elicitation: what a server asks the user for, as it stands on the wire."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+from mcp_touchstone.suite import (
+    Breach,
+    Kind,
+    Question,
+    Record,
+    Role,
+    Seen,
+    ambient,
+    arguments,
+    brief,
+    each,
+    integral,
+    is_modern,
+    questions,
+    shapes,
+)
+
+ELICIT = "elicitation/create"
+COMPLETED = "notifications/elicitation/complete"
+URL_REQUIRED = -32042
+SINCE = "2025-06-18"
+MODES_SINCE = "2025-11-25"
+
+LOOPBACK = re.compile(r"localhost|.*\.localhost|127(?:\.\d+){3}|::1|0\.0\.0\.0", re.IGNORECASE)
+SENSITIVE = re.compile(
+    r"\b(?:pass ?words?|pass ?phrases?|secrets?|api ?keys?|access ?tokens?|card ?numbers?"
+    r"|cvv|pin)\b"
+)
+"""What no form asks for, in lower case, words apart."""
+
+TELLING = frozenset({"token", "access_token", "password", "secret", "api_key", "apikey"})
+"""Names in a query that promise a secret."""
+
+LINK = re.compile(r"https?://", re.IGNORECASE)
+
+
+def _elicitations(record: Record) -> Iterator[Question]:
+    return (asked for asked in questions(record.transcript) if asked.method == ELICIT)
+
+
+def _has_link(asked: Question) -> bool:
+    return asked.member.get("mode") == "url"
+
+
+def _forms(record: Record) -> Iterator[Question]:
+    for asked in _elicitations(record):
+        if record.revision < MODES_SINCE or not _has_link(asked):
+            yield asked
+
+
+def _required(record: Record) -> Iterator[tuple[int, list[Any] | None]]:
+    """Walk the errors that send the user somewhere first: the line, what they list."""
+    for entry, message in record.answers(Kind.ERROR):
+        error = message.value["error"]
+        if isinstance(error, dict) and message.code == URL_REQUIRED:
+            data = error.get("data")
+            found = data.get("elicitations") if isinstance(data, dict) else None
+            yield entry.n, found if isinstance(found, list) else None
+
+
+def _links(record: Record) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Walk what sends the user to a URL, asked or listed in an error: the line, the params."""
+    asked = [(one.entry.n, one.member) for one in _elicitations(record) if _has_link(one)]
+    listed = [] if is_modern(record.revision) else list(_required(record))
+    asked += [(n, one) for n, found in listed for one in found or () if isinstance(one, dict)]
+    yield from sorted(asked, key=lambda link: link[0])
+
+
+# --- its types
+
+
+@ambient(
+    "elicitation-form-params-shape",
+    "elicitation-form-schema-primitive",
+    "elicitation-form-schema-primitive-2025-06-18",
+    "elicitation-string-format",
+    "elicitation-url-params",
+    "elicitation-url-params-2025-11-25",
+)
+def asks_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """An elicitation is a message with a flat form, or with a URL."""
+    yield from shapes(
+        record,
+        "elicitation-form-params-shape",
+        "elicitation-form-schema-primitive",
+        "elicitation-form-schema-primitive-2025-06-18",
+        "elicitation-string-format",
+        "elicitation-url-params",
+        "elicitation-url-params-2025-11-25",
+    )
+
+
+@ambient("elicitation-default-types")
+def fills_in_what_fits(record: Record) -> Iterator[Seen]:
+    """What a form is filled in with beforehand is a value that the form allows."""
+    clause = "elicitation-default-types"
+    yield from shapes(record, clause)
+    for message, place, value in each(record, "PrimitiveSchema"):
+        if isinstance(value, dict) and "default" in value and record.revision >= MODES_SINCE:
+            odd = _odd_default(value)
+            expected = "a default that the property allows"
+            actual = f"{place}: {brief(value['default'])} is {odd}"
+            yield Seen(clause, not odd, message.entry.n, expected, actual, mild=Breach.WARN)
+
+
+def _odd_default(property_: dict[str, Any]) -> str:
+    """Say what is wrong with a default of the right type; empty when nothing is."""
+    default = property_["default"]
+    options = _options(property_) or _options(property_.get("items"))
+    chosen = default if isinstance(default, list) else [default]
+    if options and any(isinstance(one, str) and one not in options for one in chosen):
+        return "none of the options"
+    if isinstance(default, bool) or not isinstance(default, int | float | str):
+        return ""
+    text = isinstance(default, str)
+    if property_.get("type") == "integer" and not text and not integral(default):
+        return "no whole number"
+    size = len(default) if isinstance(default, str) else default
+    least, most = ("minLength", "maxLength") if text else ("minimum", "maximum")
+    bounds = [property_.get(least), property_.get(most)]
+    low, high = (b if isinstance(b, int | float) else size for b in bounds)
+    return "" if low <= size <= high else "out of bounds"
+
+
+def _options(schema: Any) -> list[Any]:
+    if not isinstance(schema, dict):
+        return []
+    if isinstance(schema.get("enum"), list):
+        return list(schema["enum"])
+    listed = [schema.get(word) for word in ("oneOf", "anyOf")]
+    branches = [one for found in listed if isinstance(found, list) for one in found]
+    return [one["const"] for one in branches if isinstance(one, dict) and "const" in one]
+
+
+# --- whom it asks
+
+
+@ambient("elicitation-not-in-revision")
+def asks_for_what_there_is(record: Record) -> Iterator[Seen]:
+    """A session of a revision without elicitation has none."""
+    for entry, message in record.messages(Role.REQUEST):
+        held = message.method != ELICIT
+        expected = f"requests that {record.revision} has"
+        actual = f"{ELICIT}, which came with {SINCE}"
+        yield Seen("elicitation-not-in-revision", held, entry.n, expected, actual)
+
+
+@ambient("elicitation-mode-supported")
+def asks_in_a_mode_that_was_declared(record: Record) -> Iterator[Seen]:
+    """A client is asked in the modes it declares; one that declares none has forms."""
+    clause = "elicitation-mode-supported"
+    for asked in _elicitations(record):
+        declared = record.declared(asked.answers or asked.entry.n).get("elicitation")
+        if isinstance(declared, dict):
+            mode = "url" if _has_link(asked) else "form"
+            held = mode in declared or (mode == "form" and not declared)
+            expected = f"a mode out of {brief(declared)}"
+            yield Seen(clause, held, asked.entry.n, expected, f"an elicitation by {mode}")
+    for line, _ in () if is_modern(record.revision) else _required(record):
+        declared = record.declared(line).get("elicitation")
+        held = isinstance(declared, dict) and "url" in declared
+        expected, actual = "no URL for a client that opens none", f"error {URL_REQUIRED}"
+        yield Seen(clause, held, line, expected, actual, mild=Breach.NOTE)
+
+
+# --- what it asks for
+
+
+@ambient("elicitation-no-sensitive-information-2025-06-18", "elicitation-form-no-credentials")
+def asks_for_no_secrets(record: Record) -> Iterator[Seen]:
+    """No field of a form is called as a secret is."""
+    for asked in _forms(record):
+        found = [name for name in _field_names(asked) if SENSITIVE.search(_words(name))]
+        actual = f"a field called {', '.join(map(brief, found))}"
+        for clause in (
+            "elicitation-no-sensitive-information-2025-06-18",
+            "elicitation-form-no-credentials",
+        ):
+            yield Seen(clause, not found, asked.entry.n, "no secrets in a form", actual)
+
+
+def _fields(asked: Question) -> dict[str, Any]:
+    schema = asked.member.get("requestedSchema")
+    found = schema.get("properties") if isinstance(schema, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _field_names(asked: Question) -> Iterator[str]:
+    for name, field in _fields(asked).items():
+        yield name
+        title = field.get("title") if isinstance(field, dict) else None
+        if isinstance(title, str):
+            yield title
+
+
+def _words(name: str) -> str:
+    return " ".join(arguments.words(name))
+
+
+@ambient("elicitation-form-no-clickable-urls")
+def writes_no_links_into_forms(record: Record) -> Iterator[Seen]:
+    """The texts of a form hold no URL."""
+    for asked in _forms(record):
+        found = [text for text in _texts(asked) if LINK.search(text)]
+        clause, expected = "elicitation-form-no-clickable-urls", "texts without a URL"
+        yield Seen(clause, not found, asked.entry.n, expected, brief(found[0] if found else ""))
+
+
+def _texts(asked: Question) -> Iterator[str]:
+    schema = asked.member.get("requestedSchema")
+    for part in (schema, *_fields(asked).values()):
+        for name in ("title", "description") if isinstance(part, dict) else ():
+            if isinstance(part.get(name), str):
+                yield part[name]
+    if isinstance(asked.member.get("message"), str):
+        yield asked.member["message"]
+
+
+# --- where it sends the user
+
+
+@ambient("elicitation-url-valid")
+def sends_the_user_somewhere(record: Record) -> Iterator[Seen]:
+    """The url of an elicitation can be opened."""
+    for asked in _elicitations(record):
+        url = asked.member.get("url")
+        if _has_link(asked) and isinstance(url, str):
+            parts = _split(url)
+            web = parts is not None and parts.scheme in {"http", "https"}
+            held = parts is not None and bool(parts.scheme and (parts.hostname or not web))
+            expected = "an absolute URL"
+            yield Seen("elicitation-url-valid", held, asked.entry.n, expected, brief(url))
+
+
+def _split(url: str) -> SplitResult | None:
+    """Take a URL apart; None where that cannot be done."""
+    if re.search(r"[\s<>\"\\^`{|}]", url):
+        return None
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
+
+
+@ambient("elicitation-url-https", "elicitation-url-no-sensitive-data")
+def sends_the_user_there_safely(record: Record) -> Iterator[Seen]:
+    """A URL is encrypted on its way and tells nothing."""
+    for line, link in _links(record):
+        url = link.get("url")
+        parts = _split(url) if isinstance(url, str) else None
+        if parts is None or not isinstance(url, str):
+            continue
+        plain = parts.scheme == "http" and not LOOPBACK.fullmatch(parts.hostname or "")
+        yield Seen("elicitation-url-https", not plain, line, "an https URL", brief(url))
+        clause, expected = "elicitation-url-no-sensitive-data", "a URL without secrets"
+        canary = record.dossier.canary
+        secret = canary is not None and canary.secret in url
+        told = "the credential in its environment" if secret else "a user and a password"
+        held = not secret and parts.password is None
+        yield Seen(clause, held, line, expected, f"{told}, in {brief(url)}")
+        named = {name.lower() for name, _ in parse_qsl(parts.query)} & TELLING
+        actual = f"{', '.join(sorted(named))} in {brief(url)}"
+        yield Seen(clause, not named, line, expected, actual, mild=Breach.NOTE)
+
+
+@ambient("elicitation-id-unique")
+def numbers_what_it_sends_the_user_to(record: Record) -> Iterator[Seen]:
+    """One elicitationId stands for one URL."""
+    known: dict[str, Any] = {}
+    for line, link in _links(record):
+        own, url = link.get("elicitationId"), link.get("url")
+        if isinstance(own, str) and isinstance(url, str):
+            held = known.setdefault(own, url) == url
+            expected = "an elicitationId for each URL"
+            yield Seen("elicitation-id-unique", held, line, expected, f"{brief(own)} again")
+
+
+@ambient(
+    "elicitation-url-required-error-shape", "elicitation-url-required-error-only-when-required"
+)
+def says_where_to_go_first(record: Record) -> Iterator[Seen]:
+    """An error -32042 lists the URL elicitations to complete first, one at least."""
+    yield from shapes(record, "elicitation-url-required-error-shape")
+    for line, found in _required(record):
+        clause, expected = "elicitation-url-required-error-only-when-required", "what is required"
+        yield Seen(clause, found != [], line, expected, "an empty list of elicitations")
+
+
+# --- how it ends
+
+
+@ambient("elicitation-complete-known-id")
+def completes_what_it_asked(record: Record) -> Iterator[Seen]:
+    """A notification of completion names an elicitation of this connection."""
+    clause = "elicitation-complete-known-id"
+    yield from shapes(record, clause)
+    links = list(_links(record))
+    for entry, message in record.messages(Role.NOTIFICATION):
+        params = message.value.get("params")
+        own = params.get("elicitationId") if isinstance(params, dict) else None
+        if message.method == COMPLETED and isinstance(own, str):
+            held = any(line < entry.n and link.get("elicitationId") == own for line, link in links)
+            expected = "the elicitationId of an elicitation before it"
+            yield Seen(clause, held, entry.n, expected, brief(own))
+
+
+@ambient("elicitation-complete-removed")
+def tells_of_no_completion(record: Record) -> Iterator[Seen]:
+    """A stateless server sends no notification of completion."""
+    for entry, message in record.messages(Role.NOTIFICATION):
+        held = message.method != COMPLETED
+        expected = "notifications that this revision has"
+        yield Seen("elicitation-complete-removed", held, entry.n, expected, COMPLETED)
