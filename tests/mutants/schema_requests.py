@@ -196,7 +196,9 @@ class Interrupts(AskingTool):
 
     def on_ask(self, request: Json) -> None:
         able = client_capabilities(request)
-        if is_modern(request) and {"elicitation", "sampling", "roots"} <= able.keys():
+        links = any(one.get("params", {}).get("mode") == "url" for one in self.asks.values())
+        willing = {"elicitation", "sampling", "roots"} <= able.keys()
+        if is_modern(request) and willing and (not links or "url" in able["elicitation"]):
             self.answer(request, {"resultType": "input_required", "inputRequests": self.asks})
         else:
             super().on_ask(request)
