@@ -328,6 +328,32 @@ def test_a_tool_that_must_be_a_task_is_not_called_plainly() -> None:
         assert found.called() == []
 
 
+@pytest.mark.parametrize("name", ["work", "toil"])
+def test_a_task_is_made_to_last(name: str) -> None:
+    with tried(name, words={"slow-task"}, on=(LEGACY,)) as found:
+        (example,) = found.dossier.spoken[LEGACY].examples("slow-task")
+        assert example.arguments["duration"] > 0
+        assert example.seconds >= SLOW
+
+
+def test_a_task_that_cannot_last_does_not() -> None:
+    with tried("quiz", words={"slow-task"}, on=(LEGACY,)) as found:
+        assert found.lacks("slow-task")
+
+
+def test_a_task_is_seen_to_ask_a_client_that_answers() -> None:
+    words = {"asking-task", "elicits"}
+    with tried("quiz", words=words, on=(LEGACY, "2025-06-18", MODERN)) as found:
+        (example,) = found.dossier.spoken[LEGACY].examples("asking-task")
+        assert example.name == "quiz"
+        assert [one["method"] for one in example.asked] == ["elicitation/create"]
+        assert found.lacks("elicits")
+        assert found.lacks("asking-task", "2025-06-18")
+        assert found.lacks("asking-task", MODERN)
+    with tried("work", words={"asking-task"}, on=(LEGACY,)) as found:
+        assert found.lacks("asking-task")
+
+
 def test_a_subscription_is_opened_or_refused() -> None:
     with tried("listen", words={"subscriptions"}) as found:
         assert not found.lacks("subscriptions", MODERN)

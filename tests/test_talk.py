@@ -320,6 +320,7 @@ def test_a_task_is_created_polled_and_its_result_collected(name: str) -> None:
         assert task.status == "working"
         assert task.wait(5.0)
         assert task.status == "completed"
+        assert 0 < task.lasted < task.request.age
         assert said(task.result()) == "worked"
         assert len(task.states) > 1
 

@@ -45,11 +45,13 @@ def tool(name: str, *, read_only: bool = True, **more: Any) -> dict[str, Any]:
     return {"name": name, "inputSchema": schema, **hints, **more}
 
 
+TASKS = {"work", "toil", "quiz"}
 STRING = {"type": "string"}
 FORM = {"type": "object", "properties": {"name": STRING}, "required": ["name"]}
 
 
 def all_tools() -> dict[str, dict[str, Any]]:
+    lasting: dict[str, Any] = {"properties": {"duration": {"type": "number"}}, "required": []}
     found = {
         "echo": tool("echo", properties={"text": STRING}),
         "picky": tool("picky", properties={"colour": STRING}),
@@ -66,8 +68,9 @@ def all_tools() -> dict[str, dict[str, Any]]:
         "sample": tool("sample"),
         "roots": tool("roots"),
         "needs_url": tool("needs_url"),
-        "work": tool("work", execution={"taskSupport": "optional"}),
-        "toil": tool("toil", execution={"taskSupport": "required"}),
+        "work": tool("work", execution={"taskSupport": "optional"}, **lasting),
+        "toil": tool("toil", execution={"taskSupport": "required"}, **lasting),
+        "quiz": tool("quiz", execution={"taskSupport": "required"}),
     }
     shown = {name: one for name, one in found.items() if name in FEATURES}
     if "shy" in FEATURES and "elicitation" in client:
@@ -166,6 +169,11 @@ def shown(task: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def quiz(task: dict[str, Any]) -> None:
+    ask(*QUESTIONS["elicit"])
+    task["until"] = 0.0
+
+
 def call(request: dict[str, Any]) -> dict[str, Any]:
     params = request["params"]
     name, arguments = params.get("name"), params.get("arguments") or {}
@@ -181,8 +189,11 @@ def call(request: dict[str, Any]) -> dict[str, Any]:
         task_id = f"t{len(tasks) + 1}-7f3a"
         task: dict[str, Any] = {"id": task_id, "status": "working", "until": until}
         tasks[task_id] = task
+        if name == "quiz" and "elicitation" in client:
+            task["until"] = float("inf")
+            threading.Thread(target=quiz, args=(task,), daemon=True).start()
         return {"result": {"task": shown(task)}}
-    if name == "toil":
+    if name in {"toil", "quiz"}:
         return {"error": {"code": -32601, "message": "as a task only"}}
     return {"result": run(name, arguments, request)}
 
@@ -193,7 +204,7 @@ def capabilities() -> dict[str, Any]:
         found["completions"] = {}
     if "chat" in FEATURES:
         found["logging"] = {}
-    if FEATURES & {"work", "toil"}:
+    if FEATURES & TASKS:
         found["tasks"] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
     return found
 
@@ -238,7 +249,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     if method == "completion/complete" and "completions" in FEATURES:
         values = ["red", "green"] if params["argument"]["name"] == "colour" else ["1", "2"]
         return {"result": {"completion": {"values": values}}}
-    if method.startswith("tasks/") and FEATURES & {"work", "toil"}:
+    if method.startswith("tasks/") and FEATURES & TASKS:
         return of_tasks(method, params)
     return {"error": {"code": -32601, "message": f"no {method}"}}
 

@@ -81,8 +81,7 @@ def says_that_its_task_waits_for_an_answer(talk: Conversation) -> None:
         at=question.entry,
     )
     _judge_leaving(talk, task, clauses[2], waited=waited)
-    if not task.wait(SOON) and talk.spoken.declares("tasks.cancel"):
-        task.cancel()
+    task.wait(SOON)
 
 
 def _first_question(talk: Conversation, task: Task) -> Question | None:

@@ -64,9 +64,6 @@ def tells_its_tasks_apart(talk: Conversation) -> None:
     _judge_parameter(talk, tasks)
     if talk.judges("tasks-list-consistent-with-get"):
         _judge_list(talk, tasks)
-    for task in [odd, *tasks] if talk.spoken.declares("tasks.cancel") else ():
-        if task.id and not task.ended:
-            task.cancel()
 
 
 def _guessable(ids: list[str]) -> bool:

@@ -76,7 +76,9 @@ def _created(record: Record) -> Iterator[tuple[Entry, Message]]:
     able = {tool["name"] for tool in known if may_be_task(tool)}
     for entry, message in record.answers(Kind.RESULT):
         params = _asked(record, message)
-        if message.method == CALL and "task" in params and params.get("name") in able:
+        refused = object_in(message.value, "result").get("isError") is True
+        wished = message.method == CALL and "task" in params and params.get("name") in able
+        if wished and not refused:
             yield entry, message
 
 

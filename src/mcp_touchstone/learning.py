@@ -23,7 +23,13 @@ from mcp_touchstone.recon import read_lists
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.scout import Line, Scout
 from mcp_touchstone.target import Named
-from mcp_touchstone.traffic import find_slow, find_subscription, find_task, find_traffic
+from mcp_touchstone.traffic import (
+    find_slow,
+    find_slow_task,
+    find_subscription,
+    find_task,
+    find_traffic,
+)
 
 FINDERS: Final[dict[Probe, Callable[[Scout], None]]] = {
     Probe.CALLS: find_calls,
@@ -33,6 +39,7 @@ FINDERS: Final[dict[Probe, Callable[[Scout], None]]] = {
     Probe.SLOW: find_slow,
     Probe.TRAFFIC: find_traffic,
     Probe.TASKS: find_task,
+    Probe.LASTING: find_slow_task,
     Probe.LISTEN: find_subscription,
 }
 """What is tried on the live process of a revision, in this order. Questions come last."""

@@ -28,6 +28,7 @@ class Probe(StrEnum):
     TRAFFIC = "asks for progress and log messages"
     SLOW = "looks for a call that lasts"
     TASKS = "runs a tool as a task"
+    LASTING = "looks for a task that lasts"
     QUESTIONS = "uses the server as a client that can answer everything"
     LISTEN = "opens a subscription"
 
@@ -87,7 +88,7 @@ WORDS: Final[dict[str, Word]] = {
     ),
     "slow-task": Word(
         "task that lasts a second or more",
-        (Probe.CALLS, Probe.SLOW, Probe.TASKS),
+        (Probe.CALLS, Probe.SLOW, Probe.TASKS, Probe.LASTING),
         since="2025-11-25",
         until="2025-11-25",
     ),

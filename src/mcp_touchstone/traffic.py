@@ -1,6 +1,6 @@
 """What makes a server report progress, log, take its time, run a task, or serve a subscription."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mcp_touchstone.arguments import SHORT, slowed
@@ -124,45 +124,50 @@ def find_task(scout: Scout) -> None:
                 scout.unanswered(connection, task.request)
             elif task.created.result is not None or not needs_task(tool, scout.revision):
                 # whatever a declared tool answers, the chapter on tasks judges it
-                _watch(scout, task, exchange, tool)
+                scout.found("task-tool", _watch(scout, task, exchange, tool))
                 break
             else:
                 scout.spoken.notes["task-tool"] = f"{tool['name']} answered {task.created}"
     if scout.spoken.found.get("task-tool"):
         scout.spoken.notes.pop("task-tool", None)
+
+
+def find_slow_task(scout: Scout) -> None:
+    """Find a task that lasts: a call that does and can be a task, or a task that was seen to."""
     for call in scout.spoken.found.get("slow-call", []):
         if may_be_task(call.item):
             scout.found("slow-task", call)
+    for example in scout.spoken.found.get("task-tool", []):
+        if example.seconds >= SLOW:
+            scout.found("slow-task", example)
     if not scout.spoken.found.get("slow-task"):
         _slow_task_down(scout)
 
 
 def _slow_task_down(scout: Scout) -> None:
     """Ask a tool that takes a duration to last; one that may be called plainly was asked before."""
-    for example in scout.spoken.found.get("task-tool", []):
-        longer = slowed(example.schema, example.arguments, WISHED)
+    for known in scout.spoken.found.get("task-tool", []):
+        longer = slowed(known.schema, known.arguments, WISHED)
         connection = scout.connection()
-        if connection is None or longer is None or not needs_task(example.item, scout.revision):
+        if connection is None or longer is None or not needs_task(known.item, scout.revision):
             continue
-        exchange = Exchange(example.method, {**example.params, "arguments": longer})
-        task = Task(connection, exchange, token=f"touchstone-task-{example.name}-slow")
-        if task.id:
-            _watch(scout, task, exchange, dict(example.item))
+        exchange = Exchange(known.method, {**known.params, "arguments": longer})
+        task = Task(connection, exchange, token=f"touchstone-task-{known.name}-slow")
+        example = _watch(scout, task, exchange, known.item)
+        if task.id and example.seconds >= SLOW:
+            scout.found("slow-task", example)
 
 
-def _watch(scout: Scout, task: Task, exchange: Exchange, tool: dict[str, Any]) -> None:
+def _watch(scout: Scout, task: Task, exchange: Exchange, tool: Mapping[str, Any]) -> Example:
     if not task.wait(TASK_PATIENCE) and task.id and scout.spoken.declares("tasks.cancel"):
         task.cancel()
-    example = Example(
+    return Example(
         exchange.method,
         exchange.params,
         result=task.created.result or {},
         seconds=task.lasted,
         item=tool,
     )
-    scout.found("task-tool", example)
-    if task.lasted >= SLOW:
-        scout.found("slow-task", example)
 
 
 def find_subscription(scout: Scout) -> None:
