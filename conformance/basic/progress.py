@@ -22,6 +22,7 @@ from mcp_touchstone.suite import (
     object_in,
     scenario,
     shapes,
+    sightings,
     type_name,
 )
 
@@ -281,10 +282,9 @@ def reports_on_a_task_until_it_ends(talk: Conversation) -> None:
         talk.unseen(clause, "the task did not end" if not task.ended else "it reported nothing")
         return
     ended = next(
-        entry.n
-        for entry in talk.since(task.request.line)
-        for message in entry.messages
-        if _terminal(message, task.id)
+        shown.entry.n
+        for shown in sightings(talk.wire.transcript)
+        if shown.id == task.id and shown.status in TERMINAL
     )
     late = task.request.progress(ended)
     talk.judge(
@@ -301,8 +301,3 @@ def _reporting(talk: Conversation) -> Example:
     names = {example.name for example in talk.examples("progress-call")}
     tasks = talk.examples("task-tool")
     return next((task for task in tasks if task.name in names), talk.example("task-tool"))
-
-
-def _terminal(message: Message, own: str) -> bool:
-    state = object_in(message.value, "result" if message.role is Role.ANSWER else "params")
-    return state.get("taskId") == own and state.get("status") in TERMINAL

@@ -26,8 +26,6 @@ from mcp_touchstone.suite import (
 
 HOLD = 1.0
 """Seconds an answer is held back, to look at the task meanwhile."""
-SOON = 3.0
-"""Seconds in which a task goes on once it has its answer."""
 POLL = 0.1
 INTERVAL = 300
 """Milliseconds the server is asked to leave between two looks at a task of ours."""
@@ -81,7 +79,7 @@ def says_that_its_task_waits_for_an_answer(talk: Conversation) -> None:
         at=question.entry,
     )
     _judge_leaving(talk, task, clauses[2], waited=waited)
-    task.wait(SOON)
+    task.wait(talk.pace.settle)
 
 
 def _first_question(talk: Conversation, task: Task) -> Question | None:
@@ -117,7 +115,7 @@ def _judge_leaving(talk: Conversation, task: Task, clause: str, *, waited: bool)
     if not waited:
         talk.unseen(clause, "it never was in state input_required")
         return
-    window = talk.window(SOON)
+    window = talk.window(talk.pace.reply)
     while True:
         reply = task.get()
         pending = [one for one in _asked(talk, task) if _answered(talk, one) is None]

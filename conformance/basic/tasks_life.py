@@ -108,7 +108,9 @@ def _judge_list(talk: Conversation, tasks: list[Task]) -> None:
     listed = {
         state.get("taskId") for page in pages for state in _items(page) if isinstance(state, dict)
     }
-    if not all(isinstance((page.result or {}).get("tasks"), list) for page in pages):
+    last = pages[-1].result or {}
+    readable = all(isinstance((page.result or {}).get("tasks"), list) for page in pages)
+    if not readable or "nextCursor" in last:
         talk.unseen(clause, f"a page of the list is missing: {pages[-1]}")
         return
     hidden = [t for t in there if t.id not in listed and t.get().result is not None]

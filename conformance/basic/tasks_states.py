@@ -233,8 +233,8 @@ def notifies_of_whole_tasks(record: Record) -> Iterator[Seen]:
     yield from shapes(record, clause)
     known = {shown.id for shown in _all(record) if shown.method == CALL}
     waited = any(
-        asked.method == CALL and "task" in object_in(asked.value, "params")
-        for asked in record.transcript.unanswered()
+        asked.method == CALL and not asked.answers and "task" in object_in(asked.value, "params")
+        for asked in record.transcript.session.asked
     )
     for shown in _all(record):
         if shown.method == STATUS and shown.id and not waited:

@@ -33,10 +33,10 @@ class _Reports(Fault):
 
     reached = 1_000_000
 
-    def more(self, token: Any) -> None:
+    def more(self, token: Any, **more: Any) -> None:
         """Report something of our own, beyond all that was reported."""
         self.reached += 1
-        body = {"progressToken": token, "progress": self.reached}
+        body = {"progressToken": token, "progress": self.reached, **more}
         self.tell({"jsonrpc": "2.0", "method": PROGRESS, "params": body})
 
 
@@ -130,12 +130,19 @@ class ReportsTheEndOfARequest(_ReportsTheEnd):
 class ReportsTheEndOfATask(_Reports):
     """Reports once more behind the answer that calls a task completed."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens: dict[Any, Any] = {}
+
     def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "tasks/get" and message["result"]["status"] == "completed":
-            tasks = [meta(r) for r in self.asked.values() if "task" in params(r)]
+        result = message.get("result", {})
+        if isinstance(result.get("task"), dict):
+            self.tokens[result["task"]["taskId"]] = meta(request).get("progressToken")
+        token = self.tokens.get(result.get("taskId"))
+        if request.get("method") == "tasks/get" and result.get("status") == "completed" and token:
             self.tell(message)
-            for token in [task["progressToken"] for task in tasks if "progressToken" in task][-1:]:
-                self.more(token)
+            related = {"io.modelcontextprotocol/related-task": {"taskId": result["taskId"]}}
+            self.more(token, _meta=related)
             return None
         return super().said(message, request)
 

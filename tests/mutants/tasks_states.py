@@ -12,6 +12,12 @@ STATUS = "notifications/tasks/status"
 TERMINAL = ("completed", "failed", "cancelled")
 
 
+def progresses(message: Any) -> bool:
+    """Whether a message is the progress of a task."""
+    is_progress = message.get("method") == "notifications/progress"
+    return is_progress and RELATED in message["params"].get("_meta", {})
+
+
 class Shows(Fault):
     """Changes the tasks it shows; ``on_state`` says how."""
 
@@ -55,7 +61,7 @@ class GivesOnlyTheIdOfATask(Fault):
     def said(self, message: Any, request: Json) -> Out:
         if is_task(request) and "result" in message:
             message["result"]["task"] = message["result"]["task"]["taskId"]
-        return None if message.get("method") == STATUS else message
+        return None if message.get("method") == STATUS or progresses(message) else message
 
 
 @mutant("tasks-task-shape")
@@ -150,7 +156,10 @@ class TakesIdsFromTheClient(Renames):
 
 @mutant("tasks-id-unique")
 class HasOneIdForAllTasks(Renames):
-    """Calls every task the same."""
+    """Calls every task the same, and tells of no progress."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        return None if progresses(message) else super().said(message, request)
 
     def name(self, number: int, request: Json) -> str:
         del number, request
@@ -400,8 +409,7 @@ class _Progress(Fault):
     """Changes the metadata of the progress of tasks."""
 
     def said(self, message: Any, request: Json) -> Out:
-        is_progress = message.get("method") == "notifications/progress"
-        if is_progress and RELATED in message["params"].get("_meta", {}):
+        if progresses(message):
             self.on_meta(message["params"]["_meta"])
         return message  # type: ignore[no-any-return]
 
