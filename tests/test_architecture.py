@@ -50,6 +50,15 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "difference": set(),
     "schema": {"expansion", "framing"},
     "dialect": {"schema"},
+    # what is drawn for properties
+    "dice": {"clause", "scenario"},
+    "drawn": {"arguments"},
+    "strategies": {"arguments", "drawn"},
+    "drawing": {"dice"},
+    "excerpt": {"framing", "revision", "transcript"},
+    "properties": {
+        *PURE, *WIRE, "ambient", "conversation", "dice", "drawing", "excerpt", "strategies",
+    },
     # the world: programs and folders; these two know no MCP
     "process": {"framing", "transcript"},
     "world": set(),
@@ -64,7 +73,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "task_states": {*PURE},
     "subscriptions": {*PURE, *WIRE, "dossier", "pending"},
     "talk": {*PURE, *WIRE, *DRIVING, "client", "dossier", "matchers"},
-    "conversation": {*PURE, *WIRE, "dossier", "talk"},
+    "conversation": {*PURE, *WIRE, "dice", "dossier", "talk"},
     "ambient": {*PURE, "process", "recon"},
     "shapes": {*PURE, "ambient", "connection", "loader", "schema"},
     "listings": {*PURE, "ambient", "dossier", "talk"},
@@ -85,7 +94,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
         "listings", "served", "world", "task_states", "timestamps", "attack.bindings",
-        "attack.siege",
+        "attack.siege", "drawn", "properties",
     },
     # attacks: trees with canaries; these know no MCP
     "attack.canary": set(),
@@ -114,12 +123,12 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "pool": {*PURE, *WIRE, "client", "recon", "ambient", "target", "world"},
     "plan": {*PURE, "needs", "results"},
     "lane": {
-        *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "plan", "pool",
+        *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "plan", "pool",
         "results",
     },
     "gate": {
         *PURE, *WIRE, *KNOWN, "recon", "ambient", "target", "world", "pool", "results", "plan",
-        "lane", "arguments", "attack.grounds", "scout", "learning",
+        "lane", "dice", "arguments", "attack.grounds", "scout", "learning",
     },
     "tour": {*PURE, *WIRE, "arguments", "dossier", "scrubber"},
     "golden": {
@@ -193,6 +202,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     "select": {"bridge.responses"},
     "multiprocessing": set(),
     "asyncio": {"interop_client"},
+    "hypothesis": {"drawing", "strategies"},
 }
 """Library -> the only modules that may touch it: ``process``, ``world``, the bridge, the doors."""
 
@@ -347,4 +357,4 @@ def test_nothing_reads_beside_the_checkout() -> None:
 
 def test_the_harness_does_not_import_its_tests() -> None:
     for path in files("src"):
-        assert not outside(path) & {"tests", "conformance", "reference_server", "hypothesis"}, path
+        assert not outside(path) & {"tests", "conformance", "reference_server"}, path

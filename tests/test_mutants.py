@@ -11,6 +11,7 @@ import pytest
 from mcp_touchstone import revision as rev
 from mcp_touchstone.gate import Choice, Run, judge
 from mcp_touchstone.loader import load
+from mcp_touchstone.plan import EXAMPLES
 from mcp_touchstone.target import ROOT, Target
 from mcp_touchstone.verdict import Outcome
 from tests.mutants import kit
@@ -38,6 +39,8 @@ def near(mutant: kit.Mutant) -> tuple[str, ...]:
     # How processes end is only seen where some are ended in the ordinary way.
     watched = [clause for case in REGISTRY.ambients for clause in case.clauses]
     ids |= {clause.id for clause in watched if clause.chapter != "lifecycle"}
+    if mutant.examples:
+        ids |= {c.id for c in REGISTRY.catalogue if c.judged and c.group == "properties"}
     return tuple(sorted(ids))
 
 
@@ -45,7 +48,8 @@ def run_mutant(mutant: kit.Mutant, *, whole: bool = False, jobs: int = 8) -> Run
     """Judge one mutant in its revision."""
     target = Target(command=(sys.executable, str(HERE), mutant.name, ROOT), startup=mutant.startup)
     select = () if whole else near(mutant)
-    choice = Choice(select=select, revisions=(mutant.revision,), jobs=jobs)
+    examples = max(mutant.examples, EXAMPLES if "MCP_TOUCHSTONE_WHOLE" in os.environ else 0)
+    choice = Choice(select=select, revisions=(mutant.revision,), jobs=jobs, examples=examples)
     return judge(target, REGISTRY, choice)
 
 

@@ -95,6 +95,22 @@ def judge(rule: Ambient, records: Iterable[Record], clauses: Iterable[Clause]) -
     ]
 
 
+def breaches(
+    rule: Ambient, record: Record, clauses: Iterable[Clause]
+) -> Iterator[tuple[str, int | None]]:
+    """Walk what fails or warns in one record: the clause, and the number of the line."""
+    wanted = {clause.id: clause for clause in clauses}
+    for seen in rule.watch(record):
+        clause = wanted.get(seen.clause)
+        if clause is not None and not seen.held and _weight(seen, clause) is not Breach.NOTE:
+            yield seen.clause, seen.n
+
+
+def _weight(seen: Seen, clause: Clause) -> Breach:
+    lightness = (Breach.FAIL, Breach.WARN, Breach.NOTE)
+    return max(seen.mild or clause.breach, clause.breach, key=lightness.index)
+
+
 @dataclass(slots=True)
 class _Tally:
     looked: int = 0
@@ -106,9 +122,7 @@ class _Tally:
         if seen.held:
             return
         self.breaches += 1
-        lightness = (Breach.FAIL, Breach.WARN, Breach.NOTE)
-        breach = max(seen.mild or clause.breach, clause.breach, key=lightness.index)
-        outcome = Outcome(breach.value)
+        outcome = Outcome(_weight(seen, clause).value)
         if self.gravest is None or outcome.rank < self.gravest[0].rank:
             self.gravest = (outcome, seen, record)
 
@@ -148,4 +162,5 @@ class _Tally:
             count=self.breaches,
             source=source,
             process=record.transcript.label,
+            replay=record.transcript.replay,
         )

@@ -83,6 +83,11 @@ def is_path(name: str) -> bool:
     return bool({*words(name)} & (_FILES | _FOLDERS))
 
 
+def is_time(name: str) -> bool:
+    """Whether a property looks, by its name, as if it took a duration."""
+    return bool({*words(name)} & _TIMES)
+
+
 def candidates(schema: Any, places: Places | None = None) -> list[dict[str, Any]]:
     """Give argument objects for an ``inputSchema``: required members only, the best first."""
     found: list[dict[str, Any]] = []
@@ -139,7 +144,7 @@ def _timers(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     for name in properties if isinstance(properties, dict) else ():
         kind = _property(schema, name)
-        if {*words(name)} & _TIMES and kind.get("type") in {"number", "integer"}:
+        if is_time(name) and kind.get("type") in {"number", "integer"}:
             yield name, kind
 
 
@@ -294,7 +299,7 @@ class _Maker:
         return long_enough[self._turn % len(long_enough)]
 
     def _amount(self, schema: Mapping[str, Any], name: str) -> float:
-        if {*words(name)} & _TIMES:
+        if is_time(name):
             return _short(name, schema)
         return _number(schema, 1)
 

@@ -263,7 +263,7 @@ def _target(options: argparse.Namespace) -> "Target":
 
 def _choice(options: argparse.Namespace) -> "Choice":
     from mcp_touchstone.clause import Level
-    from mcp_touchstone.plan import Choice
+    from mcp_touchstone.plan import EXAMPLES, Choice
 
     levels = [level for level in Level if level.value.split()[0] in options.level]
     return Choice(
@@ -272,6 +272,8 @@ def _choice(options: argparse.Namespace) -> "Choice":
         levels=tuple(levels),
         strict=options.strict,
         jobs=options.jobs,
+        examples=EXAMPLES if options.examples is None else options.examples,
+        seed=options.seed,
     )
 
 

@@ -119,6 +119,20 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
         help="judge clauses of this level only (MUST includes MUST NOT); repeatable; "
         + ", ".join(LEVELS),
     )
+    drawn = check.add_argument_group("what is drawn for properties")
+    drawn.add_argument(
+        "--examples",
+        type=_count,
+        metavar="N",
+        help="examples of each property in each revision (a few by default; 0 for none)",
+    )
+    drawn.add_argument(
+        "--seed",
+        type=_count,
+        default=0,
+        metavar="S",
+        help="what the drawing starts from (default 0); the same seed draws the same",
+    )
     what.add_argument("--strict", action="store_true", help="a broken SHOULD is a failure")
     _how_it_is_run(check).add_argument(
         "--jobs",
@@ -334,6 +348,12 @@ def _port(text: str) -> int:
 def _sessions(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1000:  # noqa: PLR2004  (each is a process)
         raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1000")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not text.isascii() or len(text) > 9:  # noqa: PLR2004  (digits)
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to 999999999")
     return int(text)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 from mcp_touchstone.clause import Breach, Clause
 from mcp_touchstone.connection import Connection
+from mcp_touchstone.dice import Dice
 from mcp_touchstone.dossier import Dossier
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.scenario import Scenario
@@ -34,9 +35,15 @@ class Conversation(Talk):
     ) -> None:
         super().__init__(connection, dossier=dossier, revision=revision, spawn=spawn)
         self.judgements: list[Judgement] = []
+        self.dice = Dice()
         self._scenario = scenario
         self._clauses = {clause.id: clause for clause in clauses}
         self._declared = {clause.id for clause in scenario.clauses}
+
+    @property
+    def name(self) -> str:
+        """The name of the scenario."""
+        return self._scenario.name
 
     def judges(self, *clauses: str) -> bool:
         """Whether any of these clauses is judged here (revision and needs allow it)."""
@@ -104,6 +111,7 @@ class Conversation(Talk):
                 wire=evidence(transcript.since(self._start), guilty, related) if shown else (),
                 source=f"{self._scenario.path.rpartition('/')[2]}:{frame.f_lineno}",
                 process=transcript.label,
+                replay=transcript.replay,
             )
         )
 

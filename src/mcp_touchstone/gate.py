@@ -12,6 +12,7 @@ from mcp_touchstone.arguments import Places
 from mcp_touchstone.attack import grounds
 from mcp_touchstone.clause import Breach, Clause
 from mcp_touchstone.connection import Connection
+from mcp_touchstone.dice import Dice
 from mcp_touchstone.dossier import Canary, Dossier
 from mcp_touchstone.lane import OnEvent, drive, our_fault
 from mcp_touchstone.learning import Ground, learn
@@ -22,7 +23,7 @@ from mcp_touchstone.pool import Exhausted, Pool
 from mcp_touchstone.process import LaunchError, now
 from mcp_touchstone.recon import explore
 from mcp_touchstone.results import Run, Slot, Verdict, unasked
-from mcp_touchstone.scenario import Ambient, Registry
+from mcp_touchstone.scenario import Ambient, Registry, Share
 from mcp_touchstone.scout import Line
 from mcp_touchstone.target import Target
 from mcp_touchstone.verdict import Judgement, Outcome, evidence, worst
@@ -119,13 +120,15 @@ def _ground(pool: Pool, stop: threading.Event) -> Ground:
     """Let things be tried on the shared processes of a pool."""
 
     def line(revision: str, willing: bool) -> Line:
+        share = Share.WILLING if willing else Share.ORDINARY
+
         def get() -> Connection:
             try:
-                return pool.shared(revision, willing=willing)
+                return pool.shared(revision, share)
             except Exhausted as error:
                 raise LaunchError(str(error)) from error
 
-        return Line(get, lambda: pool.replace(revision, willing=willing))
+        return Line(get, lambda: pool.replace(revision, share))
 
     def abort() -> None:
         for connection in pool.connections:
@@ -168,9 +171,10 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
     if run.trouble:
         return
     lanes = plan.lanes(run.slots)
+    dice = _dice(run, pool, choice, stop)
     with ThreadPoolExecutor(max_workers=max(1, choice.jobs), thread_name_prefix="lane") as threads:
         waiting: set[Future[None]] = {
-            threads.submit(drive, lane, pool, dossier, on_event, stop) for lane in lanes
+            threads.submit(drive, lane, pool, dossier, on_event, stop, dice=dice) for lane in lanes
         }
         try:
             while waiting:
@@ -182,6 +186,21 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
             for connection in pool.connections:
                 connection.process.kill()
             raise
+
+
+def _dice(run: Run, pool: Pool, choice: Choice, stop: threading.Event) -> Dice:
+    """Say what properties may draw, and which rules of this run look on."""
+    rules: dict[str, list[tuple[Ambient, tuple[Clause, ...]]]] = {}
+    for slot in run.slots:
+        if isinstance(slot.case, Ambient):
+            rules.setdefault(slot.revision, []).append((slot.case, slot.clauses))
+    return Dice(
+        examples=choice.examples,
+        seed=choice.seed,
+        rules=rules,
+        home=pool.world.path / "drawn",
+        stopped=stop.is_set,
+    )
 
 
 def _ambient(run: Run, pool: Pool) -> None:

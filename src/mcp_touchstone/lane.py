@@ -8,7 +8,8 @@ from mcp_touchstone.attack import grounds
 from mcp_touchstone.client import willing
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.conversation import Broken, Conversation
-from mcp_touchstone.plan import is_willing
+from mcp_touchstone.dice import Dice
+from mcp_touchstone.plan import share
 from mcp_touchstone.pool import Exhausted, Pool
 from mcp_touchstone.process import LaunchError, now
 from mcp_touchstone.recon import Dossier
@@ -27,6 +28,8 @@ def drive(
     dossier: Dossier,
     on_event: OnEvent,
     stop: threading.Event,
+    *,
+    dice: Dice | None = None,
 ) -> None:
     """Run one lane to its end, or until ``stop`` is set; then let its process go."""
     for slot in lane:
@@ -34,16 +37,16 @@ def drive(
             return
         on_event("start", slot)
         begun = now()
-        _run_slot(slot, pool, dossier, stop)
+        _run_slot(slot, pool, dossier, stop, dice or Dice())
         slot.seconds = now() - begun
         slot.done = not stop.is_set()
         on_event("done", slot)
     last = lane[-1]
     if isinstance(last.case, Scenario) and not last.case.fresh:
-        pool.release(last.revision, willing=is_willing(last))
+        pool.release(last.revision, share(last))
 
 
-def _run_slot(slot: Slot, pool: Pool, dossier: Dossier, stop: threading.Event) -> None:
+def _run_slot(slot: Slot, pool: Pool, dossier: Dossier, stop: threading.Event, dice: Dice) -> None:
     scenario = slot.case
     assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
     wire_revision = slot.revision
@@ -54,6 +57,7 @@ def _run_slot(slot: Slot, pool: Pool, dossier: Dossier, stop: threading.Event) -
     except (LaunchError, Exhausted) as error:
         slot.judgements = [unasked(slot, clause, str(error)) for clause in slot.clauses]
         return
+    talk.dice = dice
     connection = talk.wire
     connection.transcript.scenario = scenario.id
     before = connection.client
@@ -91,7 +95,7 @@ def _begin(
     if scenario.fixtures:
         return grounds.siege(pool, slot, dossier)
     if not scenario.fresh:
-        connection = pool.shared(slot.revision, willing=is_willing(slot))
+        connection = pool.shared(slot.revision, share(slot))
     elif scenario.apart:
         connection = pool.apart(revision, scenario.name)
     else:
@@ -120,7 +124,7 @@ def _check_alive(slot: Slot, connection: Connection, pool: Pool) -> None:
         slot.left = str(reply)
         if connection.gone:
             return
-        pool.replace(slot.revision, willing=is_willing(slot))
+        pool.replace(slot.revision, share(slot))
 
 
 def our_fault(error: Exception) -> str:

@@ -11,12 +11,14 @@ from mcp_touchstone import needs
 from mcp_touchstone import revision as rev
 from mcp_touchstone.clause import Clause, Level, nearest
 from mcp_touchstone.results import Absent, Run, Slot
-from mcp_touchstone.scenario import Case, Registry, Scenario
+from mcp_touchstone.scenario import Case, Registry, Scenario, Share
 
 if TYPE_CHECKING:
     from mcp_touchstone.dossier import Dossier
 
 
+EXAMPLES: Final = 10
+"""Examples of a property, where nobody says how many."""
 _WILD: Final = re.compile(r"[*?\[]")
 
 
@@ -35,6 +37,8 @@ class Choice:
         cases: exact case ids (the pytest plugin's way); None is all.
         strict: a broken SHOULD counts as a failure.
         jobs: conversations at once.
+        examples: what is drawn for each property in each revision; 0 leaves properties out.
+        seed: what the drawing starts from; the same seed draws the same.
     """
 
     select: tuple[str, ...] = ()
@@ -43,12 +47,18 @@ class Choice:
     cases: frozenset[str] | None = None
     strict: bool = False
     jobs: int = 8
+    examples: int = EXAMPLES
+    seed: int = 0
 
     def takes(self, case: Case, clause: Clause) -> bool:
         """Whether a clause judged by a case is chosen, revisions apart."""
         if self.levels and clause.level not in self.levels:
             return False
         return not self.select or _matches(self.select, _names(case, clause))
+
+    def draws(self, case: Case) -> bool:
+        """Whether a case can be run with the examples there are; all but properties can."""
+        return self.examples > 0 or not (isinstance(case, Scenario) and case.drawn)
 
     def check(self, registry: Registry) -> None:
         """Refuse a word that selects nothing.
@@ -108,7 +118,7 @@ def wanted(dossier: "Dossier", registry: Registry, choice: Choice) -> dict[str, 
         if choice.cases is not None and case.id not in choice.cases:
             continue
         for clause in case.clauses:
-            if clause.needs and choice.takes(case, clause):
+            if clause.needs and choice.takes(case, clause) and choice.draws(case):
                 for revision in clause.revisions:
                     if revision in dossier.spoken and _is_chosen(revision, choice):
                         words.setdefault(revision, set()).update(
@@ -153,6 +163,9 @@ def make(run: Run, registry: Registry, choice: Choice) -> None:
         return
     judged = tuple(r for r in spoken if _is_chosen(r, choice))
     for case in registry.cases():
+        if not choice.draws(case):
+            _leave_out(run, case, registry, choice)
+            continue
         if isinstance(case, Scenario) and case.once:
             _plan_once(run, case, judged, choice)
             continue
@@ -171,6 +184,16 @@ def _plan_once(run: Run, case: Scenario, wanted: Sequence[str], choice: Choice) 
     if by_revision:
         *others, newest = by_revision
         run.slots.append(Slot(case, newest, by_revision[newest], also=tuple(others)))
+
+
+def _leave_out(run: Run, case: Case, registry: Registry, choice: Choice) -> None:
+    """Note what nobody judges while nothing is drawn."""
+    others = {c.id for other in registry.cases() if choice.draws(other) for c in other.clauses}
+    for clause in case.clauses:
+        if clause.id not in others and choice.takes(case, clause):
+            for revision in clause.revisions:
+                if revision in run.dossier.spoken and _is_chosen(revision, choice):
+                    run.absent.append(Absent(clause.id, revision, "nothing is drawn: --examples 0"))
 
 
 def _plan_mute(run: Run, registry: Registry, choice: Choice) -> None:
@@ -214,9 +237,9 @@ def lanes(slots: Iterable[Slot]) -> list[list[Slot]]:
     """Group slots that share a process; what may hurt it comes last. The longest lanes first.
 
     A session has one process for ordinary clients and one for willing ones. Stateless requests
-    declare for themselves, so both share one there.
+    declare for themselves, so both share one there. Properties have one of their own.
     """
-    shared: dict[tuple[str, bool], list[Slot]] = {}
+    shared: dict[tuple[str, Share], list[Slot]] = {}
     fresh: list[list[Slot]] = []
     for slot in slots:
         if not isinstance(slot.case, Scenario):
@@ -224,17 +247,20 @@ def lanes(slots: Iterable[Slot]) -> list[list[Slot]]:
         if slot.case.fresh:
             fresh.append([slot])
         else:
-            key = slot.revision, is_willing(slot)
-            shared.setdefault(key, []).append(slot)
+            shared.setdefault((slot.revision, share(slot)), []).append(slot)
     for lane in shared.values():
         lane.sort(key=lambda slot: isinstance(slot.case, Scenario) and slot.case.hurts)
     return [*shared.values(), *fresh]
 
 
-def is_willing(slot: Slot) -> bool:
-    """Whether a slot needs the process that a willing client has opened."""
-    legacy = not rev.is_modern(slot.revision)
-    return isinstance(slot.case, Scenario) and slot.case.willing and legacy
+def share(slot: Slot) -> Share:
+    """Say which live process a slot takes part in."""
+    if not isinstance(slot.case, Scenario):
+        return Share.ORDINARY
+    if slot.case.drawn:
+        return Share.DRAWN
+    willing = slot.case.willing and not rev.is_modern(slot.revision)
+    return Share.WILLING if willing else Share.ORDINARY
 
 
 def nothing(run: Run, choice: Choice) -> str:

@@ -21,6 +21,11 @@ USED = {
     "prompt": ("NAME={...}", "this prompt can be rendered, with these arguments; repeatable"),
 }
 """What may be used beside tools annotated read-only: option -> its value and its help."""
+DRAWN = {
+    "examples": ("N", "examples of each property in each revision; a few by default, 0 for none"),
+    "seed": ("S", "what the drawing of examples starts from; the same seed draws the same"),
+}
+"""What properties draw: option -> its value and its help."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,6 +51,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="judge this protocol revision only; repeatable",
     )
     group.addoption("--mcp-strict", action="store_true", help="a broken SHOULD is a failure")
+    for name, (metavar, text) in DRAWN.items():
+        group.addoption(f"--mcp-{name}", type=int, metavar=metavar, help=text)
+        parser.addini(f"mcp_{name}", text)
     group.addoption(
         "--mcp-timeout", type=float, metavar="SECONDS", help="limit for the first answer (60)"
     )

@@ -16,6 +16,7 @@ from mcp_touchstone.client import willing as willing_client
 from mcp_touchstone.connection import Connection, Pace
 from mcp_touchstone.process import MARK, Ending, LaunchError, ServerProcess, now, sweep
 from mcp_touchstone.recon import Dossier
+from mcp_touchstone.scenario import Share
 from mcp_touchstone.target import Target
 from mcp_touchstone.transcript import Transcript
 from mcp_touchstone.world import World
@@ -27,8 +28,8 @@ SILENCES: Final = 3
 """Shared processes of one revision that may stop answering; each costs a full deadline."""
 
 
-_Key = tuple[str, bool]
-"""A revision, and whether the process was opened by a willing client."""
+_Key = tuple[str, Share]
+"""A revision, and who shares the process."""
 
 
 class Exhausted(Exception):  # noqa: N818  (an outcome of the server's, not a fault of ours)
@@ -126,23 +127,24 @@ class Pool:
         """Take over the connections of recon; those of revisions nobody speaks are ended."""
         for revision, connection in connections.items():
             if revision in dossier.spoken:
-                self._shared[revision, False] = connection
+                self._shared[revision, Share.ORDINARY] = connection
             else:
                 connection.transcript.judged = not dossier.spoken
                 self.retire(connection)
 
-    def shared(self, revision: str, *, willing: bool = False) -> Connection:
+    def shared(self, revision: str, share: Share = Share.ORDINARY) -> Connection:
         """Give the live process of a revision, opened in the ordinary way.
 
         Args:
             revision: which.
-            willing: give the one that was opened by a client that declares everything.
+            share: for whom; a willing one is opened by a client that declares everything, and
+                ambient rules do not look at what is drawn: most of it is said while searching.
 
         Raises:
             LaunchError: a new one could not be started.
             Exhausted: too many died.
         """
-        key = revision, willing
+        key = revision, share
         connection = self._shared.get(key)
         if connection is not None and not connection.gone:
             return connection
@@ -153,23 +155,23 @@ class Pool:
             raise Exhausted(f"the server ended {DEATHS} times; we stopped starting it")
         if self._silent.get(key, 0) >= SILENCES:
             raise Exhausted(f"the server stopped answering {SILENCES} times; we stopped asking")
-        label = f"{'willing' if willing else 'shared'} {self._replaced.get(key, 0) + 1}"
-        connection = self.spawn(revision, label)
-        if willing:
+        connection = self.spawn(revision, f"{share} {self._replaced.get(key, 0) + 1}")
+        connection.transcript.judged = share is not Share.DRAWN
+        if share is Share.WILLING:
             connection.use(willing_client(revision))
         connection.open()
         self._shared[key] = connection
         return connection
 
-    def release(self, revision: str, *, willing: bool = False) -> None:
+    def release(self, revision: str, share: Share = Share.ORDINARY) -> None:
         """Begin to end a shared process: nobody needs it any more."""
-        connection = self._shared.pop((revision, willing), None)
+        connection = self._shared.pop((revision, share), None)
         if connection is not None:
             self.retire(connection)
 
-    def replace(self, revision: str, *, willing: bool = False) -> None:
+    def replace(self, revision: str, share: Share = Share.ORDINARY) -> None:
         """Give up on a shared process that no longer answers."""
-        key = revision, willing
+        key = revision, share
         connection = self._shared.pop(key, None)
         if connection is not None:
             self._replaced[key] = self._replaced.get(key, 0) + 1

@@ -23,6 +23,7 @@ from mcp_touchstone import revision as rev
 from mcp_touchstone.clause import CatalogueError
 from mcp_touchstone.gate import Choice, Run, UsageError, judge
 from mcp_touchstone.loader import home, load, suite_file
+from mcp_touchstone.plan import EXAMPLES
 from mcp_touchstone.process import LaunchError
 from mcp_touchstone.report.digest import findings
 from mcp_touchstone.report.terminal import in_full
@@ -207,7 +208,17 @@ class Suite:
             revisions=revisions,
             strict=config.getoption("--mcp-strict") or config.getini("mcp_strict"),
             cases=self._planned or None,
+            examples=self._number("examples", EXAMPLES),
+            seed=self._number("seed", 0),
         )
+
+    def _number(self, name: str, default: int) -> int:
+        """Give a whole number from an option or an ini key."""
+        given = self.config.getoption(f"--mcp-{name}")
+        text = self.config.getini(f"mcp_{name}") if given is None else str(given)
+        if text and not (text.isdecimal() and text.isascii()):
+            raise pytest.UsageError(f"mcp_{name}: {text!r} is no whole number from 0 up")
+        return int(text) if text else default
 
     # --- results
 

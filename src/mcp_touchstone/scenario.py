@@ -8,6 +8,7 @@ every transcript of a run.
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone import revision as rev
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
     from mcp_touchstone.ambient import Record
     from mcp_touchstone.attack.siege import Siege
     from mcp_touchstone.conversation import Conversation
+
+
+class Share(StrEnum):
+    """Which live process of a revision a scenario takes part in."""
+
+    ORDINARY = "shared"
+    WILLING = "willing"
+    DRAWN = "drawn"
+
 
 Body = Callable[["Conversation"], None]
 Assault = Callable[["Siege"], None]
@@ -90,6 +100,7 @@ class Scenario(Case):
         legacy: speaks the handshake although the clause belongs to a stateless revision.
         willing: talks as a client that declares everything and can answer everything.
         fixtures: trees an attack needs around the root; empty for what is no attack.
+        drawn: a property: says what is drawn for it, on processes where nothing else is said.
     """
 
     body: Body | Assault
@@ -100,6 +111,7 @@ class Scenario(Case):
     legacy: bool = False
     willing: bool = False
     fixtures: tuple[str, ...] = ()
+    drawn: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +192,7 @@ def scenario(
     once: bool = False,
     legacy: bool = False,
     willing: bool = False,
+    drawn: bool = False,
 ) -> Callable[[Body], Body]:
     """Declare a scenario that judges ``clauses``; ``Scenario`` says what the marks mean.
 
@@ -199,6 +212,7 @@ def scenario(
                 once=once,
                 legacy=legacy,
                 willing=willing,
+                drawn=drawn,
             )
         return body
 

@@ -1,6 +1,6 @@
 """The vocabulary of a suite file: what a scenario or an ambient rule may import, and no more."""
 
-from mcp_touchstone import answer, arguments, listings, timestamps, uri_template
+from mcp_touchstone import answer, arguments, drawn, listings, timestamps, uri_template
 from mcp_touchstone.ambient import Record
 from mcp_touchstone.attack.bindings import CHANGING as CHANGES
 from mcp_touchstone.attack.bindings import Operation
@@ -27,6 +27,7 @@ from mcp_touchstone.matchers import (
 )
 from mcp_touchstone.pending import Pending, Window
 from mcp_touchstone.process import Step
+from mcp_touchstone.properties import Found, Heard, Property, Say
 from mcp_touchstone.questions import Question, input_requests, questions
 from mcp_touchstone.recon import LISTS
 from mcp_touchstone.revision import ALL, LATEST_LEGACY, LEGACY, MODERN, is_modern
@@ -71,17 +72,21 @@ __all__ = [
     "Exchange",
     "Fault",
     "Flaw",
+    "Found",
+    "Heard",
     "Kind",
     "Message",
     "Operation",
     "Pending",
     "Phase",
+    "Property",
     "Provoked",
     "Question",
     "Record",
     "Reply",
     "Role",
     "Round",
+    "Say",
     "Seen",
     "Siege",
     "Sighting",
@@ -103,6 +108,7 @@ __all__ = [
     "catalogue",
     "covers",
     "dialect_of",
+    "drawn",
     "each",
     "edit",
     "id_key",

@@ -89,6 +89,7 @@ class Transcript:
         overflow: why we stopped listening; empty while we listen.
         ended: whether the server's output reached end of file.
         memo: what rules worked out of it, for the next rule.
+        replay: words of the command line that draw again what is said here; mostly empty.
     """
 
     revision: str
@@ -101,6 +102,7 @@ class Transcript:
     judged: bool = True
     session: Session = field(default_factory=Session)
     memo: dict[Any, Any] = field(default_factory=dict)
+    replay: tuple[str, ...] = ()
     _entries: list[Entry] = field(default_factory=list)
     _pieces: list[bytes] = field(default_factory=list)
     _open: int = 0

@@ -65,6 +65,8 @@ class Judgement:
         source: file and line of the judgement, ``ping.py:31``.
         process: label of the process it was seen on.
         reproduction: a shell script that shows it again without us; empty where there is none.
+        replay: words of the command line that draw again what showed it; empty where nothing was
+            drawn.
     """
 
     clause: str
@@ -78,6 +80,7 @@ class Judgement:
     source: str = ""
     process: str = ""
     reproduction: str = ""
+    replay: tuple[str, ...] = ()
 
 
 def worst(judgements: Iterable[Judgement]) -> Judgement:

@@ -275,6 +275,7 @@ class Mutant:
         startup: seconds to its first answer that are waited for.
         moves: the clause that counts the breach instead, once its chapter judges it.
         moved: how it counts there; empty for the clause's own weight.
+        examples: how many are drawn for each property; 0 where plain lines find it.
     """
 
     name: str
@@ -286,6 +287,7 @@ class Mutant:
     startup: float = 20.0
     moves: str = ""
     moved: str = ""
+    examples: int = 0
 
     def due(self, judged: Callable[[str], bool]) -> "Mutant":
         """Give it as it stands now: a breach has moved once another clause is judged."""
@@ -304,9 +306,11 @@ def mutant(
     startup: float = 20.0,
     moves: str = "",
     moved: str = "",
+    examples: int = 0,
 ) -> Callable[[type[Fault]], type[Fault]]:
     """Register a server that breaks these clauses and no other."""
-    return _register(breaks, outcome, revision, (), startup=startup, moves=moves, moved=moved)
+    more = {"startup": startup, "moves": moves, "moved": moved, "examples": examples}
+    return _register(breaks, outcome, revision, (), **more)
 
 
 def control(

@@ -85,6 +85,6 @@ def again(run: Run, finding: Finding) -> str:
     """Give the one command that shows a finding again."""
     words = ["mcp-touchstone", "check", "-v"]
     words += ["--suite", "security"] if isinstance(finding.clause, Threat) else []
-    words += ["--select", finding.clause.id]
+    words += ["--select", finding.clause.id, *finding.judgement.replay]
     words += ["--revision", finding.judgement.revision]
     return shlex.join([*words, *run.target.words()])

@@ -1,0 +1,135 @@
+"""properties/generated: one request in many forms, and what must not depend on the form."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mcp_touchstone.suite import (
+    Breach,
+    Conversation,
+    Found,
+    Heard,
+    Property,
+    Say,
+    brief,
+    drawn,
+    outcome,
+    same_outcome,
+    scenario,
+)
+
+SURVIVED, SAME = "generated-survived", "generated-same-answer"
+UNKNOWN = "x-touchstone/does-not-exist"
+NOTE = {"org.example.touchstone/note": '/é\u2028中😀\\"\t'}
+"""Something in ``_meta`` to be spelt."""
+
+PLAIN_IDS: tuple[Any, ...] = (
+    "touchstone", "plain", "7", "", 0, 1, 7, -7, 9007199254740991, "é-ü-ß", "編集-서버", "🪨-🥇",
+)  # fmt: skip
+"""Ids that scenarios with clauses of their own send."""
+
+METHODS = (
+    "ping", "tools/list", "tools/call", "resources/read", "prompts/get", "completion/complete",
+)  # fmt: skip
+"""Names that are misspelt."""
+SAFE = 2**53 - 1
+
+
+def everyday(talk: Conversation) -> str:
+    """Name the method that every server of this revision answers."""
+    return "server/discover" if talk.modern else "ping"
+
+
+def differences(heard: Heard, twin: Heard, mild: Breach | None = None) -> Iterator[Found]:
+    """Find the answers that are not those of the plain lines."""
+    for say, reply, plain in zip(heard.said, heard.replies, twin.replies, strict=True):
+        if say.owed and reply.answered and not same_outcome(reply, plain):
+            yield Found(
+                SAME,
+                expected=f"what the plain request gets: {brief(outcome(plain), 80)}",
+                actual=f"{reply}, for {heard.quoted}",
+                at=reply,
+                mild=mild,
+            )
+
+
+@scenario(SURVIVED, SAME, drawn=True)
+def answers_alike_under_any_id(talk: Conversation) -> None:
+    """A request gets the same answer, whatever its id is."""
+
+    def build(own: Any) -> Sequence[Say]:
+        message = talk.wire.build(everyday(talk), id=own)
+        kept = isinstance(own, str) or abs(own) <= SAFE
+        return [Say(message, owed=kept, awaited=kept, malformed=not kept)]
+
+    def check(_own: Any, heard: Heard, twin: Heard) -> Iterator[Found]:
+        yield from differences(heard, twin)
+
+    Property(talk, lambda draw: draw.ids() | draw.large_ids(), build, PLAIN_IDS, check).hold(
+        SURVIVED, SAME
+    )
+
+
+@scenario(SURVIVED, SAME, drawn=True)
+def reads_json_in_any_spelling(talk: Conversation) -> None:
+    """A request gets the same answer, however its JSON is written."""
+
+    def build(spelling: drawn.Spelling) -> Sequence[Say]:
+        meta = {**(talk.wire.meta() if talk.modern else {}), **NOTE}
+        message = talk.wire.build(everyday(talk), meta=meta)
+        return [Say(message, raw=spelling.write(message))]
+
+    def check(_spelling: Any, heard: Heard, twin: Heard) -> Iterator[Found]:
+        yield from differences(heard, twin)
+
+    plain = (drawn.Spelling(), drawn.Spelling())
+    Property(talk, lambda draw: draw.spellings(), build, plain, check).hold(SURVIVED, SAME)
+
+
+@scenario(SURVIVED, SAME, drawn=True)
+def passes_over_what_nobody_defined(talk: Conversation) -> None:
+    """A request gets the same answer with a member more than it needs."""
+
+    def build(extra: drawn.Extra | None) -> Sequence[Say]:
+        message = talk.wire.build(everyday(talk))
+        beside = extra is not None and extra.place == "message"
+        return [Say(_added(message, extra), owed=not beside, awaited=not beside, malformed=beside)]
+
+    def check(extra: drawn.Extra | None, heard: Heard, twin: Heard) -> Iterator[Found]:
+        inside = extra is not None and extra.place == "params"
+        yield from differences(heard, twin, Breach.WARN if inside else None)
+
+    Property(talk, lambda draw: draw.extras(), build, (None,), check).hold(SURVIVED, SAME)
+
+
+def _added(message: dict[str, Any], extra: drawn.Extra | None) -> dict[str, Any]:
+    if extra is None:
+        return message
+    member = {extra.name: extra.value}
+    if extra.place == "message":
+        return message | member
+    params = message.get("params", {})
+    if extra.place == "params":
+        return message | {"params": params | member}
+    return message | {"params": params | {"_meta": params.get("_meta", {}) | member}}
+
+
+@scenario(SURVIVED, "jsonrpc-method-not-found", drawn=True)
+def knows_no_method_of_any_unknown_name(talk: Conversation) -> None:
+    """A method nobody defines gets error -32601, whatever it is called."""
+
+    def build(name: str) -> Sequence[Say]:
+        return [Say(talk.wire.build(name))]
+
+    def check(name: str, heard: Heard, _twin: Heard) -> Iterator[Found]:
+        reply = heard.replies[0]
+        if reply.answered and reply.code != -32601:
+            yield Found(
+                "jsonrpc-method-not-found",
+                expected=f"error -32601 for {brief(name, 60)}",
+                actual=str(reply),
+                at=reply,
+            )
+
+    Property(talk, lambda draw: draw.methods(METHODS), build, (UNKNOWN,), check).hold(
+        SURVIVED, "jsonrpc-method-not-found"
+    )

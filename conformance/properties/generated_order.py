@@ -1,0 +1,85 @@
+"""properties/generated: requests, notifications and cancellations that nobody waits between."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mcp_touchstone.suite import (
+    Conversation,
+    Found,
+    Heard,
+    Property,
+    Reply,
+    Say,
+    brief,
+    drawn,
+    list_methods,
+    outcome,
+    same_outcome,
+    scenario,
+)
+
+SURVIVED, SAME = "generated-survived", "generated-same-answer"
+UNKNOWN = "x-touchstone/does-not-exist"
+NOTICES: tuple[dict[str, Any], ...] = (
+    {"method": "notifications/x-touchstone/unknown", "params": {"n": 1}},
+    {"method": "notifications/cancelled", "params": {"requestId": "never-sent"}},
+    {"method": "notifications/x-touchstone/unknown"},
+)
+DOZEN = 12
+
+
+@scenario(SURVIVED, SAME, drawn=True)
+def keeps_answers_apart(talk: Conversation) -> None:
+    """Requests sent without waiting get the answers they get one by one."""
+    everyday = "server/discover" if talk.modern else "ping"
+    methods = [everyday, UNKNOWN, *list_methods(talk.spoken.capabilities).values()]
+    alone = {method: talk.request(method, required=False) for method in methods}
+    steady = {m: r for m, r in alone.items() if _agrees(talk, m, r)}
+
+    def build(steps: Sequence[drawn.Step]) -> Sequence[Say]:
+        return list(_lines(talk, steps, methods))
+
+    def check(_steps: Any, heard: Heard, _twin: Heard) -> Iterator[Found]:
+        for say, reply in zip(heard.said, heard.replies, strict=True):
+            plain = steady.get(say.message["method"])
+            if say.owed and reply.answered and plain and not same_outcome(reply, plain):
+                yield Found(
+                    SAME,
+                    expected=f"what it gets alone: {brief(outcome(plain), 80)}",
+                    actual=f"{reply}, among {heard.quoted}",
+                    at=reply,
+                )
+
+    plain = ([drawn.Step("request")] * DOZEN, [drawn.Step("request")])
+    Property(talk, lambda draw: draw.interleavings(len(methods)), build, plain, check).hold(
+        SURVIVED, SAME
+    )
+
+
+def _agrees(talk: Conversation, method: str, reply: Reply) -> bool:
+    return reply.answered and same_outcome(reply, talk.request(method, required=False))
+
+
+def _lines(
+    talk: Conversation, steps: Sequence[drawn.Step], methods: Sequence[str]
+) -> Iterator[Say]:
+    """Make the lines; a request that is taken back is owed no answer."""
+    requests: list[tuple[int, dict[str, Any]]] = []
+    made: list[dict[str, Any]] = []
+    taken_back: set[int] = set()
+    for step in steps:
+        if step.kind == "request":
+            number = talk.wire.next_id()
+            own = str(number) if step.text else number
+            requests.append((len(made), talk.wire.build(methods[step.which], id=own)))
+            made.append(requests[-1][1])
+        elif step.kind == "cancel" and step.which < len(requests):
+            place, request = requests[-1 - step.which]
+            taken_back.add(place)
+            params = {"requestId": request["id"]}
+            made.append({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+        else:
+            made.append({"jsonrpc": "2.0", **NOTICES[step.which % len(NOTICES)]})
+    for place, message in enumerate(made):
+        owed = "id" in message and place not in taken_back
+        yield Say(message, owed=owed, awaited=owed)

@@ -1,0 +1,51 @@
+"""What a run lets its properties draw: how much, from which seed, and who looks on. Values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp_touchstone.clause import Clause
+from mcp_touchstone.scenario import Ambient
+
+Rules = Sequence[tuple[Ambient, tuple[Clause, ...]]]
+"""Ambient rules of one revision, each with what it has to judge there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What decides which examples are drawn.
+
+    Attributes:
+        name: whose they are; two names draw differently.
+        number: how many are drawn; equal ones count once.
+        seed: what the drawing starts from.
+        home: where Hypothesis may keep files; None is its own default.
+    """
+
+    name: str
+    number: int
+    seed: int = 0
+    home: Path | None = None
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dice:
+    """What a run lets its properties draw.
+
+    Attributes:
+        examples: how many for each property in each revision; 0 draws nothing.
+        seed: what the drawing starts from; the same seed draws the same.
+        rules: revision -> the ambient rules of the run, which look at each example.
+        home: a folder where the drawing may keep what it works out; None is its own default.
+        stopped: whether the run is over before its time.
+    """
+
+    examples: int = 0
+    seed: int = 0
+    rules: Mapping[str, Rules] = field(default_factory=dict)
+    home: Path | None = None
+    stopped: Callable[[], bool] = _never

@@ -1,0 +1,156 @@
+"""What is drawn for properties, as values; ``strategies`` draws them. Pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_touchstone.arguments import is_path, is_time, words
+
+_ASCII: Final = 0x7F
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    r"""One of the many ways to write a JSON value.
+
+    Attributes:
+        gap: white space between any two signs.
+        escape: which characters stand as ``\u`` escapes: none, those beyond ASCII, all.
+        slash: whether a solidus is escaped.
+        upper: whether the digits of an escape are upper case.
+        turn: how far the members of each object are moved round.
+    """
+
+    gap: str = ""
+    escape: str = "none"
+    slash: bool = False
+    upper: bool = False
+    turn: int = 0
+
+    def write(self, message: Any) -> bytes:
+        """Write a message this way, as a line."""
+        return self._value(message).encode() + b"\n"
+
+    def _value(self, value: Any) -> str:
+        if isinstance(value, dict):
+            members = list(value.items())
+            turn = self.turn % max(1, len(members))
+            turned = members[turn:] + members[:turn]
+            parts = [f"{self._text(k)}{self.gap}:{self.gap}{self._value(v)}" for k, v in turned]
+            return self._joined("{", parts, "}")
+        if isinstance(value, list):
+            return self._joined("[", [self._value(one) for one in value], "]")
+        return self._text(value) if isinstance(value, str) else json.dumps(value)
+
+    def _joined(self, first: str, parts: list[str], last: str) -> str:
+        gap = self.gap
+        return f"{first}{gap}{f'{gap},{gap}'.join(parts)}{gap}{last}"
+
+    def _text(self, text: str) -> str:
+        return f'"{"".join(map(self._character, text))}"'
+
+    def _character(self, char: str) -> str:
+        escaped = self.escape == "all" or (self.escape == "beyond" and ord(char) > _ASCII)
+        if escaped:
+            units = char.encode("utf-16-be").hex(" ", 2).split()
+            return "".join(f"\\u{unit.upper() if self.upper else unit}" for unit in units)
+        if char == "/" and self.slash:
+            return "\\/"
+        return json.dumps(char, ensure_ascii=False)[1:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """A member nobody defined.
+
+    Attributes:
+        place: where it stands: ``_meta``, ``params`` or ``message``.
+        name: its name.
+        value: its value.
+    """
+
+    place: str
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One argument put in place of another.
+
+    Attributes:
+        tool: which of the tools.
+        name: the argument.
+        value: what is given; nothing where it is left out.
+        gone: whether it is left out.
+    """
+
+    tool: int
+    name: str
+    value: Any = None
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of an interleaving.
+
+    Attributes:
+        kind: ``request``, ``notification`` or ``cancel``.
+        which: which request is sent, or how many requests ago the one was that is taken back.
+        text: whether the id is a string of digits.
+    """
+
+    kind: str
+    which: int = 0
+    text: bool = False
+
+
+_FETCHED: Final = frozenset({"url", "uri", "host", "address"})
+_BOUND: Final = frozenset(
+    {"pattern", "format", "minLength", "const", "anyOf", "oneOf", "allOf", "not", "$ref"}
+)
+"""Words of a schema that say more of a text than can be drawn at random."""
+LARGEST: Final = 10
+"""No larger number is drawn for an argument: it may say how often, or how long."""
+
+
+def properties_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give the properties of an object schema; empty where it has none that can be read."""
+    found = schema.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def replaceable(schema: Mapping[str, Any], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Give the properties whose value may be another that is drawn from their schema.
+
+    Texts, choices, flags and small integers. What names a file, a page or a time has to stay.
+
+    Args:
+        schema: the inputSchema of a tool.
+        good: arguments that worked.
+    """
+    if any(word in schema for word in ("anyOf", "oneOf", "allOf", "if", "not", "$ref")):
+        return {}
+    return {
+        name: kind
+        for name, kind in properties_of(schema).items()
+        if isinstance(kind, dict)
+        and not (is_path(name) or is_time(name) or {*words(name)} & _FETCHED)
+        and _is_replaceable(kind, good.get(name))
+    }
+
+
+def _is_replaceable(kind: Mapping[str, Any], good: Any) -> bool:
+    if "enum" in kind:
+        return isinstance(kind["enum"], list) and bool(kind["enum"])
+    if _BOUND & set(kind):
+        return False
+    if kind.get("type") == "integer":
+        least, most = kind.get("minimum", 0), kind.get("maximum", LARGEST)
+        plain = type(least) is int and type(most) is int and "multipleOf" not in kind
+        return plain and max(least, -LARGEST) <= min(most, LARGEST)
+    longest = kind.get("maxLength", LARGEST)
+    text = kind.get("type") == "string" and isinstance(good, str | None) and type(longest) is int
+    return text or kind.get("type") == "boolean"

@@ -1,0 +1,353 @@
+"""Hold a server to a rule over many examples, and show the smallest one that breaks it.
+
+A property draws its examples, says each on one live process and listens; then the server has to
+answer what every server answers. The ambient rules of the run look at each example alone. What
+plain lines already break is left to the rules that speak of those lines, so that one event stays
+one finding. An example that fails is made small, said once more on a process of its own, and
+counts only if it fails there again: the rule itself judges, or, for an ambient rule, the
+transcript of that process is put where ambient rules look. What was said while searching is never
+judged.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Final
+
+from mcp_touchstone.ambient import Record, breaches
+from mcp_touchstone.clause import Breach
+from mcp_touchstone.connection import Connection
+from mcp_touchstone.conversation import Conversation
+from mcp_touchstone.dice import Terms
+from mcp_touchstone.excerpt import excerpt
+from mcp_touchstone.framing import encode
+from mcp_touchstone.process import now
+from mcp_touchstone.reply import Reply
+
+SECONDS: Final = 10.0
+"""Patience for the examples of one property, at least; and for making one of them small."""
+
+EACH: Final = 0.25
+"""Seconds an example may take where many are asked for."""
+
+DEATHS: Final = 12
+"""Processes an example may cost one property before no more are drawn."""
+
+SHOWN: Final = 160
+"""Characters of a line that a finding quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """One line of an example.
+
+    Attributes:
+        message: what it means.
+        raw: how it is written; None for the ordinary way.
+        owed: whether silence breaks the rule that each request is answered.
+        awaited: whether an answer is waited for.
+        malformed: whether it is a line whose answers only the property judges.
+    """
+
+    message: Any
+    raw: bytes | None = None
+    owed: bool = True
+    awaited: bool = True
+    malformed: bool = False
+
+    @property
+    def line(self) -> bytes:
+        """The bytes, line feed included."""
+        return encode(self.message) if self.raw is None else self.raw
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one example breaks.
+
+    Attributes:
+        clause: the clause.
+        expected: what it asks for.
+        actual: what came instead.
+        at: what shows it: an answer, or the number of a line.
+        mild: what it counts as at most; None for the weight of the clause.
+        ambient: whether it is an ambient rule that counts it.
+    """
+
+    clause: str
+    expected: str = ""
+    actual: str = ""
+    at: Reply | int | None = None
+    mild: Breach | None = None
+    ambient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What became of one example.
+
+    Attributes:
+        said: the lines, as said.
+        replies: the answer to each line, or why there is none.
+        after: the answer to the request behind them.
+        gone: whether the server has left.
+    """
+
+    said: Sequence[Say]
+    replies: Sequence[Reply]
+    after: Reply
+    gone: bool
+
+    @property
+    def complete(self) -> bool:
+        """Whether every line that is owed an answer has one."""
+        pairs = zip(self.said, self.replies, strict=True)
+        return all(reply.answered for say, reply in pairs if say.owed)
+
+    @property
+    def served(self) -> bool:
+        """Whether every request among the lines has an answer, owed or not."""
+        pairs = zip(self.said, self.replies, strict=True)
+        return all(reply.answered for say, reply in pairs if "id" in say.message)
+
+    @property
+    def quoted(self) -> str:
+        """The lines in short."""
+        text = " ".join(say.line.decode("utf-8", "replace").rstrip("\n") for say in self.said)
+        return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+Draw = Callable[[ModuleType], Any]
+"""From the module ``strategies`` to a strategy of Hypothesis."""
+Build = Callable[[Any], Sequence[Say]]
+"""From a value to the lines that are said."""
+Check = Callable[[Any, Heard, Heard], Iterator[Found]]
+"""From a value, what became of it, and what became of the plain one, to what it breaks. It is
+asked only while the server lives."""
+
+
+def _nothing(_value: Any, _heard: Heard, _twin: Heard) -> Iterator[Found]:
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """Where an example stands: on which connection, behind which line, up to which."""
+
+    value: Any
+    wire: Connection
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Property:
+    """One property on its way through its examples.
+
+    Attributes:
+        talk: the conversation; its connection is replaced when the server dies.
+        draw: what examples are drawn from.
+        build: makes lines of an example.
+        plain: values whose failures other rules count; the first is the twin of every example.
+        check: what else an example can break.
+        survival: the clause that counts a server that died of an example, or went deaf.
+    """
+
+    talk: Conversation
+    draw: Draw
+    build: Build
+    plain: Sequence[Any]
+    check: Check = _nothing
+    survival: str = "generated-survived"
+    _settled: set[str] = field(default_factory=set)
+    _marks: list[_Mark] = field(default_factory=list)
+    _twin: Heard | None = None
+    _deaf: bool = False
+    _spent: bool = False
+    _silent: bool = False  # an answer was waited for in vain: what follows is waited for shortly
+    _deaths: int = 0
+
+    def hold(self, *clauses: str) -> None:
+        """Try every example and judge these clauses.
+
+        Raises:
+            Broken: a new process could not be opened.
+        """
+        passed = "the same as of a plain line, which other rules judge"
+        if self._is_plainly_sound():
+            passed = "no example breaks it"
+            self._search()
+        for clause in clauses:
+            self.talk.judge(clause, True, expected=passed)
+
+    def _is_plainly_sound(self) -> bool:
+        """Say the plain lines; what they break is settled. False if that leaves nothing to say."""
+        for value in self.plain:
+            self._settled |= {fault.clause for fault in self._say(value)}
+            if self._twin is None or self.survival in self._settled:
+                return False
+        self._settled |= {clause for clause, _ in self._against_rules()}
+        self._marks.clear()
+        return True
+
+    def _search(self) -> None:
+        """Say each example, then let the ambient rules look at all of them."""
+        from mcp_touchstone import drawing, strategies  # noqa: PLC0415  (Hypothesis, when needed)
+
+        begun = now()
+        limit = max(SECONDS, EACH * self.talk.dice.examples)
+        known = {*map(repr, self.plain)}
+        for value in drawing.draw(self.draw(strategies), self._terms):
+            if now() - begun > limit or self._deaths > DEATHS or self.talk.dice.stopped():
+                break
+            for fault in self._say(value) if repr(value) not in known else ():
+                if fault.clause not in self._settled:
+                    self._pursue(value, fault)
+        for clause, value in list(self._against_rules()):
+            late = now() - begun > limit + SECONDS or self.talk.dice.stopped()
+            if clause not in self._settled and not late:
+                self._pursue(value, Found(clause, ambient=True))
+
+    @property
+    def _terms(self) -> Terms:
+        dice = self.talk.dice
+        return Terms(self.talk.name, dice.examples, dice.seed, dice.home)
+
+    def _against_rules(self) -> Iterator[tuple[str, Any]]:
+        """Walk what the ambient rules of the run find wrong: a clause, and with which example."""
+        rules = self.talk.dice.rules.get(self.talk.revision, ())
+        for wire in dict.fromkeys(mark.wire for mark in self._marks):
+            marks = [mark for mark in self._marks if mark.wire is wire]
+            part, fell = excerpt(wire.transcript, marks[0].start)
+            record = Record(part, self.talk.dossier)
+            for rule, clauses in rules:
+                for clause, n in breaches(rule, record, clauses):
+                    line = (n or 0) + fell
+                    yield from (
+                        (clause, mark.value)
+                        for mark in marks
+                        if n is None or mark.start < line <= mark.end
+                    )
+
+    # --- a failing example
+
+    def _pursue(self, value: Any, fault: Found) -> None:
+        """Make a failing example small and show it on a process of its own."""
+        from mcp_touchstone import drawing, strategies  # noqa: PLC0415  (Hypothesis, when needed)
+
+        self._settled.add(fault.clause)
+        marks, self._marks = self._marks, []
+        seen, deaths, until = self.talk.wire, self._deaths, now() + SECONDS
+
+        def fails(other: Any) -> bool:
+            if now() > until or self.talk.dice.stopped() or repr(other) in plain:
+                return False
+            return self._breaks(other, fault) is not None
+
+        plain = {*map(repr, self.plain)}
+        smallest = drawing.shrink(self.draw(strategies), value, fails, self._terms)
+        shown = self._shows(smallest, fault)
+        if not shown and repr(smallest) != repr(value):
+            shown = self._shows(value, fault)
+        if not shown and seen.gone and fault.clause == self.survival:
+            self._judge(seen, fault)  # it died before our eyes, of more than this one example
+        self._marks, self._deaths = marks, deaths
+
+    def _breaks(self, value: Any, fault: Found) -> Found | None:
+        """Say an example; give what it breaks, if that is the clause of a fault."""
+        self._marks.clear()
+        found = [other for other in self._say(value) if other.clause == fault.clause]
+        if fault.ambient and any(clause == fault.clause for clause, _ in self._against_rules()):
+            found.append(fault)
+        return found[0] if found else None
+
+    def _shows(self, value: Any, fault: Found) -> bool:
+        """Say an example on a new process, with all patience; judge it if it fails there."""
+        compared = not fault.ambient and fault.clause != self.survival
+        wire = self._renew()
+        self._silent = False
+        if compared:
+            self._say(self.plain[0])
+        found = self._breaks(value, fault)
+        stable = not compared or (self.talk.wire is wire and not self._say(self.plain[0]))
+        self._spent = True
+        if found is None or not stable:
+            return False
+        wire.transcript.judged = fault.ambient
+        self._judge(wire, found)
+        return True
+
+    def _judge(self, wire: Connection, fault: Found) -> None:
+        dice = self.talk.dice
+        wire.transcript.replay = (
+            *("--select", self.talk.name),
+            *("--examples", str(dice.examples)),
+            *(("--seed", str(dice.seed)) if dice.seed else ()),
+        )
+        if not fault.ambient:
+            self.talk.wire = wire
+            self.talk.judge(
+                fault.clause,
+                False,
+                expected=fault.expected,
+                actual=fault.actual,
+                at=fault.at,
+                mild=fault.mild,
+            )
+
+    # --- saying
+
+    def _renew(self) -> Connection:
+        """Go on with a new process, opened in the ordinary way.
+
+        Raises:
+            Broken: it did not let itself be opened.
+        """
+        if self._deaf:
+            self.talk.wire.process.kill()
+        wire = self.talk.restart()
+        wire.transcript.judged = False
+        self._deaf = self._spent = False
+        self._deaths += 1
+        self.talk.need(wire.open(), "the opening of a new process, after the last one was lost")
+        return wire
+
+    def _say(self, value: Any) -> list[Found]:
+        """Say one example; give what it breaks, the loss of the server alone where it is lost."""
+        talk = self.talk
+        if talk.wire.gone or self._deaf or self._spent:
+            self._renew()
+        wire = talk.wire
+        start = len(wire.transcript)
+        said = self.build(value)
+        lines = [
+            wire.say_raw(say.line, say.message, required=say.owed, malformed=say.malformed)
+            for say in said
+        ]
+        after = wire.probe(required=False) if self._silent else None
+        awaited = [line for line, say in zip(lines, said, strict=True) if say.awaited]
+        patience = None if after is None else talk.pace.settle
+        replies = {line: wire.answer_to(line, patience) for line in awaited}
+        self._silent |= not all(reply.answered for reply in replies.values())
+        after = after or wire.probe(required=False)
+        replies |= {line: wire.answer_to(line, 0.0) for line in lines if line not in replies}
+        heard = Heard(said, [replies[line] for line in lines], after, wire.gone)
+        if not after.answered:
+            self._deaf = True
+            return [self._lost(heard, lines)]
+        self._marks.append(_Mark(value, wire, start, len(wire.transcript)))
+        if repr(value) == repr(self.plain[0]):
+            self._twin = heard if heard.complete else None
+        return [] if self._twin is None else [*self.check(value, heard, self._twin)]
+
+    def _lost(self, heard: Heard, lines: Sequence[int]) -> Found:
+        return Found(
+            self.survival,
+            expected="an answer to the request behind it",
+            actual=f"{heard.after}, after {heard.quoted}",
+            at=lines[-1],
+            mild=Breach.WARN if heard.gone and heard.served else None,
+        )
+
+
+__all__ = ["Found", "Heard", "Property", "Say"]

@@ -1,0 +1,254 @@
+"""Servers that break a rule only under requests nobody would write by hand."""
+
+import os
+import re
+from typing import Any, Final
+
+from tests.mutants.kit import MODERN, Fault, Json, Out, meta, mutant, params
+
+MANY: Final = 60
+
+
+def identified(message: Any) -> bool:
+    """Whether a message of the client is a request."""
+    return isinstance(message, dict) and "method" in message and "id" in message
+
+
+class Dies(Fault):
+    """Ends at once over a line."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if self.kills(line, message):
+            os._exit(3)
+        return line
+
+    def kills(self, line: bytes, message: Any) -> bool:
+        """Whether it dies of this line."""
+        raise NotImplementedError
+
+
+# --- ids
+
+
+@mutant("generated-survived", examples=MANY)
+class KeepsIdsInAShortBuffer(Dies):
+    """Dies of a string id of more than 30 characters."""
+
+    def kills(self, line: bytes, message: Any) -> bool:
+        return identified(message) and len(str(message["id"])) > 30
+
+
+@mutant("generated-survived", examples=MANY, revision=MODERN)
+class OverflowsOnLargeIds(Dies):
+    """Dies of an integer id that does not fit 64 bits."""
+
+    def kills(self, line: bytes, message: Any) -> bool:
+        own = message.get("id") if isinstance(message, dict) else None
+        return isinstance(own, int) and abs(own) >= 2**64
+
+
+@mutant("generated-same-answer", examples=MANY)
+class QuotesIdsItself(Fault):
+    """Answers a request with an error when there is a quote in its id."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if identified(message) and '"' in str(message["id"]):
+            self.refuse(message, -32603, "Internal error")
+            return None
+        return line
+
+
+@mutant("jsonrpc-response-id-echo", examples=MANY)
+class EndsIdsAtANul(Fault):
+    """Keeps ids as strings of C: what stands behind a NUL is lost."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        own = message.get("id") if isinstance(message, dict) else None
+        if isinstance(own, str) and "\0" in own:
+            return {**message, "id": own.partition("\0")[0]}
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("jsonrpc-request-answered", examples=MANY, revision=MODERN)
+class DropsIdsWithTabs(Fault):
+    """Drops a request whose id has a control character in it."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        dropped = identified(message) and re.search(r"[\x01-\x1f]", str(message["id"]))
+        return None if dropped else line
+
+
+@mutant("jsonrpc-no-orphan-response", examples=MANY)
+class AnswersNegativeIdsTwice(Fault):
+    """Answers a request twice when its id is below -1000."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        own = request.get("id")
+        if isinstance(own, int) and own < -1000:
+            self.tell(message)
+        return message  # type: ignore[no-any-return]
+
+
+# --- how it is written
+
+
+@mutant("generated-survived", examples=MANY)
+class ReadsEscapesByHand(Dies):
+    """Dies of an escaped pair of surrogates, behind white space."""
+
+    def kills(self, line: bytes, message: Any) -> bool:
+        return b" " in line and re.search(rb"\\u[dD]8", line) is not None
+
+
+@mutant("generated-same-answer", examples=MANY)
+class FindsTheMethodByAPattern(Fault):
+    """Knows a request by its first bytes, and refuses one whose method is escaped."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if identified(message) and b"method" not in line:
+            self.refuse(message, -32600, "Invalid Request")
+            return None
+        return line
+
+
+@mutant("generated-survived", examples=MANY, revision=MODERN)
+class SplitsAtCarriageReturns(Fault):
+    """Waits for ever once there is a carriage return within a line."""
+
+    deaf = False
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        self.deaf |= b"\r" in line
+        return None if self.deaf else line
+
+
+# --- what nobody defined
+
+
+@mutant("generated-survived", examples=MANY, revision=MODERN)
+class RecursesIntoForeignKeys(Dies):
+    """Dies of a list within a list under a foreign key of _meta."""
+
+    def kills(self, line: bytes, message: Any) -> bool:
+        foreign = meta(message) if identified(message) else {}
+        found = [v for k, v in foreign.items() if k.startswith("org.example")]
+        inner = [one for value in found if isinstance(value, list) for one in value]
+        return any(isinstance(one, list) for one in inner)
+
+
+@mutant("generated-same-answer", examples=MANY)
+class ChecksForeignKeys(Fault):
+    """Refuses a request with false under a foreign key of _meta."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if identified(message) and False in [v for v in meta(message).values() if v is False]:
+            self.refuse(message, -32602, "Invalid params")
+            return None
+        return line
+
+
+@mutant("generated-same-answer", examples=MANY, outcome="warn", revision=MODERN)
+class ClosesItsParams(Fault):
+    """Refuses a member of params that it does not know."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        unknown = {"_meta", "cursor", "notifications"}
+        method = message.get("method") if isinstance(message, dict) else ""
+        if method == "server/discover" and set(params(message)) - unknown:
+            self.refuse(message, -32602, "Invalid params")
+            return None
+        return line
+
+
+@mutant("jsonrpc-method-not-found", examples=MANY)
+class LooksMethodsUpInAnObject(Fault):
+    """Finds a method under every name that an object of its language has already."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if identified(message) and message["method"] in {"constructor", "toString", "__proto__"}:
+            self.answer(message, {})
+            return None
+        return line
+
+
+@mutant("generated-survived", examples=MANY)
+class CutsMethodsAtANul(Dies):
+    """Dies of a method with a NUL in its name."""
+
+    def kills(self, line: bytes, message: Any) -> bool:
+        return identified(message) and "\0" in str(message["method"])
+
+
+# --- what goes on at once
+
+
+@mutant("jsonrpc-request-answered", examples=MANY)
+class ForgetsWhatFollowsACancellation(Fault):
+    """Loses a request that comes right behind a cancellation of a request just sent."""
+
+    last: Any = None
+    cancelled = False
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if not isinstance(message, dict):
+            return line
+        lost = self.cancelled and identified(message) and message["method"] != "ping"
+        named = params(message).get("requestId")
+        self.cancelled = message.get("method") == "notifications/cancelled" and named == self.last
+        if identified(message):
+            self.last = message["id"]
+        return None if lost else line
+
+
+@mutant("generated-same-answer", examples=MANY, revision=MODERN)
+class TakesDigitsForTheNumber(Fault):
+    """Refuses what it does not know in another way when the id is a string of digits."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        text = isinstance(request.get("id"), str) and str(request["id"]).isdigit()
+        if text and int(request["id"]) > 100 and request.get("method") == "tools/list":
+            return {**message, "result": {**message["result"], "tools": []}}
+        return message  # type: ignore[no-any-return]
+
+
+# --- what it is asked for
+
+
+@mutant("generated-arguments-survived", examples=MANY)
+class FormatsItsArguments(Dies):
+    """Dies of a percent sign in a text given to a tool."""
+
+    def kills(self, line: bytes, message: Any) -> bool:
+        given = params(message).get("arguments") if identified(message) else None
+        return isinstance(given, dict) and any("%" in str(value) for value in given.values())
+
+
+@mutant("tools-validate-inputs", examples=MANY)
+class AcceptsObjectsWithTwoMembers(Fault):
+    """Runs a tool that is given an object of two members for a text."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        given = params(message).get("arguments") if identified(message) else None
+        values = given.values() if isinstance(given, dict) else ()
+        if any(isinstance(value, dict) and len(value) > 1 for value in values):
+            self.answer(message, {"content": [{"type": "text", "text": "done"}]})
+            return None
+        return line
+
+
+@mutant("pagination-invalid-cursor-graceful", examples=MANY, revision=MODERN)
+class DecodesCursorsWithoutCare(Dies):
+    """Dies of a cursor with a character beyond ASCII."""
+
+    def kills(self, line: bytes, message: Any) -> bool:
+        cursor = params(message).get("cursor") if identified(message) else None
+        return isinstance(cursor, str) and not cursor.isascii()
+
+
+@mutant("resources-validate-uris", examples=MANY)
+class ParsesUrisForEver(Fault):
+    """Never answers a request for a URI with a brace in it."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        uri = params(message).get("uri") if identified(message) else None
+        return None if isinstance(uri, str) and re.search(r"[{}]", uri) else line
