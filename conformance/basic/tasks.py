@@ -162,7 +162,7 @@ def _judge_messages(talk: Conversation, refusals: list[Reply]) -> None:
         words = (reply.error or {}).get("message")
         talk.judge(
             "tasks-informative-errors",
-            not isinstance(words, str) or bool(words.strip()),
+            not isinstance(words, str) or not words or bool(words.strip()),
             expected="a message that says what is wrong",
             actual=reply,
             at=reply,

@@ -172,7 +172,7 @@ def hands_out_the_result_once_it_is_over(talk: Conversation) -> None:
             return
         talk.judge(
             clauses[2],
-            refused.code == INVALID,
+            refused.answered and refused.refused(INVALID),
             expected=f"error -32602, as the task is {task.states[-1].get('status')}",
             actual=refused,
             at=refused,

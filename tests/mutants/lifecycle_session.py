@@ -80,6 +80,13 @@ class ReportsTasksUndeclared(Notifies):
     method = "notifications/tasks/status"
     params = TASK
 
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and "task" in (message.get("params") or {}):
+            del message["params"]["task"]
+            self.pass_on(message)
+            return None
+        return super().heard(line, message)
+
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "initialize" and "result" in message:
             del message["result"]["capabilities"]["tasks"]
