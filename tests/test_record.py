@@ -1,0 +1,50 @@
+"""What a rule about all traffic can ask of a record."""
+
+from mcp_touchstone.ambient import Record
+from mcp_touchstone.dossier import Dossier
+from mcp_touchstone.framing import encode
+from mcp_touchstone.pace import Pace
+from mcp_touchstone.reply import Reply
+from mcp_touchstone.revision import META
+from mcp_touchstone.transcript import Transcript
+
+
+def record(revision: str, *said: object) -> Record:
+    transcript = Transcript(revision, clock=lambda: 0.0)
+    for message in said:
+        transcript.said(encode(message), message)
+    return Record(transcript, Dossier(Pace(1.0)))
+
+
+def initialize(**capabilities: object) -> dict[str, object]:
+    params = {"capabilities": capabilities}
+    return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+
+
+def test_a_session_goes_by_its_last_handshake() -> None:
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"_meta": {}}}
+    found = record("2025-11-25", call, initialize(roots={}), call, initialize(), call)
+
+    assert [found.declared(n) for n in range(1, 6)] == [{}, {"roots": {}}, {"roots": {}}, {}, {}]
+
+
+def test_a_stateless_request_declares_for_itself() -> None:
+    meta: dict[str, object] = {META + "clientCapabilities": {"roots": {}}}
+    able = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"_meta": meta}}
+    odd = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": [1]}
+    found = record("2026-07-28", able, odd, [able], 7)
+
+    assert [found.declared(n) for n in range(1, 5)] == [{"roots": {}}, {}, {}, {}]
+
+
+def test_a_reply_succeeds_with_a_final_result_that_reports_no_error() -> None:
+    def replied(**body: object) -> bool:
+        return Reply(1, 2, body).succeeded
+
+    assert replied(result={})
+    assert replied(result={"resultType": "complete", "isError": False})
+    assert not replied(result={"resultType": "input_required"})
+    assert not replied(result={"isError": True})
+    assert not replied(result=[])
+    assert not replied(error={"code": 1})
+    assert not Reply(1, why="silence").succeeded
