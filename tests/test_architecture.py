@@ -132,7 +132,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "tour": {*PURE, *WIRE, "arguments", "dossier", "scrubber"},
     "golden": {
-        "revision", "process", "dossier", "target", "world", "pool", "plan", "gate",
+        "revision", "process", "connection", "dossier", "target", "world", "pool", "plan", "gate",
         "scrubber", "difference", "tour",
     },
     "interop": {

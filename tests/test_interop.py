@@ -181,6 +181,16 @@ def test_trouble_on_the_way_is_a_failed_step(stand_in: Any) -> None:
     assert way.steps[0].name == "run"
 
 
+def test_a_server_that_does_not_answer_loses_no_report(stand_in: Any) -> None:
+    gone = Target(command=(sys.executable, str(HERE / "hostile" / "exits_at_once.py")), startup=9.0)
+
+    for server in (gone, Target(command=(str(HERE / "none"),))):
+        found = interop.ask(stand_in("pass"), server)
+        assert found.ways == ()
+        assert found.trouble
+        assert f"was not asked: {found.trouble}" in "\n".join(report.text(found))
+
+
 # --- what is shown
 
 

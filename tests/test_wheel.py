@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_touchstone.report.coverage import NO_MUTANTS
 from tests.conftest import HERE
 
 ROOT = HERE.parent
@@ -80,6 +81,13 @@ def test_the_wheel_judges_the_reference_server(installed: str, tmp_path: Path) -
 
     assert "conforming: no clause is broken" in out
     assert " warn" not in out
+
+
+def test_the_wheel_says_that_it_has_no_mutants(installed: str, tmp_path: Path) -> None:
+    out = run(installed, "-m", "mcp_touchstone.cli", "coverage", cwd=tmp_path)
+
+    assert "all chapters" in out
+    assert NO_MUTANTS in out
 
 
 def test_node_ids_are_those_of_the_checkout(installed: str, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import revision as rev
+from mcp_touchstone.connection import Connection
 from mcp_touchstone.difference import VOLATILE, Difference, differences, steady, still_volatile
 from mcp_touchstone.dossier import Dossier, is_read_only
 from mcp_touchstone.gate import survey
@@ -159,6 +160,7 @@ class _Asking:
             threading.Event().wait(max(0.0, left))
         self._began = now = datetime.now(UTC)
         pools: list[Pool] = []
+        stop = threading.Event()
 
         def walk(revision: str) -> dict[str, Document]:
             with World() as world:
@@ -166,7 +168,7 @@ class _Asking:
                 pools.append(pool)
                 try:
                     scrubber = _scrubber(self.target, world, now)
-                    spawn = _spawner(pool, revision)
+                    spawn = _spawner(pool, revision, stop)
                     return Tour(spawn, scrubber, str(world.root)).take(self.stops[revision])
                 finally:
                     pool.close()
@@ -177,6 +179,7 @@ class _Asking:
                 while wait(walking.values(), timeout=SLICE).not_done:
                     pass  # a lock without a limit would keep Ctrl-C waiting on some systems
             except BaseException:
+                stop.set()
                 for pool in pools:
                     for connection in pool.connections:
                         connection.process.kill()
@@ -184,8 +187,13 @@ class _Asking:
         return {revision: future.result() for revision, future in walking.items()}
 
 
-def _spawner(pool: Pool, revision: str) -> Callable[[], Any]:
-    return lambda: pool.spawn(revision, "tour")
+def _spawner(pool: Pool, revision: str, stop: threading.Event) -> Callable[[], Connection]:
+    def spawn() -> Connection:
+        if stop.is_set():
+            raise LaunchError("the tour was broken off")
+        return pool.spawn(revision, "tour")
+
+    return spawn
 
 
 def _may_call(dossier: Dossier, target: Target) -> set[str]:

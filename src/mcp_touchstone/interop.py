@@ -22,7 +22,7 @@ from mcp_touchstone.dossier import Dossier, Example
 from mcp_touchstone.framing import encode
 from mcp_touchstone.gate import survey
 from mcp_touchstone.plan import UsageError
-from mcp_touchstone.process import MARK, Gone, ServerProcess, now, sweep
+from mcp_touchstone.process import MARK, Gone, LaunchError, ServerProcess, now, sweep
 from mcp_touchstone.target import Target
 from mcp_touchstone.transcript import Source, Transcript
 from mcp_touchstone.world import World
@@ -102,11 +102,13 @@ class Interop:
         sdk: its version.
         python: the version of its interpreter.
         ways: one for each era the server has.
+        trouble: why it could not be asked; empty when it was.
     """
 
     sdk: str
     python: str
     ways: tuple[Way, ...] = ()
+    trouble: str = ""
 
 
 @dataclass(slots=True)
@@ -179,15 +181,16 @@ def find(python: str | None) -> Client:
 
 
 def ask(client: Client, target: Target) -> Interop:
-    """Let the client go through a server, once in each era the server has.
-
-    Raises:
-        LaunchError: the server cannot be started.
-    """
+    """Let the client go through a server, once in each era the server has."""
+    ways: list[Way] = []
     with World() as world:
-        dossier, _ = survey(target, words=WORDS, world=world)
-        ways = tuple(_way(client, target, world, dossier, revision) for revision in _eras(dossier))
-    return Interop(client.found["sdk"], client.found["python"], ways)
+        try:
+            dossier, _ = survey(target, words=WORDS, world=world)
+            trouble = dossier.trouble
+            ways += [_way(client, target, world, dossier, one) for one in _eras(dossier)]
+        except LaunchError as error:
+            trouble = str(error)
+    return Interop(client.found["sdk"], client.found["python"], tuple(ways), trouble)
 
 
 def _eras(dossier: Dossier) -> list[str]:

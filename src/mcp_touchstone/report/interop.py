@@ -15,8 +15,8 @@ def text(interop: Interop) -> Iterator[str]:
     """Write it for a terminal."""
     yield ""
     yield f"the official client (mcp {safe(interop.sdk)}, Python {safe(interop.python)}) beside it:"
-    if not interop.ways:
-        yield "  was not asked: no revision is spoken"
+    if interop.trouble:
+        yield f"  was not asked: {safe(interop.trouble)}"
     for way in interop.ways:
         yield f"  {way.revision}  {way.word}{_because(way)}"
         for complaint in way.complaints[:COMPLAINTS]:
@@ -46,6 +46,7 @@ def document(interop: Interop) -> dict[str, Any]:
     return {
         "sdk": interop.sdk,
         "python": interop.python,
+        "trouble": interop.trouble,
         "ways": [
             {
                 "revision": way.revision,
