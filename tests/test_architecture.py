@@ -180,7 +180,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "revision", "clause", "scenario", "verdict", "process", "loader", "target", "gate",
         "plan", "results", "report",
     },
-    "command_line": {"revision"},
+    "command_line": {"revision", "threat"},
     "cli": {
         "command_line", "revision", "clause", "process", "loader", "target", "gate", "plan",
         "results", "pool", "world", "recon", "golden", "interop", "report", "bridge",

@@ -258,6 +258,7 @@ def _target(options: argparse.Namespace) -> "Target":
         cwd=options.cwd,
         startup=options.timeout,
         named=named,
+        promises=frozenset(getattr(options, "promise", ())),
     )
 
 

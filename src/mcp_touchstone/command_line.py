@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
+from mcp_touchstone.threat import ASSUMED, Promise
 
 LEVELS = ("MUST", "SHOULD", "MAY", "SCHEMA")
 EPILOG = """\
@@ -101,6 +102,17 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
         default=[],
         metavar="WORD",
         help="clause, chapter (ping), group (basic) or scenario; globs allowed; repeatable",
+    )
+    what.add_argument(
+        "--promise",
+        action="append",
+        default=[],
+        choices=[str(promise) for promise in Promise if promise not in ASSUMED],
+        metavar="NAME",
+        help=(
+            "what the server claims beside containment, which is assumed; what breaks a promise "
+            "it never made is a note; repeatable; " + ", ".join(sorted(set(Promise) - ASSUMED))
+        ),
     )
     what.add_argument(
         "--revision",

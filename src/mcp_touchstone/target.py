@@ -97,6 +97,8 @@ class Target:
         if self.cwd is not None:
             found += ["--cwd", self.cwd]
         found += replace(self.named, calls=calls).words()
+        for promise in sorted(self.promises - ours.promises):
+            found += ["--promise", promise]
         return found if self.bundled else [*found, "--", *self.command]
 
     @property
@@ -181,6 +183,7 @@ def reference(
         },
         startup=startup,
         bundled=True,
+        promises=frozenset({"deny-list"}),
         named=replace(
             named, calls=named.calls + tuple(c for c in ASKING.calls if c not in named.calls)
         ),

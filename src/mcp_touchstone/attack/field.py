@@ -174,6 +174,17 @@ class Field(World):
         self._planted[canary.where] = canary.content.encode()
         return canary
 
+    def plain(self, path: Path) -> Canary:
+        """Put a file that may be read at a path of the root, unless there is one."""
+        where = path.relative_to(self.path).as_posix()
+        known = self.canaries.at(where)
+        if known is not None:
+            return known
+        canary = self.canaries.plant(where, Area.INSIDE)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(canary.content, encoding="utf-8", newline="\n")
+        return canary
+
     def _plant_names(self) -> None:
         """Put a file with a random name into each folder outside that holds a canary."""
         folders = {self.path / Path(c.where).parent: c.area for c in self._outside()}

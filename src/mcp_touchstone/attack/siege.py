@@ -177,6 +177,35 @@ class Siege(Conversation):
         if any(group.startswith("deny.") for group in groups):
             self._secret = frozenset({*SECRET, Area.DENIED})
 
+    def serve(self, threat: str, *groups: str) -> None:
+        """Read plain files that a guard may mistake for others: their bytes have to come back."""
+        self._opened()
+        readers, refused, tried = self._control(), [], 0
+        for row in self.payloads(*groups):
+            path = self.field.root / row.text
+            if row.operation != "read":
+                continue
+            plain = self.field.plain(path)
+            for binding in readers:
+                root = str(self.field.root)
+                method, params = binding.call(binding.spelled(row.text, root), root)
+                reply = self.wire.request(method, params, required=False)
+                tried += 1
+                if plain not in self._canaries(reply, {Area.INSIDE}):
+                    refused.append((f"{binding.tool or method} did not give {row.text}", reply))
+        if not tried:
+            raise Broken("no payload could be fired")
+        self.judge(
+            threat,
+            not refused,
+            expected="what is on no list is served",
+            actual=f"{refused[0][0]}; {len(refused)} of {tried} reads"
+            if refused
+            else f"{tried} reads",
+            at=refused[0][1] if refused else None,
+            mild=self._mild(threat),
+        )
+
     def rebase(self, threat: str, *groups: str) -> None:
         """Tell every tool that takes one another base for its paths, and judge a threat."""
         self.judge_shots(threat, self._rebased(self.payloads(*groups, via="args")))

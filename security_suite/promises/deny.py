@@ -1,0 +1,35 @@
+"""Names inside the root that are not served."""
+
+from mcp_touchstone.suite import CHANGES, Siege, attack
+
+TREES = ("base", "siblings", "links", "denied")
+
+
+@attack("deny-direct", fixtures=TREES)
+def denies_by_name_at_every_depth(siege: Siege) -> None:
+    """What stands on the deny list is not served, however deep it lies."""
+    siege.assail("deny-direct", "deny.direct")
+
+
+@attack("deny-spelling", fixtures=TREES)
+def denies_in_every_spelling(siege: Siege) -> None:
+    """No spelling of a path leads to a denied file."""
+    siege.assail("deny-spelling", "deny.spelling")
+
+
+@attack("deny-alias", fixtures=TREES)
+def denies_by_any_other_name(siege: Siege) -> None:
+    """Links and nested repositories lead to nothing that is denied."""
+    siege.assail("deny-alias", "deny.alias")
+
+
+@attack("deny-write-only", fixtures=TREES)
+def keeps_build_output_unwritten(siege: Siege) -> None:
+    """Build output is read and not written."""
+    siege.assail("deny-write-only", "deny.writeonly", operations=CHANGES)
+
+
+@attack("deny-near-miss", fixtures=(*TREES, "nearmiss"))
+def serves_what_only_looks_denied(siege: Siege) -> None:
+    """Files whose names merely resemble denied ones can be read."""
+    siege.serve("deny-near-miss", "deny.nearmiss")

@@ -1,0 +1,122 @@
+"""Guards that promise a deny list, with one fault each; and a good one."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.server import Guard, Refused
+
+LISTED = {".git", "node_modules", "__pycache__", ".env", ".vs"}
+BUILT = {"bin", "obj"}
+
+DIRECT = "deny-direct"
+SPELLING = "deny-spelling"
+ALIAS = "deny-alias"
+BUILD = "deny-write-only"
+NEAR = "deny-near-miss"
+
+
+class Denies(Guard):
+    """Resolves the path, then matches every component of what it resolved."""
+
+    promises = ("deny-list",)
+    families = ("deny",)
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = self.strictly(text)
+        self.check(place, writing=writing)
+        return place
+
+    def check(self, place: str, *, writing: bool) -> None:
+        listed = LISTED | BUILT if writing else LISTED
+        if any(self.is_listed(part, listed) for part in self.parts(place)):
+            raise Refused("that is denied")
+
+    def parts(self, place: str) -> tuple[str, ...]:
+        return Path(place).relative_to(self.root).parts
+
+    def is_listed(self, part: str, listed: set[str]) -> bool:
+        return part in listed
+
+    def list_directory(self, path: str) -> str:
+        found = os.listdir(self.place(path, writing=False))
+        return "\n".join(sorted(name for name in found if name not in LISTED))
+
+
+class DeniesOneLevel(Denies):
+    """Denies a folder and what is directly in it, for one of its names."""
+
+    trips = frozenset({DIRECT})
+
+    def check(self, place: str, *, writing: bool) -> None:
+        parts = self.parts(place)
+        if len(parts) > 2 and parts[0] == ".vs":
+            return
+        super().check(place, writing=writing)
+
+
+class DeniesRelativePathsOnly(Denies):
+    """Forgets the list when the path is absolute."""
+
+    trips = frozenset({SPELLING})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = self.strictly(text)
+        if writing or not text.startswith("/"):
+            self.check(place, writing=writing)
+        return place
+
+
+class DeniesBeforeResolving(Denies):
+    """Matches the path without dot-dot, before links are resolved."""
+
+    trips = frozenset({ALIAS, SPELLING, BUILD})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = self.strictly(text)
+        text = os.path.normpath(os.path.join(self.root, text))
+        if text.startswith(self.root):
+            self.check(text, writing=writing)
+        return place
+
+
+class ForgetsNestedRepositories(Denies):
+    """Matches .git at the top of the root only."""
+
+    trips = frozenset({ALIAS})
+
+    def check(self, place: str, *, writing: bool) -> None:
+        if ".git" not in self.parts(place)[1:]:
+            super().check(place, writing=writing)
+
+
+class ForgetsBuildOutputWhenMaking(Denies):
+    """Matches bin and obj for files that are there already."""
+
+    trips = frozenset({BUILD})
+
+    def check(self, place: str, *, writing: bool) -> None:
+        super().check(place, writing=writing and os.path.exists(place))
+
+
+class DeniesPrefixes(Denies):
+    """Matches the beginnings of names."""
+
+    trips = frozenset({NEAR})
+
+    def is_listed(self, part: str, listed: set[str]) -> bool:
+        return any(part.startswith(name) for name in listed)
+
+
+class ListsWhatItDenies(Denies):
+    """Names denied folders in a listing of what they stand in; the folders stay closed."""
+
+    def list_directory(self, path: str) -> str:
+        return "\n".join(sorted(os.listdir(self.place(path, writing=False))))
+
+
+class RefusesDeniedAsMissing(Denies):
+    """Says that what is denied is not there."""
+
+    def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        return super().refusal("no such file", arguments)
