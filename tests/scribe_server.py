@@ -31,6 +31,30 @@ TOOLS = [
 ]
 
 
+if "deep" in sys.argv:
+    schema: dict[str, Any] = {}
+    for _ in range(300):
+        schema = {"properties": {"p": schema}}
+    TOOLS.append({"name": "deep", "inputSchema": schema})
+
+
+WEIRD: list[Any] = [None, True, [], {}, "", "²", "9" * 5000, 1e308, -1, 7.5]
+NONSENSE: list[Any] = [
+    *WEIRD,
+    [[]],
+    [1, {"method": []}],
+    *({"id": one, "result": {}} for one in WEIRD),
+    *({"id": one, "error": one} for one in WEIRD),
+    *({"method": one} for one in WEIRD),
+    *({"method": "x", "id": one} for one in WEIRD),
+    *({"method": "notifications/message", "params": one} for one in WEIRD),
+    *({"method": "notifications/progress", "params": {"progressToken": one}} for one in WEIRD),
+    *({"method": "notifications/cancelled", "params": {"requestId": one}} for one in WEIRD),
+    *({"method": "x", "params": {"_meta": {META + "subscriptionId": one}}} for one in WEIRD),
+    *({"method": "x", "params": {"_meta": one}} for one in WEIRD),
+]
+
+
 def say(message: Any) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
@@ -50,6 +74,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any] | None:
         os._exit(3)
     if method == "mumble":
         print("this is no message", flush=True)
+    if method == "nonsense":
+        for odd in NONSENSE:
+            say(odd)
     if method == "silence":
         return None
     if method == "sleep":

@@ -698,6 +698,24 @@ def test_what_is_no_message_is_kept_from_clients_and_shown(
     assert "no message: this is no message" in capfd.readouterr().err
 
 
+def test_nonsense_of_the_server_does_not_end_the_conversation(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE, "modern")
+    one = session(http)
+
+    assert "result" in one.ask("nonsense")
+    assert "result" in one.ask("and then")
+    for method in ("nonsense", "and then"):
+        with http.modern(method) as reply:
+            assert "result" in reply.messages()[-1]
+
+
+def test_a_tool_with_a_schema_without_end_is_called(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE, "modern", "deep")
+
+    with http.modern("tools/call", {"name": "deep", "arguments": {}}) as reply:
+        assert reply.status == 200
+
+
 def test_a_question_of_a_stateless_server_is_not_hidden(bridge: Bridge) -> None:
     """It must not ask; a bridge that swallowed the question would make a fault look like none."""
     with bridge(*SCRIBE, "modern").modern("ask") as reply:

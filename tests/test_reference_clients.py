@@ -29,6 +29,8 @@ Facts = dict[str, Any]
 
 SESSION = HANDSHAKES[-1]
 NAME = "mcp-touchstone-reference"
+BRIDGE = [sys.executable, "-m", "mcp_touchstone.cli", "bridge"]
+"""Serves a stdio server over HTTP: the same tour is made through it."""
 WITH_CEDARSCRIPT = reason_against() is None
 TOOLS = [
     *("file.read", "file.read_range", "file.apply_patch_only", "text_editor"),
@@ -68,16 +70,24 @@ def interpreter(major: int) -> str | None:
     return os.environ.get(f"MCP_TOUCHSTONE_SDK{major}", sys.executable if here else None)
 
 
-def either(major: int, revision: str) -> Any:
+def either(major: int, revision: str, transport: str) -> Any:
     """Give a parameter of the fixture, skipped where its SDK is missing."""
     reason = f"mcp {major}.x is not installed, and MCP_TOUCHSTONE_SDK{major} names no interpreter"
     marks = [] if interpreter(major) else [pytest.mark.skip(reason=reason)]
-    return pytest.param((major, revision), marks=marks, id=f"sdk{major}-{revision}")
+    named = f"sdk{major}-{revision}-{transport}"
+    return pytest.param((major, revision, transport), marks=marks, id=named)
 
 
-@pytest.fixture(scope="module", params=[either(1, SESSION), either(2, SESSION), either(2, MODERN)])
+@pytest.fixture(
+    scope="module",
+    params=[
+        either(major, revision, transport)
+        for transport in ("stdio", "http")
+        for major, revision in ((1, SESSION), (2, SESSION), (2, MODERN))
+    ],
+)
 def tour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Tour:
-    major, revision = request.param
+    major, revision, transport = request.param
     python = interpreter(major)
     assert python
     place = tmp_path_factory.mktemp("tour")
@@ -86,6 +96,7 @@ def tour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         "place": str(place),
         "revision": revision,
         "skip": ["tasks"] if revision == MODERN else [],
+        "bridge": BRIDGE if transport == "http" else [],
     }
     # The server is started in the same directory, where its package is.
     made = subprocess.run(

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from mcp import ClientSession, McpError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from pydantic import AnyUrl, TypeAdapter
 
-from tests.clients.session import HANDSHAKES, SILENCE, Client, RefusedError, Wire
+from tests.clients.session import HANDSHAKES, SILENCE, Client, RefusedError, Wire, served
 from tests.clients.tour import main
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ class Connecting:
 
     revisions = HANDSHAKES
 
-    def __init__(self, command: list[str], revision: str, stderr: Path) -> None:
+    def __init__(self, command: list[str], revision: str, stderr: Path, bridge: list[str]) -> None:
+        self._bridge = bridge
         self._command = command
         self._revision = revision
         self._stderr = stderr
@@ -167,13 +169,17 @@ class Connecting:
         program, *words = [*self._command, "--root", str(root), *options]
         types.LATEST_PROTOCOL_VERSION = revision or self._revision  # what it asks for
         server = StdioServerParameters(command=program, args=words)
-        with self._stderr.open("a", encoding="utf-8") as errlog:
-            async with (
-                stdio_client(server, errlog) as (read, write),
-                ClientSession(read, write, **callbacks(client)) as session,
-            ):
-                opening = wire(await session.initialize())
-                yield Sdk1(session, client, opening)
+        async with AsyncExitStack() as stack:
+            errlog = stack.enter_context(self._stderr.open("a", encoding="utf-8"))
+            transport = stdio_client(server, errlog)
+            if self._bridge:
+                url = served(self._bridge, [program, *words], errlog)
+                transport = streamable_http_client(await stack.enter_async_context(url))
+            read, write, *_ = await stack.enter_async_context(transport)
+            talking = ClientSession(read, write, **callbacks(client))
+            session = await stack.enter_async_context(talking)
+            opening = wire(await session.initialize())
+            yield Sdk1(session, client, opening)
 
 
 if __name__ == "__main__":

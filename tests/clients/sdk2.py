@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,13 @@ from mcp import Client as SdkClient
 from mcp import MCPError, StdioServerParameters
 from mcp.client import session as sdk_session
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.uri_template import UriTemplate
 from pydantic import TypeAdapter
 
-from tests.clients.session import HANDSHAKES, MODERN, Client, RefusedError, Wire
+from tests.clients.session import HANDSHAKES, MODERN, Client, RefusedError, Wire, served
 from tests.clients.tour import main
 
 if TYPE_CHECKING:
@@ -194,7 +195,8 @@ def callbacks(client: Client) -> dict[str, Any]:
 class Connecting:
     """Starts servers; see ``session.Connect``."""
 
-    def __init__(self, command: list[str], revision: str, stderr: Path) -> None:
+    def __init__(self, command: list[str], revision: str, stderr: Path, bridge: list[str]) -> None:
+        self._bridge = bridge
         self.revisions = (MODERN,) if revision == MODERN else HANDSHAKES
         self._command = command
         self._revision = revision
@@ -212,15 +214,17 @@ class Connecting:
         else:
             sdk_session.LATEST_HANDSHAKE_VERSION = wanted  # what it asks for
         server = StdioServerParameters(command=program, args=words)
-        with self._stderr.open("a", encoding="utf-8") as errlog:
+        async with AsyncExitStack() as stack:
+            errlog = stack.enter_context(self._stderr.open("a", encoding="utf-8"))
+            transport = stdio_client(server, errlog)
+            if self._bridge:
+                url = served(self._bridge, [program, *words], errlog)
+                transport = streamable_http_client(await stack.enter_async_context(url))
             connection = SdkClient(
-                stdio_client(server, errlog),
-                mode=mode,
-                log_level=client.log_level,
-                **callbacks(client),
+                transport, mode=mode, log_level=client.log_level, **callbacks(client)
             )
-            async with connection:
-                yield Sdk2(connection, client)
+            await stack.enter_async_context(connection)
+            yield Sdk2(connection, client)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    import asyncio
+    from collections.abc import AsyncIterator
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -64,6 +66,21 @@ class Client:
     logs: list[Wire] = field(default_factory=list)
     progress: list[list[Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+
+
+@asynccontextmanager
+async def served(bridge: list[str], command: list[str], stderr: IO[str]) -> AsyncIterator[str]:
+    """Give the URL under which a bridge serves a command."""
+    words = [*bridge, "--", *command]
+    process = await asyncio.create_subprocess_exec(
+        *words, stdout=asyncio.subprocess.PIPE, stderr=stderr
+    )
+    assert process.stdout
+    try:
+        yield (await process.stdout.readline()).decode().strip()
+    finally:
+        process.terminate()
+        await process.wait()
 
 
 class RefusedError(Exception):

@@ -444,7 +444,8 @@ class _Complaints(logging.Handler):
         self.heard: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.heard.append(f"{record.name}: {record.getMessage()}")
+        why = f" ({record.exc_info[1]!r})" if record.exc_info else ""
+        self.heard.append(f"{record.name}: {record.getMessage()}{why}")
 
 
 async def _tour(connect: Connect, place: Path, skipped: list[str]) -> Wire:
@@ -459,17 +460,19 @@ async def _tour(connect: Connect, place: Path, skipped: list[str]) -> Wire:
     return found
 
 
-def main(version: str, connect: Callable[[list[str], str, Path], Connect]) -> None:
+def main(version: str, connect: Callable[[list[str], str, Path, list[str]], Connect]) -> None:
     """Make the tour that the command line asks for and print what was found.
 
     Args:
         version: Of the SDK.
-        connect: Takes the server's command, the revision, and the file for its standard error.
+        connect: Takes the server's command, the revision, the file for its standard error, and
+            the command of a bridge; none to talk to the server itself.
     """
     wanted = json.loads(sys.argv[1])
     place = Path(wanted["place"])
     complaints = _Complaints()
     logging.getLogger().addHandler(complaints)
-    connecting = connect(wanted["command"], wanted["revision"], place / "stderr.txt")
+    stderr = place / "stderr.txt"
+    connecting = connect(wanted["command"], wanted["revision"], stderr, wanted["bridge"])
     found = asyncio.run(_tour(connecting, place, wanted["skip"]))
     print(json.dumps({"sdk": version, "complaints": complaints.heard, **found}))

@@ -111,6 +111,11 @@ class Exchanges:
             exchange.lost = why
             exchange.close()
 
+    def all(self) -> list[Exchange]:
+        """Give those that are waiting."""
+        with self._lock:
+            return list(self._open)
+
     @property
     def idle(self) -> bool:
         """Whether nothing is waited for."""

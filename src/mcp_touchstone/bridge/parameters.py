@@ -5,10 +5,13 @@ Source: 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-par
 
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from mcp_touchstone.bridge.headers import Headers, decoded, mismatch, value_of
 from mcp_touchstone.framing import brief
+
+DEEPEST: Final = 32
+"""Objects within objects that we look into."""
 
 Path = tuple[str, ...]
 """Property names from the root of an inputSchema down to the one that is repeated."""
@@ -20,6 +23,8 @@ def annotated(schema: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
     Only those reached by ``properties`` alone: others are no valid annotations.
     """
     properties = schema.get("properties") if isinstance(schema, dict) else None
+    if len(path) > DEEPEST:
+        return
     for name, inner in properties.items() if isinstance(properties, dict) else ():
         header = inner.get("x-mcp-header") if isinstance(inner, dict) else None
         if isinstance(header, str) and header:

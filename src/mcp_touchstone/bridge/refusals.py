@@ -61,6 +61,8 @@ def status_for(error: Any, *, lacks_meta: bool) -> int:
     basic/index#meta (``lacks_meta``: the request has not the members that are required there).
     """
     code = error.get("code") if isinstance(error, dict) else None
+    if not isinstance(code, int):
+        return 200
     if code == METHOD_NOT_FOUND:
         return 404
     if code in {HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION}:

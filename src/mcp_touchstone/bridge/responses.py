@@ -16,7 +16,7 @@ from mcp_touchstone.process import LaunchError, now
 BODY_LIMIT: Final = 16 * 1024 * 1024
 """Bytes of a body we read."""
 
-TURN: Final = 0.5
+TURN: Final = 0.1
 """Seconds between two looks whether the client is still there."""
 
 ALIVE_EVERY: Final = 15.0

@@ -151,7 +151,7 @@ class Session:
             key = id_key(message.get("id"))
             if self._exchanges.answered(key, data, message) is None:
                 self._stray(data, message)
-        elif kind is Kind.ODD:
+        elif kind is Kind.ODD or not isinstance(message["method"], str):
             tell(f"the server wrote what is no message: {brief(message)}")
         else:
             (self._for(message, kind) or self.listening).put(data)

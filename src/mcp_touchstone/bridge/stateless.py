@@ -7,6 +7,7 @@ the client's again on the way out. Closing a stream takes its request back
 
 import itertools
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -29,11 +30,17 @@ LISTEN: Final = "subscriptions/listen"
 SUBSCRIPTION: Final = META + "subscriptionId"
 LOG_LEVEL: Final = META + "logLevel"
 
+REMEMBERED: Final = 100
+"""Requests taken back of which something may still come."""
+
 PAGES: Final = 50
 """Pages of tools we read to learn which arguments are repeated in headers."""
 
 ASIDE: Final = 10.0
 """Seconds one such page may take."""
+
+_DIGITS: Final = 19
+"""More than a number of ours has."""
 
 _META: Final = {
     META + "protocolVersion": LATEST_MODERN,
@@ -90,7 +97,7 @@ class Stateless:
         result = (asked or {}).get("result")
         if isinstance(result, dict) and "supportedVersions" in result:
             return lane
-        if code in {UNSUPPORTED_VERSION, MISSING_CAPABILITY, HEADER_MISMATCH}:
+        if code in (UNSUPPORTED_VERSION, MISSING_CAPABILITY, HEADER_MISMATCH):
             return lane
         self._legacy = True
         lane.end()
@@ -117,6 +124,7 @@ class Lane:
         self._numbers = itertools.count(1)
         self._exchanges = Exchanges()
         self._parameters = Parameters()
+        self._taken_back: deque[int] = deque(maxlen=REMEMBERED)
         self._learning = threading.Lock()
         self._child = Child(launch, self._hear, self._gone)
 
@@ -126,7 +134,9 @@ class Lane:
         return self._child.running
 
     def end(self) -> None:
-        """End the process."""
+        """Take back what is under way, and end the process."""
+        for exchange in self._exchanges.all():
+            self.cancel(exchange)
         self._child.end()
 
     def check_parameters(self, headers: Headers, message: Mapping[str, Any]) -> None:
@@ -186,6 +196,7 @@ class Lane:
         number = exchange.request["id"]
         if self._exchanges.waiting_for(id_key(number)) is None:
             return
+        self._taken_back.append(number)
         self._exchanges.drop(exchange)
         params = {"requestId": number, "reason": "the client closed the stream"}
         taken_back = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
@@ -221,7 +232,7 @@ class Lane:
             kind = kind_of(message)
             if kind in {Kind.RESULT, Kind.ERROR}:
                 self._answered(message)
-            elif kind is Kind.ODD:
+            elif kind is Kind.ODD or not isinstance(message["method"], str):
                 tell(f"the server wrote what is no message: {brief(message)}")
             else:
                 self._said(message)
@@ -229,6 +240,8 @@ class Lane:
     def _answered(self, message: dict[str, Any]) -> None:
         key = id_key(message.get("id"))
         exchange = self._exchanges.waiting_for(key)
+        if exchange is None and message.get("id") in self._taken_back:
+            return
         if exchange is None:
             tell(f"the server answered what nobody asked: {brief(message)}")
             return
@@ -261,7 +274,9 @@ class Lane:
         else:
             exchange = self._likeliest(message["method"])
         if exchange is None:
-            tell(f"the server said what belongs to no request: {brief(message)}")
+            named = meta.get(SUBSCRIPTION, params.get("progressToken"))
+            if named not in self._taken_back:  # else it was on its way already
+                tell(f"the server said what belongs to no request: {brief(message)}")
         else:
             exchange.put(encode({**message, "params": params} if params else message)[:-1])
 
@@ -281,7 +296,8 @@ class Lane:
 
 def _number(value: Any) -> Any:
     """Give the key of our number, also where the server made a string of it."""
-    return id_key(int(value)) if isinstance(value, str) and value.isdigit() else id_key(value)
+    ours = isinstance(value, str) and value.isdecimal() and len(value) < _DIGITS
+    return id_key(int(value)) if ours else id_key(value)
 
 
 def _meta_in(body: Mapping[str, Any]) -> dict[str, Any]:
