@@ -41,6 +41,14 @@ CASES: dict[str, tuple[list[tuple[Any, ...]], list[str]]] = {
         [SILENCE, ORPHAN],
     ),
     "a second answer": ([("us", 1), ("them", 1), ("them", 1)], [ORPHAN]),
+    "a second answer to a cancelled request, while another one waits": (
+        [("us", 1), ("cancel", 1), ("us", 2), ("them", 1), ("error", 1), ("them", 2)],
+        [ORPHAN],
+    ),
+    "a second answer to a cancelled request, and then nothing": (
+        [("us", 1), ("cancel", 1), ("us", 2), ("them", 1), ("error", 1)],
+        [ORPHAN, SILENCE],
+    ),
     "a response out of the blue": ([("us", 1), ("them", 1), ("them", 7)], [ORPHAN]),
     "an answer to a notification": ([("note",), NAMELESS], [NOTE]),
     "a response out of the blue, behind a notification": ([("note",), ("them", "x")], [ORPHAN]),

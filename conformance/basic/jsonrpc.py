@@ -162,7 +162,8 @@ def _id(message: Message) -> str:
 # and about none of them where there is none: jsonrpc-no-orphan-response. A second answer under an
 # id of ours says what it repeats, so only 1 (an error, by a server that takes the id of its last
 # request for a line it could not read) and 2 (7 answered as "7", which was answered before) can
-# make it anything else. A wrong guess among 2, 3 and none names another clause for a breach that
+# make it anything else, and nothing can where its request was cancelled: some servers answer the
+# request and then the cancellation. A wrong guess among 2, 3 and none names another clause for a breach that
 # is one all the same; only 1 and 4 excuse, and only where we broke a line ourselves.
 
 
@@ -170,7 +171,8 @@ def _loose(record: Record) -> Iterator[tuple[Entry, Message, Entry | None]]:
     """Give each loose response with the line of ours it is about, or None."""
     asked = record.transcript.session.asked
     broken_lines = {entry.n for entry in record.transcript if _broken(entry)}
-    over = {a.line for a in asked if a.cancelled} | broken_lines
+    cancelled = {a.line for a in asked if a.cancelled}
+    over = cancelled | broken_lines
     open_lines = {a.line for a in asked if not a.answers} - over
     ours: list[Entry] = []
     for entry in record.transcript:
@@ -183,7 +185,8 @@ def _loose(record: Record) -> Iterator[tuple[Entry, Message, Entry | None]]:
             elif message.role in LOOSE and message.kind is not Kind.ODD:
                 if message.answers in broken_lines:
                     continue
-                about = _about(entry, message, ours)
+                repeats = message.role is Role.SECOND_ANSWER and message.answers in cancelled
+                about = None if repeats else _about(entry, message, ours)
                 if about is not None and about.n in open_lines:
                     ours.remove(about)
                 yield entry, message, about
