@@ -135,10 +135,11 @@ class AskingTool(Fault):
         if not isinstance(message, dict):
             return line
         if message.get("method") == "tools/call" and params(message).get("name") == "ask":
-            if isinstance(params(message).get("arguments", {}), dict):
+            unfit = misfit(message, self.TOOL)
+            if unfit is None:
                 self.on_ask(message)
             else:
-                self.refuse(message, -32602, "Invalid params: arguments must be an object")
+                self.refuse(message, *unfit)
             return None
         if "method" not in message and message.get("id") in self.waiting:
             self.on_answer(self.waiting.pop(message["id"]), message)
@@ -207,6 +208,15 @@ class ModernOnly(Fault):
     def on_initialize(self, request: Json) -> None:
         """Handle an ``initialize``."""
         self.refuse(request, -32601, f"Method not found: this server speaks {MODERN}")
+
+
+def misfit(call: Json, tool: Json) -> tuple[int, str] | None:
+    """Say why a call is none that a tool of ours takes: code and message; None where it is one."""
+    if not isinstance(params(call).get("arguments", {}), dict):
+        return -32602, "Invalid params: arguments must be an object"
+    if "task" in params(call) and "execution" not in tool:
+        return -32601, "This tool cannot be called as a task"
+    return None
 
 
 def refusal(request: Json, code: int, message: str, data: Any = None) -> Json:

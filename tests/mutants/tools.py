@@ -3,7 +3,18 @@
 import os
 from typing import Any, ClassVar
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, control, is_modern, mutant, params, refusal
+from tests.mutants.kit import (
+    MODERN,
+    Fault,
+    Json,
+    Out,
+    control,
+    is_modern,
+    misfit,
+    mutant,
+    params,
+    refusal,
+)
 
 CHANGED = "notifications/tools/list_changed"
 TEXT: Json = {"type": "text", "text": "done"}
@@ -48,10 +59,11 @@ class Calls(OneMore):
         called = isinstance(message, dict) and message.get("method") == "tools/call"
         if not called or params(message).get("name") != "more":
             return line
-        if isinstance(params(message).get("arguments", {}), dict):
+        unfit = misfit(message, self.TOOL)
+        if unfit is None:
             self.answer(message, self.RESULT)
         else:
-            self.refuse(message, -32602, "Invalid params: arguments must be an object")
+            self.refuse(message, *unfit)
         return None
 
     def list(self, result: Json) -> None:
