@@ -1,8 +1,9 @@
 """What is tested, as a person would type it."""
 
+import os
 from pathlib import Path
 
-from mcp_touchstone.target import Named, Target, reference
+from mcp_touchstone.target import ROOT, Named, Target, reference
 
 
 def test_a_server_is_given_by_its_command_and_all_that_goes_with_it() -> None:
@@ -30,3 +31,16 @@ def test_the_bundled_server_is_used_such_that_it_asks() -> None:
 
     assert [name for name, _ in named.calls] == ["explain_error", "text_editor"]
     assert "--confirm-writes" in reference().command_in(Path("/a"))
+
+
+def test_a_server_is_told_of_folders_by_its_words_and_variables(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.mkdir()
+    two.mkdir()
+    target = Target(
+        command=("server", f"--allow={one}", ROOT, str(tmp_path / "none")),
+        env={"ALLOWED": f"{two}{os.pathsep}relative"},
+        cwd=str(tmp_path),
+    )
+
+    assert target.folders_in(tmp_path) == (tmp_path, one, tmp_path, two)

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import needs, uri_template
@@ -237,6 +238,7 @@ class Dossier:
         remarks: what the user should know of what they named.
         canary: what was planted; None where nothing was.
         root: the folder examples were found in; empty where nothing was tried.
+        granted: folders the server was told of, by its command, its environment, or as its own.
         bindings: what tools were seen to do to files; None where nobody looked.
     """
 
@@ -249,6 +251,7 @@ class Dossier:
     remarks: list[str] = field(default_factory=list)
     canary: Canary | None = None
     root: str = ""
+    granted: tuple[Path, ...] = ()
     bindings: Bindings | None = None
 
     @property

@@ -156,6 +156,7 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
     dossier, connections = explore(pool.spawn, pool.pace)
     dossier.canary = _planted(pool.world)
     dossier.root = str(pool.world.root)
+    dossier.granted = pool.target.folders_in(pool.world.root)
     run.dossier = dossier
     pool.knows(dossier)
     pool.adopt(connections, dossier)

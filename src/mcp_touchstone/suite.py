@@ -41,7 +41,7 @@ from mcp_touchstone.subscriptions import Subscription
 from mcp_touchstone.task_states import Sighting, sightings
 from mcp_touchstone.tasks import Task
 from mcp_touchstone.transcript import Entry, Source
-from mcp_touchstone.world import traces
+from mcp_touchstone.world import NOTE, traces
 
 __all__ = [
     "ALL",
@@ -58,6 +58,7 @@ __all__ = [
     "META",
     "META_KEY",
     "MODERN",
+    "NOTE",
     "RELATED",
     "TERMINAL",
     "Asked",

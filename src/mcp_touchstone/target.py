@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -130,6 +131,17 @@ class Target:
     def env_in(self, root: Path) -> dict[str, str]:
         """The extra variables with the root filled in."""
         return {name: value.replace(ROOT, str(root)) for name, value in self.env.items()}
+
+    def folders_in(self, root: Path) -> tuple[Path, ...]:
+        """Give the folders the server is told of: its own, and what its words and variables name.
+
+        A word may be a path, an option with a path, or several paths with separators.
+        """
+        words = [*self.command_in(root), *self.env_in(root).values()]
+        parts = [part for word in words for part in re.split(f"[=,;{os.pathsep}]", word)]
+        named = [Path(part) for part in parts if Path(part).is_absolute()]
+        own = Path(self.cwd_in(root) or Path.cwd())
+        return (own, *(path for path in named if path.is_dir()))
 
 
 def absolute(command: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,0 +1,206 @@
+"""client/roots: how a server takes the roots of its client, and what becomes of them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mcp_touchstone.suite import (
+    NOTE,
+    Breach,
+    Conversation,
+    Example,
+    Exchange,
+    Record,
+    Seen,
+    ambient,
+    answer,
+    questions,
+    scenario,
+    shapes,
+    willing,
+)
+
+ROOTS = "roots/list"
+CHANGED = "notifications/roots/list_changed"
+
+
+@ambient("roots-list-request-shape")
+def asks_for_roots_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """A question for the roots needs no params; what it has is an object."""
+    yield from shapes(record, "roots-list-request-shape")
+    for question in questions(record.transcript):
+        if question.method == ROOTS and "params" not in question.value:
+            yield Seen("roots-list-request-shape", True, question.entry.n)
+
+
+def _asked(talk: Conversation, line: int) -> bool:
+    return any(question.method == ROOTS for question in talk.questions(line))
+
+
+def _offer(talk: Conversation, policy: answer.Policy) -> bool | None:
+    """Let the client answer a question for its roots so; None where the server asks none.
+
+    A server that asks by itself does so when a session is opened, and again when it hears of
+    other roots. Gives whether the request that led to the question, if one did, has ended.
+    """
+    example = talk.here(talk.example("lists-roots"))
+    client = replace(willing(talk.revision), roots=policy)
+    talk.use(client)
+    line = len(talk.wire.transcript)
+    if not line:
+        talk.need(talk.wire.open(), "an opening that declares roots")
+    elif not example.method:
+        talk.notify(CHANGED)
+    ended = talk.provoke(example, client).reply.answered if example.method else True
+    talk.wire.wait(lambda: _asked(talk, line), talk.pace.silence)
+    talk.quiet()
+    return ended if _asked(talk, line) else None
+
+
+def _judge_served(talk: Conversation, clause: str, ended: bool, after: str) -> bool:
+    """Judge that the server goes on: it answers a cheap request, a list and a call."""
+    served: list[Exchange] = [Exchange(method) for method in talk.spoken.listing[:1]]
+    served += [talk.here(call) for call in talk.examples("callable-tool")[:1]]
+    reply = talk.probe(required=False)
+    for exchange in served:
+        if reply.answered:
+            reply = talk.run(exchange, required=False)
+    return talk.judge(
+        clause,
+        ended and reply.answered,
+        expected=f"answers to what is asked after {after}",
+        actual=reply if ended else "the request that led to the question never ended",
+        at=reply,
+    )
+
+
+@scenario("roots-handles-error", apart=True, willing=True)
+def copes_with_a_client_that_gives_no_roots(talk: Conversation) -> None:
+    """Requests are answered although the question for the roots got an error."""
+    asked = False
+    for code in (-32601, -32603):
+        ended = _offer(talk, answer.refuse(code))
+        if ended is None:
+            break
+        asked = True
+        if not _judge_served(talk, "roots-handles-error", ended, f"error {code} for {ROOTS}"):
+            return
+    if not asked:
+        talk.unseen("roots-handles-error", "it did not ask for the roots again")
+
+
+@scenario("roots-handles-unavailable", apart=True, willing=True)
+def copes_with_roots_that_are_not_there(talk: Conversation) -> None:
+    """Requests are answered with no root, with one that never was, and with one that is gone."""
+    clause = "roots-handles-unavailable"
+    gone = talk.root / "gone"
+    gone.mkdir()
+    asked = False
+    for what, uris in (
+        ("no root at all", ()),
+        ("a root that does not exist", ((talk.root / "never").as_uri(),)),
+        ("a root that was deleted", (gone.as_uri(),)),
+    ):
+        ended = _offer(talk, answer.offer(*uris))
+        if ended is None:
+            break
+        asked = True
+        if gone.as_uri() in uris:
+            gone.rmdir()
+        if not _judge_served(talk, clause, ended, f"{ROOTS} gave {what}"):
+            return
+    if not asked:
+        talk.unseen(clause, "it did not ask for the roots again")
+
+
+@scenario("roots-handles-list-changes", willing=True, hurts=True)
+def hears_of_other_roots(talk: Conversation) -> None:
+    """The server goes on when it hears of other roots, and asks for them if it had before."""
+    clause = "roots-handles-list-changes"
+    before = any(not example.method for example in talk.examples("lists-roots"))
+    if before:
+        talk.wire.wait(lambda: list(questions(talk.wire.transcript)), talk.pace.silence)
+        talk.quiet()
+    line = talk.notify(CHANGED)
+    talk.wire.wait(lambda: _asked(talk, line), talk.pace.silence if before else 0.0)
+    talk.quiet()
+    reply = talk.probe(required=False)
+    for method in talk.spoken.listing[:1]:
+        if reply.answered:
+            reply = talk.request(method, required=False)
+    alive = talk.judge(
+        clause,
+        reply.answered,
+        expected=f"answers to what is asked behind {CHANGED}",
+        actual=reply,
+        at=reply,
+    )
+    if alive and before:
+        talk.judge(
+            clause,
+            _asked(talk, line),
+            expected=f"{ROOTS} again, as it had asked before",
+            actual="nothing",
+            at=line,
+            mild=Breach.NOTE,
+        )
+
+
+# --- what lies beside them
+
+
+@scenario("roots-respects-boundaries", apart=True, willing=True)
+def stays_within_the_roots_it_was_given(talk: Conversation) -> None:
+    """A file beside the only root is not given out: not by its name, by .. or by a link."""
+    clause = "roots-respects-boundaries"
+    beside = talk.root.with_name("beside")
+    secret = f"beside {beside.parent.name}"
+    beside.mkdir()
+    (beside / "secret.txt").write_text(secret, encoding="utf-8")
+    (talk.root / "link").symlink_to(beside)
+    if any(beside.is_relative_to(folder) for folder in talk.dossier.granted):
+        talk.unseen(clause, "its own command line allows what lies beside the root")
+        return
+    if _offer(talk, answer.offer(talk.root.as_uri())) is None:
+        talk.unseen(clause, "it did not ask for the roots again")
+        return
+    tried = 0
+    for call in talk.examples("file-tool"):
+        if not _works(talk, talk.here(call)):
+            continue
+        for way, aimed in _ways(talk, call, beside / "secret.txt"):
+            tried += 1
+            reply = talk.provoke(aimed).reply
+            talk.judge(
+                clause,
+                secret not in str(reply.value),
+                expected="no file from beside the roots",
+                actual=f"{call.name} gave it out, asked for {way}",
+                at=reply,
+                mild=Breach.NOTE if talk.modern else None,
+            )
+    if not tried:
+        talk.unseen(clause, "no tool reads a file of this root")
+
+
+def _works(talk: Conversation, call: Example) -> bool:
+    result = talk.provoke(call).reply.result
+    return result is not None and result.get("isError") is not True
+
+
+def _ways(talk: Conversation, call: Example, secret: Path) -> Iterator[tuple[str, Exchange]]:
+    """Aim a call that reads the note of the root at a file beside it, in three ways."""
+    moved = talk.here(call)
+    for name, value in moved.arguments.items():
+        if not isinstance(value, str) or not value.endswith(NOTE):
+            continue
+        start = value.removesuffix(NOTE)
+        below = f"{secret.parent.name}/{secret.name}"
+        for way, path in (
+            ("by its name", secret.as_uri() if start.startswith("file:") else str(secret)),
+            ("through ..", f"{start}../{below}"),
+            ("through a link", f"{start}link/{secret.name}"),
+        ):
+            arguments: dict[str, Any] = {**moved.arguments, name: path}
+            yield way, Exchange(moved.method, {**moved.params, "arguments": arguments})

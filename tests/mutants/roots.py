@@ -1,0 +1,196 @@
+"""Servers that break a rule of client/roots."""
+
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tests.mutants.kit import (
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    client_capabilities,
+    control,
+    is_modern,
+    mutant,
+    params,
+)
+
+NOTED = "versioning-deprecated-features"
+"""Trips with every server that asks for roots in 2026-07-28."""
+
+OLD = "2024-11-05"
+CHANGED = "notifications/roots/list_changed"
+
+
+class _Rooted(Fault):
+    """Asks for the roots beside the reference server, once it may and when they change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_roots = False
+        self.stuck = False
+        self._questions = 0
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if self.stuck:
+            return None
+        if not isinstance(message, dict):
+            return line
+        method = message.get("method")
+        if method == "initialize":
+            declared = params(message).get("capabilities")
+            self.has_roots = isinstance(declared, dict) and "roots" in declared
+        if method in {"notifications/initialized", CHANGED} and self.has_roots:
+            self._questions += 1
+            own = f"mine-{self._questions}"
+            self.tell({"jsonrpc": "2.0", "id": own, "method": "roots/list"})
+        if method is None and str(message.get("id")).startswith("mine-"):
+            self.stuck = self.trips(message)
+            return None
+        return line
+
+    def trips(self, answer: Json) -> bool:
+        """Whether it hangs over an answer."""
+        raise NotImplementedError
+
+
+@mutant("roots-handles-error")
+class HangsOnAnError(_Rooted):
+    """Hangs when its question for the roots gets an error of the client's own."""
+
+    def trips(self, answer: Json) -> bool:
+        return bool(answer.get("error", {}).get("code") == -32603)
+
+
+@mutant("roots-handles-error", revision=OLD)
+class NeedsRoots(_Rooted):
+    """Hangs when its client turns out to have no roots/list."""
+
+    def trips(self, answer: Json) -> bool:
+        return bool(answer.get("error", {}).get("code") == -32601)
+
+
+@mutant("roots-handles-unavailable")
+class NeedsARoot(_Rooted):
+    """Hangs when there is no root."""
+
+    def trips(self, answer: Json) -> bool:
+        return bool(answer.get("result", {}).get("roots") == [])
+
+
+@mutant("roots-handles-unavailable", revision=OLD)
+class NeedsAFolder(_Rooted):
+    """Hangs when a root does not exist."""
+
+    def trips(self, answer: Json) -> bool:
+        roots = answer.get("result", {}).get("roots", [])
+        return not all(Path(root["uri"].removeprefix("file://")).exists() for root in roots)
+
+
+@mutant("roots-handles-list-changes")
+class DiesOfOtherRoots(Fault):
+    """Leaves when the roots change."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == CHANGED:
+            os._exit(1)
+        return line
+
+
+@mutant("roots-handles-list-changes", outcome="note", revision=OLD)
+class KeepsItsRoots(Fault):
+    """Does not ask again when the roots change."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        changes = isinstance(message, dict) and message.get("method") == CHANGED
+        return None if changes else line
+
+
+# --- without a session, and beside the roots
+
+
+class _Looks(AskingTool):
+    """A tool that reads a file, wherever it is; without a session it asks for the roots first."""
+
+    PATH: ClassVar[Json] = {"path": {"type": "string"}}
+    TOOL: ClassVar[Json] = {
+        **AskingTool.TOOL,
+        "inputSchema": {"type": "object", "properties": PATH, "required": ["path"]},
+    }
+
+    def on_ask(self, request: Json) -> None:
+        given = params(request).get("inputResponses", {})
+        roots = given.get("where", {}) if isinstance(given, dict) else None
+        path = params(request).get("arguments", {}).get("path")
+        able = is_modern(request) and "roots" in client_capabilities(request)
+        if not isinstance(path, str) or not isinstance(roots, dict):
+            self.refuse(request, -32602, "Invalid params")
+        elif able and not roots:
+            asked = {"where": self.question()}
+            self.answer(request, {"resultType": "input_required", "inputRequests": asked})
+        else:
+            self.read(request, path, roots)
+
+    def question(self) -> Json:
+        """Give the question for the roots."""
+        return {"method": "roots/list"}
+
+    def read(self, request: Json, path: str, roots: Json) -> None:
+        """Read the file, whatever the roots are."""
+        del roots
+        try:
+            text = (self.root / path).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            content = [{"type": "text", "text": "No such file"}]
+            self.answer(request, {"content": content, "isError": True})
+        else:
+            self.answer(request, {"content": [{"type": "text", "text": text}]})
+
+
+@mutant("roots-respects-boundaries")
+class ReadsBesideTheRoots(_Looks):
+    """Asks for the roots, and reads what it is told to."""
+
+
+@mutant("roots-respects-boundaries", NOTED, outcome="note", revision=MODERN)
+class ReadsBesideStatelessRoots(_Looks):
+    """Asks for the roots of a request, and reads what it is told to."""
+
+
+class _LooksInside(_Looks):
+    """Reads files of its roots only."""
+
+    def read(self, request: Json, path: str, roots: Json) -> None:
+        if (self.root / path).resolve().is_relative_to(self.root.resolve()):
+            super().read(request, path, roots)
+        else:
+            self.refuse(request, -32602, "Outside of the roots")
+
+
+@control(
+    "roots-list-request-shape",
+    "roots-respects-boundaries",
+    "roots-handles-unavailable",
+    revision=MODERN,
+    breaks=(NOTED,),
+)
+class ReadsInsideStatelessRoots(_LooksInside):
+    """Asks for the roots of a request, and keeps to them."""
+
+
+@mutant("roots-list-request-shape", NOTED, revision=MODERN)
+class AsksForRootsWithAList(_LooksInside):
+    """Asks for the roots with an array of params."""
+
+    def question(self) -> Json:
+        return {"method": "roots/list", "params": []}
+
+
+@mutant("roots-handles-unavailable", NOTED, revision=MODERN)
+class NeedsAStatelessRoot(_LooksInside):
+    """Never answers a request that brings no root."""
+
+    def read(self, request: Json, path: str, roots: Json) -> None:
+        if roots.get("roots") != []:
+            super().read(request, path, roots)
