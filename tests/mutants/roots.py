@@ -56,7 +56,7 @@ class _Rooted(Fault):
 
 
 @mutant("roots-handles-error")
-class HangsOnAnError(_Rooted):
+class HangsWithoutItsRoots(_Rooted):
     """Hangs when its question for the roots gets an error of the client's own."""
 
     def trips(self, answer: Json) -> bool:
