@@ -150,9 +150,8 @@ def cancels_in_the_right_types(record: Record) -> Iterator[Seen]:
 def ignores_answers_it_waits_for_no_more(talk: Conversation) -> None:
     """A question that was taken back may still be answered, and that does nothing."""
     clause = "cancellation-ignore-late-response"
-    client = talk.wire.client
-    mute = answer.silence()
-    talk.use(replace(client, elicitation=mute, sampling=mute, roots=mute, tasks=None))
+    client = replace(talk.wire.client, tasks=None)
+    talk.use(client)
     given_up = _give_up(talk, clause, "elicits", "samples", "lists-roots")
     if given_up is None:
         return
@@ -210,11 +209,18 @@ def cancels_a_task_as_a_task(talk: Conversation) -> None:
 def _give_up(
     talk: Conversation, clause: str, *words: str, augmented: bool = False
 ) -> tuple[Message, int] | None:
-    """Cancel a call while its question waits: give the question, and the line that cancelled."""
+    """Cancel a call while its question waits: give the question, and the line that cancelled.
+
+    The client is silent on what the call asks; where that is to become a task, it answers so.
+    """
     calls: list[Example] = [call for word in words for call in talk.examples(word) if call.method]
     if not calls:
         talk.unseen(clause, "what it asks it asks unasked")
         return None
+    methods = {one["method"] for one in calls[0].asked}
+    if not augmented:
+        mute: dict[str, Any] = {ASKED[method]: answer.silence() for method in methods}
+        talk.use(replace(talk.wire.client, **mute))
     pending = talk.start(calls[0])
 
     def asked() -> list[Message]:
@@ -223,7 +229,7 @@ def _give_up(
             m
             for m in messages
             if m.role is Role.REQUEST
-            and m.method in ASKED
+            and m.method in methods
             and (not augmented or "task" in object_in(m.value, "params"))
         ]
 
