@@ -163,8 +163,8 @@ def _id(message: Message) -> str:
 # id of ours says what it repeats, so only 1 (an error, by a server that takes the id of its last
 # request for a line it could not read) and 2 (7 answered as "7", which was answered before) can
 # make it anything else, and nothing can where its request was cancelled: some servers answer the
-# request and then the cancellation. A wrong guess among 2, 3 and none names another clause for a breach that
-# is one all the same; only 1 and 4 excuse, and only where we broke a line ourselves.
+# request and then the cancellation. A wrong guess among 2, 3 and none names another clause for a
+# breach that is one all the same; only 1 and 4 excuse, and only where we broke a line ourselves.
 
 
 def _loose(record: Record) -> Iterator[tuple[Entry, Message, Entry | None]]:
