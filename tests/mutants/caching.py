@@ -2,13 +2,12 @@
 
 from typing import Any
 
+from tests.mutants.asking import Interrupts
 from tests.mutants.kit import (
     MODERN,
-    AskingTool,
     Fault,
     Json,
     Out,
-    client_capabilities,
     control,
     mutant,
     params,
@@ -128,20 +127,12 @@ class KeepsPagesForDifferentTimes(_Paged):
         result["ttlMs"] = 0
 
 
-class _Asks(AskingTool):
+class _Asks(Interrupts):
     """Asks a client that can be asked before it answers a call."""
 
-    def on_ask(self, request: Json) -> None:
-        able = "elicitation" in client_capabilities(request)
-        if "inputResponses" in params(request) or not able:
-            self.answer(request, {"content": [{"type": "text", "text": "thank you"}]})
-            return
-        schema = {"type": "object", "properties": {"fine": {"type": "boolean"}}}
-        form = {"mode": "form", "message": "Is all well?", "requestedSchema": schema}
-        asked = {"form": {"method": "elicitation/create", "params": form}}
-        self.answer(
-            request, {"resultType": "input_required", "inputRequests": asked, **self.hints()}
-        )
+    def interrupt(self, request: Json) -> None:
+        asked = {"inputRequests": self.asks, "requestState": self.state(request), **self.hints()}
+        self.answer(request, {"resultType": "input_required", **asked})
 
     def hints(self) -> Json:
         """Give the hints that go with the question."""

@@ -3,8 +3,9 @@
 import os
 from typing import ClassVar
 
+from tests.mutants.asking import Asks
 from tests.mutants.kit import AskingTool, Json, control, mutant
-from tests.mutants.schema_requests import CHOICES, LINK, Asks, formed
+from tests.mutants.schema_requests import CHOICES, LINK, formed
 
 ELICIT = "elicitation/create"
 COMPLETED = "notifications/elicitation/complete"

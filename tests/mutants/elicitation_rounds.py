@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from tests.mutants.kit import MODERN, Json, control, mutant, params
-from tests.mutants.mrtr import FORM, Interviews
+from tests.mutants.asking import FORM, Interrupts, elicits
+from tests.mutants.kit import MODERN, Json, client_capabilities, control, mutant, params
 
 COMPLETED = "notifications/elicitation/complete"
 LINK: Json = {
@@ -12,13 +12,13 @@ LINK: Json = {
 }
 
 
-class _Links(Interviews):
+class _Links(Interrupts):
     """Sends the user to a URL, if the client can do that."""
 
     asks: ClassVar[Json] = {"who": LINK}
 
     def able(self, request: Json) -> bool:
-        return "url" in self.modes(request)
+        return elicits(client_capabilities(request), "url")
 
 
 @control(
@@ -39,7 +39,7 @@ class LinksInARound(_Links):
     "elicitation-mode-supported",
     revision=MODERN,
 )
-class FormsInARound(Interviews):
+class FormsInARound(Interrupts):
     """Asks for an address, and takes every answer as it should."""
 
     asks: ClassVar[Json] = {
@@ -61,15 +61,15 @@ class LinksInEveryRound(_Links):
     """Sends the user of every client that elicits to a URL."""
 
     def able(self, request: Json) -> bool:
-        return self.modes(request) is not None and "elicitation" in self.declared(request)
+        return "elicitation" in client_capabilities(request)
 
 
 @mutant("elicitation-mode-supported", revision=MODERN)
-class FormsInEveryRound(Interviews):
+class FormsInEveryRound(Interrupts):
     """Shows a form on every client that elicits."""
 
     def able(self, request: Json) -> bool:
-        return "elicitation" in self.declared(request)
+        return "elicitation" in client_capabilities(request)
 
 
 @mutant("elicitation-url-params", revision=MODERN)
@@ -101,7 +101,7 @@ class CompletesAsItDid(_Links):
 
 
 @mutant("elicitation-handles-refusal", revision=MODERN)
-class HangsWhenTheUserDeclines(Interviews):
+class HangsWhenTheUserDeclines(Interrupts):
     """Never answers a retry that brings a no."""
 
     def finish(self, request: Json) -> None:
@@ -110,7 +110,7 @@ class HangsWhenTheUserDeclines(Interviews):
 
 
 @mutant("elicitation-handles-refusal", revision=MODERN)
-class HangsWithoutAnAnswer(Interviews):
+class HangsWithoutAnAnswer(Interrupts):
     """Never answers a retry that brings nothing."""
 
     def missing(self, request: Json) -> None:
@@ -118,7 +118,7 @@ class HangsWithoutAnAnswer(Interviews):
 
 
 @mutant("elicitation-validates-content", revision=MODERN)
-class TakesAnyForm(Interviews):
+class TakesAnyForm(Interrupts):
     """Takes a form however it was filled in."""
 
     asks: ClassVar[Json] = {"who": FORM}

@@ -156,6 +156,9 @@ class ElicitsFromAnyone(AskingTool):
     """Sends elicitation/create to a client that did not declare it."""
 
     def on_ask(self, request: Json) -> None:
+        if "elicitation" in self.client:
+            super().on_ask(request)
+            return
         schema = {"type": "object", "properties": {}}
         self.ask(request, "elicitation/create", {"message": "?", "requestedSchema": schema})
 

@@ -4,6 +4,7 @@ import threading
 import uuid
 from typing import Any, ClassVar
 
+from tests.mutants.asking import Interrupts
 from tests.mutants.kit import (
     MODERN,
     AskingTool,
@@ -141,25 +142,18 @@ class KeepsItsCursors(Pages):
         self.cursor = uuid.uuid4().hex
 
 
-class AsksForInput(AskingTool):
+class AsksForInput(Interrupts):
     """A stateless tool that asks for input, with a state for the client to bring back."""
 
-    state: str = "step-1"
+    step: str = "step-1"
     MISSING: ClassVar[Json] = {"requiredCapabilities": {"elicitation": {}}}
 
-    def on_ask(self, request: Json) -> None:
-        if "elicitation" not in client_capabilities(request):
-            self.refuse(request, -32021, "Elicitation is needed", self.MISSING)
-        elif "requestState" not in params(request):
-            schema: Json = {"type": "object", "properties": {}}
-            wanted = {"message": "?", "mode": "form", "requestedSchema": schema}
-            asked = {"sure": {"method": "elicitation/create", "params": wanted}}
-            result = {"resultType": "input_required", "inputRequests": asked}
-            self.answer(request, {**result, "requestState": self.state})
-        elif params(request)["requestState"] != self.state:
-            self.refuse(request, -32602, "unknown state")
-        else:
-            super().on_ask(request)
+    def cannot(self, request: Json) -> None:
+        self.refuse(request, -32021, "Elicitation is needed", self.MISSING)
+
+    def state(self, request: Json) -> str:
+        del request
+        return self.step
 
 
 @control("lifecycle-stateless-no-affinity", revision=MODERN)
@@ -173,4 +167,4 @@ class KeepsItsState(AsksForInput):
 
     def __init__(self) -> None:
         super().__init__()
-        self.state = uuid.uuid4().hex
+        self.step = uuid.uuid4().hex

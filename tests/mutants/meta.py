@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from tests.mutants.asking import Interrupts, elicits
 from tests.mutants.kit import (
     META,
     MODERN,
@@ -404,39 +405,12 @@ class HidesAToolFromTheNameless(_Prefers):
 # --- capabilities of the client, request by request
 
 
-QUESTION: Json = {
-    "method": "elicitation/create",
-    "params": {
-        "mode": "form",
-        "message": "Which one?",
-        "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
-    },
-}
-
-
-class _Elicits(AskingTool):
+class _Elicits(Interrupts):
     """Has a tool that asks the user, if the client can do that."""
 
     needed: ClassVar[Json] = {"elicitation": {}}
 
-    def on_ask(self, request: Json) -> None:
-        given = params(request).get("inputResponses")
-        if given and isinstance(given, dict) and isinstance(given.get("name"), dict):
-            super().on_ask(request)
-        elif given:
-            self.refuse(request, -32602, "Invalid params: inputResponses")
-        elif self.able(request):
-            asked = {"resultType": "input_required", "inputRequests": {"name": QUESTION}}
-            self.answer(request, asked)
-        else:
-            self.cannot(request)
-
-    def able(self, request: Json) -> bool:
-        """Whether the client can be asked."""
-        return "elicitation" in client_capabilities(request)
-
     def cannot(self, request: Json) -> None:
-        """Answer a client that cannot be asked."""
         data = {"requiredCapabilities": self.needed}
         self.refuse(request, -32021, "Missing required client capability", data)
 
@@ -459,8 +433,11 @@ class RemembersCapabilities(_Elicits):
     """Asks a client that declared elicitation in any request of the connection."""
 
     def able(self, request: Json) -> bool:
-        del request
-        return any("elicitation" in client_capabilities(one) for one in self.asked.values())
+        known = [client_capabilities(one) for one in self.asked.values()]
+        own = client_capabilities(request)
+        return elicits(own, "form") or (
+            "elicitation" not in own and any(elicits(one, "form") for one in known)
+        )
 
 
 @mutant("mrtr-undeclared-capability", revision=MODERN)
@@ -468,8 +445,8 @@ class AsksWhoeverCalls(_Elicits):
     """Does not look at the capabilities of the client."""
 
     def able(self, request: Json) -> bool:
-        del request
-        return True
+        own = client_capabilities(request)
+        return "elicitation" not in own or elicits(own, "form")
 
 
 @mutant("meta-missing-capability-error", revision=MODERN)

@@ -4,6 +4,7 @@ import hashlib
 import json
 from typing import Any, ClassVar
 
+from tests.mutants.asking import FORM, Interrupts
 from tests.mutants.kit import (
     MODERN,
     AskingTool,
@@ -17,27 +18,10 @@ from tests.mutants.kit import (
     mutant,
     params,
 )
-from tests.mutants.schema_requests import fills_in
-
-FORM: Json = {
-    "method": "elicitation/create",
-    "params": {
-        "message": "Who is it for?",
-        "requestedSchema": {
-            "type": "object",
-            "properties": {"who": {"type": "string"}},
-            "required": ["who"],
-        },
-    },
-}
 
 
-class Interviews(AskingTool):
-    """A tool that asks a stateless client who it is for, and does it all as it should.
-
-    Attributes:
-        asks: what it asks for, by key.
-    """
+class Interviews(Interrupts):
+    """A tool that asks about a topic."""
 
     TOOL: ClassVar[Json] = {
         **AskingTool.TOOL,
@@ -47,88 +31,12 @@ class Interviews(AskingTool):
             "required": ["topic"],
         },
     }
-    asks: ClassVar[Json] = {"who": FORM}
 
     def on_ask(self, request: Json) -> None:
-        given = params(request)
-        if "topic" not in given.get("arguments", {}):
-            self.fail(request, "What about?")
-        elif not is_modern(request) or not self.able(request):
+        if "topic" in params(request).get("arguments", {}):
             super().on_ask(request)
-        elif "requestState" not in given:
-            self.interrupt(request)
-        elif not self.is_ours(request, given["requestState"]):
-            self.refuse(request, -32602, "Invalid params: no requestState of this request")
         else:
-            self.take(request, given.get("inputResponses", {}))
-
-    def able(self, request: Json) -> bool:
-        """Whether the client can be asked."""
-        modes = self.modes(request)
-        return "elicitation" in self.declared(request) and (not modes or "form" in modes)
-
-    def declared(self, request: Json) -> Json:
-        """What the client can do."""
-        return client_capabilities(request)
-
-    def modes(self, request: Json) -> Json:
-        """In which modes it elicits, where it says so."""
-        found: Json = self.declared(request).get("elicitation", {})
-        return found
-
-    def interrupt(self, request: Json) -> None:
-        """Ask."""
-        asked = {"inputRequests": self.asks, "requestState": self.state(request)}
-        self.answer(request, {"resultType": "input_required", **asked})
-
-    def state(self, request: Json) -> str:
-        """Give a state that fits one request."""
-        own = {name: params(request).get(name) for name in ("name", "arguments")}
-        return hashlib.sha256(b"key" + encode(own)).hexdigest()
-
-    def is_ours(self, request: Json, state: Any) -> bool:
-        """Whether a state was given out for this request."""
-        return isinstance(state, str) and state == self.state(request)
-
-    def take(self, request: Json, responses: Any) -> None:
-        """Go on with what a retry brings."""
-        if not isinstance(responses, dict) or not all(
-            isinstance(one, dict) for one in responses.values()
-        ):
-            self.malformed(request)
-        elif not self.asks.keys() <= responses.keys():
-            self.missing(request)
-        elif not all(map(self.fits, responses.values())):
-            self.fail(request, "That is no answer.")
-        elif responses.keys() - self.asks.keys():
-            self.unexpected(request)
-        else:
-            self.finish(request)
-
-    def fits(self, response: Json) -> bool:
-        """Whether a response, where it agrees to the form, fills it in."""
-        asked = self.asks.get("who", {}).get("params", {})
-        return response.get("action") != "accept" or fills_in(response, asked)
-
-    def malformed(self, request: Json) -> None:
-        """Handle responses of the wrong shape."""
-        self.refuse(request, -32602, "Invalid params: inputResponses")
-
-    def missing(self, request: Json) -> None:
-        """Handle a retry that brings too little."""
-        self.interrupt(request)
-
-    def unexpected(self, request: Json) -> None:
-        """Handle a retry that brings more than was asked."""
-        self.finish(request)
-
-    def finish(self, request: Json) -> None:
-        """End well."""
-        self.answer(request, {"content": [{"type": "text", "text": "Thank you."}]})
-
-    def fail(self, request: Json, text: str) -> None:
-        """End in an error of the tool."""
-        self.answer(request, {"content": [{"type": "text", "text": text}], "isError": True})
+            self.fail(request, "What about?")
 
 
 @control(

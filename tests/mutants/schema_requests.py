@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from tests.mutants.asking import Asks
 from tests.mutants.kit import (
     MODERN,
     AskingTool,
@@ -39,70 +40,11 @@ LINK: Json = {
     "elicitationId": "e",
 }
 TOOL: Json = {"name": "look", "inputSchema": {"type": "object"}}
-NEEDS: Json = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation"}
 
 
 def formed(**properties: Any) -> Json:
     """Ask for these properties."""
     return {"message": "?", "requestedSchema": {"type": "object", "properties": properties}}
-
-
-def fills_in(answer: Json, asked: Json) -> bool:
-    """Whether an answer has what a form requires, and plain values alone."""
-    if "requestedSchema" not in asked:
-        return True
-    content = answer.get("content", {})
-    required = asked["requestedSchema"].get("required", [])
-    plain = not any(isinstance(value, dict) for value in content.values())
-    return plain and set(required) <= content.keys()
-
-
-class Asks(AskingTool):
-    """Asks a client what it can answer, one question after the other, and waits for each."""
-
-    method: ClassVar[str]
-    params: ClassVar[Json]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rest: dict[Any, list[tuple[str, Json]]] = {}
-
-    def questions(self) -> list[tuple[str, Json]]:
-        """Give what is asked: methods and params."""
-        return [(self.method, self.params)]
-
-    def able(self, method: str, params: Json) -> bool:
-        """Whether the client has declared that it can answer."""
-        declared = self.client.get(NEEDS.get(method, "roots"))
-        if method != "elicitation/create" or declared is None:
-            return declared is not None
-        mode = params.get("mode", "form")
-        return mode in declared or (mode == "form" and not declared)
-
-    def on_ask(self, request: Json) -> None:
-        self.rest[request["id"]] = [one for one in self.questions() if self.able(*one)]
-        self.go_on(request)
-
-    def go_on(self, request: Json) -> None:
-        """Ask the next question, or end well."""
-        rest = self.rest[request["id"]]
-        if rest:
-            self.ask(request, *rest[0])
-        else:
-            super().on_ask(request)
-
-    def on_answer(self, request: Json, message: Json) -> None:
-        _, asked = self.rest[request["id"]].pop(0)
-        answer = message.get("result", {"action": "none"})
-        if answer.get("action", "accept") == "accept" and self.fits(answer, asked):
-            self.go_on(request)
-        else:
-            text = {"type": "text", "text": "not confirmed"}
-            self.answer(request, {"content": [text], "isError": True})
-
-    def fits(self, answer: Json, asked: Json) -> bool:
-        """Whether an answer has what was asked for."""
-        return fills_in(answer, asked)
 
 
 @mutant("schema-result-conformance", revision="2024-11-05", moves="sampling-params-shape")
@@ -189,7 +131,7 @@ class RequiresALinkWithoutSayingWhich(AskingTool):
         self.refuse(request, -32042, "Please sign in first", {"elicitations": [{"mode": "url"}]})
 
 
-class Interrupts(AskingTool):
+class _InterruptsTheWilling(AskingTool):
     """Answers a stateless client that can answer with what it wants to know first."""
 
     asks: ClassVar[Json]
@@ -205,14 +147,14 @@ class Interrupts(AskingTool):
 
 
 @mutant("schema-result-conformance", revision=MODERN, moves="elicitation-form-params-shape")
-class AsksWithoutAForm(Interrupts):
+class AsksWithoutAForm(_InterruptsTheWilling):
     """Elicits with a message alone."""
 
     asks: ClassVar[Json] = {"who": {"method": "elicitation/create", "params": {"message": "?"}}}
 
 
 @mutant("schema-result-conformance", revision=MODERN, moves="mrtr-request-kinds")
-class AsksForThePrompts(Interrupts):
+class AsksForThePrompts(_InterruptsTheWilling):
     """Wants an input of a kind that there is not."""
 
     asks: ClassVar[Json] = {"what": {"method": "prompts/list"}}
@@ -269,7 +211,7 @@ class SamplesInOrder(Asks):
 
 
 @control("schema-result-conformance", revision=MODERN)
-class InterruptsInOrder(Interrupts):
+class InterruptsInOrder(_InterruptsTheWilling):
     """Wants a form filled in and a URL visited; what else it could want is deprecated."""
 
     asks: ClassVar[Json] = {

@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Any
 
+from tests.mutants.asking import elicits
 from tests.mutants.kit import (
     LEGACY,
     MODERN,
@@ -55,7 +56,7 @@ class AsksAWillingClient(AskingTool):
     """Sends elicitation/create to a client that declared it, as it did under 2025-11-25."""
 
     def on_ask(self, request: Json) -> None:
-        if "elicitation" not in client_capabilities(request):
+        if not elicits(client_capabilities(request), "form"):
             super().on_ask(request)
             return
         schema = {"type": "object", "properties": {}}
