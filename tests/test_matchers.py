@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_touchstone.matchers import base64_fault, object_in
+from mcp_touchstone.matchers import base64_fault, covers, object_in
 
 
 @pytest.mark.parametrize("text", ["", "aGVsbG8=", "aGVsbG8h", "+/+/"])
@@ -38,3 +38,21 @@ def test_an_object_is_found_behind_its_members_or_an_empty_one() -> None:
     assert object_in(value, "params", "list") == {}
     assert object_in(value, "params", "other", "deeper") == {}
     assert object_in(None, "params") == {}
+
+
+@pytest.mark.parametrize(
+    ("declared", "required", "held"),
+    [
+        ({"roots": {"listChanged": True}}, {"roots": {}}, True),
+        ({"roots": {}}, {"sampling": {}}, False),
+        ({"sampling": {}}, {"sampling": {"tools": {}}}, False),
+        ({"elicitation": {}}, {"elicitation": {"form": {}}}, True),
+        ({"elicitation": {"form": {}, "url": {}}}, {"elicitation": {}}, True),
+        ({"elicitation": {"url": {}}}, {"elicitation": {}}, False),
+        ({"elicitation": {}}, {"elicitation": {"url": {}}}, False),
+    ],
+)
+def test_capabilities_cover_others_and_no_mode_means_forms(
+    declared: dict[str, object], required: dict[str, object], held: bool
+) -> None:
+    assert covers(declared, required) is held

@@ -49,12 +49,20 @@ def same_outcome(first: "Reply", second: "Reply") -> bool:
 
 
 def covers(declared: Any, required: Any) -> bool:
-    """Whether capabilities hold every member that others name, at each depth."""
+    """Whether capabilities hold every member that others name, at each depth.
+
+    An empty elicitation is one by form (client/elicitation#capabilities).
+    """
     if not isinstance(required, dict):
         return True
     return isinstance(declared, dict) and all(
-        name in declared and covers(declared[name], value) for name, value in required.items()
+        name in declared and covers(_in_full(name, declared[name]), _in_full(name, value))
+        for name, value in required.items()
     )
+
+
+def _in_full(capability: str, value: Any) -> Any:
+    return {"form": {}} if capability == "elicitation" and value == {} else value
 
 
 def wrong_types(

@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Any, ClassVar
 
-from tests.mutants.asking import FORM, Interrupts
+from tests.mutants.asking import FORM, Interrupts, elicits
 from tests.mutants.kit import (
     MODERN,
     AskingTool,
@@ -194,7 +194,8 @@ class ElicitsWhoeverSamples(Interviews):
     """Asks the user of a client that has declared a model alone."""
 
     def able(self, request: Json) -> bool:
-        return bool(client_capabilities(request).keys() & {"elicitation", "sampling"})
+        able = client_capabilities(request)
+        return elicits(able, "form") or ("sampling" in able and "elicitation" not in able)
 
 
 @mutant("mrtr-undeclared-capability", revision=MODERN)
