@@ -130,7 +130,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *WIRE, *KNOWN, "recon", "ambient", "target", "world", "pool", "results", "plan",
         "lane", "dice", "arguments", "attack.grounds", "scout", "learning",
     },
-    "tour": {*PURE, *WIRE, "arguments", "dossier", "scrubber"},
+    "tour": {*PURE, *WIRE, "arguments", "dossier", "scrubber", "target"},
     "golden": {
         "revision", "process", "connection", "dossier", "target", "world", "pool", "plan", "gate",
         "scrubber", "difference", "tour",

@@ -107,6 +107,15 @@ def test_tools_that_may_not_be_called_are_named(recorded: Path, tmp_path: Path) 
     assert held.exit_code == 0
 
 
+def test_arguments_the_user_names_may_point_into_the_folder_of_the_run(tmp_path: Path) -> None:
+    named = Named(calls=(("echo", {"word": "{root}/notes"}),))
+    record(target(named=named), tmp_path / "kept")
+
+    kept = read(tmp_path / "kept", "call-echo")
+    assert kept["ask"]["params"]["arguments"] == {"word": "{root}/notes"}
+    assert kept["answer"]["result"]["content"][0]["text"] == "{root}/notes"
+
+
 def test_a_recording_is_replaced_only_when_that_is_said(folder: Path) -> None:
     with pytest.raises(UsageError, match="holds a recording"):
         record(target("loud"), folder)

@@ -305,7 +305,8 @@ def _what_may_be_used(command: Parser) -> None:
         action="append",
         default=[],
         metavar="NAME={...}",
-        help=f"this tool may be called, best with arguments that work: {example}; repeatable",
+        help=f"this tool may be called, best with arguments that work: {example}, in which "
+        "{root} works; repeatable",
     )
     named.add_argument(
         "--resource", action="append", default=[], metavar="URI", help="this can be read"

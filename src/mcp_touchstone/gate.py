@@ -136,7 +136,7 @@ def _ground(pool: Pool, stop: threading.Event) -> Ground:
 
     root = pool.world.root
     places = Places(folder=str(root), file=NOTE, text=NOTES[NOTE])
-    return Ground(line, pool.target.named, places, stop, abort)
+    return Ground(line, pool.target.named_in(root), places, stop, abort)
 
 
 def _planted(world: World) -> Canary:

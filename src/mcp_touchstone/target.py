@@ -128,6 +128,18 @@ class Target:
         """The working folder with the root filled in."""
         return None if self.cwd is None else self.cwd.replace(ROOT, str(root))
 
+    def named_in(self, root: Path) -> Named:
+        """What the user named, with the root filled in."""
+        return Named(
+            calls=tuple(
+                (name, replaced(given, ROOT, str(root))) for name, given in self.named.calls
+            ),
+            resources=tuple(uri.replace(ROOT, str(root)) for uri in self.named.resources),
+            prompts=tuple(
+                (name, replaced(given, ROOT, str(root))) for name, given in self.named.prompts
+            ),
+        )
+
     def env_in(self, root: Path) -> dict[str, str]:
         """The extra variables with the root filled in."""
         return {name: value.replace(ROOT, str(root)) for name, value in self.env.items()}
@@ -142,6 +154,15 @@ class Target:
         named = [Path(part) for part in parts if Path(part).is_absolute()]
         own = Path(self.cwd_in(root) or Path.cwd())
         return (own, *(path for path in named if path.is_dir()))
+
+
+def replaced(value: Any, old: str, new: str) -> Any:
+    """Give a JSON value with a text in its strings replaced by another."""
+    if isinstance(value, Mapping):
+        return {name: replaced(inner, old, new) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [replaced(inner, old, new) for inner in value]
+    return value.replace(old, new) if isinstance(value, str) and old else value
 
 
 def absolute(command: tuple[str, ...]) -> tuple[str, ...]:

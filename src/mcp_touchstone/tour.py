@@ -19,12 +19,10 @@ from mcp_touchstone.process import LaunchError
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.scrubber import Scrubber, lined
 from mcp_touchstone.session import Role
+from mcp_touchstone.target import ROOT, replaced
 
 Document = dict[str, Any]
 """One stop as it is kept: ``ask``, ``answer``, for a list ``pages``, and ``of`` for a template."""
-
-ROOT: Final = "{root}"
-"""Stands in a question for the folder the server was let loose on."""
 
 WORDS: Final = frozenset(
     {"callable-tool", "readable-resource", "readable-template", "rendered-prompt", "completions"}
@@ -168,15 +166,7 @@ def _of_example(kind: str, example: Example, root: str) -> Stop:
 
 
 def _anywhere(exchange: Exchange, root: str) -> Exchange:
-    return Exchange(exchange.method, _replaced(dict(exchange.params), root, ROOT))
-
-
-def _replaced(value: Any, old: str, new: str) -> Any:
-    if isinstance(value, dict):
-        return {name: _replaced(inner, old, new) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_replaced(inner, old, new) for inner in value]
-    return value.replace(old, new) if isinstance(value, str) and old else value
+    return Exchange(exchange.method, replaced(dict(exchange.params), root, ROOT))
 
 
 def slug(name: str) -> str:
@@ -272,7 +262,7 @@ class Tour:
             asked["ask"]["params"] = dict(stop.ask.params)
         if stop.of:
             asked["of"] = stop.of
-        params = _replaced(dict(stop.ask.params), ROOT, self.root)
+        params = replaced(dict(stop.ask.params), ROOT, self.root)
         if not stop.member:
             return {**asked, "answer": self._shown(self._ask(stop.ask.method, params))}
         first, items, pages = self._whole_list(stop)
