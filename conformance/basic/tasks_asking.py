@@ -1,5 +1,6 @@
 """basic/utilities/tasks: tasks that ask their client, and requests that are tasks of the client."""
 
+import secrets
 from dataclasses import replace
 from typing import Any
 
@@ -164,7 +165,9 @@ def polls_a_task_of_the_client_as_slowly_as_it_asks(talk: Conversation) -> None:
     """A server that looks at a task of its client waits as long as pollInterval says."""
     clause = "tasks-requestor-poll-interval"
     for example in _asking(talk):
-        tasks = ClientTasks(polls=POLLS, poll_interval=INTERVAL)
+        # The server may still poll what an earlier client made, at the pace of that one.
+        name = f"touchstone-{secrets.token_hex(4)}"
+        tasks = ClientTasks(polls=POLLS, poll_interval=INTERVAL, name=name)
         talk.use(replace(willing(talk.revision), tasks=tasks))
         line = len(talk.wire.transcript)
         talk.provoke(example)

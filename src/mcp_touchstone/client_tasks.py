@@ -29,9 +29,13 @@ class ClientTasks:
     Args:
         polls: looks at a task after which it is completed; None for never.
         poll_interval: milliseconds the server is asked to wait between two looks.
+        name: what the ids begin with, to tell these tasks from those of another client.
     """
 
-    def __init__(self, *, polls: int | None = 1, poll_interval: int = 50) -> None:
+    def __init__(
+        self, *, polls: int | None = 1, poll_interval: int = 50, name: str = "client-task"
+    ) -> None:
+        self._name = name
         self._polls = polls
         self._interval = poll_interval
         self._tasks: dict[str, _Task] = {}
@@ -44,7 +48,7 @@ class ClientTasks:
     def create(self, outcome: Answer) -> Answer:
         """Make a task whose result will be ``outcome``; give the CreateTaskResult."""
         task = _Task(len(self._tasks) + 1, outcome)
-        self._tasks[f"client-task-{task.number}"] = task
+        self._tasks[self._id(task)] = task
         return Answer({"result": {"task": self._shown(task)}})
 
     def serve(self, method: str, params: Mapping[str, Any]) -> Answer:
@@ -74,13 +78,16 @@ class ClientTasks:
             task.status = "completed"
         body = dict(task.outcome.body or {})
         if isinstance(body.get("result"), dict):
-            meta = {RELATED: {"taskId": f"client-task-{task.number}"}}
+            meta = {RELATED: {"taskId": self._id(task)}}
             body["result"] = {**body["result"], "_meta": meta}
         return replace(task.outcome, body=body or None)
 
+    def _id(self, task: _Task) -> str:
+        return f"{self._name}-{task.number}"
+
     def _shown(self, task: _Task) -> dict[str, Any]:
         return {
-            "taskId": f"client-task-{task.number}",
+            "taskId": self._id(task),
             "status": task.status,
             "createdAt": _BORN.format(0),
             "lastUpdatedAt": _BORN.format(min(task.polls, 59)),

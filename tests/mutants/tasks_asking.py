@@ -14,6 +14,12 @@ BORN = "2026-01-02T03:04:05Z"
 DONE: Json = {"content": [{"type": "text", "text": "asked and answered"}]}
 
 
+def has_forms(client: Json) -> bool:
+    """Whether a client can be shown a form."""
+    elicitation = client.get("elicitation")
+    return elicitation is not None and (not elicitation or "form" in elicitation)
+
+
 class TaskThatAsks(AskingTool):
     """Has a tool that asks the client, if it can answer, when it is called as a task.
 
@@ -72,7 +78,7 @@ class TaskThatAsks(AskingTool):
 
     def begin(self, request: Json, own: str) -> None:
         """Do what the task does."""
-        if "elicitation" not in self.client:
+        if not has_forms(self.client):
             self.finish(own)
             return
         self.status[own] = self.waits(own)
@@ -178,7 +184,7 @@ class _Augments(AskingTool):
         self.polled: dict[str, Json] = {}
 
     def on_ask(self, request: Json) -> None:
-        if "elicitation" in self.client:
+        if has_forms(self.client):
             self.ask(request, "elicitation/create", {**FORM, **self.augmentation()})
         else:
             super().on_ask(request)
@@ -194,8 +200,12 @@ class _Augments(AskingTool):
         if state.get("status") == "working":
             pause = self.interval * state["pollInterval"] / 1000
             self.later(pause, lambda: self.poll(request, state["taskId"]))
-        else:
+        elif "status" in state:
+            self.ask(request, "tasks/result", {"taskId": state["taskId"]})
+        elif isinstance(result.get("content", {}).get("sure", True), bool):
             super().on_answer(request, message)
+        else:
+            self.answer(request, {**DONE, "isError": True})
 
     def poll(self, request: Json, task: str) -> None:
         """Look at a task of the client."""
