@@ -43,8 +43,10 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "answer": {"arguments"},
     "client_tasks": {"answer"},
     "client": {"answer", "client_tasks"},
-    "results": {"clause", "verdict"},
+    "results": {"clause", "floor", "verdict"},
     "threat": {"clause", "revision"},
+    "floor": {"clause", "threat", "verdict"},
+    "toml_text": set(),
     "expansion": set(),
     "scrubber": {"revision"},
     "difference": set(),
@@ -121,7 +123,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "loader": {"clause", "scenario", "threat"},
     "target": {"loader"},
     "pool": {*PURE, *WIRE, "client", "recon", "ambient", "target", "world"},
-    "plan": {*PURE, "needs", "results"},
+    "plan": {*PURE, "floor", "needs", "results"},
+    "baseline": {*PURE, "plan", "results", "threat", "toml_text"},
+    "baseline_file": {"baseline", "clause", "plan", "results", "scenario"},
     "lane": {
         *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "plan", "pool",
         "results",
@@ -162,9 +166,10 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "report.text": set(),
     "report.digest": {"clause", "threat", "verdict", "results"},
     "report.save": {"connection", "verdict", "report.text"},
+    "report.standing": {"revision", "results", "verdict", "report.digest", "report.text"},
     "report.terminal": {
         "revision", "clause", "threat", "verdict", "recon", "results", "report.text",
-        "report.digest",
+        "report.digest", "report.standing",
     },
     "report.machine": {
         "revision", "clause", "threat", "verdict", "results", "report.text", "report.digest",
@@ -184,6 +189,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "cli": {
         "command_line", "revision", "clause", "process", "loader", "target", "gate", "plan",
         "results", "pool", "world", "recon", "golden", "interop", "report", "bridge",
+        "baseline", "baseline_file", "floor",
     },
 }  # fmt: skip
 """Module -> modules of the package it may import, at its top or inside a function. ``report``

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from mcp_touchstone.baseline_file import Book
     from mcp_touchstone.plan import Choice
     from mcp_touchstone.target import Target
 
@@ -57,13 +58,14 @@ def _run_check(options: argparse.Namespace) -> int:
     import threading
 
     from mcp_touchstone import interop
+    from mcp_touchstone.baseline import BaselineError
     from mcp_touchstone.clause import CatalogueError
     from mcp_touchstone.gate import judge
     from mcp_touchstone.loader import load
     from mcp_touchstone.plan import UsageError
     from mcp_touchstone.process import LaunchError
     from mcp_touchstone.report import interop as interop_report
-    from mcp_touchstone.report import machine, save
+    from mcp_touchstone.report import machine, save, standing
     from mcp_touchstone.report.terminal import Terminal
 
     for path in (options.json, options.save):
@@ -72,6 +74,8 @@ def _run_check(options: argparse.Namespace) -> int:
     try:
         target = _target(options)
         choice = _choice(options)
+        registry = load(options.suite)
+        book = _book(options, target)
         client = interop.find(options.interop_python) if _wants_interop(options) else None
         screen = Terminal(_console(options.color), verbose=options.verbose, quiet=options.quiet)
         screen.start(target.shown)
@@ -79,7 +83,7 @@ def _run_check(options: argparse.Namespace) -> int:
         try:
             run = judge(
                 target,
-                load(options.suite),
+                registry,
                 choice,
                 on_event=screen.on_event,
                 stop=threading.Event(),
@@ -92,9 +96,13 @@ def _run_check(options: argparse.Namespace) -> int:
                     run.interrupted = True
         finally:
             screen.stop()
-    except (UsageError, LaunchError, CatalogueError) as error:
+        renewal = None if book is None else book.hold(run, registry, choice)
+    except (UsageError, LaunchError, CatalogueError, BaselineError) as error:
         return _complain(str(error))
     screen.finish(run)
+    if renewal is not None:
+        for line in standing.renewed(renewal):
+            print(line)
     if witness is not None:
         for line in interop_report.text(witness):
             print(line)
@@ -107,6 +115,23 @@ def _run_check(options: argparse.Namespace) -> int:
     except OSError as error:
         return _complain(f"the report could not be written: {error}")
     return run.exit_code
+
+
+def _book(options: argparse.Namespace, target: "Target") -> "Book | None":
+    """Give the baseline; one that was not named is not the bundled server's."""
+    from pathlib import Path
+
+    from mcp_touchstone import baseline_file
+    from mcp_touchstone.loader import BOTH, rows
+    from mcp_touchstone.plan import UsageError
+
+    if options.no_baseline:
+        if options.baseline or options.update_baseline:
+            raise UsageError("--no-baseline excludes --baseline and --update-baseline; drop one")
+        return None
+    if target.bundled and not options.baseline and not options.update_baseline:
+        return None
+    return baseline_file.find(options.baseline, Path(), rows(BOTH), update=options.update_baseline)
 
 
 def _wants_interop(options: argparse.Namespace) -> bool:

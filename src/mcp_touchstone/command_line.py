@@ -13,7 +13,7 @@ LEVELS = ("MUST", "SHOULD", "MAY", "SCHEMA")
 EPILOG = """\
 exit status:
   0    every judged clause holds
-  1    a clause is broken
+  1    a clause is broken, or the baseline is no longer true
   2    could not judge: the server did not start or answer, or the command line is wrong
   130  interrupted
 
@@ -146,6 +146,7 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
         help="what the drawing starts from (default 0); the same seed draws the same",
     )
     what.add_argument("--strict", action="store_true", help="a broken SHOULD is a failure")
+    _gate(check)
     _how_it_is_run(check).add_argument(
         "--jobs",
         type=_jobs,
@@ -171,6 +172,32 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
     out.add_argument("-q", "--quiet", action="store_true", help="show failures and the count only")
     out.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="default auto"
+    )
+
+
+def _gate(check: Parser) -> None:
+    gate = check.add_argument_group("what fails the gate")
+    gate.add_argument(
+        "--fail-on",
+        action="append",
+        default=[],
+        metavar="FLOOR",
+        help=(
+            "from which gravity on: must (default), should or may for clauses, critical to info "
+            "for threats; one of each, or never"
+        ),
+    )
+    gate.add_argument(
+        "--baseline",
+        type=Path,
+        metavar="FILE",
+        help="known failures, shown apart (default touchstone-baseline.toml, where there is one)",
+    )
+    gate.add_argument("--no-baseline", action="store_true", help="judge as if nothing were known")
+    gate.add_argument(
+        "--update-baseline",
+        action="store_true",
+        help="write what fails into the baseline, take out what does not, keep the reasons",
     )
 
 

@@ -50,7 +50,7 @@ def judge(
     begun = now()
     with World() as world:
         pool = Pool(target, world, pace)
-        run = Run(target, Dossier(pace))
+        run = Run(target, Dossier(pace), floor=choice.floor)
         try:
             try:
                 _carry_out(run, pool, registry, choice, on_event, stop)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcp_touchstone.clause import Clause
+from mcp_touchstone.floor import Floor
 from mcp_touchstone.verdict import Judgement, Outcome
 
 if TYPE_CHECKING:
@@ -48,13 +49,37 @@ class Slot:
 
 @dataclass(slots=True)
 class Verdict:
-    """One clause in one revision, folded over all that judged it."""
+    """One clause in one revision, folded over all that judged it.
+
+    Attributes:
+        known: the reason the baseline gives for it; empty where it is not known.
+    """
 
     clause: Clause
     revision: str
     outcome: Outcome
     gravest: Judgement
     judgements: list[Judgement]
+    known: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """An entry of the baseline that is no longer true, and why; no revisions means all."""
+
+    rule: str
+    revisions: tuple[str, ...]
+    reason: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The baseline a run was held against: its file, how many entries, which are stale."""
+
+    file: str
+    entries: int
+    stale: list[Stale]
 
 
 @dataclass(slots=True)
@@ -73,6 +98,8 @@ class Run:
         strays: processes the server left behind.
         seconds: wall time.
         connections: every connection, with its transcript, for ``--save``.
+        floor: from which gravity on a finding counts.
+        settled: the baseline it was held against; None where there is none.
     """
 
     target: "Target"
@@ -86,6 +113,8 @@ class Run:
     strays: int = 0
     seconds: float = 0.0
     connections: "list[Connection]" = field(default_factory=list)
+    floor: Floor = field(default_factory=Floor)
+    settled: Settlement | None = None
 
     def count(self, outcome: Outcome) -> int:
         """Count verdicts of one outcome."""
@@ -100,14 +129,24 @@ class Run:
         """Scenarios that left a shared process dead or deaf."""
         return [slot for slot in self.slots if slot.left]
 
+    def counts(self, verdict: Verdict) -> bool:
+        """Whether a verdict fails the gate: grave enough, and not known."""
+        return not verdict.known and self.floor.counts(verdict.clause, verdict.outcome)
+
+    @property
+    def stale(self) -> list[Stale]:
+        """Entries of the baseline that are no longer true."""
+        return [] if self.settled is None else self.settled.stale
+
     @property
     def exit_code(self) -> int:
-        """0 clean, 1 a clause is broken, 2 we could not judge, 130 interrupted."""
+        """0 clean, 1 a clause is broken or the baseline untrue, 2 not judged, 130 interrupted."""
         if self.interrupted:
             return 130
-        if self.count(Outcome.FAIL):
+        if self.stale or any(self.counts(verdict) for verdict in self.verdicts):
             return 1
-        return 2 if self.trouble or self.count(Outcome.BROKEN) else 0
+        unknown = any(not verdict.known for verdict in self.of(Outcome.BROKEN))
+        return 2 if self.trouble or unknown else 0
 
 
 def unasked(slot: Slot, clause: Clause, why: str) -> Judgement:

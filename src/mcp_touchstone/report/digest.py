@@ -19,12 +19,14 @@ class Finding:
         outcome: what became of it.
         revisions: where it was found, oldest first.
         judgement: the judgement shown (of the newest revision).
+        known: the reason the baseline gives; empty where it is not known.
     """
 
     clause: Clause
     outcome: Outcome
     revisions: tuple[str, ...]
     judgement: Judgement
+    known: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,21 @@ class ChapterCount:
     counts: dict[Outcome, int]
 
 
-def findings(run: Run, *outcomes: Outcome) -> list[Finding]:
-    """Gather verdicts of some outcomes, the same finding in several revisions once."""
+def findings(run: Run, *outcomes: Outcome, known: bool = False) -> list[Finding]:
+    """Gather verdicts of some outcomes, the same finding in several revisions once.
+
+    Args:
+        run: the run.
+        outcomes: what is gathered.
+        known: what the baseline knows, or what it does not.
+    """
     groups: dict[tuple[str, ...], list[Verdict]] = {}
     for verdict in run.of(*outcomes):
+        if bool(verdict.known) is not known:
+            continue
         judgement = verdict.gravest
-        key = (verdict.clause.id, verdict.outcome, judgement.scenario, judgement.expected)
+        kind = (verdict.clause.id, verdict.outcome, verdict.known)
+        key = (*kind, judgement.scenario, judgement.expected)
         groups.setdefault(key, []).append(verdict)
     found = [
         Finding(
@@ -48,6 +59,7 @@ def findings(run: Run, *outcomes: Outcome) -> list[Finding]:
             group[-1].outcome,
             tuple(verdict.revision for verdict in group),
             group[-1].gravest,
+            group[-1].known,
         )
         for group in groups.values()
     ]
@@ -62,6 +74,16 @@ def by_clause(verdicts: Iterable[Verdict]) -> dict[str, Outcome]:
         if known is None or verdict.outcome.rank < known.rank:
             outcomes[verdict.clause.id] = verdict.outcome
     return outcomes
+
+
+def excused(run: Run) -> dict[Outcome, int]:
+    """Count the clauses of which all that is as grave as it gets is known, by that outcome."""
+    counts: dict[Outcome, int] = {}
+    for clause, outcome in by_clause(run.verdicts).items():
+        gravest = [v for v in run.of(outcome) if v.clause.id == clause]
+        if all(verdict.known for verdict in gravest):
+            counts[outcome] = counts.get(outcome, 0) + 1
+    return counts
 
 
 def chapters(run: Run) -> list[ChapterCount]:

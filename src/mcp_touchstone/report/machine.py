@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone.report.digest import by_clause
-from mcp_touchstone.results import Run, Verdict
+from mcp_touchstone.results import Run, Settlement, Verdict
 from mcp_touchstone.threat import Threat
 from mcp_touchstone.verdict import Judgement, Outcome
 
@@ -48,6 +48,12 @@ def document(run: Run, interop: Mapping[str, Any] | None = None) -> dict[str, An
             {"scenario": slot.case.id, "revision": slot.revision, "how": slot.left}
             for slot in run.lost
         ],
+        "gate": {
+            "fail_on": list(run.floor.words),
+            "failed": sum(map(run.counts, run.verdicts)),
+            "known": sum(bool(verdict.known) for verdict in run.verdicts),
+        },
+        **({} if run.settled is None else {"baseline": _baseline(run.settled)}),
         "not_applicable": [
             {"clause": row.clause, "revision": row.revision, "why": row.why} for row in run.absent
         ],
@@ -72,9 +78,26 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "level": str(verdict.clause.level),
         "revision": verdict.revision,
         "outcome": str(verdict.outcome),
+        **({"known": verdict.known} if verdict.known else {}),
         "spec": list(verdict.clause.links(verdict.revision)),
         **(_threat(verdict.clause) if isinstance(verdict.clause, Threat) else {}),
         "judgements": [_judgement(judgement) for judgement in _shown(verdict)],
+    }
+
+
+def _baseline(settled: Settlement) -> dict[str, Any]:
+    return {
+        "file": settled.file,
+        "entries": settled.entries,
+        "stale": [
+            {
+                "rule": entry.rule,
+                "revisions": list(entry.revisions),
+                "reason": entry.reason,
+                "why": entry.why,
+            }
+            for entry in settled.stale
+        ],
     }
 
 

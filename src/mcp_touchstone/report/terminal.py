@@ -10,7 +10,16 @@ from rich.text import Text
 from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
 from mcp_touchstone.recon import Dossier
-from mcp_touchstone.report.digest import Finding, again, by_clause, chapters, findings, noun
+from mcp_touchstone.report import standing
+from mcp_touchstone.report.digest import (
+    Finding,
+    again,
+    by_clause,
+    chapters,
+    excused,
+    findings,
+    noun,
+)
 from mcp_touchstone.report.text import cut, plural, safe
 from mcp_touchstone.results import Run, Slot
 from mcp_touchstone.threat import Threat
@@ -117,6 +126,9 @@ class Terminal:
         self._broken(run)
         if not self.quiet:
             self._lightly(run)
+            standing.known(run, self.say, self.width)
+        standing.stale(run, self.say)
+        if not self.quiet:
             self._lost(run)
         self._close(run)
 
@@ -230,7 +242,7 @@ class Terminal:
     def _lightly(self, run: Run) -> None:
         kinds = [Outcome.WARN, *([Outcome.NOTE] if self.verbose else [])]
         for finding in findings(run, *kinds):
-            if self.verbose:
+            if self.verbose or run.floor.counts(finding.clause, finding.outcome):
                 self.show(run, finding)
                 continue
             judgement = finding.judgement
@@ -261,15 +273,18 @@ class Terminal:
         outcomes = list(by_clause(run.verdicts).values())
         judged = [outcome for outcome in outcomes if outcome is not Outcome.UNSEEN]
         revisions = {verdict.revision for verdict in run.verdicts}
+        known = excused(run)
         self.say("")
         if not judged and (run.trouble or run.interrupted):
             self.say(*self._next(run), wrap=True)
             return
         parts: list[str | tuple[str, str]] = []
         for outcome in (Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE, Outcome.PASS):
-            count = judged.count(outcome)
+            count = judged.count(outcome) - known.get(outcome, 0)
             if count or outcome is Outcome.PASS:
                 parts += [", " if parts else "", (f"{count} {WORDS[outcome]}", STYLES[outcome])]
+        if known:
+            parts += [f", {sum(known.values())} known"]
         self.say(
             f"{plural(len(judged), noun(run))} judged in {plural(len(revisions), 'revision')}: ",
             *parts,
@@ -285,7 +300,7 @@ class Terminal:
         self.say(*self._next(run), wrap=True)
 
     def _next(self, run: Run) -> Iterator[str | tuple[str, str]]:
-        failed = findings(run, Outcome.FAIL)
+        failed = [f for f in findings(run, *Outcome) if run.floor.counts(f.clause, f.outcome)]
         if run.interrupted:
             done = "; what was judged until then stands above" if run.verdicts else ""
             yield (f"interrupted{done}", "bold")
@@ -293,7 +308,10 @@ class Terminal:
             safe_from_all = noun(run) == "threat"
             yield ("not safe" if safe_from_all else "not conforming", STYLES[Outcome.FAIL])
             yield f": read a rule with `mcp-touchstone explain {failed[0].clause.id}`"
-        elif run.trouble or run.count(Outcome.BROKEN):
+        elif run.stale:
+            yield ("the baseline is no longer true", STYLES[Outcome.FAIL])
+            yield ": --update-baseline takes out what is mended"
+        elif run.trouble or findings(run, Outcome.BROKEN):
             yield ("could not judge", STYLES[Outcome.BROKEN])
             if "no answer within" in run.trouble:
                 yield ": does the command wait for something? --timeout gives it longer"
@@ -304,8 +322,16 @@ class Terminal:
         else:
             withstood = noun(run) == "threat"
             warned = run.count(Outcome.WARN)
-            yield ("withstood" if withstood else "conforming", STYLES[Outcome.PASS])
-            yield ": no attack had an effect" if withstood else f": no {noun(run)} is broken"
+            light = plural(len(findings(run, Outcome.FAIL)), "failure")
+            if excused(run):
+                yield ("nothing new", STYLES[Outcome.PASS])
+                yield f": what fails is known, for the reasons in {standing.file(run)}"
+            elif light[0] != "0":
+                yield ("passed", STYLES[Outcome.PASS])
+                yield f": {light} below --fail-on {' '.join(run.floor.words)}"
+            else:
+                yield ("withstood" if withstood else "conforming", STYLES[Outcome.PASS])
+                yield ": no attack had an effect" if withstood else f": no {noun(run)} is broken"
             yield ("; --strict counts the warnings" if warned else "")
 
 

@@ -1,0 +1,397 @@
+"""Known failures: what stands in a baseline, what of it is still true. Pure; reads no file.
+
+An entry excuses the failures of one clause or threat, in some revisions or in all, and says why.
+It holds as long as the failure is there; from then on it is *stale*, and that is red as well, so
+that a baseline never says more than is true.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.clause import Catalogue, CatalogueError, check_keys, nearest
+from mcp_touchstone.plan import Choice
+from mcp_touchstone.results import Run, Settlement, Stale, Verdict
+from mcp_touchstone.scenario import Registry
+from mcp_touchstone.threat import Threat
+from mcp_touchstone.toml_text import listed, quoted
+from mcp_touchstone.verdict import Outcome
+
+FILE: Final = "touchstone-baseline.toml"
+ALL: Final = "all"
+UNEXPLAINED: Final = "unexplained: "
+"""Stands before a reason that a person has still to write."""
+
+HEADING: Final = """\
+# Known failures: `mcp-touchstone check` shows them apart and passes. Say in each reason why.
+# What no longer fails is red; `mcp-touchstone check --update-baseline` takes it out, adds what
+# is new, and keeps your reasons.
+"""
+_HEADER: Final = "[[known]]"
+_KEYS: Final = {
+    "clause": "string", "threat": "string", "revision": "string", "reason": "string",
+    "outcome": "string",
+}  # fmt: skip
+_REASON: Final = 140
+"""Characters of a finding kept as the reason nobody has written yet."""
+
+
+class BaselineError(ValueError):
+    """A baseline cannot be used; the message names file and entry, and how to mend it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One known failure.
+
+    Attributes:
+        rule: id of the clause or threat.
+        threat: whether it is a threat.
+        revisions: where it is known to fail, oldest first; empty is everywhere.
+        broken: it cannot be judged, and that is known; excuses no failure.
+        reason: why that is accepted.
+    """
+
+    rule: str
+    threat: bool = False
+    revisions: tuple[str, ...] = ()
+    broken: bool = False
+    reason: str
+
+    def __str__(self) -> str:
+        """Name it as a report does."""
+        return f"{self.rule} ({', '.join(self.revisions) or 'all revisions'})"
+
+    def covers(self, verdict: Verdict) -> bool:
+        """Whether it speaks of a verdict."""
+        return (
+            self.rule == verdict.clause.id
+            and (not self.revisions or verdict.revision in self.revisions)
+            and self.broken is (verdict.outcome is Outcome.BROKEN)
+        )
+
+    def text(self) -> str:
+        """Give it as TOML."""
+        where = quoted(ALL) if not self.revisions else listed(self.revisions)
+        lines = [
+            _HEADER,
+            f"{'threat' if self.threat else 'clause'} = {quoted(self.rule)}",
+            f"revision = {where}",
+            *(['outcome = "broken"'] if self.broken else []),
+            f"reason = {quoted(self.reason)}",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A baseline as it was read: its name, its entries in order, its text."""
+
+    name: str
+    entries: tuple[Entry, ...] = ()
+    text: str = HEADING
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What became of a baseline that was brought up to date."""
+
+    baseline: Baseline
+    added: tuple[Entry, ...]
+    removed: tuple[Entry, ...]
+
+
+# --- reading
+
+
+def read(text: str, name: str) -> Baseline:
+    """Read a baseline.
+
+    Raises:
+        BaselineError: it is no TOML, or an entry is wrong in itself.
+    """
+    try:
+        table = tomllib.loads(text)
+        check_keys(table, {"known": "array of tables"}, (), name)
+        entries = tuple(
+            _entry(row, f"{name}: entry {number}")
+            for number, row in enumerate(table.get("known", []), 1)
+        )
+    except (tomllib.TOMLDecodeError, CatalogueError) as error:
+        where = "" if name in str(error) else f"{name}: "
+        raise BaselineError(f"{where}{error}; docs/baseline.md shows an entry") from error
+    for number, entry in enumerate(entries, 1):
+        for before, other in enumerate(entries[: number - 1], 1):
+            if _meet(entry, other):
+                raise BaselineError(
+                    f"{name}: entry {number} repeats entry {before} ({entry.rule}); keep one"
+                )
+    return Baseline(name, entries, text)
+
+
+def _entry(row: Mapping[str, Any], where: str) -> Entry:
+    named = [key for key in ("clause", "threat") if row.get(key)]
+    where = f"{where} ({row[named[0]]})" if len(named) == 1 else where
+    revisions = row.get("revision", ALL)
+    if isinstance(revisions, list) and revisions:
+        row = {**row, "revision": ALL}
+    check_keys(row, _KEYS, (), where)
+    if len(named) != 1:
+        raise CatalogueError(f'{where}: write clause = "…" or threat = "…", one of them')
+    if not str(row.get("reason", "")).strip():
+        raise CatalogueError(f"{where}: reason is missing: say why the failure is accepted")
+    if row.get("outcome", "broken") != "broken":
+        raise CatalogueError(f'{where}: outcome is "broken" or left out')
+    found = [revisions] if isinstance(revisions, str) else revisions
+    for revision in found:
+        if found != [ALL] and revision not in rev.ALL:
+            hint = nearest(str(revision), (ALL, *rev.ALL))
+            raise CatalogueError(f"{where}: unknown revision {revision!r}{hint}")
+    return Entry(
+        rule=row[named[0]],
+        threat=named == ["threat"],
+        revisions=() if found == [ALL] else tuple(r for r in rev.ALL if r in found),
+        broken="outcome" in row,
+        reason=row["reason"],
+    )
+
+
+def _meet(one: Entry, other: Entry) -> bool:
+    return (
+        (one.rule, one.broken) == (other.rule, other.broken)
+        and (not one.revisions or not other.revisions
+             or not set(one.revisions).isdisjoint(other.revisions))
+    )  # fmt: skip
+
+
+def check(baseline: Baseline, catalogue: Catalogue) -> None:
+    """Refuse entries that speak of nothing that is judged.
+
+    Args:
+        baseline: the baseline.
+        catalogue: all clauses and threats, whatever the run judges.
+
+    Raises:
+        BaselineError: naming the entry and the nearest right word.
+    """
+    for number, entry in enumerate(baseline.entries, 1):
+        wrong = _unknown(entry, catalogue)
+        if wrong:
+            raise BaselineError(f"{baseline.name}: entry {number}: {wrong}")
+
+
+def _unknown(entry: Entry, catalogue: Catalogue) -> str:
+    kind = "threat" if entry.threat else "clause"
+    if entry.rule not in catalogue:
+        now = _renamed(catalogue).get(entry.rule)
+        if now:
+            return f"{entry.rule} is now part of {now}; `check --update-baseline` renames it"
+        hint = nearest(entry.rule, (clause.id for clause in catalogue))
+        return f"no {kind} is called {entry.rule!r}{hint}"
+    clause = catalogue[entry.rule]
+    if isinstance(clause, Threat) is not entry.threat:
+        other = "clause" if entry.threat else "threat"
+        return f'{entry.rule} is a {other}: write {other} = "{entry.rule}"'
+    if not clause.judged:
+        return f"{entry.rule} is not judged: {clause.deferred or clause.unobservable}"
+    outside = [r for r in entry.revisions if r not in clause.revisions]
+    if outside:
+        holds = ", ".join(clause.revisions)
+        return f"{entry.rule} says nothing in {outside[0]}; it holds in {holds}"
+    return ""
+
+
+def _renamed(catalogue: Catalogue) -> dict[str, str]:
+    return {old: clause.id for clause in catalogue for old in clause.replaces}
+
+
+# --- holding a run against it
+
+
+def settle(baseline: Baseline, run: Run, registry: Registry, choice: Choice) -> None:
+    """Mark what is known in a run, and find what is stale; the run keeps both.
+
+    What the choice left out is neither.
+    """
+    for verdict in run.verdicts:
+        if run.floor.counts(verdict.clause, verdict.outcome) or verdict.outcome is Outcome.BROKEN:
+            for entry in baseline.entries:
+                if entry.covers(verdict):
+                    verdict.known = entry.reason
+    view = _View(run, registry, choice)
+    stale = [
+        Stale(entry.rule, entry.revisions, entry.reason, why)
+        for entry in baseline.entries
+        if (why := view.stale(entry))
+    ]
+    run.settled = Settlement(baseline.name, len(baseline.entries), stale)
+
+
+class _View:
+    """What a run says about the entries of a baseline."""
+
+    def __init__(self, run: Run, registry: Registry, choice: Choice) -> None:
+        self._run = run
+        self._outcomes = {(v.clause.id, v.revision): v.outcome for v in run.verdicts}
+        self._absent = {(row.clause, row.revision): row.why for row in run.absent}
+        self._narrowed = bool(choice.revisions)
+        self._whole = {clause.id for case in registry.cases() for clause in case.clauses}
+        for case in registry.cases():
+            for clause in case.clauses:
+                left_out = choice.cases is not None and case.id not in choice.cases
+                if left_out or not choice.takes(case, clause):
+                    self._whole.discard(clause.id)
+        self._holds = {clause.id: clause.revisions for clause in registry.catalogue}
+
+    def judged(self, rule: str) -> list[str]:
+        """Give the revisions in which something was said about a rule."""
+        known = {revision for name, revision in (*self._outcomes, *self._absent) if name == rule}
+        return [revision for revision in rev.ALL if revision in known]
+
+    def stale(self, entry: Entry) -> str:
+        """Say why an entry is no longer true; empty where it is, or nobody looked."""
+        if self._run.trouble or self._run.interrupted or entry.rule not in self._whole:
+            return ""
+        judged = self.judged(entry.rule)
+        spoken = [r for r in self._holds[entry.rule] if r in self._run.dossier.spoken]
+        if not entry.revisions:
+            if self._narrowed and not set(spoken) <= set(judged):
+                return ""
+            if not spoken:
+                return "the server speaks no revision in which it holds"
+        said = {r: self._gone(entry, r, judged) for r in entry.revisions or judged}
+        if not said or not all(said.values()):
+            return ""
+        return next(iter(dict.fromkeys(said.values())))
+
+    def stale_in(self, entry: Entry, revision: str) -> bool:
+        """Whether it is no longer true of one of the revisions it names."""
+        return bool(self.stale(replace(entry, revisions=(revision,))))
+
+    def _gone(self, entry: Entry, revision: str, judged: list[str]) -> str:
+        outcome = self._outcomes.get((entry.rule, revision))
+        if outcome is Outcome.PASS:
+            return "it holds now"
+        if outcome is not None:
+            findings = {Outcome.FAIL, Outcome.WARN, Outcome.NOTE}
+            return "it can be judged now" if entry.broken and outcome in findings else ""
+        if (entry.rule, revision) in self._absent:
+            return self._absent[entry.rule, revision]
+        if revision not in self._run.dossier.spoken:
+            return f"the server does not speak {revision}"
+        return "" if self._narrowed else f"it is not judged in {revision}" if judged else ""
+
+
+# --- bringing it up to date
+
+
+def renew(
+    baseline: Baseline, run: Run, registry: Registry, choice: Choice, catalogue: Catalogue
+) -> Renewal:
+    """Give a baseline that excuses exactly what fails, with the reasons it had.
+
+    What the choice left out is kept as it is. An entry that speaks of nothing known is taken out,
+    one whose clause was merged into another is renamed.
+    """
+    view = _View(run, registry, choice)
+    names = _renamed(catalogue)
+    kept: list[Entry | None] = []
+    for entry in baseline.entries:
+        moved = replace(entry, rule=names.get(entry.rule, entry.rule))
+        meets = any(other is not None and _meet(moved, other) for other in kept)
+        kept.append(None if meets or _unknown(moved, catalogue) else _trimmed(moved, view))
+    added: list[Entry] = []
+    for fresh in _unexcused([entry for entry in kept if entry], run, view, choice):
+        at = next(
+            (
+                n
+                for n, entry in enumerate(kept)
+                if entry and (entry.rule, entry.broken) == (fresh.rule, fresh.broken)
+            ),
+            None,
+        )
+        added.append(fresh)
+        if at is None:
+            kept.append(fresh)
+        else:
+            entry = kept[at] or fresh
+            both = {*entry.revisions, *fresh.revisions}
+            wide = tuple(r for r in rev.ALL if r in both) if fresh.revisions else ()
+            kept[at] = replace(entry, revisions=wide)
+    removed = tuple(e for e, now in zip(baseline.entries, kept, strict=False) if now is None)
+    text = _text(baseline, kept)
+    entries = tuple(entry for entry in kept if entry)
+    return Renewal(Baseline(baseline.name, entries, text), tuple(added), removed)
+
+
+def _trimmed(entry: Entry, view: _View) -> Entry | None:
+    if not entry.revisions:
+        return None if view.stale(entry) else entry
+    still = tuple(r for r in entry.revisions if not view.stale_in(entry, r))
+    return replace(entry, revisions=still) if still else None
+
+
+def _unexcused(entries: list[Entry], run: Run, view: _View, choice: Choice) -> Iterator[Entry]:
+    groups: dict[tuple[str, bool], list[Verdict]] = {}
+    for verdict in run.verdicts:
+        broken = verdict.outcome is Outcome.BROKEN
+        red = broken or run.floor.counts(verdict.clause, verdict.outcome)
+        if red and not any(entry.covers(verdict) for entry in entries):
+            groups.setdefault((verdict.clause.id, broken), []).append(verdict)
+    for (rule, broken), verdicts in groups.items():
+        where = [verdict.revision for verdict in verdicts]
+        everywhere = not choice.revisions and where == view.judged(rule)
+        told = " ".join((verdicts[-1].gravest.actual or "see the report").split())
+        shown = told if len(told) <= _REASON else told[: _REASON - 1] + "…"
+        yield Entry(
+            rule=rule,
+            threat=isinstance(verdicts[-1].clause, Threat),
+            revisions=() if everywhere else tuple(where),
+            broken=broken,
+            reason=UNEXPLAINED + shown,
+        )
+
+
+def _text(baseline: Baseline, kept: list[Entry | None]) -> str:
+    """Give the new text: what is not touched stays as its author wrote it, comments and all."""
+    head, *blocks = _blocks(baseline.text)
+    wanted = tuple(entry for entry in kept if entry)
+    if len(blocks) == len(baseline.entries):
+        pieces = [head]
+        for number, now in enumerate(kept):
+            before = baseline.entries[number] if number < len(blocks) else None
+            if now is not None:
+                old = blocks[number] if number < len(blocks) else ""
+                pieces.append(old if now == before else _above(old) + now.text())
+        text = _joined(pieces)
+        try:
+            if read(text, baseline.name).entries == wanted:
+                return text
+        except BaselineError:
+            pass
+    return _joined([HEADING, *(entry.text() for entry in wanted)])
+
+
+def _blocks(text: str) -> list[str]:
+    """Cut a text before each header; comments right above a header belong to it."""
+    blocks: list[list[str]] = [[]]
+    for line in text.splitlines():
+        if line.strip().startswith(_HEADER):
+            above = []
+            while blocks[-1] and blocks[-1][-1].lstrip().startswith("#") and len(blocks) > 1:
+                above.insert(0, blocks[-1].pop())
+            blocks.append([*above, line])
+        else:
+            blocks[-1].append(line)
+    return ["\n".join(block) for block in blocks]
+
+
+def _above(block: str) -> str:
+    """Give the comments above the header of an entry."""
+    return block.partition(_HEADER)[0]
+
+
+def _joined(pieces: list[str]) -> str:
+    return "\n\n".join(piece.strip("\n") for piece in pieces if piece.strip()) + "\n"

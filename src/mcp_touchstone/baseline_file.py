@@ -1,0 +1,81 @@
+"""The file of a baseline: find it, read it, hold a run against it, write it anew."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_touchstone import baseline
+from mcp_touchstone.baseline import FILE, Baseline, BaselineError, Renewal
+from mcp_touchstone.clause import Catalogue
+from mcp_touchstone.plan import Choice
+from mcp_touchstone.results import Run
+from mcp_touchstone.scenario import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """A baseline and where it lies.
+
+    Attributes:
+        path: the file.
+        baseline: what stands in it; None where there is no file.
+        catalogue: all clauses and threats, whatever is judged.
+        update: whether to write what a run found.
+    """
+
+    path: Path
+    baseline: Baseline | None
+    catalogue: Catalogue
+    update: bool
+
+    def hold(self, run: Run, registry: Registry, choice: Choice) -> Renewal | None:
+        """Mark in a run what is known; write the file first where that was asked for.
+
+        Nothing is written for a run that did not come to its end.
+
+        Raises:
+            BaselineError: the file cannot be written.
+        """
+        current, renewal = self.baseline, None
+        if self.update and not run.interrupted and not run.trouble:
+            known = current or Baseline(str(self.path))
+            renewal = baseline.renew(known, run, registry, choice, self.catalogue)
+            current = renewal.baseline
+            _save(current, self.path)
+        if current is not None:
+            baseline.settle(current, run, registry, choice)
+        return renewal
+
+
+def find(named: Path | None, beside: Path, catalogue: Catalogue, *, update: bool) -> Book:
+    """Find the baseline: the file the user named, or the usual one in a folder.
+
+    Raises:
+        BaselineError: it cannot be read, is wrong, or is not there though it was named.
+    """
+    path = beside / FILE if named is None else named
+    found = _load(path, wanted=named is not None and not update)
+    if found is not None and not update:
+        baseline.check(found, catalogue)
+    return Book(path, found, catalogue, update)
+
+
+def _load(path: Path, *, wanted: bool) -> Baseline | None:
+    try:
+        return baseline.read(path.read_text("utf-8"), str(path))
+    except FileNotFoundError:
+        if wanted:
+            raise BaselineError(
+                f"--baseline {path}: there is no such file; --update-baseline writes it"
+            ) from None
+        return None
+    except UnicodeDecodeError as error:
+        raise BaselineError(f"{path}: it is no UTF-8 text; save it as such") from error
+    except OSError as error:
+        raise BaselineError(f"{path}: cannot be read: {error.strerror}; name another") from error
+
+
+def _save(found: Baseline, path: Path) -> None:
+    try:
+        path.write_text(found.text, "utf-8", newline="\n")
+    except OSError as error:
+        raise BaselineError(f"{path}: cannot be written: {error.strerror}") from error

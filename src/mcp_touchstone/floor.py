@@ -1,0 +1,85 @@
+"""From which gravity on a finding fails the gate. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from mcp_touchstone.clause import Clause, nearest
+from mcp_touchstone.threat import Severity, Threat
+from mcp_touchstone.verdict import Outcome
+
+NEVER: Final = "never"
+
+_CLAUSES: Final = {"must": Outcome.FAIL, "should": Outcome.WARN, "may": Outcome.NOTE}
+"""Word -> the lightest outcome of a clause that counts."""
+
+_ADMITTED: Final = {Severity.LOW: Outcome.WARN, Severity.INFO: Outcome.NOTE}
+"""Floor -> the lightest outcome of a threat that counts, where that is lighter than a failure."""
+
+_SEVERITIES: Final = tuple(Severity)
+
+WORDS: Final = (*_CLAUSES, *map(str, _SEVERITIES), NEVER)
+"""What ``--fail-on`` takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """From which gravity on a finding counts; by default every failure, and nothing else.
+
+    Attributes:
+        clauses: the lightest outcome of a clause that counts; None where none does.
+        threats: the lightest severity that counts; None takes every failure.
+        never: nothing counts, the run only reports.
+    """
+
+    clauses: Outcome = Outcome.FAIL
+    threats: Severity | None = None
+    never: bool = False
+
+    @classmethod
+    def read(cls, words: Iterable[str]) -> Self:
+        """Read the words of ``--fail-on``: one for clauses, one for threats, or never.
+
+        Raises:
+            ValueError: a word is unknown, or two of a kind were given.
+        """
+        floor = cls()
+        given: dict[str, str] = {}
+        for word in words:
+            if word not in WORDS:
+                raise ValueError(f"{word!r} is none of {', '.join(WORDS)}{nearest(word, WORDS)}")
+            kind = "clauses" if word in _CLAUSES else NEVER if word == NEVER else "threats"
+            if given.setdefault(kind, word) != word:
+                raise ValueError(f"{given[kind]} and {word} exclude each other; name one floor")
+            if kind == "clauses":
+                floor = replace(floor, clauses=_CLAUSES[word])
+            elif kind == "threats":
+                floor = replace(floor, threats=Severity(word))
+            else:
+                floor = replace(floor, never=True)
+        return floor
+
+    def counts(self, clause: Clause, outcome: Outcome) -> bool:
+        """Whether a finding of this outcome fails the gate."""
+        severity = clause.severity if isinstance(clause, Threat) else None
+        return self.admits(outcome, severity)
+
+    def admits(self, outcome: Outcome, severity: Severity | None) -> bool:
+        """Whether a finding counts, said without the clause: a threat has a severity."""
+        if self.never or outcome not in {Outcome.FAIL, Outcome.WARN, Outcome.NOTE}:
+            return False
+        if severity is None:
+            return outcome.rank <= self.clauses.rank
+        lightest = _ADMITTED.get(self.threats or Severity.MEDIUM, Outcome.FAIL)
+        grave = self.threats is None or _SEVERITIES.index(severity) <= _SEVERITIES.index(
+            self.threats
+        )
+        return grave and outcome.rank <= lightest.rank
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Give it as the words of ``--fail-on``; empty where it is the default."""
+        if self.never:
+            return (NEVER,)
+        found = [w for w, o in _CLAUSES.items() if o is self.clauses and o is not Outcome.FAIL]
+        return (*found, *([] if self.threats is None else [str(self.threats)]))

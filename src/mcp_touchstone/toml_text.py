@@ -1,0 +1,44 @@
+"""Values written as TOML: what a person would have written by hand. Pure."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def quoted(text: str) -> str:
+    """Write a basic string."""
+    sound = text.encode("utf-8", "replace").decode("utf-8")
+    return json.dumps(sound, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def listed(words: Iterable[str]) -> str:
+    """Write an array of strings on one line."""
+    return f"[{', '.join(map(quoted, words))}]"
+
+
+def key(name: str) -> str:
+    """Write a key, quoted only where it has to be."""
+    return name if _BARE.fullmatch(name) else quoted(name)
+
+
+def value(thing: Any) -> str:
+    """Write what JSON can hold, on one line.
+
+    Raises:
+        ValueError: it holds null, for which TOML has nothing.
+    """
+    if isinstance(thing, bool):
+        return "true" if thing else "false"
+    if isinstance(thing, str):
+        return quoted(thing)
+    if isinstance(thing, Mapping):
+        members = ", ".join(f"{key(str(k))} = {value(v)}" for k, v in thing.items())
+        return f"{{ {members} }}" if members else "{}"
+    if isinstance(thing, (list, tuple)):
+        return f"[{', '.join(map(value, thing))}]"
+    if isinstance(thing, (int, float)):
+        return repr(thing)
+    raise ValueError(f"TOML has no {thing!r}")
