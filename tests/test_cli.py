@@ -131,6 +131,11 @@ def test_verbose_shows_what_is_not_judged() -> None:
         (["check", "--jobs", "0"], "is no number from 1 to 64"),
         (["check", "--env", "NOVALUE"], "write NAME=VALUE"),
         (["check", "--json", "/no/such/folder/out.json"], "does not exist; make it first"),
+        (["check", "--baseline", "/no/such.toml"], "--update-baseline writes it"),
+        (["check", "--baseline", "README.md"], "README.md: "),
+        (["check", "--baseline", "x.toml", "--no-baseline"], "drop one"),
+        (["check", "--fail-on", "shuold"], "did you mean 'should'"),
+        (["check", "--fail-on", "must", "--fail-on", "may"], "name one floor"),
         (["explain", "ping-empty-respons"], "did you mean 'ping-empty-response'"),
         (["list", "pnig"], "did you mean 'ping'"),
         (["chekc"], "--help"),
@@ -145,6 +150,44 @@ def test_a_mistake_is_one_line_that_says_how_to_mend_it(words: list[str], said: 
     assert said in done.stderr
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("mcp-touchstone")
+
+
+def test_from_nothing_to_green_with_known_failures_and_red_once_they_are_mended(
+    tmp_path: Path,
+) -> None:
+    words = ("check", "--select", "ping", "--revision", "2025-11-25")
+    report = tmp_path / "out.json"
+    bad, good = ("--", *mutant_command("RefusesPings")), ("--", sys.executable, "-m")
+    server = (*good, "mcp_touchstone.cli", "serve", "--root", "{root}")
+
+    assert touchstone(*words, "-q", *bad, cwd=tmp_path).returncode == 1
+    first = touchstone(*words, "--update-baseline", *bad, cwd=tmp_path)
+    assert (first.returncode, first.stderr) == (0, "")
+    assert "+ ping-empty-response (2025-11-25)" in first.stdout
+    second = touchstone(*words, "--json", str(report), *bad, cwd=tmp_path)
+    assert second.returncode == 0
+    assert "known  1 known failure, excused by touchstone-baseline.toml" in second.stdout
+    assert "nothing new" in second.stdout.splitlines()[-1]
+    document = json.loads(report.read_text("utf-8"))
+    jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+    assert document["gate"] == {"fail_on": [], "failed": 0, "known": 1}
+    assert touchstone(*words, "-q", "--no-baseline", *bad, cwd=tmp_path).returncode == 1
+    mended = touchstone(*words, "--json", str(report), *server, cwd=tmp_path)
+    assert mended.returncode == 1, mended.stdout
+    assert "STALE  ping-empty-response" in mended.stdout
+    assert mended.stdout.splitlines()[-1].startswith("the baseline is no longer true")
+    document = json.loads(report.read_text("utf-8"))
+    jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+    assert [row["rule"] for row in document["baseline"]["stale"]] == ["ping-empty-response"]
+
+
+def test_a_floor_decides_what_fails_the_gate() -> None:
+    words = ("check", "--select", "ping", "--revision", "2025-11-25")
+    never = touchstone(*words, "--fail-on", "never", "--", *mutant_command("RefusesPings"))
+
+    assert never.returncode == 0
+    assert "FAIL  ping-empty-response" in never.stdout
+    assert never.stdout.splitlines()[-1] == "passed: 1 failure below --fail-on never"
 
 
 def test_a_revision_the_server_does_not_speak_is_said() -> None:

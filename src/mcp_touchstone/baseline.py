@@ -241,7 +241,7 @@ class _View:
         for case in registry.cases():
             for clause in case.clauses:
                 left_out = choice.cases is not None and case.id not in choice.cases
-                if left_out or not choice.takes(case, clause):
+                if left_out or not choice.draws(case) or not choice.takes(case, clause):
                     self._whole.discard(clause.id)
         self._holds = {clause.id: clause.revisions for clause in registry.catalogue}
 
@@ -379,8 +379,8 @@ def _blocks(text: str) -> list[str]:
     blocks: list[list[str]] = [[]]
     for line in text.splitlines():
         if line.strip().startswith(_HEADER):
-            above = []
-            while blocks[-1] and blocks[-1][-1].lstrip().startswith("#") and len(blocks) > 1:
+            above: list[str] = []
+            while blocks[-1] and blocks[-1][-1].lstrip().startswith("#"):
                 above.insert(0, blocks[-1].pop())
             blocks.append([*above, line])
         else:

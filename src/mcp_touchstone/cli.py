@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mcp_touchstone.baseline_file import Book
+    from mcp_touchstone.interop import Interop
     from mcp_touchstone.plan import Choice
+    from mcp_touchstone.results import Run
     from mcp_touchstone.target import Target
 
 
@@ -65,7 +67,7 @@ def _run_check(options: argparse.Namespace) -> int:
     from mcp_touchstone.plan import UsageError
     from mcp_touchstone.process import LaunchError
     from mcp_touchstone.report import interop as interop_report
-    from mcp_touchstone.report import machine, save, standing
+    from mcp_touchstone.report import standing
     from mcp_touchstone.report.terminal import Terminal
 
     for path in (options.json, options.save):
@@ -107,14 +109,21 @@ def _run_check(options: argparse.Namespace) -> int:
         for line in interop_report.text(witness):
             print(line)
     try:
-        if options.json is not None:
-            beside = None if witness is None else interop_report.document(witness)
-            machine.write(run, options.json, beside)
-        if options.save is not None:
-            save.transcripts(run.connections, options.save)
+        _write(options, run, witness)
     except OSError as error:
         return _complain(f"the report could not be written: {error}")
     return run.exit_code
+
+
+def _write(options: argparse.Namespace, run: "Run", witness: "Interop | None") -> None:
+    from mcp_touchstone.report import interop as interop_report
+    from mcp_touchstone.report import machine, save
+
+    if options.json is not None:
+        beside = None if witness is None else interop_report.document(witness)
+        machine.write(run, options.json, beside)
+    if options.save is not None:
+        save.transcripts(run.connections, options.save)
 
 
 def _book(options: argparse.Namespace, target: "Target") -> "Book | None":
@@ -289,8 +298,13 @@ def _target(options: argparse.Namespace) -> "Target":
 
 def _choice(options: argparse.Namespace) -> "Choice":
     from mcp_touchstone.clause import Level
-    from mcp_touchstone.plan import EXAMPLES, Choice
+    from mcp_touchstone.floor import Floor
+    from mcp_touchstone.plan import EXAMPLES, Choice, UsageError
 
+    try:
+        floor = Floor.read(options.fail_on)
+    except ValueError as error:
+        raise UsageError(f"--fail-on: {error}") from error
     levels = [level for level in Level if level.value.split()[0] in options.level]
     return Choice(
         select=tuple(options.select),
@@ -300,6 +314,7 @@ def _choice(options: argparse.Namespace) -> "Choice":
         jobs=options.jobs,
         examples=EXAMPLES if options.examples is None else options.examples,
         seed=options.seed,
+        floor=floor,
     )
 
 

@@ -83,3 +83,6 @@ class Floor:
             return (NEVER,)
         found = [w for w, o in _CLAUSES.items() if o is self.clauses and o is not Outcome.FAIL]
         return (*found, *([] if self.threats is None else [str(self.threats)]))
+
+
+DEFAULT: Final = Floor()

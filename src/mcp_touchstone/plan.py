@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_touchstone import needs
 from mcp_touchstone import revision as rev
 from mcp_touchstone.clause import Clause, Level, nearest
-from mcp_touchstone.floor import Floor
+from mcp_touchstone.floor import DEFAULT, Floor
 from mcp_touchstone.results import Absent, Run, Slot
 from mcp_touchstone.scenario import Case, Registry, Scenario, Share
 
@@ -51,7 +51,7 @@ class Choice:
     jobs: int = 8
     examples: int = EXAMPLES
     seed: int = 0
-    floor: Floor = Floor()
+    floor: Floor = DEFAULT
 
     def takes(self, case: Case, clause: Clause) -> bool:
         """Whether a clause judged by a case is chosen, revisions apart."""
