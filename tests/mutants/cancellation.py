@@ -132,12 +132,12 @@ class ReadsRequestIdFirst(Fault):
 
 
 @mutant("cancellation-invalid-ignored", revision=MODERN)
-class LooksForWhatWasNeverSent(Fault):
-    """Leaves when a request is cancelled that it never heard of."""
+class LogsWhyOfWhatItNeverHeard(Fault):
+    """Leaves over a reason for the cancellation of a request that it cannot find."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         named = taken_back(message)
-        if named is not None and named not in self.asked:
+        if named is not None and named not in self.asked and "reason" in params(message):
             os._exit(1)
         return line
 
