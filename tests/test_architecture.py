@@ -112,7 +112,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *WIRE, *FIELD, "arguments", "attack.bindings", "attack.slots", "dossier",
     },
     "attack.siege": {
-        *PURE, *WIRE, *FIELD, "attack.bindings", "attack.reproduction", "attack.slots",
+        *PURE, *WIRE, *FIELD, "attack.bindings", "attack.binder", "attack.reproduction",
+        "attack.slots", "attack.snapshot",
         "conversation", "talk",
     },
     "attack.grounds": {
@@ -123,7 +124,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "loader": {"clause", "scenario", "threat"},
     "target": {"loader"},
     "pool": {*PURE, *WIRE, "client", "recon", "ambient", "target", "world"},
-    "plan": {*PURE, "floor", "needs", "results"},
+    "plan": {*PURE, "floor", "needs", "results", "threat"},
     "baseline": {*PURE, "plan", "results", "threat", "toml_text"},
     "baseline_file": {"baseline", "clause", "plan", "results", "scenario"},
     "lane": {

@@ -13,6 +13,7 @@ from mcp_touchstone.clause import Clause, Level, nearest
 from mcp_touchstone.floor import DEFAULT, Floor
 from mcp_touchstone.results import Absent, Run, Slot
 from mcp_touchstone.scenario import Case, Registry, Scenario, Share
+from mcp_touchstone.threat import Threat
 
 if TYPE_CHECKING:
     from mcp_touchstone.dossier import Dossier
@@ -226,6 +227,10 @@ def _applicable(run: Run, case: Case, revision: str, choice: Choice) -> tuple[Cl
     found = []
     for clause in case.clauses:
         if revision not in clause.revisions or not choice.takes(case, clause):
+            continue
+        if isinstance(clause, Threat) and not clause.applies_to(run.target.promises):
+            why = f"the server promises no {clause.promise}: --promise {clause.promise}"
+            run.absent.append(Absent(clause.id, revision, why))
             continue
         lacking = run.dossier.lacks(clause.needs, revision)
         if lacking:

@@ -5,7 +5,7 @@ folded and reported as a clause is. What differs is on which promise it rests an
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -62,6 +62,9 @@ class Promise(StrEnum):
     LIVENESS = "liveness"
 
 
+MODES: Final = frozenset({Promise.READ_ONLY, Promise.DRY_RUN, Promise.PATCH_ONLY})
+"""What is promised by how a server is started; without the promise it is not judged at all."""
+
 ASSUMED: Final = frozenset({Promise.CONTAINMENT, Promise.LIVENESS})
 """What every server that is given a root promises; the rest is declared."""
 
@@ -87,6 +90,13 @@ class Threat(Clause):
     cwe: tuple[int, ...]
     owasp: tuple[str, ...] = ()
     seen_in: tuple[str, ...] = ()
+
+    def applies_to(self, promises: Collection[str]) -> bool:
+        """Whether it says anything about a server with these promises.
+
+        What a server promises only in a mode it has to be started in, nobody can see otherwise.
+        """
+        return self.promise not in MODES or self.promise in promises
 
     @property
     def grade(self) -> str:

@@ -118,6 +118,29 @@ class TakesOptionsFromCalls(Guard):
         return os.path.join(self.root, text) if self.unsafe else self.strictly(text)
 
 
+class OpensPipes(Guard):
+    """Opens whatever a path leads to, a pipe too, and waits for it."""
+
+    trips = frozenset({"special-pipes"})
+
+    def read_file(self, path: str) -> str:
+        with open(self.strictly(path), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+
+class TrustsProc(Guard):
+    """Lets paths below /proc through, to show how the system fares."""
+
+    trips = frozenset({"special-procfs"})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        return text if text.startswith("/proc/") and not writing else self.strictly(text)
+
+    def read_file(self, path: str) -> str:
+        place = self.place(path, writing=False)
+        return super().read_file(path) if not os.path.isfile(place) else open(place).read()
+
+
 # --- good ones
 
 

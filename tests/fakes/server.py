@@ -29,7 +29,7 @@ class Guard:
 
     trips: frozenset[str] = frozenset()
     promises: tuple[str, ...] = ()
-    families: tuple[str, ...] = ("traversal", "links", "bases")
+    families: tuple[str, ...] = ("traversal", "links", "bases", "special")
     tools: tuple[str, ...] = (
         "read_file", "list_directory", "write_file", "edit_file", "move_file", "make_directory",
     )  # fmt: skip
@@ -77,7 +77,10 @@ class Guard:
         return str(getattr(self, tool)(**given))
 
     def read_file(self, path: str) -> str:
-        return Path(self.place(path, writing=False)).read_text(encoding="utf-8", errors="replace")
+        place = self.place(path, writing=False)
+        if os.path.exists(place) and not os.path.isfile(place):
+            raise Refused("that is no ordinary file")
+        return Path(place).read_text(encoding="utf-8", errors="replace")
 
     def list_directory(self, path: str) -> str:
         return "\n".join(sorted(os.listdir(self.place(path, writing=False))))

@@ -4,6 +4,7 @@ Annotations, names and schemas only choose what is tried and in which order; wha
 to is what it did: bytes that came back, a tree that changed.
 """
 
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,10 @@ HANGS: Final = 3
 """Calls without an answer after which nothing more is tried."""
 
 PAGES: Final = 10
+
+OWN_FOLDER: Final = "probe"
+OWN: Final = re.compile(rf"{OWN_FOLDER}(/|$)")
+"""Where the binder makes files of its own: what changes there says nothing by itself."""
 
 DANGER: Final = frozenset({
     "exec", "execute", "run", "shell", "bash", "terminal", "process", "kill", "spawn", "eval",
@@ -117,9 +122,9 @@ class Binder:
         self._until = now() + BUDGET
         self._hangs = 0
         self._number = 0
-        self._folder = field.root / "probe"
+        self._folder = field.root / OWN_FOLDER
         self._folder.mkdir(exist_ok=True)
-        self._listed = field.canaries.name(f"{field.root.name}/probe", Area.INSIDE)
+        self._listed = field.canaries.name(f"{field.root.name}/{OWN_FOLDER}", Area.INSIDE)
         (self._folder / self._listed.token).touch()
 
     def find(self, spoken: Spoken) -> Bindings:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from mcp_touchstone.attack import payload as payloads
 from mcp_touchstone.attack import reach
+from mcp_touchstone.attack.binder import OWN, Binder
 from mcp_touchstone.attack.bindings import CHANGING, Binding, Bindings, Call, Operation
 from mcp_touchstone.attack.canary import Area, Canary
 from mcp_touchstone.attack.field import CONTROL, DENIED, Field
@@ -21,6 +22,7 @@ from mcp_touchstone.attack.payload import CANARY, Payload
 from mcp_touchstone.attack.reach import PAIR
 from mcp_touchstone.attack.reproduction import script
 from mcp_touchstone.attack.slots import Pointer, Role
+from mcp_touchstone.attack.snapshot import changes, take
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.conversation import Conversation
@@ -206,6 +208,51 @@ class Siege(Conversation):
             mild=self._mild(threat),
         )
 
+    def starve(self, threat: str, name: str, count: int) -> None:
+        """Read special files of the root at once and without waiting, then a plain one."""
+        self._opened()
+        root, blocked = str(self.field.root), None
+        readers = self._control()
+        for binding in readers:
+            for n in range(1, count + 1):
+                method, params = binding.call(binding.spelled(f"{name}{n}", root), root)
+                self.wire.say(self.wire.build(method, params), required=False)
+            method, params = binding.call(binding.spelled(CONTROL, root), root)
+            limit = max(PATIENCE, self.pace.reply)
+            reply = self.wire.request(method, params, required=False, seconds=limit)
+            if self.field.control not in self._canaries(reply, {Area.INSIDE}):
+                blocked = binding, reply
+                break
+        if not readers:
+            raise Broken("no plain file can be read")
+        self.judge(
+            threat,
+            blocked is None,
+            expected="a plain file can be read all the same",
+            actual=f"{blocked[0].tool}: {blocked[1]}" if blocked else f"{len(readers)} tools did",
+            at=blocked[1] if blocked else None,
+            mild=self._mild(threat),
+        )
+
+    def try_to_write(self, threat: str) -> None:
+        """Call all that looks as if it took a path, and judge whether the root is as it was."""
+        self._opened()
+        before = take(self.field.root, OWN.match)
+        binder = Binder(lambda: self.wire, self.field)
+        found = binder.find(self.spoken)
+        if not found.of(Operation.READ):
+            raise Broken("no plain file can be read")
+        after = take(self.field.root, OWN.match, before)
+        told = [f"{b.operation}: {b.tool}" for b in found.of(*CHANGING)]
+        told += [str(change) for change in changes(before, after) if change.path != "."]
+        self.judge(
+            threat,
+            not told,
+            expected="nothing is made, changed, moved or removed",
+            actual="; ".join(told) or f"{found.calls} calls changed nothing",
+            mild=self._mild(threat),
+        )
+
     def rebase(self, threat: str, *groups: str) -> None:
         """Tell every tool that takes one another base for its paths, and judge a threat."""
         self.judge_shots(threat, self._rebased(self.payloads(*groups, via="args")))
@@ -305,6 +352,7 @@ class Siege(Conversation):
         return tally
 
     def _opened(self) -> None:
+        self.field.names["pid"] = str(self.wire.process.pid)
         if self.wire.opening is None and self.wire.open().result is None:
             raise Broken(f"the server did not open: {self.wire.opening}")
 

@@ -34,7 +34,7 @@ class Change:
 
 def take(
     folder: Path,
-    skip: Callable[[str], bool] = lambda _path: False,
+    skip: Callable[[str], object] = lambda _path: False,
     known: Mapping[str, Fact] | None = None,
 ) -> dict[str, Fact]:
     """Look at everything below a folder, the folder itself (".") included.
