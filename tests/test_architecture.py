@@ -108,12 +108,15 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.slots": {"arguments"},
     "attack.bindings": {"attack.slots", "framing"},
     "attack.reproduction": {*FIELD, "attack.bindings", "revision"},
+    "attack.ways": {"arguments", "attack.slots"},
+    "attack.aimer": {*FIELD, "attack.bindings", "attack.slots"},
+    "attack.tally": {*PURE, *WIRE, *FIELD, "attack.aimer"},
     "attack.binder": {
-        *PURE, *WIRE, *FIELD, "arguments", "attack.bindings", "attack.slots", "dossier",
+        *PURE, *WIRE, *FIELD, "arguments", "attack.bindings", "attack.slots", "attack.ways", "dossier",
     },
     "attack.siege": {
         *PURE, *WIRE, *FIELD, "attack.bindings", "attack.binder", "attack.reproduction",
-        "attack.slots", "attack.snapshot",
+        "attack.aimer", "attack.slots", "attack.snapshot", "attack.tally",
         "conversation", "talk",
     },
     "attack.grounds": {

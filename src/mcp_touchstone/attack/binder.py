@@ -6,16 +6,16 @@ to is what it did: bytes that came back, a tree that changed.
 
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.arguments import Places, required, words
+from mcp_touchstone.arguments import Places, words
 from mcp_touchstone.attack.bindings import ROOT, Binding, Bindings, Operation, Style, fill, rooted
 from mcp_touchstone.attack.canary import Area
 from mcp_touchstone.attack.field import Field
-from mcp_touchstone.attack.slots import Pointer, Role, Slot, assemble, slots
+from mcp_touchstone.attack.slots import Pointer, Role, assemble, slots
+from mcp_touchstone.attack.ways import MAKING, Way, ways
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.dossier import Spoken, is_read_only
 from mcp_touchstone.process import LaunchError, now
@@ -32,75 +32,6 @@ PAGES: Final = 10
 OWN_FOLDER: Final = "probe"
 OWN: Final = re.compile(rf"{OWN_FOLDER}(/|$)")
 """Where the binder makes files of its own: what changes there says nothing by itself."""
-
-DANGER: Final = frozenset({
-    "exec", "execute", "run", "shell", "bash", "terminal", "process", "kill", "spawn", "eval",
-    "fetch", "http", "url", "web", "browser", "download", "upload", "send", "email", "push",
-    "pull", "clone", "deploy", "install", "publish", "delete", "remove", "unlink", "rm", "trash",
-    "purge", "destroy", "drop", "reset", "restart", "shutdown", "config",
-})  # fmt: skip
-"""Words in the name of a tool that is not called unless the user names it."""
-
-SWITCHES: Final = frozenset({"command", "action", "operation", "op", "mode", "method"})
-"""Names of an argument that makes several tools of one."""
-
-OPTIONAL: Final[tuple[frozenset[Role], ...]] = (
-    frozenset(),
-    frozenset({Role.CONTENT}),
-    frozenset({Role.OLD, Role.NEW}),
-    frozenset({Role.NEW, Role.LINE}),
-    frozenset({Role.CONTENT, Role.LINE}),
-    frozenset({Role.DIFF}),
-)
-"""Roles of optional arguments that are filled together, one set after another."""
-
-_TEXT: Final = {"type": "string"}
-
-
-def _guess(*names: str, **more: Any) -> dict[str, Any]:
-    properties = {**dict.fromkeys(names, _TEXT), **more}
-    return {"type": "object", "properties": properties, "required": list(properties)}
-
-
-GUESSES: Final[tuple[tuple[frozenset[str], dict[str, Any]], ...]] = (
-    (
-        frozenset({"multiple", "many", "batch", "files"}),
-        _guess(paths={"type": "array", "items": _TEXT}),
-    ),
-    (frozenset({"move", "rename", "copy"}), _guess("source", "destination")),
-    (
-        frozenset({"edit", "replace", "modify", "update"}),
-        _guess("path", edits={"type": "array", "items": _guess("oldText", "newText")}),
-    ),
-    (frozenset({"edit", "replace"}), _guess("path", "old_string", "new_string")),
-    (frozenset({"write", "create", "save", "append", "edit"}), _guess("path", "content")),
-    (frozenset({"search", "find", "grep", "glob"}), _guess("path", "pattern")),
-    (frozenset({"read", "view", "get", "open", "list", "tree", "create", "cat"}), _guess("path")),
-    (frozenset({"read", "view", "get", "open", "cat"}), _guess("file_path")),
-)  # fmt: skip
-"""Words in the name of a tool whose schema names no argument -> arguments it probably takes."""
-
-MAKING: Final = frozenset({"mkdir", "make", "create", "new", "add"})
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """One way to call a tool.
-
-    Attributes:
-        tool: its definition.
-        fixed: values of its switch.
-        slots: what is filled.
-    """
-
-    tool: Mapping[str, Any]
-    fixed: Mapping[Pointer, Any]
-    slots: tuple[Slot, ...]
-
-    @property
-    def roles(self) -> set[Role]:
-        """The roles that are filled."""
-        return {slot.role for slot in self.slots}
 
 
 class Binder:
@@ -131,7 +62,7 @@ class Binder:
         """Try what looks as if it took a path."""
         found: list[Binding] = []
         for tool in sorted(self._tools(spoken), key=lambda tool: not is_read_only(tool)):
-            for plan in self._plans(tool):
+            for plan in ways(tool, self._named):
                 self._try(plan, found)
         found += self._resources(spoken)
         why = ""
@@ -157,36 +88,7 @@ class Binder:
 
     # --- what to try
 
-    def _plans(self, tool: Mapping[str, Any]) -> Iterator[Plan]:
-        name = tool["name"]
-        if name not in self._named and {*words(name)} & DANGER:
-            return
-        schema = tool.get("inputSchema")
-        if isinstance(schema, dict) and not schema.get("properties"):
-            for words_, guess in GUESSES:
-                if {*words(name)} & words_:
-                    yield from self._filled({**tool, "inputSchema": guess})
-            return
-        yield from self._filled(tool)
-
-    def _filled(self, tool: Mapping[str, Any]) -> Iterator[Plan]:
-        """Give the ways to fill what the schema of a tool names."""
-        schema = tool.get("inputSchema")
-        known = slots(schema)
-        paths = [s for s in known if s.role in {Role.PATH, Role.FROM, Role.TO}]
-        needed = [s for s in paths if s.needed] or paths[:1]
-        if not needed:
-            return
-        for fixed in _switched(schema):
-            for wanted in OPTIONAL:
-                extra = [s for s in known if not s.needed and s.role in wanted]
-                if {s.role for s in extra} != wanted:
-                    continue
-                hashes = [s for s in known if s.role is Role.HASH] if Role.DIFF in wanted else []
-                given = [s for s in known if s.needed and s not in paths]
-                yield Plan(tool, fixed, tuple(dict.fromkeys([*needed, *given, *extra, *hashes])))
-
-    def _try(self, plan: Plan, found: list[Binding]) -> None:
+    def _try(self, plan: Way, found: list[Binding]) -> None:
         """Try what a plan may do, unless it is known; what it does is added."""
         for operation, attempt in self._attempts(plan):
             if self._over or any(_settles(b, operation, plan) for b in found):
@@ -205,7 +107,7 @@ class Binder:
                     )
                 )
 
-    def _attempts(self, plan: Plan) -> Iterator[tuple[Operation, "Attempt"]]:
+    def _attempts(self, plan: Way) -> Iterator[tuple[Operation, "Attempt"]]:
         roles = plan.roles
         if {Role.FROM, Role.TO} <= roles:
             yield Operation.MOVE, self._moves
@@ -241,7 +143,7 @@ class Binder:
         return relative if style is Style.RELATIVE else f"{self.field.root}/{relative}"
 
     def _call(
-        self, plan: Plan, path: str, *, to: str = "", before: bytes = b"", content: str = ""
+        self, plan: Way, path: str, *, to: str = "", before: bytes = b"", content: str = ""
     ) -> tuple[Reply, dict[str, Any]]:
         tool = plan.tool
         values: dict[Pointer, Any] = dict(plan.fixed)
@@ -272,44 +174,44 @@ class Binder:
         seen = self.field.canaries.found_in_message(reply.value or {}, {Area.INSIDE})
         return any(canary.token == token for canary in seen)
 
-    def _reads(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+    def _reads(self, plan: Way, style: Style) -> dict[str, Any] | None:
         path, data = self._file()
         canary = self.field.canaries.planted[-1]
         reply, arguments = self._call(plan, self._spell(path, style), before=data)
         return arguments if self._shows(reply, canary.token) and _holds(path, data) else None
 
-    def _lists(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+    def _lists(self, plan: Way, style: Style) -> dict[str, Any] | None:
         reply, arguments = self._call(plan, self._spell(self._folder, style))
         return arguments if self._shows(reply, self._listed.token) else None
 
-    def _creates(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+    def _creates(self, plan: Way, style: Style) -> dict[str, Any] | None:
         path, content = self._fresh(), f"made {secrets.token_hex(8)}\n"
         _, arguments = self._call(plan, self._spell(path, style), content=content)
         return arguments if content.strip().encode() in _read(path) else None
 
-    def _writes(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+    def _writes(self, plan: Way, style: Style) -> dict[str, Any] | None:
         (path, data), content = self._file(), f"written {secrets.token_hex(8)}\n"
         _, arguments = self._call(plan, self._spell(path, style), before=data, content=content)
         found = _read(path)
         return arguments if content.strip().encode() in found and data not in found else None
 
-    def _edits(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+    def _edits(self, plan: Way, style: Style) -> dict[str, Any] | None:
         (path, data), content = self._file(), f"edited {secrets.token_hex(8)}"
         _, arguments = self._call(plan, self._spell(path, style), before=data, content=content)
         return arguments if content.encode() in _read(path) else None
 
-    def _makes_folders(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+    def _makes_folders(self, plan: Way, style: Style) -> dict[str, Any] | None:
         path = self._fresh("")
         _, arguments = self._call(plan, self._spell(path, style))
         return arguments if path.is_dir() else None
 
-    def _moves(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+    def _moves(self, plan: Way, style: Style) -> dict[str, Any] | None:
         return self._carries(plan, style, stays=False)
 
-    def _copies(self, plan: Plan, style: Style) -> dict[str, Any] | None:
+    def _copies(self, plan: Way, style: Style) -> dict[str, Any] | None:
         return self._carries(plan, style, stays=True)
 
-    def _carries(self, plan: Plan, style: Style, *, stays: bool) -> dict[str, Any] | None:
+    def _carries(self, plan: Way, style: Style, *, stays: bool) -> dict[str, Any] | None:
         (path, data), to = self._file(), self._fresh()
         _, arguments = self._call(plan, self._spell(path, style), to=self._spell(to, style))
         return arguments if _holds(to, data) and path.exists() is stays else None
@@ -333,11 +235,11 @@ class Binder:
         return self._shows(reply, token)
 
 
-Attempt = Callable[[Plan, Style], dict[str, Any] | None]
+Attempt = Callable[[Way, Style], dict[str, Any] | None]
 """Tries a plan with a way to write paths: the arguments, where it did what was hoped for."""
 
 
-def _settles(binding: Binding, operation: Operation, plan: Plan) -> bool:
+def _settles(binding: Binding, operation: Operation, plan: Way) -> bool:
     """Whether a binding of the same call leaves nothing to try: writing a file is no edit of it."""
     same = operation is binding.operation or (
         operation is Operation.EDIT and binding.operation is Operation.WRITE
@@ -347,19 +249,6 @@ def _settles(binding: Binding, operation: Operation, plan: Plan) -> bool:
         and binding.tool == plan.tool["name"]
         and all(binding.arguments.get(str(p[0])) == value for p, value in plan.fixed.items())
     )
-
-
-def _switched(schema: Any) -> Iterator[dict[Pointer, Any]]:
-    """Give the values of the argument that makes several tools of one; nothing where none does."""
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    for name, below in (properties or {}).items():
-        values = below.get("enum") if isinstance(below, dict) else None
-        if name in required(schema) and name.lower() in SWITCHES and isinstance(values, list):
-            for value in values:
-                if isinstance(value, str) and not {*words(value)} & DANGER:
-                    yield {(name,): value}
-            return
-    yield {}
 
 
 def _read(path: Path) -> bytes:

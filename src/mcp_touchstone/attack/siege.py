@@ -5,118 +5,33 @@ tree that changed, a file inside that holds bytes from outside, a process that d
 binding has to give back a plain file before and after, or nothing was tested.
 """
 
-import json
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.attack import payload as payloads
-from mcp_touchstone.attack import reach
+from mcp_touchstone.attack.aimer import Aimer, Shot
 from mcp_touchstone.attack.binder import OWN, Binder
-from mcp_touchstone.attack.bindings import CHANGING, Binding, Bindings, Call, Operation
+from mcp_touchstone.attack.bindings import CHANGING, Binding, Bindings, Operation
 from mcp_touchstone.attack.canary import Area, Canary
-from mcp_touchstone.attack.field import CONTROL, DENIED, Field
-from mcp_touchstone.attack.payload import CANARY, Payload
-from mcp_touchstone.attack.reach import PAIR
+from mcp_touchstone.attack.field import CONTROL, Field
+from mcp_touchstone.attack.payload import Payload
 from mcp_touchstone.attack.reproduction import script
-from mcp_touchstone.attack.slots import Pointer, Role
 from mcp_touchstone.attack.snapshot import changes, take
+from mcp_touchstone.attack.tally import Hit, Tally, said, whose
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.conversation import Conversation
-from mcp_touchstone.framing import brief
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.talk import Broken
-
-DEATHS: Final = 3
-"""Processes lost to one threat after which nothing more is fired."""
 
 PATIENCE: Final = 20.0
 """Seconds a call may take: a loaded machine or a path of many thousand parts is no finding."""
 
-HANGS: Final = 2
-"""Calls without an answer after which nothing more is fired."""
-
-BASES: Final = frozenset({"root", "cwd", "base", "repo_path", "working_dir", "projectRoot"})
-"""Arguments of a payload that stand for whatever a tool calls its base."""
-
 SECRET: Final = frozenset({Area.OUTSIDE, Area.ENVIRONMENT})
 
-FIRED_AT: Final[Mapping[str, tuple[Operation, ...]]] = {
-    "read": (Operation.READ, Operation.EDIT, Operation.WRITE, Operation.MOVE, Operation.COPY),
-    "list": (Operation.LIST,),
-    "tree": (Operation.LIST,),
-    "create": (Operation.CREATE, Operation.MKDIR, Operation.MOVE, Operation.COPY),
-    "write": (Operation.EDIT, Operation.WRITE, Operation.CREATE),
-    "patch": (Operation.EDIT, Operation.WRITE),
-    "search": (Operation.LIST,),
-    "move": (Operation.MOVE,),
-    "copy": (Operation.COPY,),
-}
-"""Operation a payload was written for -> operations it is fired at, whatever tool does them."""
-
 EXPECTED: Final = "nothing from outside comes back, nothing there changes, the server lives on"
-SHOWN: Final = 160
-
-
-@dataclass(frozen=True, slots=True)
-class Shot:
-    """One call of an attack.
-
-    Attributes:
-        payload: the row.
-        text: the payload with its names filled in.
-        binding: what it is fired at.
-        call: the method and params that are sent.
-        live: whether it reaches its aim when nothing guards it.
-    """
-
-    payload: Payload
-    text: str
-    binding: Binding
-    call: Call
-    live: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One effect that must not be.
-
-    Attributes:
-        shot: what had it; None where only the end of the attack showed it.
-        what: the effect, in words.
-        wire: the connection it was seen on.
-        reply: the answer of the call.
-    """
-
-    shot: Shot | None
-    what: str
-    wire: Connection
-    reply: Reply | None = None
-
-
-@dataclass(slots=True)
-class Tally:
-    """What became of an attack."""
-
-    live: int = 0
-    dead: int = 0
-    tools: set[str] = field(default_factory=set)
-    hits: list[Hit] = field(default_factory=list)
-    deaths: list[Hit] = field(default_factory=list)
-    hangs: list[Hit] = field(default_factory=list)
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more is fired."""
-        return len(self.deaths) >= DEATHS or len(self.hangs) >= HANGS
-
-    def __str__(self) -> str:
-        """Say it in words."""
-        words = f"{self.live} live payloads through {', '.join(sorted(self.tools)) or 'no tool'}"
-        return words + (f", {self.dead} that no reading makes live" if self.dead else "")
 
 
 class Siege(Conversation):
@@ -151,6 +66,10 @@ class Siege(Conversation):
         self._respawn: Callable[[], Connection] = more["spawn"]
 
     @property
+    def _aimer(self) -> Aimer:
+        return Aimer(self.field, self.bindings)
+
+    @property
     def bindings(self) -> Bindings:
         """What tools were seen to do to files."""
         return self.dossier.bindings or Bindings()
@@ -172,7 +91,7 @@ class Siege(Conversation):
             operations: what is fired at; by default everything.
         """
         self._guard(*groups)
-        self.judge_shots(threat, self.shots(self.payloads(*groups), set(operations)))
+        self.judge_shots(threat, self._aimer.shots(self.payloads(*groups), set(operations)))
 
     def _guard(self, *groups: str) -> None:
         """Say what must not come back: what lies outside, or what a deny list names."""
@@ -255,78 +174,15 @@ class Siege(Conversation):
 
     def rebase(self, threat: str, *groups: str) -> None:
         """Tell every tool that takes one another base for its paths, and judge a threat."""
-        self.judge_shots(threat, self._rebased(self.payloads(*groups, via="args")))
-
-    def _rebased(self, rows: Iterable[Payload]) -> Iterator[Shot]:
-        for row, path, base, _ in self._asked(rows):
-            for binding in self.bindings.of(Operation.READ, Operation.LIST):
-                slot = binding.base
-                if base is not None and slot is not None:
-                    here = "." if binding.operation is Operation.LIST else path
-                    yield self._told(row, f"{base}/{here}", binding, here, {slot.pointer: base})
+        self.judge_shots(threat, self._aimer.rebased(self.payloads(*groups, via="args")))
 
     def smuggle(self, threat: str, *groups: str) -> None:
         """Send arguments that no schema names beside a path that leads outside, and judge."""
-        self.judge_shots(threat, self._smuggled(self.payloads(*groups, via="args")))
+        self.judge_shots(threat, self._aimer.smuggled(self.payloads(*groups, via="args")))
 
-    def _smuggled(self, rows: Iterable[Payload]) -> Iterator[Shot]:
-        for row, path, base, more in self._asked(rows):
-            for binding in self.bindings.of(Operation.READ):
-                if more and base is None and binding.tool:
-                    extra: dict[Pointer, Any] = {(name,): value for name, value in more.items()}
-                    for here in (path, f"{self.field.outside}/{CANARY}"):
-                        yield self._told(row, here, binding, here, extra)
-
-    def _asked(
-        self, rows: Iterable[Payload]
-    ) -> Iterator[tuple[Payload, str, str | None, dict[str, Any]]]:
-        """Take payloads that are arguments apart: path, base, and what else is sent."""
-        for row in rows:
-            given = json.loads(payloads.fill(row.text, self.field.names))
-            path = given.pop("path", CANARY)
-            base = next((given.pop(name) for name in list(given) if name in BASES), None)
-            yield row, path, base, given
-
-    def _told(
-        self, row: Payload, text: str, binding: Binding, path: str, more: Mapping[Pointer, Any]
-    ) -> Shot:
-        paths = [slot.pointer for slot in binding.slots if slot.role is Role.PATH]
-        values = {**dict.fromkeys(paths, path), **more}
-        live = reach.aim(replace(row, target="any", live=("posix", "lexical")), text, self.field)
-        call = binding.calls_with(values, str(self.field.root))
-        return Shot(row, text, binding, call, live is not None)
-
-    def shots(self, rows: Iterable[Payload], operations: set[Operation]) -> Iterator[Shot]:
-        """Aim payloads at the bindings of some operations; what changes things only if live."""
-        for row in rows:
-            for text in payloads.filled(row, self.field.names, DENIED):
-                aim = (
-                    reach.aim_of_pair(text, self.field)
-                    if PAIR in text and row.operation in {"move", "copy"}
-                    else reach.aim(row, text, self.field)
-                )
-                for binding in self.bindings.of(*FIRED_AT.get(row.operation, ())):
-                    if binding.operation not in operations:
-                        continue
-                    if binding.operation in CHANGING and aim is None:
-                        continue
-                    call = self._aimed(row, text, binding, aim)
-                    yield Shot(row, text, binding, call, aim is not None)
-
-    def _aimed(self, row: Payload, text: str, binding: Binding, aim: Path | None) -> Call:
-        root = str(self.field.root)
-        as_it_is = {"tilde", "env", "shell", "uri"} & {*row.live}
-        path = text if as_it_is else binding.spelled(text, root)
-        before = self.field.content(aim) if aim is not None else b""
-        content = f"touchstone {secrets.token_hex(4)}\n"
-        inside = binding.spelled(f"carried-{secrets.token_hex(4)}.txt", root)
-        if PAIR in text and row.operation in {"move", "copy"}:
-            source, _, destination = text.partition(PAIR)
-            to = binding.spelled(destination, root)
-            return binding.call(binding.spelled(source, root), root, to=to)
-        if binding.operation in {Operation.MOVE, Operation.COPY} and row.operation == "create":
-            return binding.call(binding.spelled(CONTROL, root), root, to=path)
-        return binding.call(path, root, to=inside, before=before, content=content)
+    def shots(self, rows: Iterable[Payload], operations: Iterable[Operation]) -> Iterator[Shot]:
+        """Aim some payloads at the bindings of some operations."""
+        return self._aimer.shots(rows, set(operations))
 
     # --- firing
 
@@ -377,7 +233,7 @@ class Siege(Conversation):
         told = self.field.canaries.found_in_message(params, self._secret)
         seen = [canary for canary in self._canaries(reply, self._secret) if canary not in told]
         if seen:
-            tally.hits.append(Hit(shot, f"{_whose(seen[0])} came back", self.wire, reply))
+            tally.hits.append(Hit(shot, f"{whose(seen[0])} came back", self.wire, reply))
         if shot.binding.operation in CHANGING:
             damage = self.field.damage()
             if damage:
@@ -402,14 +258,14 @@ class Siege(Conversation):
     def _look_back(self, tally: Tally) -> None:
         """Look at what no single answer shows: the tree, the files inside, what went to stderr."""
         for where, canary in self.field.laundered(self._secret):
-            what = f"{_whose(canary)} stand in {where} now"
+            what = f"{whose(canary)} stand in {where} now"
             tally.hits.append(Hit(None, what, self.wire))
         damage = self.field.damage()
         if damage:
             tally.hits.append(Hit(None, str(damage[0]), self.wire))
         for connection in self._used:
             for canary in self.field.canaries.found(connection.process.stderr_tail, self._secret):
-                tally.hits.append(Hit(None, f"{_whose(canary)} went to stderr", connection))
+                tally.hits.append(Hit(None, f"{whose(canary)} went to stderr", connection))
 
     # --- judging
 
@@ -429,7 +285,7 @@ class Siege(Conversation):
             threat,
             not found,
             expected=EXPECTED,
-            actual=_said(found, tally),
+            actual=said(found, tally),
             at=shown.reply if shown is not None else None,
             mild=self._mild(threat),
         )
@@ -443,22 +299,3 @@ class Siege(Conversation):
 
     unpromised: frozenset[str] = frozenset()
     """Threats against what the server never promised: what is found there is a note."""
-
-
-def _whose(canary: Canary) -> str:
-    if canary.is_name:
-        return f"the names in {Path(canary.where).parent.as_posix()!r}"
-    return f"the bytes of {canary.where}"
-
-
-def _said(found: list[Hit], tally: Tally) -> str:
-    if not found:
-        return str(tally)
-    first = next((hit for hit in found if hit.shot is not None), found[0])
-    if first.shot is None:
-        return f"{first.what}, after {tally}"
-    method, params = first.shot.call
-    call = f"{params.get('name', method)} {brief(params.get('arguments', params), SHOWN)}"
-    how = f"{first.what}: {call} ({first.shot.payload.id}: {first.shot.payload.note})"
-    others = {hit.shot.payload.id for hit in found if hit.shot} - {first.shot.payload.id}
-    return how + (f"; {len(others)} more payloads did the like" if others else "")

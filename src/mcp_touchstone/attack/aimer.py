@@ -1,0 +1,128 @@
+"""Aim payloads at bindings: which calls an attack makes, which of them are live. Sends nothing."""
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.attack import payload as payloads
+from mcp_touchstone.attack import reach
+from mcp_touchstone.attack.bindings import CHANGING, Binding, Bindings, Call, Operation
+from mcp_touchstone.attack.field import CONTROL, DENIED, Field
+from mcp_touchstone.attack.payload import CANARY, Payload
+from mcp_touchstone.attack.reach import PAIR
+from mcp_touchstone.attack.slots import Pointer, Role
+
+BASES: Final = frozenset({"root", "cwd", "base", "repo_path", "working_dir", "projectRoot"})
+"""Arguments of a payload that stand for whatever a tool calls its base."""
+
+FIRED_AT: Final[Mapping[str, tuple[Operation, ...]]] = {
+    "read": (Operation.READ, Operation.EDIT, Operation.WRITE, Operation.MOVE, Operation.COPY),
+    "list": (Operation.LIST,),
+    "tree": (Operation.LIST,),
+    "create": (Operation.CREATE, Operation.MKDIR, Operation.MOVE, Operation.COPY),
+    "write": (Operation.EDIT, Operation.WRITE, Operation.CREATE),
+    "patch": (Operation.EDIT, Operation.WRITE),
+    "search": (Operation.LIST,),
+    "move": (Operation.MOVE,),
+    "copy": (Operation.COPY,),
+}
+"""Operation a payload was written for -> operations it is fired at, whatever tool does them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One call of an attack.
+
+    Attributes:
+        payload: the row.
+        text: the payload with its names filled in.
+        binding: what it is fired at.
+        call: the method and params that are sent.
+        live: whether it reaches its aim when nothing guards it.
+    """
+
+    payload: Payload
+    text: str
+    binding: Binding
+    call: Call
+    live: bool
+
+
+class Aimer:
+    """Knows a field and what tools do to files."""
+
+    def __init__(self, field: Field, bindings: Bindings) -> None:
+        self._field = field
+        self._bindings = bindings
+
+    def shots(self, rows: Iterable[Payload], operations: set[Operation]) -> Iterator[Shot]:
+        """Aim payloads at the bindings of some operations; what changes things only if live."""
+        for row in rows:
+            for text in payloads.filled(row, self._field.names, DENIED):
+                aim = (
+                    reach.aim_of_pair(text, self._field)
+                    if PAIR in text and row.operation in {"move", "copy"}
+                    else reach.aim(row, text, self._field)
+                )
+                for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
+                    if binding.operation not in operations:
+                        continue
+                    if binding.operation in CHANGING and aim is None:
+                        continue
+                    call = self._aimed(row, text, binding, aim)
+                    yield Shot(row, text, binding, call, aim is not None)
+
+    def _aimed(self, row: Payload, text: str, binding: Binding, aim: Path | None) -> Call:
+        root = str(self._field.root)
+        as_it_is = {"tilde", "env", "shell", "uri"} & {*row.live}
+        path = text if as_it_is else binding.spelled(text, root)
+        before = self._field.content(aim) if aim is not None else b""
+        content = f"touchstone {secrets.token_hex(4)}\n"
+        inside = binding.spelled(f"carried-{secrets.token_hex(4)}.txt", root)
+        if PAIR in text and row.operation in {"move", "copy"}:
+            source, _, destination = text.partition(PAIR)
+            to = binding.spelled(destination, root)
+            return binding.call(binding.spelled(source, root), root, to=to)
+        if binding.operation in {Operation.MOVE, Operation.COPY} and row.operation == "create":
+            return binding.call(binding.spelled(CONTROL, root), root, to=path)
+        return binding.call(path, root, to=inside, before=before, content=content)
+
+    def rebased(self, rows: Iterable[Payload]) -> Iterator[Shot]:
+        """Tell every tool that takes one another base for its paths."""
+        for row, path, base, _ in self._asked(rows):
+            for binding in self._bindings.of(Operation.READ, Operation.LIST):
+                slot = binding.base
+                if base is not None and slot is not None:
+                    here = "." if binding.operation is Operation.LIST else path
+                    yield self._told(row, f"{base}/{here}", binding, here, {slot.pointer: base})
+
+    def smuggled(self, rows: Iterable[Payload]) -> Iterator[Shot]:
+        """Send arguments that no schema names beside a path that leads outside."""
+        for row, path, base, more in self._asked(rows):
+            for binding in self._bindings.of(Operation.READ):
+                if more and base is None and binding.tool:
+                    extra: dict[Pointer, Any] = {(name,): value for name, value in more.items()}
+                    for here in (path, f"{self._field.outside}/{CANARY}"):
+                        yield self._told(row, here, binding, here, extra)
+
+    def _asked(
+        self, rows: Iterable[Payload]
+    ) -> Iterator[tuple[Payload, str, str | None, dict[str, Any]]]:
+        """Take payloads that are arguments apart: path, base, and what else is sent."""
+        for row in rows:
+            given = json.loads(payloads.fill(row.text, self._field.names))
+            path = given.pop("path", CANARY)
+            base = next((given.pop(name) for name in list(given) if name in BASES), None)
+            yield row, path, base, given
+
+    def _told(
+        self, row: Payload, text: str, binding: Binding, path: str, more: Mapping[Pointer, Any]
+    ) -> Shot:
+        paths = [slot.pointer for slot in binding.slots if slot.role is Role.PATH]
+        values = {**dict.fromkeys(paths, path), **more}
+        live = reach.aim(replace(row, target="any", live=("posix", "lexical")), text, self._field)
+        call = binding.calls_with(values, str(self._field.root))
+        return Shot(row, text, binding, call, live is not None)

@@ -1,0 +1,124 @@
+"""How a tool may be called, as far as its definition tells; what it does is not known here. Pure."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_touchstone.arguments import required, words
+from mcp_touchstone.attack.slots import Pointer, Role, Slot, slots
+
+DANGER: Final = frozenset({
+    "exec", "execute", "run", "shell", "bash", "terminal", "process", "kill", "spawn", "eval",
+    "fetch", "http", "url", "web", "browser", "download", "upload", "send", "email", "push",
+    "pull", "clone", "deploy", "install", "publish", "delete", "remove", "unlink", "rm", "trash",
+    "purge", "destroy", "drop", "reset", "restart", "shutdown", "config",
+})  # fmt: skip
+"""Words in the name of a tool that is not called unless the user names it."""
+
+SWITCHES: Final = frozenset({"command", "action", "operation", "op", "mode", "method"})
+"""Names of an argument that makes several tools of one."""
+
+OPTIONAL: Final[tuple[frozenset[Role], ...]] = (
+    frozenset(),
+    frozenset({Role.CONTENT}),
+    frozenset({Role.OLD, Role.NEW}),
+    frozenset({Role.NEW, Role.LINE}),
+    frozenset({Role.CONTENT, Role.LINE}),
+    frozenset({Role.DIFF}),
+)
+"""Roles of optional arguments that are filled together, one set after another."""
+
+_TEXT: Final = {"type": "string"}
+
+
+def _guess(*names: str, **more: Any) -> dict[str, Any]:
+    properties = {**dict.fromkeys(names, _TEXT), **more}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+GUESSES: Final[tuple[tuple[frozenset[str], dict[str, Any]], ...]] = (
+    (
+        frozenset({"multiple", "many", "batch", "files"}),
+        _guess(paths={"type": "array", "items": _TEXT}),
+    ),
+    (frozenset({"move", "rename", "copy"}), _guess("source", "destination")),
+    (
+        frozenset({"edit", "replace", "modify", "update"}),
+        _guess("path", edits={"type": "array", "items": _guess("oldText", "newText")}),
+    ),
+    (frozenset({"edit", "replace"}), _guess("path", "old_string", "new_string")),
+    (frozenset({"write", "create", "save", "append", "edit"}), _guess("path", "content")),
+    (frozenset({"search", "find", "grep", "glob"}), _guess("path", "pattern")),
+    (frozenset({"read", "view", "get", "open", "list", "tree", "create", "cat"}), _guess("path")),
+    (frozenset({"read", "view", "get", "open", "cat"}), _guess("file_path")),
+)  # fmt: skip
+"""Words in the name of a tool whose schema names no argument -> arguments it probably takes."""
+
+
+MAKING: Final = frozenset({"mkdir", "make", "create", "new", "add"})
+"""Words in the name of a tool that may make folders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to call a tool.
+
+    Attributes:
+        tool: its definition.
+        fixed: values of its switch.
+        slots: what is filled.
+    """
+
+    tool: Mapping[str, Any]
+    fixed: Mapping[Pointer, Any]
+    slots: tuple[Slot, ...]
+
+    @property
+    def roles(self) -> set[Role]:
+        """The roles that are filled."""
+        return {slot.role for slot in self.slots}
+
+
+def ways(tool: Mapping[str, Any], named: Collection[str] = ()) -> Iterator[Way]:
+    """Give the ways to call a tool that looks as if it took a path and did no harm."""
+    name = tool["name"]
+    if name not in named and {*words(name)} & DANGER:
+        return
+    schema = tool.get("inputSchema")
+    if isinstance(schema, dict) and not schema.get("properties"):
+        for words_, guess in GUESSES:
+            if {*words(name)} & words_:
+                yield from _filled({**tool, "inputSchema": guess})
+        return
+    yield from _filled(tool)
+
+
+def _filled(tool: Mapping[str, Any]) -> Iterator[Way]:
+    """Give the ways to fill what the schema of a tool names."""
+    schema = tool.get("inputSchema")
+    known = slots(schema)
+    paths = [s for s in known if s.role in {Role.PATH, Role.FROM, Role.TO}]
+    needed = [s for s in paths if s.needed] or paths[:1]
+    if not needed:
+        return
+    for fixed in _switched(schema):
+        for wanted in OPTIONAL:
+            extra = [s for s in known if not s.needed and s.role in wanted]
+            if {s.role for s in extra} != wanted:
+                continue
+            hashes = [s for s in known if s.role is Role.HASH] if Role.DIFF in wanted else []
+            given = [s for s in known if s.needed and s not in paths]
+            yield Way(tool, fixed, tuple(dict.fromkeys([*needed, *given, *extra, *hashes])))
+
+
+def _switched(schema: Any) -> Iterator[dict[Pointer, Any]]:
+    """Give the values of the argument that makes several tools of one; nothing where none does."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    for name, below in (properties or {}).items():
+        values = below.get("enum") if isinstance(below, dict) else None
+        if name in required(schema) and name.lower() in SWITCHES and isinstance(values, list):
+            for value in values:
+                if isinstance(value, str) and not {*words(value)} & DANGER:
+                    yield {(name,): value}
+            return
+    yield {}
