@@ -112,7 +112,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.aimer": {*FIELD, "attack.bindings", "attack.slots"},
     "attack.tally": {*PURE, *WIRE, *FIELD, "attack.aimer"},
     "attack.binder": {
-        *PURE, *WIRE, *FIELD, "arguments", "attack.bindings", "attack.slots", "attack.ways", "dossier",
+        *PURE, *WIRE, *FIELD, "arguments", "attack.bindings", "attack.slots", "attack.ways",
+        "dossier",
     },
     "attack.siege": {
         *PURE, *WIRE, *FIELD, "attack.bindings", "attack.binder", "attack.reproduction",

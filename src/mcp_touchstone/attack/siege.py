@@ -8,7 +8,7 @@ binding has to give back a plain file before and after, or nothing was tested.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.attack import payload as payloads
 from mcp_touchstone.attack.aimer import Aimer, Shot
@@ -21,10 +21,12 @@ from mcp_touchstone.attack.reproduction import script
 from mcp_touchstone.attack.snapshot import changes, take
 from mcp_touchstone.attack.tally import Hit, Tally, said, whose
 from mcp_touchstone.clause import Breach
-from mcp_touchstone.connection import Connection
 from mcp_touchstone.conversation import Conversation
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.talk import Broken
+
+if TYPE_CHECKING:
+    from mcp_touchstone.connection import Connection
 
 PATIENCE: Final = 20.0
 """Seconds a call may take: a loaded machine or a path of many thousand parts is no finding."""

@@ -1,4 +1,4 @@
-"""How a tool may be called, as far as its definition tells; what it does is not known here. Pure."""
+"""How a tool may be called, as far as its definition tells; what it does, nobody knows. Pure."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
