@@ -3,6 +3,7 @@
 import time
 from typing import Any, ClassVar
 
+from tests.mutants.asking import elicits, fills_in
 from tests.mutants.kit import AskingTool, Json, Out, control, mutant, params
 from tests.mutants.tasks_states import RELATED
 
@@ -12,12 +13,6 @@ FORM: Json = {
 }
 BORN = "2026-01-02T03:04:05Z"
 DONE: Json = {"content": [{"type": "text", "text": "asked and answered"}]}
-
-
-def has_forms(client: Json) -> bool:
-    """Whether a client can be shown a form."""
-    elicitation = client.get("elicitation")
-    return elicitation is not None and (not elicitation or "form" in elicitation)
 
 
 class TaskThatAsks(AskingTool):
@@ -78,7 +73,7 @@ class TaskThatAsks(AskingTool):
 
     def begin(self, request: Json, own: str) -> None:
         """Do what the task does."""
-        if not has_forms(self.client):
+        if not elicits(self.client, "form"):
             self.finish(own)
             return
         self.status[own] = self.waits(own)
@@ -184,7 +179,7 @@ class _Augments(AskingTool):
         self.polled: dict[str, Json] = {}
 
     def on_ask(self, request: Json) -> None:
-        if has_forms(self.client):
+        if elicits(self.client, "form"):
             self.ask(request, "elicitation/create", {**FORM, **self.augmentation()})
         else:
             super().on_ask(request)
@@ -202,7 +197,7 @@ class _Augments(AskingTool):
             self.later(pause, lambda: self.poll(request, state["taskId"]))
         elif "status" in state:
             self.ask(request, "tasks/result", {"taskId": state["taskId"]})
-        elif isinstance(result.get("content", {}).get("sure", True), bool):
+        elif fills_in(result, FORM):
             super().on_answer(request, message)
         else:
             self.answer(request, {**DONE, "isError": True})
