@@ -100,6 +100,7 @@ def refused(reply: Reply, status: int, *words: str) -> Any:
     body = reply.json()
     reply.close()
     assert reply.status == status, body
+    assert body.get("id", 0) is not None, "an id that is not known is left out"
     for word in words:
         assert word in body["error"]["message"]
     return body["error"]
@@ -148,6 +149,8 @@ def test_what_the_client_wrote_reaches_the_server_as_it_was(bridge: Bridge) -> N
 def test_a_session_is_asked_for_and_has_to_exist(bridge: Bridge) -> None:
     http = bridge(*SCRIBE)
 
+    with http.post(request("tools/list", id="mine")) as reply:
+        assert reply.json()["id"] == "mine"
     refused(http.request("tools/list"), 400, "Mcp-Session-Id")
     refused(http.request("tools/list", Mcp_Session_Id="made-up"), 404)
     refused(http.send("GET"), 400)
@@ -188,6 +191,16 @@ def test_a_program_that_leaves_at_once_is_told(bridge: Bridge) -> None:
     http = bridge(sys.executable, "-c", "raise SystemExit(7)")
 
     refused(http.post(opening()), 502)
+
+
+def test_a_server_that_closed_its_output_and_lives_keeps_nobody_waiting(bridge: Bridge) -> None:
+    http = bridge(sys.executable, str(HERE / "hostile" / "closes_stdout_and_lives.py"))
+
+    for _ in range(2):
+        with http.post(opening()) as reply:
+            named = reply.header("Mcp-Session-Id")
+        with http.request("tools/list", Mcp_Session_Id=named) as reply:
+            assert reply.status in {404, 502}
 
 
 def test_progress_comes_on_the_stream_of_its_request(bridge: Bridge) -> None:

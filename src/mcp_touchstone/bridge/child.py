@@ -79,6 +79,7 @@ class Child:
         self._gone = gone
         self._told = False
         self._lock = threading.Lock()
+        self._started = threading.Event()
         self._process = ServerProcess(
             launch.command,
             self,
@@ -86,6 +87,7 @@ class Child:
             cwd=launch.cwd,
             on_stderr=_pass_on,
         )
+        self._started.set()
 
     @property
     def running(self) -> bool:
@@ -142,6 +144,7 @@ class Child:
     def _how(self) -> str:
         if self.overflow:
             return f"we stopped listening to the server: {self.overflow}"
+        self._started.wait()  # it may have left before we knew it by name
         status = self._process.wait(1.0)
         if status is None:
             return "the server closed its output"

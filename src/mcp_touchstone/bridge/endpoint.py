@@ -46,7 +46,13 @@ class Endpoint(Responses):
             head.check_content_type(self.headers)
             head.check_accept(self.headers, head.JSON, head.EVENTS)
             line = self._body()
-            self._post(line, _messages(line))
+            messages = _messages(line)
+            try:
+                self._post(line, messages)
+            except Refusal as refusal:
+                if len(messages) == 1 and "method" in messages[0]:
+                    refusal.id = messages[0].get("id")
+                raise
 
     def do_GET(self) -> None:  # noqa: N802  (the base class's name)
         """Let a session listen, or go on with a stream that broke."""

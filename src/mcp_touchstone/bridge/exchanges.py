@@ -39,6 +39,7 @@ class Exchanges:
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._open: list[Exchange] = []
+        self._lost = ""
         self._lock = threading.Lock()
 
     def open(self, messages: Iterable[Any]) -> Exchange | None:
@@ -55,8 +56,12 @@ class Exchanges:
             if taken.intersection(keys) or len(set(keys)) < len(keys):
                 return None
             exchange = Exchange(next(self._numbers), keys, tokens, requests[0])
-            self._open.append(exchange)
-            return exchange
+            if not self._lost:
+                self._open.append(exchange)
+                return exchange
+        exchange.lost = self._lost
+        exchange.close()
+        return exchange
 
     def answered(self, key: IdKey | None, data: bytes, answer: Any) -> Exchange | None:
         """Deliver an answer, as bytes and as their value; None if nobody waits for it.
@@ -104,8 +109,9 @@ class Exchanges:
         exchange.close()
 
     def drop_all(self, why: str) -> None:
-        """Wait for nothing more: the process is gone."""
+        """Wait for nothing more, now and later: the process is gone."""
         with self._lock:
+            self._lost = why
             left, self._open = self._open, []
         for exchange in left:
             exchange.lost = why
