@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+from mcp_touchstone.loader import load
 from tests.conftest import HERE
 
 
@@ -16,3 +17,13 @@ def test_generated_pages_are_up_to_date() -> None:
     )
 
     assert done.returncode == 0, done.stderr
+
+
+def test_the_readme_counts_what_is_judged() -> None:
+    catalogue = load().catalogue
+    judged = [clause for clause in catalogue if clause.judged]
+    readme = " ".join((HERE.parent / "README.md").read_text(encoding="utf-8").split())
+
+    assert f"{len(judged)} of the {len(catalogue)} clauses" in readme
+    assert f"in {len(catalogue.chapters)} chapters" in readme
+    assert f"the other {len(catalogue) - len(judged)} " in readme
