@@ -46,6 +46,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "results": {"clause", "floor", "verdict"},
     "threat": {"clause", "revision"},
     "floor": {"clause", "threat", "verdict"},
+    "comparison": {"floor", "revision", "threat", "verdict"},
     "toml_text": set(),
     "expansion": set(),
     "scrubber": {"revision"},
@@ -168,16 +169,21 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "bridge.listener": {"bridge.child", "bridge.endpoint", "bridge.sessions", "bridge.stateless"},
     # what people see; a report runs nothing
-    "report.text": set(),
+    "report.text": {"revision"},
     "report.digest": {"clause", "threat", "verdict", "results"},
     "report.save": {"connection", "verdict", "report.text"},
-    "report.standing": {"revision", "results", "verdict", "report.digest", "report.text"},
+    "report.comparison": {"comparison", "report.text"},
+    "report.recorded": {"report.machine"},
+    "report.standing": {
+        "results", "verdict", "report.comparison", "report.digest", "report.text",
+    },
     "report.terminal": {
         "revision", "clause", "threat", "verdict", "recon", "results", "report.text",
         "report.digest", "report.standing",
     },
     "report.machine": {
         "revision", "clause", "threat", "verdict", "results", "report.text", "report.digest",
+        "report.comparison",
     },
     "report.survey": {"attack.bindings", "revision", "framing", "needs", "dossier", "report.text"},
     "report.coverage": {"revision", "clause", "scenario", "report.text"},
@@ -194,7 +200,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "cli": {
         "command_line", "revision", "clause", "process", "loader", "target", "gate", "plan",
         "results", "pool", "world", "recon", "golden", "interop", "report", "bridge",
-        "baseline", "baseline_file", "floor",
+        "baseline", "baseline_file", "comparison", "floor",
     },
 }  # fmt: skip
 """Module -> modules of the package it may import, at its top or inside a function. ``report``

@@ -136,6 +136,10 @@ def test_verbose_shows_what_is_not_judged() -> None:
         (["check", "--baseline", "x.toml", "--no-baseline"], "drop one"),
         (["check", "--fail-on", "shuold"], "did you mean 'should'"),
         (["check", "--fail-on", "must", "--fail-on", "may"], "name one floor"),
+        (["check", "--since", "/no/such.json"], "`check --json /no/such.json` writes it"),
+        (["diff", "README.md", "README.md"], "it is no JSON"),
+        (["diff", "tests/cedarscript_cases.json", "x"], "name one that `check --json` wrote"),
+        (["diff", "x.json"], "NEW.json"),
         (["explain", "ping-empty-respons"], "did you mean 'ping-empty-response'"),
         (["list", "pnig"], "did you mean 'ping'"),
         (["chekc"], "--help"),
@@ -179,6 +183,30 @@ def test_from_nothing_to_green_with_known_failures_and_red_once_they_are_mended(
     document = json.loads(report.read_text("utf-8"))
     jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
     assert [row["rule"] for row in document["baseline"]["stale"]] == ["ping-empty-response"]
+
+
+def test_only_what_is_worse_than_in_an_older_report_fails(tmp_path: Path) -> None:
+    words = ("check", "--select", "ping", "--revision", "2025-11-25")
+    bad, good = mutant_command("RefusesPings"), [sys.executable, "-m", "mcp_touchstone.cli"]
+    server = ("--", *good, "serve", "--root", "{root}")
+    for name, command in (("good", server), ("bad", ("--", *bad))):
+        touchstone(*words, "-q", "--json", f"{name}.json", *command, cwd=tmp_path)
+
+    worse = touchstone("diff", "good.json", "bad.json", cwd=tmp_path)
+    assert worse.returncode == 1
+    assert "NEW  1 finding\n  ping-empty-response  2025-11-25  (was pass, now fail)" in worse.stdout
+    assert worse.stdout.splitlines()[-1].startswith("worse than before")
+    better = touchstone("diff", "bad.json", "good.json", "--format", "markdown", cwd=tmp_path)
+    assert better.returncode == 0
+    assert better.stdout.startswith("**better than before**")
+    same = touchstone(*words, "--since", "bad.json", "--json", "new.json", "--", *bad, cwd=tmp_path)
+    assert same.returncode == 0, same.stdout
+    assert "still open  1 finding" in same.stdout
+    assert same.stdout.splitlines()[-1] == "not worse than before: nothing new since bad.json"
+    document = json.loads((tmp_path / "new.json").read_text("utf-8"))
+    jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+    assert document["since"]["counts"]["still open"] == 1
+    assert touchstone(*words, "--since", "good.json", "--", *bad, cwd=tmp_path).returncode == 1
 
 
 def test_a_floor_decides_what_fails_the_gate() -> None:

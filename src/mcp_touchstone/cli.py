@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mcp_touchstone.baseline_file import Book
+    from mcp_touchstone.floor import Floor
     from mcp_touchstone.interop import Interop
     from mcp_touchstone.plan import Choice
     from mcp_touchstone.results import Run
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(words)
     commands = {
         "check": _run_check,
+        "diff": _diff,
         "recon": _run_recon,
         "list": _list,
         "explain": _explain,
@@ -62,12 +64,14 @@ def _run_check(options: argparse.Namespace) -> int:
     from mcp_touchstone import interop
     from mcp_touchstone.baseline import BaselineError
     from mcp_touchstone.clause import CatalogueError
+    from mcp_touchstone.comparison import compare
     from mcp_touchstone.gate import judge
-    from mcp_touchstone.loader import load
+    from mcp_touchstone.loader import load, renamed
     from mcp_touchstone.plan import UsageError
     from mcp_touchstone.process import LaunchError
     from mcp_touchstone.report import interop as interop_report
-    from mcp_touchstone.report import standing
+    from mcp_touchstone.report import machine, recorded, standing
+    from mcp_touchstone.report.recorded import ReportError
     from mcp_touchstone.report.terminal import Terminal
 
     for path in (options.json, options.save):
@@ -78,6 +82,7 @@ def _run_check(options: argparse.Namespace) -> int:
         choice = _choice(options)
         registry = load(options.suite)
         book = _book(options, target)
+        old = None if options.since is None else recorded.load(options.since)
         client = interop.find(options.interop_python) if _wants_interop(options) else None
         screen = Terminal(_console(options.color), verbose=options.verbose, quiet=options.quiet)
         screen.start(target.shown)
@@ -99,8 +104,12 @@ def _run_check(options: argparse.Namespace) -> int:
         finally:
             screen.stop()
         renewal = None if book is None else book.hold(run, registry, choice)
-    except (UsageError, LaunchError, CatalogueError, BaselineError) as error:
+    except (UsageError, LaunchError, CatalogueError, BaselineError, ReportError) as error:
         return _complain(str(error))
+    if old is not None:
+        run.since = compare(
+            old, machine.document(run), name=str(options.since), floor=run.floor, renamed=renamed()
+        )
     screen.finish(run)
     if renewal is not None:
         for line in standing.renewed(renewal):
@@ -145,6 +154,29 @@ def _book(options: argparse.Namespace, target: "Target") -> "Book | None":
 
 def _wants_interop(options: argparse.Namespace) -> bool:
     return bool(options.interop or options.interop_python)
+
+
+def _diff(options: argparse.Namespace) -> int:
+    import json
+
+    from mcp_touchstone.comparison import compare
+    from mcp_touchstone.loader import renamed
+    from mcp_touchstone.plan import UsageError
+    from mcp_touchstone.report import comparison as report
+    from mcp_touchstone.report.recorded import ReportError, load
+
+    try:
+        old, new = load(options.old), load(options.new)
+        found = compare(old, new, name=str(options.old), floor=_floor(options), renamed=renamed())
+    except (UsageError, ReportError) as error:
+        return _complain(str(error))
+    if options.format == "json":
+        print(json.dumps(report.document(found), indent=2))
+        return found.exit_code
+    markdown = options.format == "markdown"
+    for line in report.markdown(found) if markdown else report.text(found, verbose=options.verbose):
+        print(line)
+    return found.exit_code
 
 
 def _run_recon(options: argparse.Namespace) -> int:
@@ -298,13 +330,8 @@ def _target(options: argparse.Namespace) -> "Target":
 
 def _choice(options: argparse.Namespace) -> "Choice":
     from mcp_touchstone.clause import Level
-    from mcp_touchstone.floor import Floor
-    from mcp_touchstone.plan import EXAMPLES, Choice, UsageError
+    from mcp_touchstone.plan import EXAMPLES, Choice
 
-    try:
-        floor = Floor.read(options.fail_on)
-    except ValueError as error:
-        raise UsageError(f"--fail-on: {error}") from error
     levels = [level for level in Level if level.value.split()[0] in options.level]
     return Choice(
         select=tuple(options.select),
@@ -314,8 +341,18 @@ def _choice(options: argparse.Namespace) -> "Choice":
         jobs=options.jobs,
         examples=EXAMPLES if options.examples is None else options.examples,
         seed=options.seed,
-        floor=floor,
+        floor=_floor(options),
     )
+
+
+def _floor(options: argparse.Namespace) -> "Floor":
+    from mcp_touchstone.floor import Floor
+    from mcp_touchstone.plan import UsageError
+
+    try:
+        return Floor.read(options.fail_on)
+    except ValueError as error:
+        raise UsageError(f"--fail-on: {error}") from error
 
 
 # --- the catalogue

@@ -23,6 +23,7 @@ examples:
   mcp-touchstone check -- npx -y @modelcontextprotocol/server-filesystem {root}
   mcp-touchstone check --select ping --revision 2025-11-25 -v -- ./my-server
   mcp-touchstone recon -- ./my-server          see what there is to judge, and with what
+  mcp-touchstone diff old.json new.json        what is new, fixed, still open
   mcp-touchstone golden record -- ./my-server  keep its answers; `golden verify` compares
   mcp-touchstone bridge -- ./my-server         serve it over HTTP on this machine
   mcp-touchstone explain ping-empty-response
@@ -51,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"mcp-touchstone {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _check(commands)
+    _diff(commands)
     _recon(commands)
     _bridge(commands)
     one = commands.add_parser("list", help="list the clauses and how each is judged")
@@ -175,9 +177,27 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
 
 
-def _gate(check: Parser) -> None:
-    gate = check.add_argument_group("what fails the gate")
-    gate.add_argument(
+def _diff(commands: "argparse._SubParsersAction[Parser]") -> None:
+    diff = commands.add_parser(
+        "diff",
+        help="show what changed from one report to another",
+        description=(
+            "Show what changed from one report of `check --json` to another: what is new, fixed, "
+            "still open, no longer applicable, newly judged."
+        ),
+        epilog="exit status: 0 not worse than before, 1 worse, 2 could not tell",
+    )
+    diff.add_argument("old", type=Path, metavar="OLD.json")
+    diff.add_argument("new", type=Path, metavar="NEW.json")
+    _fail_on(diff)
+    diff.add_argument(
+        "--format", choices=("text", "json", "markdown"), default="text", help="default text"
+    )
+    diff.add_argument("-v", "--verbose", action="store_true", help="show all findings in full")
+
+
+def _fail_on(command: "Parser | argparse._ArgumentGroup") -> None:
+    command.add_argument(
         "--fail-on",
         action="append",
         default=[],
@@ -186,6 +206,17 @@ def _gate(check: Parser) -> None:
             "from which gravity on: must (default), should or may for clauses, critical to info "
             "for threats; one of each, or never"
         ),
+    )
+
+
+def _gate(check: Parser) -> None:
+    gate = check.add_argument_group("what fails the gate")
+    _fail_on(gate)
+    gate.add_argument(
+        "--since",
+        type=Path,
+        metavar="OLD.json",
+        help="fail only where it is worse than in this report, and show what changed",
     )
     gate.add_argument(
         "--baseline",

@@ -54,6 +54,11 @@ def rows(suite: str) -> Catalogue:
     return load_threats(directory) if suite == SECURITY else load_catalogue(directory)
 
 
+def renamed() -> dict[str, str]:
+    """Give the ids of clauses that were merged, and what each is part of now."""
+    return {old: clause.id for clause in rows(BOTH) for old in clause.replaces}
+
+
 def load(suite: str = CONFORMANCE) -> Registry:
     """Import every chapter of a suite and give what it declares; imported once.
 

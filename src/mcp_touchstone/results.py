@@ -8,6 +8,7 @@ from mcp_touchstone.floor import Floor
 from mcp_touchstone.verdict import Judgement, Outcome
 
 if TYPE_CHECKING:
+    from mcp_touchstone.comparison import Comparison
     from mcp_touchstone.connection import Connection
     from mcp_touchstone.recon import Dossier
     from mcp_touchstone.scenario import Case
@@ -100,6 +101,7 @@ class Run:
         connections: every connection, with its transcript, for ``--save``.
         floor: from which gravity on a finding counts.
         settled: the baseline it was held against; None where there is none.
+        since: what changed since an older report; only what is new since then counts.
     """
 
     target: "Target"
@@ -115,6 +117,7 @@ class Run:
     connections: "list[Connection]" = field(default_factory=list)
     floor: Floor = field(default_factory=Floor)
     settled: Settlement | None = None
+    since: "Comparison | None" = None
 
     def count(self, outcome: Outcome) -> int:
         """Count verdicts of one outcome."""
@@ -130,8 +133,19 @@ class Run:
         return [slot for slot in self.slots if slot.left]
 
     def counts(self, verdict: Verdict) -> bool:
-        """Whether a verdict fails the gate: grave enough, and not known."""
-        return not verdict.known and self.floor.counts(verdict.clause, verdict.outcome)
+        """Whether a verdict fails the gate: grave enough, not known, new if that was asked."""
+        if verdict.known or not self.floor.counts(verdict.clause, verdict.outcome):
+            return False
+        return self._is_new(verdict)
+
+    def _is_new(self, verdict: Verdict) -> bool:
+        return self.since is None or self.since.makes_worse(verdict.clause.id, verdict.revision)
+
+    @property
+    def unjudged(self) -> list[Verdict]:
+        """What could not be judged and should have been."""
+        broken = self.of(Outcome.BROKEN)
+        return [verdict for verdict in broken if not verdict.known and self._is_new(verdict)]
 
     @property
     def stale(self) -> list[Stale]:
@@ -145,8 +159,7 @@ class Run:
             return 130
         if self.stale or any(self.counts(verdict) for verdict in self.verdicts):
             return 1
-        unknown = any(not verdict.known for verdict in self.of(Outcome.BROKEN))
-        return 2 if self.trouble or unknown else 0
+        return 2 if self.trouble or self.unjudged else 0
 
 
 def unasked(slot: Slot, clause: Clause, why: str) -> Judgement:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import __version__
+from mcp_touchstone.report import comparison
 from mcp_touchstone.report.digest import by_clause
 from mcp_touchstone.results import Run, Settlement, Verdict
 from mcp_touchstone.threat import Threat
@@ -53,6 +54,7 @@ def document(run: Run, interop: Mapping[str, Any] | None = None) -> dict[str, An
             "failed": sum(map(run.counts, run.verdicts)),
             "known": sum(bool(verdict.known) for verdict in run.verdicts),
         },
+        **({} if run.since is None else {"since": comparison.document(run.since)}),
         **({} if run.settled is None else {"baseline": _baseline(run.settled)}),
         "not_applicable": [
             {"clause": row.clause, "revision": row.revision, "why": row.why} for row in run.absent

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.report.digest import findings
-from mcp_touchstone.report.text import cut, plural
+from mcp_touchstone.report import comparison
+from mcp_touchstone.report.digest import excused, findings, noun
+from mcp_touchstone.report.text import cut, plural, window
 from mcp_touchstone.results import Run
 from mcp_touchstone.verdict import Outcome
 
@@ -28,7 +28,7 @@ def known(run: Run, say: Line, width: int) -> None:
         say("")
         say(("known", AMBER), "  ", (f"{count}, excused by {run.settled.file}", "bold"))
         for finding in excused:
-            say("  ", finding.clause.id, ("  " + where(finding.revisions), GREY))
+            say("  ", finding.clause.id, ("  " + window(finding.revisions), GREY))
             say("      ", cut(finding.known, width - 6))
 
 
@@ -36,7 +36,7 @@ def stale(run: Run, say: Line) -> None:
     """Print the entries of the baseline that are no longer true."""
     for entry in run.stale:
         say("")
-        say(("STALE", RED), "  ", (entry.rule, "bold"), ("  " + where(entry.revisions), GREY))
+        say(("STALE", RED), "  ", (entry.rule, "bold"), ("  " + window(entry.revisions), GREY))
         say("      ", f"{entry.why}: take it out of {file(run)}")
 
 
@@ -45,9 +45,27 @@ def file(run: Run) -> str:
     return "" if run.settled is None else run.settled.file
 
 
-def where(revisions: tuple[str, ...]) -> str:
-    """Name revisions, all of them by one word."""
-    return "all revisions" if revisions in {(), rev.ALL} else ", ".join(revisions)
+def passed(run: Run) -> tuple[str, str]:
+    """Say why the gate is open: in two words, and in a sentence."""
+    failures = findings(run, Outcome.FAIL)
+    if run.since is not None:
+        return comparison.verdict(run.since), f": nothing new since {run.since.old}"
+    if excused(run):
+        return "nothing new", f": what fails is known, for the reasons in {file(run)}"
+    if failures:
+        floor = " ".join(run.floor.words)
+        return "passed", f": {plural(len(failures), 'failure')} below --fail-on {floor}"
+    if noun(run) == "threat":
+        return "withstood", ": no attack had an effect"
+    return "conforming", f": no {noun(run)} is broken"
+
+
+def since(run: Run, say: Line) -> None:
+    """Print what changed since an older report."""
+    if run.since is not None:
+        say("")
+        for line in list(comparison.text(run.since))[:-1]:
+            say(line)
 
 
 def renewed(renewal: "Renewal") -> list[str]:

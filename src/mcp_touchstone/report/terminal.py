@@ -127,6 +127,7 @@ class Terminal:
         if not self.quiet:
             self._lightly(run)
             standing.known(run, self.say, self.width)
+            standing.since(run, self.say)
         standing.stale(run, self.say)
         if not self.quiet:
             self._lost(run)
@@ -300,18 +301,19 @@ class Terminal:
         self.say(*self._next(run), wrap=True)
 
     def _next(self, run: Run) -> Iterator[str | tuple[str, str]]:
-        failed = [f for f in findings(run, *Outcome) if run.floor.counts(f.clause, f.outcome)]
+        failed = sorted(filter(run.counts, run.verdicts), key=lambda v: v.outcome.rank)
         if run.interrupted:
             done = "; what was judged until then stands above" if run.verdicts else ""
             yield (f"interrupted{done}", "bold")
         elif failed:
             safe_from_all = noun(run) == "threat"
-            yield ("not safe" if safe_from_all else "not conforming", STYLES[Outcome.FAIL])
+            told = "not safe" if safe_from_all else "not conforming"
+            yield (told if run.since is None else "worse than before", STYLES[Outcome.FAIL])
             yield f": read a rule with `mcp-touchstone explain {failed[0].clause.id}`"
         elif run.stale:
             yield ("the baseline is no longer true", STYLES[Outcome.FAIL])
             yield ": --update-baseline takes out what is mended"
-        elif run.trouble or findings(run, Outcome.BROKEN):
+        elif run.trouble or run.unjudged:
             yield ("could not judge", STYLES[Outcome.BROKEN])
             if "no answer within" in run.trouble:
                 yield ": does the command wait for something? --timeout gives it longer"
@@ -320,19 +322,9 @@ class Terminal:
             else:
                 yield " everything: -v shows the conversations"
         else:
-            withstood = noun(run) == "threat"
-            warned = run.count(Outcome.WARN)
-            light = plural(len(findings(run, Outcome.FAIL)), "failure")
-            if excused(run):
-                yield ("nothing new", STYLES[Outcome.PASS])
-                yield f": what fails is known, for the reasons in {standing.file(run)}"
-            elif light[0] != "0":
-                yield ("passed", STYLES[Outcome.PASS])
-                yield f": {light} below --fail-on {' '.join(run.floor.words)}"
-            else:
-                yield ("withstood" if withstood else "conforming", STYLES[Outcome.PASS])
-                yield ": no attack had an effect" if withstood else f": no {noun(run)} is broken"
-            yield ("; --strict counts the warnings" if warned else "")
+            good, rest = standing.passed(run)
+            yield (good, STYLES[Outcome.PASS])
+            yield rest + ("; --strict counts the warnings" if run.count(Outcome.WARN) else "")
 
 
 def in_full(run: Run, finding: Finding, width: int = 100) -> str:

@@ -3,6 +3,8 @@
 import unicodedata
 from typing import Final
 
+from mcp_touchstone import revision as rev
+
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode categories that change what a terminal or page shows instead of being shown."""
 
@@ -29,3 +31,8 @@ def plural(count: int, noun: str) -> str:
     if count == 1:
         return f"1 {noun}"
     return f"{count} {noun}es" if noun.endswith("s") else f"{count} {noun}s"
+
+
+def window(revisions: tuple[str, ...]) -> str:
+    """Name revisions, all of them by one word."""
+    return "all revisions" if revisions in {(), rev.ALL} else ", ".join(revisions)

@@ -1,0 +1,243 @@
+"""Two reports held against each other: what is new, fixed, still open. Pure; works on JSON.
+
+Only findings are looked at: what fails, warns or could not be judged, then or now.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.floor import DEFAULT, Floor
+from mcp_touchstone.threat import Severity
+from mcp_touchstone.verdict import Outcome
+
+ABSENT: Final = "not applicable"
+UNASKED: Final = "not judged"
+
+_FINDINGS: Final = {str(o): o for o in (Outcome.FAIL, Outcome.BROKEN, Outcome.WARN)}
+_HELD: Final = {str(Outcome.PASS), str(Outcome.NOTE)}
+
+
+class Change(StrEnum):
+    """What became of a finding between two reports."""
+
+    NEW = "new"
+    """It fails now, and was judged and held before, or did not apply then."""
+
+    NEWLY = "newly judged"
+    """It was not judged before: the suite grew, less was chosen, or it could not be judged."""
+
+    OPEN = "still open"
+    FIXED = "fixed"
+    GONE = "no longer applicable"
+    """It was found before, and the server does not do or offer any more what it speaks of."""
+
+    UNASKED = "not judged now"
+    """It was found before, and nobody looked: less was chosen, or the rule was retired."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One finding of two reports.
+
+    Attributes:
+        rule: clause or threat.
+        revision: where it was found.
+        change: what became of it.
+        was: outcome before, or that it did not apply or was not judged.
+        now: the same of now.
+        grade: level of the clause, or severity of the threat.
+        counts: whether it makes things worse: new, grave enough, not known to the baseline.
+        actual: what the server does now, or did; why it no longer applies.
+    """
+
+    rule: str
+    revision: str
+    change: Change
+    was: str
+    now: str
+    grade: str
+    counts: bool
+    actual: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changed from one report to another.
+
+    Attributes:
+        old: name of the old report.
+        items: findings of either, in the order of the new report, then of the old.
+        servers: what the server called itself in the old report and in the new one.
+        same: whether the command was the same.
+        trouble: why the new run could not judge everything; empty when it could.
+    """
+
+    old: str
+    items: tuple[Item, ...]
+    servers: tuple[str, str]
+    same: bool
+    trouble: str = ""
+
+    def of(self, *changes: Change) -> list[Item]:
+        """Give the items of some changes."""
+        return [item for item in self.items if item.change in changes]
+
+    def count(self, change: Change) -> int:
+        """Count rules, each once, whatever the number of revisions."""
+        return len({item.rule for item in self.of(change)})
+
+    @property
+    def exit_code(self) -> int:
+        """0 not worse than before, 1 worse, 2 something could be judged before and not now."""
+        worse = [item for item in self.items if item.counts]
+        if any(item.now != str(Outcome.BROKEN) for item in worse):
+            return 1
+        return 2 if worse or self.trouble else 0
+
+    def makes_worse(self, rule: str, revision: str) -> bool:
+        """Whether a finding of now is one that counts."""
+        return any(i.counts and (i.rule, i.revision) == (rule, revision) for i in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What one report says of one rule in one revision."""
+
+    word: str
+    grade: str = ""
+    severity: Severity | None = None
+    actual: str = ""
+    known: bool = False
+
+    @property
+    def found(self) -> bool:
+        return self.word in _FINDINGS
+
+
+class _Report:
+    def __init__(self, document: Mapping[str, Any], renamed: Mapping[str, str]) -> None:
+        self.spoken = set(document["revisions"]["spoken"])
+        self.states: dict[tuple[str, str], _State] = {}
+        for row in document["not_applicable"]:
+            key = renamed.get(row["clause"], row["clause"]), row["revision"]
+            self.states[key] = _State(ABSENT, actual=row["why"])
+        for row in document["verdicts"]:
+            key = renamed.get(row["clause"], row["clause"]), row["revision"]
+            known, state = self.states.get(key), _state(row)
+            if known is None or known.word == ABSENT or _rank(state) < _rank(known):
+                self.states[key] = state
+
+
+def _state(row: Mapping[str, Any]) -> _State:
+    threat = row.get("threat")
+    gravest = min(row["judgements"], key=lambda one: Outcome(one["outcome"]).rank)
+    return _State(
+        row["outcome"],
+        threat["severity"] if threat else row["level"],
+        Severity(threat["severity"]) if threat else None,
+        gravest["actual"],
+        bool(row.get("known")),
+    )
+
+
+def _rank(state: _State) -> int:
+    return Outcome(state.word).rank
+
+
+def compare(
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    *,
+    name: str,
+    floor: Floor = DEFAULT,
+    renamed: Mapping[str, str] | None = None,
+) -> Comparison:
+    """Compare two reports.
+
+    Args:
+        old: the older report, as JSON.
+        new: the newer one.
+        name: what the older one is called.
+        floor: from which gravity on something new makes things worse.
+        renamed: ids merged since then -> the id they are part of now.
+    """
+    before, after = _Report(old, renamed or {}), _Report(new, renamed or {})
+    keys = dict.fromkeys([*after.states, *before.states])
+    summary = new["summary"]
+    return Comparison(
+        name,
+        tuple(_items(keys, before, after, floor)),
+        (_server(old), _server(new)),
+        old["target"]["command"] == new["target"]["command"],
+        "the run was interrupted" if summary["interrupted"] else summary["trouble"],
+    )
+
+
+def _server(document: Mapping[str, Any]) -> str:
+    infos = document["target"]["server"]
+    info = infos[max(infos)] if infos else {}
+    return f"{info.get('name', '')} {info.get('version', '')}".strip()
+
+
+def _items(
+    keys: Iterable[tuple[str, str]], before: _Report, after: _Report, floor: Floor
+) -> Iterator[Item]:
+    for rule, revision in keys:
+        was, now = before.states.get((rule, revision)), after.states.get((rule, revision))
+        shown = now if now and now.found else was
+        if shown is None or not (shown.found or (was and was.found)):
+            continue
+        change, why = _change(was, now, revision, before, after)
+        grave = floor.admits(_FINDINGS[shown.word], shown.severity)
+        broken = shown.word == str(Outcome.BROKEN) and not floor.never
+        yield Item(
+            rule=rule,
+            revision=revision,
+            change=change,
+            was=was.word if was else UNASKED,
+            now=now.word if now else UNASKED,
+            grade=shown.grade,
+            counts=change is Change.NEW and not shown.known and (grave or broken),
+            actual=why or shown.actual,
+        )
+
+
+def _change(
+    was: _State | None, now: _State | None, revision: str, before: _Report, after: _Report
+) -> tuple[Change, str]:
+    """Say what became of a finding, and why where that is not plain."""
+    if now is not None and now.found:
+        return _found(was, now, revision in before.spoken), ""
+    if now is None:
+        if revision not in after.spoken:
+            return Change.GONE, f"the server does not speak {revision} any more"
+        return Change.UNASKED, ""
+    if now.word in _HELD:
+        return Change.FIXED, ""
+    return Change.GONE, now.actual or "the server did nothing it speaks of"
+
+
+def _found(was: _State | None, now: _State, spoken: bool) -> Change:
+    if was is None:
+        return Change.NEWLY if spoken else Change.NEW
+    if was.word == now.word:
+        return Change.OPEN
+    if was.word == str(Outcome.BROKEN):
+        return Change.NEWLY
+    if was.word == str(Outcome.FAIL):
+        return Change.OPEN
+    return Change.NEW
+
+
+def grouped(items: Iterable[Item]) -> list[tuple[Item, tuple[str, ...]]]:
+    """Gather the same change of a rule in several revisions; give the newest and all of them."""
+    groups: dict[tuple[str, ...], list[Item]] = {}
+    for item in items:
+        groups.setdefault((item.rule, item.change, item.was, item.now), []).append(item)
+    return [
+        (group[-1], tuple(r for r in rev.ALL if r in {item.revision for item in group}))
+        for group in groups.values()
+    ]

@@ -1,0 +1,102 @@
+"""A comparison of two reports: as lines for a person, as Markdown, as JSON."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mcp_touchstone.comparison import Change, Comparison, Item, grouped
+from mcp_touchstone.report.text import cut, plural, safe, window
+
+WIDTH: Final = 100
+SHOWN: Final = (
+    Change.NEW, Change.NEWLY, Change.OPEN, Change.FIXED, Change.GONE, Change.UNASKED,
+)  # fmt: skip
+_LOUD: Final = {Change.NEW, Change.FIXED}
+
+
+def document(comparison: Comparison) -> dict[str, Any]:
+    """Build the JSON; it stands in a report as ``since``."""
+    return {
+        "old": comparison.old,
+        "exit_code": comparison.exit_code,
+        "counts": {str(change): comparison.count(change) for change in SHOWN},
+        "items": [
+            {
+                "rule": item.rule,
+                "revision": item.revision,
+                "change": str(item.change),
+                "was": item.was,
+                "now": item.now,
+                "grade": item.grade,
+                "counts": item.counts,
+                "actual": item.actual,
+            }
+            for item in comparison.items
+        ],
+    }
+
+
+def text(comparison: Comparison, *, verbose: bool = False) -> Iterator[str]:
+    """Give the lines: what is new in full, the rest by name; ends with the one that matters."""
+    yield from _heading(comparison)
+    for change in SHOWN:
+        found = grouped(comparison.of(change))
+        if found:
+            yield ""
+            yield f"{_word(change)}  {plural(len(found), 'finding')}"
+        for item, revisions in found:
+            yield f"  {item.rule}  {window(revisions)}  ({_turn(item)})"
+            if item.actual and (verbose or change is Change.NEW):
+                yield f"      {cut(safe(item.actual), WIDTH - 6)}"
+    yield ""
+    counts = [f"{comparison.count(c)} {c}" for c in SHOWN if comparison.count(c)]
+    yield f"since {comparison.old}: {', '.join(counts) or 'no finding then or now'}"
+    yield verdict(comparison)
+
+
+def verdict(comparison: Comparison) -> str:
+    """Say in one line whether it is worse than before."""
+    worse = dict.fromkeys(item.rule for item in comparison.items if item.counts)
+    if comparison.exit_code == 1:
+        return f"worse than before: read a rule with `mcp-touchstone explain {next(iter(worse))}`"
+    if comparison.exit_code:
+        return f"could not judge: {comparison.trouble or 'what could be judged before'}"
+    better = comparison.count(Change.FIXED)
+    return "better than before" if better else "not worse than before"
+
+
+def markdown(comparison: Comparison) -> Iterator[str]:
+    """Give it as Markdown, for a job summary or a comment."""
+    counts = [f"{comparison.count(c)} {c}" for c in SHOWN if comparison.count(c)]
+    yield f"**{_cell(verdict(comparison))}** ({', '.join(counts) or 'no finding'})"
+    yield ""
+    if comparison.items:
+        yield "| | rule | revisions | was | now | |"
+        yield "|---|---|---|---|---|---|"
+    for change in SHOWN:
+        for item, revisions in grouped(comparison.of(change)):
+            word = f"**{change}**" if change in _LOUD else str(change)
+            cells = (word, f"`{item.rule}`", window(revisions), item.was, item.now)
+            yield f"| {' | '.join(cells)} | {_cell(cut(item.actual, WIDTH))} |"
+
+
+def _heading(comparison: Comparison) -> Iterator[str]:
+    was, now = comparison.servers
+    if was != now:
+        yield f"server   {safe(was) or 'unnamed'} → {safe(now) or 'unnamed'}"
+    if not comparison.same:
+        yield "command  another than then; what differs may be due to that"
+
+
+def _word(change: Change) -> str:
+    return change.upper() if change in _LOUD else str(change)
+
+
+def _turn(item: Item) -> str:
+    return item.now if item.was == item.now else f"was {item.was}, now {item.now}"
+
+
+def _cell(text: str) -> str:
+    flat = safe(" ".join(text.split()))
+    for char in "\\|<>`*_[]":
+        flat = flat.replace(char, f"&#{ord(char)};" if char in "<>`" else f"\\{char}")
+    return flat

@@ -1,0 +1,46 @@
+"""A report read back from its file: whole, ours, of a format we know. Judges nothing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from mcp_touchstone.report.machine import FORMAT, SCHEMA
+
+
+class ReportError(ValueError):
+    """A report cannot be used; the message names the file and how to mend it."""
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a report that `check --json` wrote.
+
+    Raises:
+        ReportError: there is no such file, or it is no report of a format we know.
+    """
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ReportError(
+            f"{path}: there is no such file; `check --json {path}` writes it"
+        ) from None
+    except OSError as error:
+        raise ReportError(f"{path}: cannot be read: {error.strerror}; name another") from error
+    except ValueError as error:
+        raise ReportError(f"{path}: it is no JSON; name a report of `check --json`") from error
+    number = document.get("format") if isinstance(document, dict) else None
+    if isinstance(number, int) and number > FORMAT:
+        raise ReportError(
+            f"{path}: format {number} is newer than this version, which reads {FORMAT}; "
+            "update mcp-touchstone"
+        )
+    schema = json.loads(SCHEMA.read_text("utf-8"))
+    wrong = jsonschema.Draft202012Validator(schema).iter_errors(document)
+    places = sorted((one.json_path for one in wrong), key=len)
+    if places:
+        raise ReportError(
+            f"{path}: {places[0]} is not as in a report; name one that `check --json` wrote"
+        )
+    found: dict[str, Any] = document
+    return found

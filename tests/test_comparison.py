@@ -1,0 +1,273 @@
+"""Two reports: what is new, fixed, still open, gone or newly judged, and whether it is worse."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from mcp_touchstone.comparison import Change, Comparison, compare, grouped
+from mcp_touchstone.floor import Floor
+from mcp_touchstone.report.comparison import document, markdown, text
+from mcp_touchstone.report.machine import FORMAT, SCHEMA
+from mcp_touchstone.report.recorded import ReportError, load
+
+OLD, NEW = "2024-11-05", "2025-11-25"
+
+
+def report(
+    *verdicts: tuple[str, str, str],
+    absent: tuple[tuple[str, str], ...] = (),
+    spoken: tuple[str, ...] = (OLD, NEW),
+    severity: str = "",
+    version: str = "1",
+    trouble: str = "",
+) -> dict[str, Any]:
+    """Give a report of (rule, revision, outcome); a trailing ``!`` is known to a baseline."""
+    rows = []
+    for rule, revision, word in verdicts:
+        row: dict[str, Any] = {
+            "clause": rule, "group": "g", "chapter": "c", "level": "MUST", "revision": revision,
+            "outcome": word.strip("!"), "spec": [],
+            "judgements": [
+                {
+                    "scenario": "s", "outcome": word.strip("!"), "expected": "", "count": 1,
+                    "actual": f"it is {word}", "source": "", "process": "", "wire": [],
+                }
+            ],
+        }  # fmt: skip
+        if word.endswith("!"):
+            row["known"] = "so it is"
+        if severity:
+            row["threat"] = {
+                "severity": severity, "promise": "containment", "effect": "", "cause": "",
+                "cwe": [], "owasp": [], "seen_in": [],
+            }  # fmt: skip
+        rows.append(row)
+    made = {
+        "format": FORMAT,
+        "tool": {"name": "mcp-touchstone", "version": "0"},
+        "target": {
+            "command": ["x"],
+            "bundled": False,
+            "server": {NEW: {"name": "it", "version": version}},
+        },
+        "revisions": {"spoken": list(spoken), "refused": {}},
+        "summary": {
+            "exit_code": 0, "interrupted": False, "trouble": trouble, "clauses": {}, "planned": 0,
+            "processes": 0, "strays": 0, "seconds": 0, "startup_seconds": 0,
+        },
+        "verdicts": rows,
+        "not_applicable": [
+            {"clause": rule, "revision": revision, "why": "no x"} for rule, revision in absent
+        ],
+    }  # fmt: skip
+    jsonschema.validate(made, json.loads(SCHEMA.read_text("utf-8")))
+    return made
+
+
+def between(old: dict[str, Any], new: dict[str, Any], **more: Any) -> Comparison:
+    return compare(old, new, name="old.json", **more)
+
+
+def one(word: str) -> dict[str, Any]:
+    """Give a report in which one clause came to this."""
+    if word == "absent":
+        return report(absent=(("a-b", NEW),))
+    return report(*([] if word == "unasked" else [("a-b", NEW, word)]))
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "change", "code"),
+    [
+        ("pass", "fail", Change.NEW, 1),
+        ("note", "fail", Change.NEW, 1),
+        ("unseen", "fail", Change.NEW, 1),
+        ("warn", "fail", Change.NEW, 1),
+        ("absent", "fail", Change.NEW, 1),
+        ("unasked", "fail", Change.NEWLY, 0),
+        ("broken", "fail", Change.NEWLY, 0),
+        ("fail", "fail", Change.OPEN, 0),
+        ("fail", "fail!", Change.OPEN, 0),
+        ("pass", "fail!", Change.NEW, 0),
+        ("fail", "warn", Change.OPEN, 0),
+        ("fail", "broken", Change.OPEN, 0),
+        ("pass", "warn", Change.NEW, 0),
+        ("warn", "warn", Change.OPEN, 0),
+        ("pass", "broken", Change.NEW, 2),
+        ("warn", "broken", Change.NEW, 2),
+        ("broken", "broken", Change.OPEN, 0),
+        ("unasked", "broken", Change.NEWLY, 0),
+        ("fail", "pass", Change.FIXED, 0),
+        ("warn", "note", Change.FIXED, 0),
+        ("broken", "pass", Change.FIXED, 0),
+        ("fail", "unseen", Change.GONE, 0),
+        ("fail", "absent", Change.GONE, 0),
+        ("fail", "unasked", Change.UNASKED, 0),
+        ("pass", "pass", None, 0),
+        ("pass", "absent", None, 0),
+        ("note", "unasked", None, 0),
+        ("absent", "pass", None, 0),
+    ],
+)
+def test_a_finding_is_one_of_six_things(
+    was: str, now: str, change: Change | None, code: int
+) -> None:
+    found = between(one(was), one(now))
+
+    assert [item.change for item in found.items] == ([] if change is None else [change])
+    assert found.exit_code == code
+
+
+def test_a_revision_the_server_no_longer_speaks_is_gone_not_fixed() -> None:
+    (item,) = between(report(("a-b", OLD, "fail")), report(spoken=(NEW,))).items
+
+    assert item.change is Change.GONE
+    assert item.actual == f"the server does not speak {OLD} any more"
+
+
+def test_a_failure_in_a_revision_the_server_has_learnt_is_new() -> None:
+    found = between(report(spoken=(OLD,)), report(("a-b", NEW, "fail")))
+
+    assert [item.change for item in found.items] == [Change.NEW]
+
+
+def test_a_merged_clause_is_followed() -> None:
+    found = between(
+        report(("old-one", NEW, "fail"), ("old-two", NEW, "pass")),
+        report(("a-b", NEW, "fail")),
+        renamed={"old-one": "a-b", "old-two": "a-b"},
+    )
+
+    assert [(item.rule, item.change) for item in found.items] == [("a-b", Change.OPEN)]
+
+
+@pytest.mark.parametrize(
+    ("words", "now", "severity", "code"),
+    [
+        (("should",), "warn", "", 1),
+        (("never",), "fail", "", 0),
+        (("never",), "broken", "", 0),
+        (("critical",), "fail", "high", 0),
+        (("high",), "fail", "high", 1),
+    ],
+)
+def test_the_floor_decides_what_is_worse(
+    words: tuple[str, ...], now: str, severity: str, code: int
+) -> None:
+    old = report(("a-b", NEW, "pass"), severity=severity)
+    new = report(("a-b", NEW, now), severity=severity)
+
+    assert between(old, new, floor=Floor.read(words)).exit_code == code
+
+
+def test_a_new_run_that_could_not_judge_is_no_verdict() -> None:
+    assert between(report(), report(trouble="it left")).exit_code == 2
+    assert between(report(), report(trouble="it left")).trouble == "it left"
+
+
+def test_the_same_report_twice_has_no_change() -> None:
+    same = report(("a-b", NEW, "fail"), ("c-d", OLD, "pass"), absent=(("e-f", NEW),))
+
+    found = between(same, same)
+    assert [item.change for item in found.items] == [Change.OPEN]
+    assert found.exit_code == 0
+
+
+def test_one_change_in_several_revisions_is_shown_once() -> None:
+    found = between(
+        report(("a-b", OLD, "pass"), ("a-b", NEW, "pass")),
+        report(("a-b", OLD, "fail"), ("a-b", NEW, "fail")),
+    )
+
+    assert [revisions for _, revisions in grouped(found.items)] == [(OLD, NEW)]
+    assert found.count(Change.NEW) == 1
+
+
+# --- as people see it
+
+
+def mixed() -> Comparison:
+    old = report(("a-b", NEW, "pass"), ("c-d", NEW, "fail"), ("e-f", NEW, "fail"))
+    new = report(
+        ("a-b", NEW, "fail"), ("c-d", NEW, "pass"), ("e-f", NEW, "fail"), ("g-h", NEW, "fail"),
+        version="2",
+    )  # fmt: skip
+    return between(old, new)
+
+
+def test_as_text_each_kind_stands_apart() -> None:
+    assert "\n".join(text(mixed())) == (
+        "server   it 1 → it 2\n"
+        "\n"
+        "NEW  1 finding\n"
+        f"  a-b  {NEW}  (was pass, now fail)\n"
+        "      it is fail\n"
+        "\n"
+        "newly judged  1 finding\n"
+        f"  g-h  {NEW}  (was not judged, now fail)\n"
+        "\n"
+        "still open  1 finding\n"
+        f"  e-f  {NEW}  (fail)\n"
+        "\n"
+        "FIXED  1 finding\n"
+        f"  c-d  {NEW}  (was fail, now pass)\n"
+        "\n"
+        "since old.json: 1 new, 1 newly judged, 1 still open, 1 fixed\n"
+        "worse than before: read a rule with `mcp-touchstone explain a-b`"
+    )
+
+
+def test_as_markdown_a_server_cannot_write_markup() -> None:
+    new = report(("a-b", NEW, "fail"))
+    new["verdicts"][0]["judgements"][0]["actual"] = "<img src=x> | `x` [a](b)\n# y \x1b[31m"
+
+    lines = list(markdown(between(report(("a-b", NEW, "pass")), new)))
+
+    assert lines[0].startswith("**worse than before")
+    assert lines[-1].count(" | ") == 5
+    for raw in ("<img", "`x`", "[a](b)", "\x1b", "\n"):
+        assert raw not in lines[-1]
+
+
+def test_as_json_it_keeps_to_the_schema() -> None:
+    made = {**report(), "since": document(mixed())}
+
+    jsonschema.validate(made, json.loads(SCHEMA.read_text("utf-8")))
+    assert made["since"]["exit_code"] == 1
+
+
+# --- reading a report back
+
+
+def test_a_report_is_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(report(("a-b", NEW, "fail"))), "utf-8")
+
+    assert load(path) == report(("a-b", NEW, "fail"))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "it is no JSON"),
+        ("[]", "name one that `check --json` wrote"),
+        ("{}", "name one that `check --json` wrote"),
+        (json.dumps({"format": FORMAT + 1}), "update mcp-touchstone"),
+        (json.dumps({**report(), "verdicts": [3]}), r"\$\.verdicts\[0\] is not as in a report"),
+    ],
+)
+def test_what_is_no_report_is_refused(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(content, "utf-8")
+
+    with pytest.raises(ReportError, match=said):
+        load(path)
+
+
+def test_a_report_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="there is no such file"):
+        load(tmp_path / "no.json")
+    with pytest.raises(ReportError, match="cannot be read"):
+        load(tmp_path)
