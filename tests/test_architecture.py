@@ -143,8 +143,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "tour": {*PURE, *WIRE, "arguments", "dossier", "scrubber", "target"},
     "golden": {
         "revision", "process", "connection", "dossier", "target", "world", "pool", "plan", "gate",
-        "scrubber", "difference", "tour",
+        "scrubber", "difference", "tour", "shelf",
     },
+    "shelf": {"revision", "plan", "scrubber", "tour"},
     "interop": {
         "revision", "framing", "transcript", "process", "dossier", "target", "world", "plan",
         "gate",

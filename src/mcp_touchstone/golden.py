@@ -4,7 +4,6 @@ One folder per revision, one JSON file per question. What differs between two re
 behind the other is marked volatile; so a difference found later is one that stays.
 """
 
-import json
 import os
 import re
 import threading
@@ -23,7 +22,8 @@ from mcp_touchstone.gate import survey
 from mcp_touchstone.plan import UsageError
 from mcp_touchstone.pool import Pool
 from mcp_touchstone.process import LaunchError
-from mcp_touchstone.scrubber import Scrubber, pretty
+from mcp_touchstone.scrubber import Scrubber
+from mcp_touchstone.shelf import Recording, Shelf
 from mcp_touchstone.target import Target
 from mcp_touchstone.tour import WORDS, Document, Offer, Stop, Tour, plan
 from mcp_touchstone.world import World
@@ -36,9 +36,6 @@ APART: Final = 1.1
 
 _DEEP_ENOUGH: Final = 2
 """Separators in the path of a folder of the user's that is looked for in answers: not ``/app``."""
-
-Recording = dict[str, dict[str, Document]]
-"""Revision -> name of the stop -> what was kept."""
 
 _SECRETS: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _LONG_ENOUGH: Final = 8
@@ -76,53 +73,6 @@ class Held:
     def exit_code(self) -> int:
         """0 when all is as recorded (or has just been recorded), 1 when something differs."""
         return int(bool(self.differing or self.unused or (self.ci and self.missing)))
-
-
-# --- the files
-
-
-class Shelf:
-    """The folder recordings are kept in."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def read(self) -> Recording:
-        """Give everything recorded.
-
-        Raises:
-            UsageError: a file is no record.
-        """
-        found: Recording = {}
-        for revision in rev.ALL:
-            for path in sorted((self.folder / revision).glob("*.json")):
-                try:
-                    document = json.loads(path.read_text(encoding="utf-8"))
-                except (OSError, ValueError) as error:
-                    raise UsageError(f"{path} cannot be read: {error}") from error
-                if not isinstance(document, dict):
-                    raise UsageError(f"{path} is no record: it holds no JSON object")
-                found.setdefault(revision, {})[path.stem] = document
-        return found
-
-    def write(self, revision: str, name: str, document: Document) -> Path:
-        """Keep one stop; give its file."""
-        path = self.path(revision, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(pretty(document) + "\n", encoding="utf-8", newline="\n")
-        return path
-
-    def remove(self, revision: str, name: str) -> Path:
-        """Take the record of a stop away, and its folder when that was the last."""
-        path = self.path(revision, name)
-        path.unlink(missing_ok=True)
-        if not any(path.parent.iterdir()):
-            path.parent.rmdir()
-        return path
-
-    def path(self, revision: str, name: str) -> Path:
-        """Give the file of a stop."""
-        return self.folder / revision / f"{name}.json"
 
 
 # --- asking

@@ -1,0 +1,56 @@
+"""The folder golden recordings are kept in: one folder per revision, one JSON file per question."""
+
+import json
+from pathlib import Path
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.plan import UsageError
+from mcp_touchstone.scrubber import pretty
+from mcp_touchstone.tour import Document
+
+Recording = dict[str, dict[str, Document]]
+"""Revision -> name of the stop -> what was kept."""
+
+
+class Shelf:
+    """The folder recordings are kept in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self) -> Recording:
+        """Give everything recorded.
+
+        Raises:
+            UsageError: a file is no record.
+        """
+        found: Recording = {}
+        for revision in rev.ALL:
+            for path in sorted((self.folder / revision).glob("*.json")):
+                try:
+                    document = json.loads(path.read_text(encoding="utf-8"))
+                except (OSError, ValueError) as error:
+                    raise UsageError(f"{path} cannot be read: {error}") from error
+                if not isinstance(document, dict):
+                    raise UsageError(f"{path} is no record: it holds no JSON object")
+                found.setdefault(revision, {})[path.stem] = document
+        return found
+
+    def write(self, revision: str, name: str, document: Document) -> Path:
+        """Keep one stop; give its file."""
+        path = self.path(revision, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(pretty(document) + "\n", encoding="utf-8", newline="\n")
+        return path
+
+    def remove(self, revision: str, name: str) -> Path:
+        """Take the record of a stop away, and its folder when that was the last."""
+        path = self.path(revision, name)
+        path.unlink(missing_ok=True)
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
+        return path
+
+    def path(self, revision: str, name: str) -> Path:
+        """Give the file of a stop."""
+        return self.folder / revision / f"{name}.json"
