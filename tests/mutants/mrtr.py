@@ -68,10 +68,13 @@ class SendsRoundOnceMore(Interviews):
 
 @mutant("mrtr-retry-served", revision=MODERN)
 class KnowsNoAnswer(Interviews):
-    """Refuses every retry."""
+    """Refuses every retry that brings consent."""
 
     def finish(self, request: Json) -> None:
-        self.refuse(request, -32603, "Internal error")
+        if params(request)["inputResponses"]["who"].get("action") == "accept":
+            self.refuse(request, -32603, "Internal error")
+        else:
+            super().finish(request)
 
     def unexpected(self, request: Json) -> None:
         Interviews.finish(self, request)
