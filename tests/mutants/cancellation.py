@@ -303,7 +303,14 @@ class _AsksForATask(AskingTool):
             super().on_ask(request)
 
     def on_answer(self, request: Json, message: Json) -> None:
-        task = message.get("result", {}).get("task")
+        result = message.get("result", {})
+        task = result.get("task")
+        content = result.get("content", {"colour": ""})
+        if task is None and not (
+            isinstance(content, dict) and isinstance(content.get("colour"), str)
+        ):
+            self.refuse(request, -32602, "That is no colour")
+            return
         if task is None:
             super().on_answer(request, message)
             return
