@@ -63,6 +63,15 @@ def test_every_clause_says_whether_a_client_can_see_it() -> None:
         assert conditional == (clause.conditional and not out_of_reach), clause.id
 
 
+@pytest.mark.parametrize(
+    ("observable", "least"), [(Observable.YES, 0.95), (Observable.CONDITIONAL, 0.85)]
+)
+def test_most_of_what_can_be_seen_is_judged(observable: Observable, least: float) -> None:
+    seen = [clause for clause in CATALOGUE if clause.observable is observable]
+
+    assert sum(clause.judged for clause in seen) >= least * len(seen)
+
+
 def test_complete_chapters_put_nothing_off() -> None:
     assert {chapter.name for chapter in CATALOGUE.chapters} >= COMPLETE
     assert [c.id for c in CATALOGUE if c.chapter in COMPLETE and c.deferred] == []
