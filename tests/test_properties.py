@@ -144,6 +144,7 @@ SCHEMA: dict[str, Any] = {
         "flag": {"type": "boolean"},
         "count": {"type": "integer", "minimum": 2, "maximum": 1_000_000},
         "coded": {"type": "string", "pattern": "^a+$"},
+        "long": {"type": "string", "minLength": 100},
     },
     "required": ["text", "count"],
 }

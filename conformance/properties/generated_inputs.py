@@ -15,6 +15,7 @@ from mcp_touchstone.suite import (
     arguments,
     brief,
     drawn,
+    is_read_only,
     scenario,
 )
 
@@ -35,6 +36,20 @@ def _edited(talk: Conversation, tools: Sequence[Example], edit: drawn.Edit) -> d
     return talk.wire.build(CALL, {**example.params, "arguments": given})
 
 
+def _harmless(talk: Conversation, word: str) -> list[Example]:
+    """Give the examples of tools that change nothing, whatever they are given.
+
+    A tool that only the user named may be called as the user said, and not otherwise.
+    """
+    names = {
+        tool["name"]
+        for spoken in talk.dossier.spoken.values()
+        for tool in spoken.named("tools")
+        if is_read_only(tool)
+    }
+    return [example for example in talk.examples(word) if example.name in names]
+
+
 def _surfaces(tools: Sequence[Example]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     return [(example.schema, example.arguments) for example in tools]
 
@@ -42,7 +57,7 @@ def _surfaces(tools: Sequence[Example]) -> list[tuple[dict[str, Any], dict[str, 
 @scenario(SURVIVED, drawn=True)
 def outlives_every_argument_that_fits(talk: Conversation) -> None:
     """A call with arguments that fit the schema leaves a server that goes on answering."""
-    called = talk.examples("callable-tool")
+    called = _harmless(talk, "callable-tool")
     drawable = [one for one in called if drawn.replaceable(one.schema, one.arguments)][:FEW]
     if not drawable:
         talk.unseen(SURVIVED, "no tool that may be called takes an argument that can be drawn")
@@ -60,7 +75,7 @@ def outlives_every_argument_that_fits(talk: Conversation) -> None:
 @scenario(VALIDATED, drawn=True)
 def refuses_every_argument_that_does_not_fit(talk: Conversation) -> None:
     """A call without a required argument, or with any object for a text or number, is an error."""
-    tools = [one for one in talk.examples("argument-tool")[:FEW] if _spoilt(one)]
+    tools = [one for one in _harmless(talk, "argument-tool")[:FEW] if _spoilt(one)]
     if not tools:
         talk.unseen(VALIDATED, "no argument of the tools that may be called can be spoilt")
         return

@@ -108,10 +108,10 @@ class Step:
 
 
 _FETCHED: Final = frozenset({"url", "uri", "host", "address"})
-_BOUND: Final = frozenset(
-    {"pattern", "format", "minLength", "const", "anyOf", "oneOf", "allOf", "not", "$ref"}
-)
+_BOUND: Final = frozenset({"pattern", "format", "const", "anyOf", "oneOf", "allOf", "not", "$ref"})
 """Words of a schema that say more of a text than can be drawn at random."""
+SHORTEST: Final = 4
+"""Texts that have to be as long are not drawn: most would be too short."""
 LARGEST: Final = 10
 """No larger number is drawn for an argument: it may say how often, or how long."""
 
@@ -151,6 +151,9 @@ def _is_replaceable(kind: Mapping[str, Any], good: Any) -> bool:
         least, most = kind.get("minimum", 0), kind.get("maximum", LARGEST)
         plain = type(least) is int and type(most) is int and "multipleOf" not in kind
         return plain and max(least, -LARGEST) <= min(most, LARGEST)
-    longest = kind.get("maxLength", LARGEST)
-    text = kind.get("type") == "string" and isinstance(good, str | None) and type(longest) is int
-    return text or kind.get("type") == "boolean"
+    return kind.get("type") == "boolean" or (
+        kind.get("type") == "string"
+        and isinstance(good, str | None)
+        and type(kind.get("maxLength", LARGEST)) is int
+        and kind.get("minLength", 0) in range(SHORTEST)
+    )

@@ -182,8 +182,8 @@ def _fitting(kind: Mapping[str, Any]) -> SearchStrategy[Any]:
         return st.booleans()
     if kind["type"] == "integer":
         return st.integers(max(kind.get("minimum", 0), -10), min(kind.get("maximum", 10), 10))
-    longest = kind.get("maxLength", 40)
-    return texts(20).filter(lambda text: len(text) <= longest)
+    least, most = kind.get("minLength", 0), kind.get("maxLength", LONG)
+    return texts(20).filter(lambda text: least <= len(text) <= most)
 
 
 def unfitting(tools: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> SearchStrategy[Edit]:

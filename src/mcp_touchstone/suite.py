@@ -11,7 +11,7 @@ from mcp_touchstone.client_tasks import RELATED, TERMINAL, ClientTasks
 from mcp_touchstone.connection import FULL_CAPABILITIES, META, Connection, Reply
 from mcp_touchstone.conversation import Broken, Conversation
 from mcp_touchstone.dialect import DIALECTS, allows, dialect_of, violations
-from mcp_touchstone.dossier import Example, Exchange, may_be_task, task_support
+from mcp_touchstone.dossier import Example, Exchange, is_read_only, may_be_task, task_support
 from mcp_touchstone.framing import Fault, Kind, brief, id_key, integral, joined, type_name
 from mcp_touchstone.matchers import (
     CLIENT_METHODS,
@@ -116,6 +116,7 @@ __all__ = [
     "input_requests",
     "integral",
     "is_modern",
+    "is_read_only",
     "joined",
     "list_methods",
     "listings",

@@ -215,12 +215,14 @@ class TakesDigitsForTheNumber(Fault):
 
 
 @mutant("generated-arguments-survived", examples=MANY)
-class FormatsItsArguments(Dies):
-    """Dies of a percent sign in a text given to a tool."""
+class ReadsArgumentsAsAscii(Dies):
+    """Dies of a character beyond ASCII in a text given to a tool."""
 
     def kills(self, line: bytes, message: Any) -> bool:
-        given = params(message).get("arguments") if identified(message) else None
-        return isinstance(given, dict) and any("%" in str(value) for value in given.values())
+        called = identified(message) and message["method"] == "tools/call"
+        given = params(message).get("arguments") if called else None
+        texts = given.values() if isinstance(given, dict) else ()
+        return any(isinstance(text, str) and not text.isascii() for text in texts)
 
 
 @mutant("tools-validate-inputs", examples=MANY)
