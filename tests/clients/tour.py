@@ -436,6 +436,10 @@ SLOW = (hearing, asking, roots, watching, tasks)
 """Stops that wait for something; they are made at the same time."""
 
 
+LEAVING = ("BrokenResourceError", "ClosedResourceError")
+"""What the SDK meets where a message arrives while it closes: no fault of the server's."""
+
+
 class _Complaints(logging.Handler):
     """Keeps what the SDK complains about: of this server it should find nothing wrong."""
 
@@ -444,7 +448,10 @@ class _Complaints(logging.Handler):
         self.heard: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        why = f" ({record.exc_info[1]!r})" if record.exc_info else ""
+        error = record.exc_info[1] if record.exc_info else None
+        if type(error).__name__ in LEAVING:
+            return
+        why = f" ({error!r})" if error else ""
         self.heard.append(f"{record.name}: {record.getMessage()}{why}")
 
 
