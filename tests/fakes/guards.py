@@ -25,7 +25,10 @@ NAMES = "traversal-hostile-names"
 class Joined(Guard):
     """Joins the path to the root and opens it."""
 
-    trips = frozenset({DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, UNICODE, SEPARATORS, EXPANSION})
+    trips = frozenset(
+        {DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, UNICODE, SEPARATORS, EXPANSION}
+        | {"links-read", "links-write", "special-procfs"}
+    )
 
     def place(self, text: str, *, writing: bool) -> str:
         return os.path.join(self.root, text)
@@ -45,7 +48,9 @@ class LeadingDotsOnly(Guard):
 class MakesFoldersFirst(Guard):
     """Makes the folders of a new file before the path is checked."""
 
-    trips = frozenset({DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION})
+    trips = frozenset(
+        {DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION, "links-write"}
+    )
 
     def write_file(self, path: str, content: str) -> str:
         os.makedirs(os.path.dirname(os.path.join(self.root, path)), exist_ok=True)
@@ -99,7 +104,7 @@ class ResolvesThenNormalises(Guard):
 class NormalisesThenOpens(Guard):
     """Checks the path without dot-dot, links left alone, and lets the kernel walk the text."""
 
-    trips = frozenset({TWO_READINGS})
+    trips = frozenset({TWO_READINGS, "links-read"})
 
     def place(self, text: str, *, writing: bool) -> str:
         path = os.path.normpath(os.path.join(self.root, text))
