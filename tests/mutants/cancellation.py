@@ -288,7 +288,7 @@ class _AsksForATask(AskingTool):
 
     ASKED: ClassVar[Json] = {
         "message": "Which colour?",
-        "requestedSchema": {"type": "object", "properties": {"colour": {"type": "string"}}},
+        "requestedSchema": {"type": "object", "properties": {}},
         "task": {"ttl": 60_000},
     }
 
