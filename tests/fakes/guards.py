@@ -104,7 +104,7 @@ class ResolvesThenNormalises(Guard):
 class NormalisesThenOpens(Guard):
     """Checks the path without dot-dot, links left alone, and lets the kernel walk the text."""
 
-    trips = frozenset({TWO_READINGS, "links-read"})
+    trips = frozenset({TWO_READINGS, "links-read", "links-write"})
 
     def place(self, text: str, *, writing: bool) -> str:
         path = os.path.normpath(os.path.join(self.root, text))
