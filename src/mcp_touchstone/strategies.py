@@ -85,10 +85,10 @@ def _nested(inner: SearchStrategy[Any]) -> SearchStrategy[Any]:
 
 
 def spellings() -> SearchStrategy[Spelling]:
-    """Draw ways to write JSON without a line feed."""
+    """Draw ways to write JSON without a line feed, or a carriage return, which some take for one."""
     return st.builds(
         Spelling,
-        gap=st.sampled_from(("", " ", "\t", "\r", " \t\r ")),
+        gap=st.sampled_from(("", " ", "\t", " \t ")),
         escape=st.sampled_from(("none", "beyond", "all")),
         slash=st.booleans(),
         upper=st.booleans(),

@@ -112,13 +112,13 @@ class FindsTheMethodByAPattern(Fault):
 
 
 @mutant("generated-survived", examples=MANY, revision=MODERN)
-class SplitsAtCarriageReturns(Fault):
-    """Waits for ever once there is a carriage return within a line."""
+class WaitsAtTabs(Fault):
+    """Waits for ever once there is a tab within a line."""
 
     deaf = False
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        self.deaf |= b"\r" in line
+        self.deaf |= b"\t" in line
         return None if self.deaf else line
 
 
