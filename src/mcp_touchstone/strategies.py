@@ -85,7 +85,7 @@ def _nested(inner: SearchStrategy[Any]) -> SearchStrategy[Any]:
 
 
 def spellings() -> SearchStrategy[Spelling]:
-    """Draw ways to write JSON without a line feed, or a carriage return, which some take for one."""
+    """Draw ways to write JSON, with no sign that anybody takes for the end of a line."""
     return st.builds(
         Spelling,
         gap=st.sampled_from(("", " ", "\t", " \t ")),
