@@ -107,7 +107,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.reach": {"attack.field", "attack.payload"},
     # what calls do to them
     "attack.slots": {"arguments"},
-    "attack.bindings": {"attack.slots", "framing"},
+    "attack.bindings": {"attack.slots", "framing", "uri_template"},
     "attack.reproduction": {*FIELD, "attack.bindings", "revision"},
     "attack.ways": {"arguments", "attack.slots"},
     "attack.aimer": {*FIELD, "attack.bindings", "attack.slots"},

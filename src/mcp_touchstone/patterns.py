@@ -5,8 +5,6 @@ quantifiers, anchors. What looks ahead, looks behind or refers back is given up.
 """
 
 import re
-import threading
-import warnings
 from typing import Final
 
 _CLASSES: Final = {"d": "1", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}
@@ -19,8 +17,8 @@ LONGEST: Final = 1000
 """Repetitions beyond which a pattern is given up."""
 
 
-_COMPILING: Final = threading.Lock()
-"""Held while warnings are off: that switch belongs to the whole process."""
+_SET: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_KEPT: Final = re.compile(r"(\\.)|[\[&~|]", re.DOTALL)
 
 
 class _GaveUp(Exception):  # noqa: N818  (an outcome)
@@ -37,10 +35,21 @@ def text_for(pattern: str) -> str | None:
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile the pattern of a stranger, whose style is not ours to warn about."""
-    with _COMPILING, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return re.compile(pattern)
+    """Compile the pattern of a stranger, who knows nothing of signs Python keeps for later.
+
+    In a set those are brackets and doubled signs: Python warns of them, so they are escaped.
+    """
+    return re.compile(_SET.sub(lambda found: _calm(found[0]), pattern))
+
+
+def _calm(part: str) -> str:
+    if not part.startswith("["):
+        return part  # an escape, taken whole so that its sign opens no set
+    if "--" in part:
+        raise _GaveUp
+    opening = 2 if part.startswith("[^") else 1
+    escaped = _KEPT.sub(lambda sign: sign[0] if sign[1] else "\\" + sign[0], part[opening:-1])
+    return part[:opening] + escaped + part[-1]
 
 
 class _Reader:

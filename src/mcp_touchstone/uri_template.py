@@ -22,6 +22,8 @@ _UNRESERVED: Final = frozenset(
 )
 _RESERVED_TOO: Final = _UNRESERVED | frozenset(b":/?#[]@!$&'()*+,;=%")
 """Bytes that the operators + and # leave as they are."""
+_PATH: Final = _UNRESERVED | frozenset(b"/:@!$&'()*+,;=")
+"""Bytes that stand in a path as they are (RFC 3986, section 3.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,15 @@ def expand(template: str, values: Mapping[str, str]) -> str:
     )
 
 
+def path(text: str) -> str:
+    """Write a text as the path of a URI; slashes stay, and a percent sign is encoded."""
+    return _encoded(text, _PATH)
+
+
+def _encoded(text: str, kept: frozenset[int]) -> str:
+    return "".join(chr(b) if b in kept else f"%{b:02X}" for b in text.encode())
+
+
 def _expanded(expression: Expression, values: Mapping[str, str]) -> str:
     operator = expression.operator
     kept = _RESERVED_TOO if operator in {"+", "#"} else _UNRESERVED
@@ -114,7 +125,7 @@ def _expanded(expression: Expression, values: Mapping[str, str]) -> str:
         value = values[name]
         if modifier.startswith(":"):
             value = value[: int(modifier[1:])]
-        text = "".join(chr(b) if b in kept else f"%{b:02X}" for b in value.encode())
+        text = _encoded(value, kept)
         if operator and operator in _NAMED:
             bare = operator == ";" and not text
             text = name if bare else f"{name}={text}"

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
-from urllib.parse import quote
 
+from mcp_touchstone import uri_template
 from mcp_touchstone.attack.slots import Pointer, Role, Slot, put
 from mcp_touchstone.framing import brief
 
@@ -99,7 +99,7 @@ class Binding:
             content: what is written.
         """
         if self.uri:
-            return "resources/read", {"uri": self.uri + quote(path, safe="/:@!$&'()*+,;=~")}
+            return "resources/read", {"uri": self.uri + uri_template.path(path)}
         values = {
             slot.pointer: filling
             for slot in self.slots
