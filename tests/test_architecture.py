@@ -131,6 +131,10 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "pool": {*PURE, *WIRE, "client", "recon", "ambient", "target", "world"},
     "plan": {*PURE, "floor", "needs", "results", "threat"},
     "baseline": {*PURE, "plan", "results", "threat", "toml_text"},
+    "config": {"clause"},
+    "sources": {"clause", "config"},
+    "config_file": {"baseline", "config", "sources"},
+    "init": {*PURE, "arguments", "dossier", "target", "toml_text"},
     "baseline_file": {"baseline", "clause", "plan", "results", "scenario"},
     "lane": {
         *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "plan", "pool",
@@ -201,7 +205,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "cli": {
         "command_line", "revision", "clause", "process", "loader", "target", "gate", "plan",
         "results", "pool", "world", "recon", "golden", "interop", "report", "bridge",
-        "baseline", "baseline_file", "comparison", "floor",
+        "baseline", "baseline_file", "comparison", "config", "config_file", "floor", "init",
     },
 }  # fmt: skip
 """Module -> modules of the package it may import, at its top or inside a function. ``report``

@@ -9,6 +9,7 @@ import pytest
 
 from mcp_touchstone import revision as rev
 from mcp_touchstone.baseline import (
+    FILE,
     HEADING,
     UNEXPLAINED,
     Baseline,
@@ -386,20 +387,20 @@ def test_an_entry_that_speaks_of_nothing_is_refused(text: str, said: str) -> Non
 def test_a_file_is_missed_only_where_it_was_named(tmp_path: Path) -> None:
     catalogue = registry().catalogue
 
-    assert find(None, tmp_path, catalogue, update=False).baseline is None
+    assert find(None, tmp_path / FILE, catalogue, update=False).baseline is None
     with pytest.raises(BaselineError, match="--update-baseline writes it"):
-        find(tmp_path / "x.toml", tmp_path, catalogue, update=False)
+        find(tmp_path / "x.toml", tmp_path / FILE, catalogue, update=False)
     with pytest.raises(BaselineError, match="cannot be read"):
-        find(tmp_path, tmp_path, catalogue, update=False)
+        find(tmp_path, tmp_path / FILE, catalogue, update=False)
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(BaselineError, match="no UTF-8"):
-        find(tmp_path / "x.toml", tmp_path, catalogue, update=True)
+        find(tmp_path / "x.toml", tmp_path / FILE, catalogue, update=True)
 
 
 def test_a_run_that_did_not_end_writes_nothing(tmp_path: Path) -> None:
     made = run({(PING, NEW): Outcome.FAIL})
     made.trouble = "no answer"
-    book = find(None, tmp_path, registry().catalogue, update=True)
+    book = find(None, tmp_path / FILE, registry().catalogue, update=True)
 
     assert book.hold(made, registry(), EVERYTHING) is None
     assert list(tmp_path.iterdir()) == []

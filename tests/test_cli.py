@@ -13,7 +13,7 @@ from pytest_subprocess import FakeProcess
 
 from mcp_touchstone.cli import main
 from mcp_touchstone.report.machine import SCHEMA
-from tests.conftest import HERE, mutant_command
+from tests.conftest import HERE, MUTANTS, mutant_command
 
 ROOT = HERE.parent
 
@@ -140,6 +140,15 @@ def test_verbose_shows_what_is_not_judged() -> None:
         (["diff", "README.md", "README.md"], "it is no JSON"),
         (["diff", "tests/cedarscript_cases.json", "x"], "name one that `check --json` wrote"),
         (["diff", "x.json"], "NEW.json"),
+        (["check", "--config", "/no/such.toml"], "`mcp-touchstone init` writes"),
+        (["check", "--config", "README.md"], "README.md: it is no JSON"),
+        (["check", "--config", "tox.ini"], "tox.ini: it is no JSON"),
+        (["check", "--config", "tests/cedarscript_cases.json"], "neither mcpServers nor servers"),
+        (["check", "--config", "pyproject.toml"], "it has no [tool.mcp-touchstone]"),
+        (["check", "--target", "x"], "name a file with --config"),
+        (["check", "--target", "x", "--", "true"], "name the file it stands in"),
+        (["init"], "name the command of your server"),
+        (["init", "--output", "README.md", "--", "true"], "--force replaces it"),
         (["explain", "ping-empty-respons"], "did you mean 'ping-empty-response'"),
         (["list", "pnig"], "did you mean 'ping'"),
         (["chekc"], "--help"),
@@ -207,6 +216,43 @@ def test_only_what_is_worse_than_in_an_older_report_fails(tmp_path: Path) -> Non
     jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
     assert document["since"]["counts"]["still open"] == 1
     assert touchstone(*words, "--since", "good.json", "--", *bad, cwd=tmp_path).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("comand = 'x'", "touchstone.toml: unknown key 'comand'; did you mean 'command'?"),
+        ("command = 'x'\ntimeout = 0", "touchstone.toml: timeout: '0' is no number of seconds"),
+        ("command = 'x'\nrevision = '2025-11-26'", "touchstone.toml: revision: invalid choice"),
+        ("command = 'x'\nfail-on = 'shuold'", "did you mean 'should'"),
+        ("command = 'no-such-program'", "no program 'no-such-program'"),
+        ("[targets.a]\n[targets.b]", "choose one with --target NAME"),
+        ("command = ", "it is no TOML"),
+    ],
+)
+def test_a_mistake_in_a_configuration_is_one_line_too(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "touchstone.toml").write_text(text)
+    done = touchstone("check", cwd=tmp_path)
+
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert said in done.stderr
+
+
+def test_a_configured_server_is_judged_and_repeated_without_its_values(tmp_path: Path) -> None:
+    entry = {
+        "command": sys.executable,
+        "args": [str(MUTANTS), "RefusesPings", "{root}"],
+        "env": {"KEY": "s3cret"},
+    }
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": entry, "b": {}}}))
+    words = ("--config", ".mcp.json", "--target", "a")
+    done = touchstone("check", "--select", "ping", "--revision", "2025-11-25", *words, cwd=tmp_path)
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "s3cret" not in done.stdout
+    again = next(line for line in done.stdout.splitlines() if line.strip().startswith("again"))
+    assert again.endswith("--revision 2025-11-25 --config .mcp.json --target a")
+    assert touchstone(*shlex.split(again)[2:], cwd=tmp_path).returncode == 1
 
 
 def test_a_floor_decides_what_fails_the_gate() -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_touchstone import baseline
-from mcp_touchstone.baseline import FILE, Baseline, BaselineError, Renewal
+from mcp_touchstone.baseline import Baseline, BaselineError, Renewal
 from mcp_touchstone.clause import Catalogue
 from mcp_touchstone.plan import Choice
 from mcp_touchstone.results import Run
@@ -46,13 +46,13 @@ class Book:
         return renewal
 
 
-def find(named: Path | None, beside: Path, catalogue: Catalogue, *, update: bool) -> Book:
-    """Find the baseline: the file the user named, or the usual one in a folder.
+def find(named: Path | None, usual: Path, catalogue: Catalogue, *, update: bool) -> Book:
+    """Find the baseline: the file the user named, or the usual one where there is one.
 
     Raises:
         BaselineError: it cannot be read, is wrong, or is not there though it was named.
     """
-    path = beside / FILE if named is None else named
+    path = usual if named is None else named
     found = _load(path, wanted=named is not None and not update)
     if found is not None and not update:
         baseline.check(found, catalogue)

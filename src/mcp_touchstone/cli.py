@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mcp_touchstone import revision as rev
-from mcp_touchstone.command_line import parser
+from mcp_touchstone.command_line import Refusing, parser
+from mcp_touchstone.config import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(words)
     commands = {
         "check": _run_check,
+        "init": _init,
         "diff": _diff,
         "recon": _run_recon,
         "list": _list,
@@ -39,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "bridge": _run_bridge,
     }
     try:
-        return commands[options.command](options)
+        return commands[options.command](_configured(options, words))
+    except ConfigError as error:
+        return _complain(str(error))
     except KeyboardInterrupt:
         print("mcp-touchstone: interrupted before anything was judged", file=sys.stderr)
         return 130
@@ -53,6 +57,48 @@ def _complain(message: str) -> int:
 
     print(f"mcp-touchstone: {safe(message)}", file=sys.stderr)
     return 2
+
+
+def _configured(options: argparse.Namespace, words: list[str]) -> argparse.Namespace:
+    """Read the words again behind those of a configuration; a command named here needs none.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+    """
+    if not hasattr(options, "config"):
+        return options
+    from mcp_touchstone import config, config_file
+    from mcp_touchstone.plan import UsageError
+
+    if options.config is None and (options.server or options.command == "init"):
+        if options.target is not None:
+            raise ConfigError(
+                f"--target {options.target}: name the file it stands in with --config"
+            )
+        return options
+    given = {pair.partition("=")[0] for pair in options.env}
+    found = config_file.find(
+        config_file.Asked(options.config, options.target, os.environ, given, bool(options.server))
+    )
+    if found is None:
+        return options
+    try:
+        parser(Refusing).parse_args(["check", *config.words(found.settings, config.KEYS)])
+    except ValueError as error:
+        told = str(error).removeprefix("argument --")
+        raise ConfigError(f"{found.path}: {told}; mend it there") from error
+    spoken = vars(options)
+    known = {k for k in config.KEYS if config.takes(k, spoken.get(k.replace("-", "_"), ...))}
+    at = 2 if options.command == "golden" else 1
+    filled = parser().parse_args([*words[:at], *config.words(found.settings, known), *words[at:]])
+    filled.server = filled.server or list(found.command)
+    filled.usual = found.baseline
+    if not options.server:
+        try:
+            filled.origin = (*found.words, *_target(options).words())
+        except UsageError as error:
+            raise ConfigError(str(error)) from error
+    return filled
 
 
 # --- check
@@ -140,6 +186,7 @@ def _book(options: argparse.Namespace, target: "Target") -> "Book | None":
     from pathlib import Path
 
     from mcp_touchstone import baseline_file
+    from mcp_touchstone.baseline import FILE
     from mcp_touchstone.loader import BOTH, rows
     from mcp_touchstone.plan import UsageError
 
@@ -149,11 +196,40 @@ def _book(options: argparse.Namespace, target: "Target") -> "Book | None":
         return None
     if target.bundled and not options.baseline and not options.update_baseline:
         return None
-    return baseline_file.find(options.baseline, Path(), rows(BOTH), update=options.update_baseline)
+    return baseline_file.find(
+        options.baseline,
+        getattr(options, "usual", Path(FILE)),
+        rows(BOTH),
+        update=options.update_baseline,
+    )
 
 
 def _wants_interop(options: argparse.Namespace) -> bool:
     return bool(options.interop or options.interop_python)
+
+
+def _init(options: argparse.Namespace) -> int:
+    from mcp_touchstone import config_file, init
+    from mcp_touchstone.gate import survey
+    from mcp_touchstone.plan import UsageError
+    from mcp_touchstone.process import LaunchError
+
+    config_file.may_write(options.output, force=options.force)
+    try:
+        target = _target(options)
+        if target.bundled:
+            return _complain("init: name the command of your server behind `--`")
+        _end_on_sigterm()
+        dossier, _ = survey(target)
+    except (UsageError, LaunchError) as error:
+        return _complain(str(error))
+    if not dossier.spoken:
+        return _complain(f"nothing was written: {dossier.trouble}; does the command start it?")
+    source = (str(options.config), options.target) if options.config else None
+    config_file.write(options.output, init.text(target, dossier, source))
+    for line in init.again(str(options.output)):
+        print(line)
+    return 0
 
 
 def _diff(options: argparse.Namespace) -> int:
@@ -325,6 +401,7 @@ def _target(options: argparse.Namespace) -> "Target":
         startup=options.timeout,
         named=named,
         promises=frozenset(getattr(options, "promise", ())),
+        origin=getattr(options, "origin", ()),
     )
 
 

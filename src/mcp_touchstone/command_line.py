@@ -22,6 +22,7 @@ examples:
   mcp-touchstone check -- node dist/index.js   judge yours
   mcp-touchstone check -- npx -y @modelcontextprotocol/server-filesystem {root}
   mcp-touchstone check --select ping --revision 2025-11-25 -v -- ./my-server
+  mcp-touchstone init -- ./my-server           write touchstone.toml; `check` reads it
   mcp-touchstone recon -- ./my-server          see what there is to judge, and with what
   mcp-touchstone diff old.json new.json        what is new, fixed, still open
   mcp-touchstone golden record -- ./my-server  keep its answers; `golden verify` compares
@@ -38,9 +39,21 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
 
 
-def parser() -> argparse.ArgumentParser:
+class Refusing(Parser):
+    """A parser for words out of a file: the error is raised, to be told with its place."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise it.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(message)
+
+
+def parser(kind: type[Parser] = Parser) -> argparse.ArgumentParser:
     """Build the command line."""
-    top = Parser(
+    top = kind(
         prog="mcp-touchstone",
         description=(
             "Starts an MCP server, talks to it over stdio, and says which clauses of the protocol "
@@ -52,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"mcp-touchstone {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _check(commands)
+    _init(commands)
     _diff(commands)
     _recon(commands)
     _bridge(commands)
@@ -175,6 +189,31 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
     out.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="default auto"
     )
+
+
+def _init(commands: "argparse._SubParsersAction[Parser]") -> None:
+    init = commands.add_parser(
+        "init",
+        help="look at a server and write a configuration for it",
+        description=(
+            "Look at a server as `recon` does, and write touchstone.toml: the command, and as "
+            "comments what could be said beside it. `check` reads it from then on."
+        ),
+        usage="mcp-touchstone init [options] -- SERVER ...",
+    )
+    init.add_argument(
+        "server", nargs="*", metavar="SERVER", help="command that starts the server; see `check`"
+    )
+    init.add_argument(
+        "--output",
+        type=Path,
+        default=Path("touchstone.toml"),
+        metavar="FILE",
+        help="where it is written (default %(default)s)",
+    )
+    init.add_argument("--force", action="store_true", help="replace a file that is there")
+    _how_it_is_run(init)
+    _what_may_be_used(init)
 
 
 def _diff(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -388,6 +427,18 @@ def _how_it_is_run(
         default=[],
         metavar="NAME=VALUE",
         help=f"set a variable for the server; {home}",
+    )
+    how.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help=(
+            "where the server stands: a .toml, .mcp.json, or a file of Claude Desktop or VS Code; "
+            "without SERVER, touchstone.toml or pyproject.toml here is read"
+        ),
+    )
+    how.add_argument(
+        "--target", "--server", metavar="NAME", help="which of the servers named there"
     )
     how.add_argument("--cwd", metavar="DIR", help="working folder of the server; {root} works")
     how.add_argument(

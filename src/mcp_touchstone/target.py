@@ -74,6 +74,7 @@ class Target:
         bundled: whether this is our own reference server.
         named: what the user says may be used.
         promises: what the server claims beside what every server with a root does.
+        origin: words of a command line that name it instead; no values of a configuration.
     """
 
     command: tuple[str, ...]
@@ -83,6 +84,7 @@ class Target:
     bundled: bool = False
     named: Named = Named()
     promises: frozenset[str] = frozenset()
+    origin: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -91,6 +93,8 @@ class Target:
 
     def words(self) -> list[str]:
         """Give it as words of a command line; what the bundled server has anyway is left out."""
+        if self.origin:
+            return list(self.origin)
         ours = reference() if self.bundled else Target(command=())
         env = {name: value for name, value in self.env.items() if ours.env.get(name) != value}
         calls = tuple(call for call in self.named.calls if call not in ours.named.calls)

@@ -1,0 +1,185 @@
+"""A configuration written for a server that was looked at: what its author would have written.
+
+Only what has to be said is said; what recon finds by itself stands there as a comment. Pure.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.arguments import Places, candidates
+from mcp_touchstone.dossier import Dossier, Example
+from mcp_touchstone.target import ROOT, STARTUP, Arguments, Target
+from mcp_touchstone.toml_text import key, quoted, value
+
+SLOW: Final = 10.0
+"""Seconds to the first answer from which on a server gets more patience than usual."""
+
+PATIENCE: Final = 12
+WIDTH: Final = 96
+
+
+Source = tuple[str, str | None] | None
+"""File of a client and name of the server in it, where the command was taken from one."""
+
+
+def text(target: Target, dossier: Dossier, source: Source = None) -> str:
+    """Write the file.
+
+    Args:
+        target: the server, as the user named it.
+        dossier: what recon learnt of it; it speaks some revision.
+        source: where its command and environment stand; values from there are not repeated.
+    """
+    blocks = [
+        _heading(dossier),
+        _command(target) if source is None else _taken(*source),
+        _running(target, dossier, repeat=source is None),
+        _judged(dossier),
+        _uses("call", target.named.calls, _tools(target, dossier)),
+        _uses("prompt", target.named.prompts, _prompts(target, dossier)),
+    ]
+    return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
+
+
+def _heading(dossier: Dossier) -> Iterator[str]:
+    yield f"# How `mcp-touchstone check` judges {_plain(dossier.name)}."
+    yield f"# It speaks {', '.join(dossier.spoken)}."
+    yield "# The keys are the options of `mcp-touchstone check --help`, without the dashes."
+
+
+def _command(target: Target) -> Iterator[str]:
+    folders = [word for word in target.command[1:] if ROOT not in word and Path(word).is_dir()]
+    if folders:
+        yield f"# {_plain(folders[0])} is yours. With {ROOT} in its place the server is given a"
+        yield "# throw-away folder, and what it does to files can be judged."
+    elif not target.rooted:
+        yield f"# {ROOT} is a throw-away folder; name it where your server is told its files."
+    yield f"command = {value(list(target.command))}"
+
+
+def _taken(file: str, name: str | None) -> Iterator[str]:
+    yield "# Command and environment stay where they are."
+    yield f"from = {quoted(file)}"
+    if name is not None:
+        yield f"server = {quoted(name)}"
+
+
+def _running(target: Target, dossier: Dossier, *, repeat: bool) -> Iterator[str]:
+    if not repeat:
+        pass
+    elif target.env:
+        yield f"env = {value(dict(target.env))}"
+    else:
+        yield '# env = { API_KEY = "test" }    # beside your own; HOME is a throw-away folder'
+    if repeat and target.cwd is not None:
+        yield f"cwd = {quoted(target.cwd)}"
+    took = dossier.pace.started
+    wanted = target.startup
+    if wanted == STARTUP and took > SLOW:
+        wanted = float(max(STARTUP, PATIENCE * round(took)))
+    if wanted != STARTUP:
+        yield f"timeout = {wanted:g}    # seconds to the first answer; it took {took:.1f}"
+
+
+def _judged(dossier: Dossier) -> Iterator[str]:
+    missing = [r for r in rev.ALL if r not in dossier.spoken]
+    if missing:
+        yield f"# It does not speak {', '.join(missing)}; nothing needs to be said for that."
+    yield '# revision = ["2025-11-25"]    # judge these only'
+    yield '# fail-on = "should"           # warnings fail the gate too; see docs/baseline.md'
+    if dossier.bindings is not None and dossier.bindings.found:
+        yield '# suite = "all"                # attacks on the tools that take paths too'
+
+
+def _uses(
+    word: str, named: tuple[tuple[str, Arguments], ...], rest: list[tuple[str, Arguments, str]]
+) -> Iterator[str]:
+    if not named and not rest:
+        return
+    yield f"[{word}]"
+    for name, arguments in named:
+        yield _line(name, arguments)
+    for name, arguments, why in rest:
+        line = f"# {_line(name, arguments)}"
+        if len(line) + len(why) + 6 > WIDTH:
+            yield f"# {why}:"
+            yield line
+        else:
+            yield f"{line}    # {why}"
+
+
+def _line(name: str, arguments: Arguments) -> str:
+    try:
+        return f"{key(name)} = {'true' if arguments is None else value(arguments)}"
+    except ValueError:
+        return f"{key(name)} = true"
+
+
+def _tools(target: Target, dossier: Dossier) -> list[tuple[str, Arguments, str]]:
+    newest = dossier.spoken[list(dossier.spoken)[-1]]
+    named = {name for name, _ in target.named.calls}
+    called = {
+        one.name: one for s in dossier.spoken.values() for one in s.found.get("callable-tool", [])
+    }
+    found: list[tuple[str, Arguments, str]] = []
+    listed = {tool["name"]: tool for s in dossier.spoken.values() for tool in s.named("tools")}
+    for name, tool in {**listed, **{t["name"]: t for t in newest.named("tools")}}.items():
+        if name in named:
+            continue
+        if name in called:
+            found.append((name, _shown(called[name], dossier), "read-only; this works"))
+        elif _harmless(tool):
+            found.append((name, _guess(tool), "read-only; nothing tried so far has worked"))
+        else:
+            found.append((name, _guess(tool), "never called; uncomment it if it may be"))
+    return found
+
+
+def _prompts(target: Target, dossier: Dossier) -> list[tuple[str, Arguments, str]]:
+    named = {name for name, _ in target.named.prompts}
+    found: dict[str, tuple[str, Arguments, str]] = {}
+    for spoken in dossier.spoken.values():
+        rendered = {one.name: one for one in spoken.found.get("rendered-prompt", [])}
+        for prompt in spoken.named("prompts"):
+            name = prompt["name"]
+            if name in named or name in rendered:
+                continue
+            wanted = [a for a in prompt.get("arguments") or [] if isinstance(a, dict)]
+            guess = {str(a.get("name")): "example" for a in wanted if a.get("required")}
+            found[name] = (name, guess, "could not be rendered so far")
+        for name in rendered:
+            found.pop(name, None)
+    return list(found.values())
+
+
+def _harmless(tool: Mapping[str, Any]) -> bool:
+    hints = tool.get("annotations")
+    return isinstance(hints, dict) and hints.get("readOnlyHint") is True
+
+
+def _guess(tool: Mapping[str, Any]) -> Arguments:
+    made = candidates(tool.get("inputSchema"), Places(folder=ROOT, file="README.md"))
+    return made[0] if made else None
+
+
+def _shown(example: Example, dossier: Dossier) -> Arguments:
+    """Give arguments that worked; None where they name our own folder."""
+    arguments = example.arguments
+    return None if dossier.root and dossier.root in str(arguments) else arguments
+
+
+def _plain(words: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in words).split())
+
+
+def again(file: str) -> list[str]:
+    """Say what to do with the file."""
+    config = "" if file == "touchstone.toml" else f" --config {shlex.quote(file)}"
+    return [
+        f"wrote {file}; look at what stands there as a comment, then:",
+        f"  mcp-touchstone check{config}",
+        f"  mcp-touchstone check{config} --update-baseline    # accept what fails today",
+    ]

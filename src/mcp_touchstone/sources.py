@@ -1,0 +1,150 @@
+"""Commands taken from the files of MCP clients: ``.mcp.json``, Claude Desktop, VS Code. Pure.
+
+What a client would ask its user for is refused by name, unless the value was given.
+"""
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.clause import nearest
+from mcp_touchstone.config import ConfigError
+
+_KINDS: Final = ("mcpServers", "servers")
+_COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+_VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How a client would start a server."""
+
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What variables in a client's file stand for.
+
+    Attributes:
+        folder: the workspace.
+        home: the user's home.
+        environment: variables of the shell.
+        given: variables of the server whose values the user gave; their text is not looked at.
+    """
+
+    folder: Path
+    home: Path
+    environment: Mapping[str, str]
+    given: Collection[str] = ()
+
+
+def read(text: str, name: str | None, where: str, around: Surroundings) -> Source:
+    """Read a client's file and take one server out of it.
+
+    Args:
+        text: the file, JSON with comments.
+        name: the server; None takes the only one.
+        where: what the file is called.
+        around: what its variables stand for.
+
+    Raises:
+        ConfigError: it is no such file, or the server cannot be started as a client would.
+    """
+    servers = _servers(text, where)
+    if name is None:
+        if len(servers) != 1:
+            names = ", ".join(servers) or "no server"
+            raise ConfigError(f"{where}: it names {names}; choose one with --target NAME")
+        name = next(iter(servers))
+    if name not in servers:
+        names = ", ".join(servers)
+        raise ConfigError(
+            f"{where}: no server is called {name!r}{nearest(name, servers)}; it names {names}"
+        )
+    return _source(servers[name], f"{where}: {name}", around)
+
+
+def _servers(text: str, where: str) -> dict[str, Any]:
+    plain = _COMMA.sub(r"\1", _COMMENT.sub(lambda m: m[1] or " ", text))
+    try:
+        document = json.loads(plain)
+    except ValueError as error:
+        raise ConfigError(f"{where}: it is no JSON: {error}; mend it there") from error
+    if isinstance(document, dict) and isinstance(document.get("mcp"), dict):
+        document = document["mcp"]
+    for kind in _KINDS:
+        servers = document.get(kind) if isinstance(document, dict) else None
+        if isinstance(servers, dict):
+            return servers
+    raise ConfigError(
+        f"{where}: it has neither mcpServers nor servers; name a .mcp.json, a Claude Desktop or "
+        "VS Code file, or a .toml"
+    )
+
+
+def _source(server: Any, where: str, around: Surroundings) -> Source:
+    if not isinstance(server, dict):
+        raise ConfigError(f"{where}: it is no object with a command")
+    if "url" in server or server.get("type", "stdio") not in {"stdio", "local"}:
+        raise ConfigError(f"{where}: it is reached over HTTP; only servers on stdio are judged")
+    program, rest = server.get("command"), server.get("args", [])
+    env, cwd = server.get("env") or {}, server.get("cwd")
+    if not isinstance(program, str) or not program:
+        raise ConfigError(f"{where}: it has no command; write the program there")
+    if not isinstance(rest, list) or not all(isinstance(word, str) for word in rest):
+        raise ConfigError(f"{where}: args is no array of strings")
+    if not isinstance(env, dict) or not (cwd is None or isinstance(cwd, str)):
+        raise ConfigError(f"{where}: env is no object, or cwd no string")
+    if server.get("envFile"):
+        raise ConfigError(f"{where}: envFile is not read; give its variables with --env NAME=VALUE")
+    return Source(
+        tuple(_filled(word, where, around) for word in (program, *rest)),
+        {
+            key: _filled(str(value), f"{where}: env.{key}", around, key)
+            for key, value in env.items()
+            if value is not None and key not in around.given
+        },
+        None if cwd is None else _filled(cwd, where, around),
+    )
+
+
+def _filled(text: str, where: str, around: Surroundings, variable: str = "") -> str:
+    def fill(match: re.Match[str]) -> str:
+        return _value(match[1], where, around, variable)
+
+    return _VARIABLE.sub(fill, text)
+
+
+def _value(name: str, where: str, around: Surroundings, variable: str) -> str:
+    folders = {
+        "workspaceFolder": str(around.folder),
+        "workspaceRoot": str(around.folder),
+        "workspaceFolderBasename": around.folder.name,
+        "userHome": str(around.home),
+        "cwd": str(around.folder),
+        "pathSeparator": "/" if str(around.folder).startswith("/") else "\\",
+        "/": "/",
+    }
+    if name in folders:
+        return folders[name]
+    kind, colon, rest = name.partition(":")
+    mend = f"--env {variable}=VALUE" if variable else "write a command with the value instead"
+    if kind == "input" and colon:
+        raise ConfigError(f"{where} asks its user for ${{{name}}}; give it: {mend}")
+    if kind == "env" and colon:
+        return around.environment.get(rest, "")
+    key, default, fallback = name.partition(":-")
+    if key in around.environment:
+        return around.environment[key]
+    if default:
+        return fallback
+    if re.fullmatch(r"[A-Za-z_]\w*", key):
+        raise ConfigError(f"{where} needs the variable {key}; set it, or {mend}")
+    raise ConfigError(f"{where}: ${{{name}}} is unknown here; {mend}")

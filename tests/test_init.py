@@ -1,0 +1,87 @@
+"""The configuration that is written for a server: read back, it judges the same, and says more."""
+
+import json
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone.config import choose, command, read
+from tests.conftest import HERE
+
+TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
+
+
+def touchstone(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "mcp_touchstone.cli", *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=cwd,
+    )
+
+
+def test_what_is_written_is_read_and_judges_the_same_server(tmp_path: Path) -> None:
+    toy = [*TOY, "echo", "write"]
+    done = touchstone(
+        "init", "--env", "A=b c", "--call", 'write={"path": "x"}', "--", *toy, cwd=tmp_path
+    )
+    text = (tmp_path / "touchstone.toml").read_text("utf-8")
+    settings = choose(read(tomllib.loads(text), "t"), None, "t")[1]
+
+    assert done.returncode == 0, done.stderr
+    assert list(command(settings)) == toy
+    assert settings["env"] == {"A": "b c"}
+    assert settings["call"] == {"write": {"path": "x"}}
+    assert '# echo = { text = "hello" }' in text
+    assert "mcp-touchstone check\n" in done.stdout
+    judged = touchstone("check", "--select", "ping", "--revision", "2025-11-25", cwd=tmp_path)
+    assert judged.returncode == 0, judged.stdout + judged.stderr
+    assert shlex.join(toy) in judged.stdout
+    again = touchstone("init", "--", *toy, cwd=tmp_path)
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+
+
+def test_every_line_that_is_a_comment_can_be_made_one_that_counts(tmp_path: Path) -> None:
+    touchstone("init", "--", *TOY, "echo", "write", cwd=tmp_path)
+    lines = (tmp_path / "touchstone.toml").read_text("utf-8").splitlines()
+    live = [line.removeprefix("# ") if " = " in line else line for line in lines]
+
+    found = choose(read(tomllib.loads("\n".join(live)), "t"), None, "t")[1]
+
+    assert {"command", "env", "revision", "fail-on", "call"} <= {*found}
+    assert {"echo", "write"} <= {*found["call"]}
+
+
+def test_values_of_a_clients_file_are_not_repeated(tmp_path: Path) -> None:
+    entry = {"command": TOY[0], "args": [*TOY[1:], "echo"], "env": {"KEY": "s3cret"}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"toy": entry}}), "utf-8")
+    done = touchstone("init", "--config", ".mcp.json", "--target", "toy", cwd=tmp_path)
+    text = (tmp_path / "touchstone.toml").read_text("utf-8")
+
+    assert done.returncode == 0, done.stderr
+    assert 'from = ".mcp.json"\nserver = "toy"' in text
+    assert "s3cret" not in text
+    judged = touchstone("check", "-q", "--select", "ping", cwd=tmp_path)
+    assert judged.returncode == 0, judged.stdout + judged.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["init"], "name the command of your server"),
+        (["init", "--output", "/no/such/x.toml", "--", "true"], "make it first"),
+        (["init", "--timeout", "5", "--", sys.executable, "-c", "print('no')"], "does the command"),
+    ],
+)
+def test_what_cannot_be_written_is_one_line(tmp_path: Path, words: list[str], said: str) -> None:
+    done = touchstone(*words, cwd=tmp_path)
+
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert said in done.stderr
+    assert list(tmp_path.iterdir()) == []
