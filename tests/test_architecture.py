@@ -134,7 +134,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "config": {"clause"},
     "sources": {"clause", "config"},
     "config_file": {"baseline", "config", "sources"},
-    "init": {*PURE, "arguments", "dossier", "target", "toml_text"},
+    "init": {*PURE, "arguments", "dossier", "target", "toml_text", "world"},
     "baseline_file": {"baseline", "clause", "plan", "results", "scenario"},
     "lane": {
         *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "plan", "pool",

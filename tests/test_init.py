@@ -27,7 +27,7 @@ def touchstone(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
 
 
 def test_what_is_written_is_read_and_judges_the_same_server(tmp_path: Path) -> None:
-    toy = [*TOY, "echo", "write"]
+    toy = [*TOY, "echo", "write", "read"]
     done = touchstone(
         "init", "--env", "A=b c", "--call", 'write={"path": "x"}', "--", *toy, cwd=tmp_path
     )
@@ -39,6 +39,7 @@ def test_what_is_written_is_read_and_judges_the_same_server(tmp_path: Path) -> N
     assert settings["env"] == {"A": "b c"}
     assert settings["call"] == {"write": {"path": "x"}}
     assert '# echo = { text = "hello" }' in text
+    assert "mcp-touchstone-" not in text, "our own folder is called by its name"
     assert "mcp-touchstone check\n" in done.stdout
     judged = touchstone("check", "--select", "ping", "--revision", "2025-11-25", cwd=tmp_path)
     assert judged.returncode == 0, judged.stdout + judged.stderr

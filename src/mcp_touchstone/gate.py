@@ -105,6 +105,7 @@ def survey(
             dossier, connections = explore(pool.spawn, pace)
             pool.knows(dossier)
             pool.adopt(connections, dossier)
+            dossier.root = str(pool.world.root)
             wanted = {r: set(words) for r in dossier.spoken if not chosen or r in chosen}
             learn(dossier, wanted, _ground(pool, stop))
             if front := plan.front(list(wanted)):

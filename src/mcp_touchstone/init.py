@@ -3,6 +3,7 @@
 Only what has to be said is said; what recon finds by itself stands there as a comment. Pure.
 """
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,12 +14,20 @@ from mcp_touchstone.arguments import Places, candidates
 from mcp_touchstone.dossier import Dossier, Example
 from mcp_touchstone.target import ROOT, STARTUP, Arguments, Target
 from mcp_touchstone.toml_text import key, quoted, value
+from mcp_touchstone.world import NOTE
 
 SLOW: Final = 10.0
 """Seconds to the first answer from which on a server gets more patience than usual."""
 
 PATIENCE: Final = 12
-WIDTH: Final = 96
+
+WORKED: Final = "Annotated read-only: called without being named. This worked:"
+FAILED: Final = "Annotated read-only, and nothing tried so far has worked. Arguments that do help:"
+LEFT: Final = "Not annotated read-only, so never called. Take the # away where it may be:"
+UNRENDERED: Final = "Could not be rendered so far. Arguments that work help:"
+
+Use = tuple[str, Arguments]
+"""A tool or prompt, with arguments."""
 
 
 Source = tuple[str, str | None] | None
@@ -46,7 +55,9 @@ def text(target: Target, dossier: Dossier, source: Source = None) -> str:
 
 def _heading(dossier: Dossier) -> Iterator[str]:
     yield f"# How `mcp-touchstone check` judges {_plain(dossier.name)}."
-    yield f"# It speaks {', '.join(dossier.spoken)}."
+    missing = [r for r in rev.ALL if r not in dossier.spoken]
+    but = f"; not {', '.join(missing)}" if missing else ""
+    yield f"# It speaks {', '.join(dossier.spoken)}{but}."
     yield "# The keys are the options of `mcp-touchstone check --help`, without the dashes."
 
 
@@ -85,9 +96,6 @@ def _running(target: Target, dossier: Dossier, *, repeat: bool) -> Iterator[str]
 
 
 def _judged(dossier: Dossier) -> Iterator[str]:
-    missing = [r for r in rev.ALL if r not in dossier.spoken]
-    if missing:
-        yield f"# It does not speak {', '.join(missing)}; nothing needs to be said for that."
     yield '# revision = ["2025-11-25"]    # judge these only'
     yield '# fail-on = "should"           # warnings fail the gate too; see docs/baseline.md'
     if dossier.bindings is not None and dossier.bindings.found:
@@ -95,20 +103,17 @@ def _judged(dossier: Dossier) -> Iterator[str]:
 
 
 def _uses(
-    word: str, named: tuple[tuple[str, Arguments], ...], rest: list[tuple[str, Arguments, str]]
+    word: str, named: tuple[tuple[str, Arguments], ...], rest: Mapping[str, list[Use]]
 ) -> Iterator[str]:
-    if not named and not rest:
+    if not named and not any(rest.values()):
         return
     yield f"[{word}]"
-    for name, arguments in named:
-        yield _line(name, arguments)
-    for name, arguments, why in rest:
-        line = f"# {_line(name, arguments)}"
-        if len(line) + len(why) + 6 > WIDTH:
-            yield f"# {why}:"
-            yield line
-        else:
-            yield f"{line}    # {why}"
+    for use in named:
+        yield _line(*use)
+    for heading, uses in rest.items():
+        if uses:
+            yield f"# {heading}"
+            yield from (f"# {_line(*use)}" for use in uses)
 
 
 def _line(name: str, arguments: Arguments) -> str:
@@ -118,41 +123,33 @@ def _line(name: str, arguments: Arguments) -> str:
         return f"{key(name)} = true"
 
 
-def _tools(target: Target, dossier: Dossier) -> list[tuple[str, Arguments, str]]:
-    newest = dossier.spoken[list(dossier.spoken)[-1]]
+def _tools(target: Target, dossier: Dossier) -> dict[str, list[Use]]:
+    spoken = list(dossier.spoken.values())
     named = {name for name, _ in target.named.calls}
-    called = {
-        one.name: one for s in dossier.spoken.values() for one in s.found.get("callable-tool", [])
-    }
-    found: list[tuple[str, Arguments, str]] = []
-    listed = {tool["name"]: tool for s in dossier.spoken.values() for tool in s.named("tools")}
-    for name, tool in {**listed, **{t["name"]: t for t in newest.named("tools")}}.items():
+    called = {e.name: e for s in spoken for e in s.found.get("callable-tool", [])}
+    listed = {tool["name"]: tool for s in spoken for tool in s.named("tools")}
+    found: dict[str, list[Use]] = {WORKED: [], FAILED: [], LEFT: []}
+    for name, tool in listed.items():
         if name in named:
             continue
         if name in called:
-            found.append((name, _shown(called[name], dossier), "read-only; this works"))
-        elif _harmless(tool):
-            found.append((name, _guess(tool), "read-only; nothing tried so far has worked"))
+            found[WORKED].append((name, _shown(called[name], dossier)))
         else:
-            found.append((name, _guess(tool), "never called; uncomment it if it may be"))
+            found[FAILED if _harmless(tool) else LEFT].append((name, _guess(tool)))
     return found
 
 
-def _prompts(target: Target, dossier: Dossier) -> list[tuple[str, Arguments, str]]:
-    named = {name for name, _ in target.named.prompts}
-    found: dict[str, tuple[str, Arguments, str]] = {}
-    for spoken in dossier.spoken.values():
-        rendered = {one.name: one for one in spoken.found.get("rendered-prompt", [])}
-        for prompt in spoken.named("prompts"):
-            name = prompt["name"]
-            if name in named or name in rendered:
-                continue
+def _prompts(target: Target, dossier: Dossier) -> dict[str, list[Use]]:
+    spoken = list(dossier.spoken.values())
+    known = {name for name, _ in target.named.prompts}
+    known |= {e.name for s in spoken for e in s.found.get("rendered-prompt", [])}
+    found = {}
+    for prompt in (prompt for s in spoken for prompt in s.named("prompts")):
+        if prompt["name"] not in known:
             wanted = [a for a in prompt.get("arguments") or [] if isinstance(a, dict)]
             guess = {str(a.get("name")): "example" for a in wanted if a.get("required")}
-            found[name] = (name, guess, "could not be rendered so far")
-        for name in rendered:
-            found.pop(name, None)
-    return list(found.values())
+            found[prompt["name"]] = guess
+    return {UNRENDERED: list(found.items())}
 
 
 def _harmless(tool: Mapping[str, Any]) -> bool:
@@ -161,14 +158,16 @@ def _harmless(tool: Mapping[str, Any]) -> bool:
 
 
 def _guess(tool: Mapping[str, Any]) -> Arguments:
-    made = candidates(tool.get("inputSchema"), Places(folder=ROOT, file="README.md"))
+    made = candidates(tool.get("inputSchema"), Places(folder=ROOT, file=NOTE))
     return made[0] if made else None
 
 
 def _shown(example: Example, dossier: Dossier) -> Arguments:
-    """Give arguments that worked; None where they name our own folder."""
-    arguments = example.arguments
-    return None if dossier.root and dossier.root in str(arguments) else arguments
+    """Give arguments that worked, with the root by its name."""
+    text = json.dumps(example.arguments)
+    root = json.dumps(dossier.root)[1:-1]
+    found: dict[str, Any] = json.loads(text.replace(root, ROOT) if root else text)
+    return found
 
 
 def _plain(words: str) -> str:
