@@ -179,6 +179,19 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "report.save": {"connection", "verdict", "report.text"},
     "report.comparison": {"comparison", "report.text"},
     "report.recorded": {"report.machine"},
+    "report.badge": {"results", "verdict", "report.digest", "report.standing", "report.text"},
+    "report.junit": {"results", "verdict", "report.digest", "report.terminal", "report.text"},
+    "report.markdown": {
+        "results", "verdict", "report.comparison", "report.digest", "report.standing",
+        "report.text",
+    },
+    "report.sarif": {
+        "clause", "comparison", "threat", "results", "verdict", "report.digest", "report.text",
+    },
+    "report.kinds": {
+        "clause", "results", "report.badge", "report.junit", "report.machine", "report.markdown",
+        "report.recorded", "report.sarif", "report.save",
+    },
     "report.standing": {
         "results", "verdict", "report.comparison", "report.digest", "report.text",
     },

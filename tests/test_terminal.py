@@ -91,4 +91,4 @@ def test_interrupted_half_way_it_leaves_a_partial_summary() -> None:
 
     assert child.exitstatus == 130
     assert "judged" in text
-    assert "what was judged until then stands above" in text
+    assert "what was judged until then is shown" in text

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
     from mcp_touchstone.baseline_file import Book
     from mcp_touchstone.floor import Floor
-    from mcp_touchstone.interop import Interop
     from mcp_touchstone.plan import Choice
-    from mcp_touchstone.results import Run
     from mcp_touchstone.target import Target
 
 
@@ -116,14 +114,12 @@ def _run_check(options: argparse.Namespace) -> int:
     from mcp_touchstone.plan import UsageError
     from mcp_touchstone.process import LaunchError
     from mcp_touchstone.report import interop as interop_report
-    from mcp_touchstone.report import machine, recorded, standing
+    from mcp_touchstone.report import kinds, machine, recorded, standing
     from mcp_touchstone.report.recorded import ReportError
     from mcp_touchstone.report.terminal import Terminal
 
-    for path in (options.json, options.save):
-        if path is not None and not path.absolute().parent.is_dir():
-            return _complain(f"the folder {path.absolute().parent} does not exist; make it first")
     try:
+        reports = kinds.wanted(options.report, options.json, options.save)
         target = _target(options)
         choice = _choice(options)
         registry = load(options.suite)
@@ -163,22 +159,9 @@ def _run_check(options: argparse.Namespace) -> int:
     if witness is not None:
         for line in interop_report.text(witness):
             print(line)
-    try:
-        _write(options, run, witness)
-    except OSError as error:
-        return _complain(f"the report could not be written: {error}")
-    return run.exit_code
-
-
-def _write(options: argparse.Namespace, run: "Run", witness: "Interop | None") -> None:
-    from mcp_touchstone.report import interop as interop_report
-    from mcp_touchstone.report import machine, save
-
-    if options.json is not None:
-        beside = None if witness is None else interop_report.document(witness)
-        machine.write(run, options.json, beside)
-    if options.save is not None:
-        save.transcripts(run.connections, options.save)
+    beside = None if witness is None else interop_report.document(witness)
+    lost = [_complain(line) for line in kinds.write(reports, run, beside)]
+    return lost[0] if lost else run.exit_code
 
 
 def _book(options: argparse.Namespace, target: "Target") -> "Book | None":

@@ -172,7 +172,14 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     _what_may_be_used(check)
     out = check.add_argument_group("what is reported")
-    out.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
+    out.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="KIND:PATH",
+        help="write a report; repeatable; badge, json, junit, markdown or sarif",
+    )
+    out.add_argument("--json", type=Path, metavar="FILE", help="the same as --report json:FILE")
     out.add_argument(
         "--interop",
         action="store_true",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mcp_touchstone.comparison import Change, Comparison, Item, grouped
-from mcp_touchstone.report.text import cut, plural, safe, window
+from mcp_touchstone.report.text import cell, cut, plural, safe, window
 
 WIDTH: Final = 100
 SHOWN: Final = (
@@ -67,7 +67,7 @@ def verdict(comparison: Comparison) -> str:
 def markdown(comparison: Comparison) -> Iterator[str]:
     """Give it as Markdown, for a job summary or a comment."""
     counts = [f"{comparison.count(c)} {c}" for c in SHOWN if comparison.count(c)]
-    yield f"**{_cell(verdict(comparison))}** ({', '.join(counts) or 'no finding'})"
+    yield f"**{cell(verdict(comparison))}** ({', '.join(counts) or 'no finding'})"
     yield ""
     if comparison.items:
         yield "| | rule | revisions | was | now | |"
@@ -76,7 +76,7 @@ def markdown(comparison: Comparison) -> Iterator[str]:
         for item, revisions in grouped(comparison.of(change)):
             word = f"**{change}**" if change in _LOUD else str(change)
             cells = (word, f"`{item.rule}`", window(revisions), item.was, item.now)
-            yield f"| {' | '.join(cells)} | {_cell(cut(item.actual, WIDTH))} |"
+            yield f"| {' | '.join(cells)} | {cell(cut(item.actual, WIDTH))} |"
 
 
 def _heading(comparison: Comparison) -> Iterator[str]:
@@ -93,10 +93,3 @@ def _word(change: Change) -> str:
 
 def _turn(item: Item) -> str:
     return item.now if item.was == item.now else f"was {item.was}, now {item.now}"
-
-
-def _cell(text: str) -> str:
-    flat = safe(" ".join(text.split()))
-    for char in "\\|<>`*_[]":
-        flat = flat.replace(char, f"&#{ord(char)};" if char in "<>`" else f"\\{char}")
-    return flat

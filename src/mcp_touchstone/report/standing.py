@@ -16,6 +16,8 @@ Line = Callable[..., None]
 GREY: Final = "dim"
 AMBER: Final = "yellow"
 RED: Final = "bold red"
+MAGENTA: Final = "bold magenta"
+GREEN: Final = "green"
 
 
 def known(run: Run, say: Line, width: int) -> None:
@@ -58,6 +60,32 @@ def passed(run: Run) -> tuple[str, str]:
     if noun(run) == "threat":
         return "withstood", ": no attack had an effect"
     return "conforming", f": no {noun(run)} is broken"
+
+
+def closing(run: Run) -> tuple[str, str, str]:
+    """Say where the server stands: a word or two, their style, and what to do next."""
+    failed = sorted(filter(run.counts, run.verdicts), key=lambda verdict: verdict.outcome.rank)
+    if run.interrupted:
+        done = "; what was judged until then is shown" if run.verdicts else ""
+        return "interrupted", "bold", done
+    if failed:
+        told = "not safe" if noun(run) == "threat" else "not conforming"
+        word = told if run.since is None else "worse than before"
+        return word, RED, f": read a rule with `mcp-touchstone explain {failed[0].clause.id}`"
+    if run.stale:
+        mend = ": --update-baseline takes out what is mended"
+        return "the baseline is no longer true", RED, mend
+    if run.trouble or run.unjudged:
+        if "no answer within" in run.trouble:
+            rest = ": does the command wait for something? --timeout gives it longer"
+        elif run.trouble:
+            rest = ": start the command by hand and see what it says"
+        else:
+            rest = " everything: -v shows the conversations"
+        return "could not judge", MAGENTA, rest
+    good, rest = passed(run)
+    warned = "; --strict counts the warnings" if run.count(Outcome.WARN) else ""
+    return good, GREEN, rest + warned
 
 
 def since(run: Run, say: Line) -> None:

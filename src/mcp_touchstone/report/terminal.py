@@ -301,30 +301,9 @@ class Terminal:
         self.say(*self._next(run), wrap=True)
 
     def _next(self, run: Run) -> Iterator[str | tuple[str, str]]:
-        failed = sorted(filter(run.counts, run.verdicts), key=lambda v: v.outcome.rank)
-        if run.interrupted:
-            done = "; what was judged until then stands above" if run.verdicts else ""
-            yield (f"interrupted{done}", "bold")
-        elif failed:
-            safe_from_all = noun(run) == "threat"
-            told = "not safe" if safe_from_all else "not conforming"
-            yield (told if run.since is None else "worse than before", STYLES[Outcome.FAIL])
-            yield f": read a rule with `mcp-touchstone explain {failed[0].clause.id}`"
-        elif run.stale:
-            yield ("the baseline is no longer true", STYLES[Outcome.FAIL])
-            yield ": --update-baseline takes out what is mended"
-        elif run.trouble or run.unjudged:
-            yield ("could not judge", STYLES[Outcome.BROKEN])
-            if "no answer within" in run.trouble:
-                yield ": does the command wait for something? --timeout gives it longer"
-            elif run.trouble:
-                yield ": start the command by hand and see what it says"
-            else:
-                yield " everything: -v shows the conversations"
-        else:
-            good, rest = standing.passed(run)
-            yield (good, STYLES[Outcome.PASS])
-            yield rest + ("; --strict counts the warnings" if run.count(Outcome.WARN) else "")
+        word, style, rest = standing.closing(run)
+        yield (word, style)
+        yield rest
 
 
 def in_full(run: Run, finding: Finding, width: int = 100) -> str:

@@ -36,3 +36,11 @@ def plural(count: int, noun: str) -> str:
 def window(revisions: tuple[str, ...]) -> str:
     """Name revisions, all of them by one word."""
     return "all revisions" if revisions in {(), rev.ALL} else ", ".join(revisions)
+
+
+def cell(text: str) -> str:
+    """Give one line of Markdown that shows the text as it is, also in a table."""
+    flat = safe(" ".join(text.split())).replace("&", "&amp;")
+    for char in "\\|<>`*_[]":
+        flat = flat.replace(char, f"&#{ord(char)};" if char in "<>`" else f"\\{char}")
+    return flat

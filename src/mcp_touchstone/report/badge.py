@@ -1,0 +1,38 @@
+"""A run as the JSON that shields.io makes a badge of (its "endpoint" badge)."""
+
+import json
+from typing import Any, Final
+
+from mcp_touchstone.report import standing
+from mcp_touchstone.report.digest import by_clause, noun
+from mcp_touchstone.report.text import plural
+from mcp_touchstone.results import Run
+from mcp_touchstone.verdict import Outcome
+
+_COLORS: Final = {0: "brightgreen", 1: "red", 2: "lightgrey", 130: "lightgrey"}
+"""Exit code -> colour."""
+
+
+def document(run: Run) -> dict[str, Any]:
+    """Build the badge: what was judged on the left, where the server stands on the right."""
+    word, _, _ = standing.closing(run)
+    judged = [outcome for outcome in by_clause(run.verdicts).values() if outcome in _JUDGED]
+    broken = judged.count(Outcome.FAIL)
+    count = plural(len(judged), noun(run))
+    if run.exit_code in {0, 1} and judged:
+        word += f", {broken} of {count} broken" if broken else f", {count}"
+    return {
+        "schemaVersion": 1,
+        "label": "MCP security" if noun(run) == "threat" else "MCP",
+        "message": word,
+        "color": _COLORS[run.exit_code],
+        "isError": run.exit_code != 0,
+    }
+
+
+def render(run: Run) -> str:
+    """Give the file."""
+    return json.dumps(document(run), indent=2) + "\n"
+
+
+_JUDGED: Final = set(Outcome) - {Outcome.UNSEEN, Outcome.BROKEN}

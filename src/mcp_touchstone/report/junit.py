@@ -1,0 +1,139 @@
+"""A run as JUnit XML: a suite for each chapter, a case for each clause in each revision.
+
+Keeps to what Jenkins, GitLab and the like agree on (the Surefire dialect). What fails the gate is a
+failure, what could not be judged an error, what is known or did not show itself is skipped.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from mcp_touchstone import __version__
+from mcp_touchstone.report.digest import Finding
+from mcp_touchstone.report.terminal import in_full
+from mcp_touchstone.report.text import safe
+from mcp_touchstone.results import Run, Slot, Verdict
+from mcp_touchstone.verdict import Outcome
+
+_SAID: Final = {Outcome.FAIL, Outcome.WARN, Outcome.NOTE}
+_TALLIES: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def render(run: Run) -> str:
+    """Give the file; ``time`` is the only thing in it that we say differently each time."""
+    root = Element("testsuites", name="mcp-touchstone")
+    chapters: dict[str, list[Verdict]] = {}
+    for verdict in run.verdicts:
+        place = f"{verdict.clause.group}/{verdict.clause.chapter}"
+        chapters.setdefault(place, []).append(verdict)
+    seconds = _seconds(run)
+    for name, verdicts in chapters.items():
+        suite = _suite(root, name)
+        for key, value in _properties(run):
+            _set(SubElement(suite[0], "property"), name=key, value=value)
+        for verdict in verdicts:
+            _case(suite, run, verdict, seconds)
+        _count(suite)
+    _whole(root, run)
+    for attribute in ("tests", "failures", "errors"):
+        root.set(attribute, str(sum(int(suite.get(attribute, "0")) for suite in root)))
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(root: Element, name: str) -> Element:
+    suite = SubElement(root, "testsuite", name=name)
+    SubElement(suite, "properties")
+    return suite
+
+
+def _properties(run: Run) -> Iterator[tuple[str, str]]:
+    yield "mcp-touchstone", __version__
+    yield "server", run.dossier.name
+    yield "command", run.target.shown
+    yield "revisions", ", ".join(run.dossier.spoken)
+
+
+def _case(
+    suite: Element, run: Run, verdict: Verdict, seconds: dict[tuple[str, str], float]
+) -> None:
+    clause, judgement = verdict.clause, verdict.gravest
+    case = SubElement(suite, "testcase", classname=f"{clause.group}.{clause.chapter}")
+    took = seconds.get((judgement.scenario, verdict.revision), 0.0)
+    _set(case, name=f"{clause.id} [{verdict.revision}]", time=f"{took:.3f}")
+    told = judgement.actual
+    if verdict.known:
+        _set(SubElement(case, "skipped"), message=f"known: {verdict.known}")
+    elif verdict.outcome is Outcome.BROKEN:
+        error = SubElement(case, "error", type="not judged")
+        _set(error, message=told).text = _story(run, verdict)
+    elif run.counts(verdict):
+        failure = SubElement(case, "failure", type=clause.grade)
+        _set(failure, message=told).text = _story(run, verdict)
+    elif verdict.outcome is Outcome.FAIL:
+        why = "not new" if run.since is not None else f"below --fail-on {' '.join(run.floor.words)}"
+        _set(SubElement(case, "skipped"), message=f"{why}: {told}")
+    elif verdict.outcome is Outcome.UNSEEN:
+        _set(SubElement(case, "skipped"), message="the server did nothing the rule speaks of")
+    if verdict.outcome in _SAID and case.find("failure") is None:
+        SubElement(case, "system-out").text = _story(run, verdict)
+
+
+def _story(run: Run, verdict: Verdict) -> str:
+    """Tell a finding in full: what was asked, what came, the lines, and how to see it again."""
+    finding = Finding(
+        verdict.clause, verdict.outcome, (verdict.revision,), verdict.gravest, verdict.known
+    )
+    text = "\n" + in_full(run, finding) + "\n"
+    if verdict.gravest.reproduction:
+        text += f"\nreproduce without mcp-touchstone:\n\n{verdict.gravest.reproduction}\n"
+    return "\n".join(map(_legal, text.split("\n")))
+
+
+def _whole(root: Element, run: Run) -> None:
+    """Add what is about no single clause: a run that could not be, a baseline that is untrue."""
+    if run.trouble or run.interrupted:
+        suite = _suite(root, "run")
+        case = SubElement(suite, "testcase", classname="run", name="the server can be judged")
+        error = SubElement(case, "error", type="not judged")
+        told = "interrupted before everything was judged" if run.interrupted else run.trouble
+        _set(error, message=told).text = "\n".join(map(_legal, run.dossier.stderr.split("\n")))
+        _count(suite)
+    if run.settled is not None:
+        suite = _suite(root, "baseline")
+        for entry in run.stale:
+            case = SubElement(suite, "testcase", classname="baseline")
+            where = ", ".join(entry.revisions) or "all revisions"
+            _set(case, name=f"{entry.rule} [{where}]")
+            failure = SubElement(case, "failure", type="stale")
+            _set(failure, message=entry.why).text = _legal(f"its reason was: {entry.reason}")
+        _count(suite)
+
+
+def _count(suite: Element) -> None:
+    suite.set("tests", str(len(suite.findall("testcase"))))
+    for attribute, tag in _TALLIES.items():
+        suite.set(attribute, str(len(suite.findall(f"testcase/{tag}"))))
+    took = sum(float(case.get("time", "0")) for case in suite.findall("testcase"))
+    suite.set("time", f"{took:.3f}")
+
+
+def _seconds(run: Run) -> dict[tuple[str, str], float]:
+    """Share the time of each scenario among the clauses it judges."""
+
+    def share(slot: Slot) -> float:
+        return slot.seconds / max(1, len(slot.clauses))
+
+    return {(slot.case.id, slot.revision): share(slot) for slot in run.slots}
+
+
+def _set(element: Element, **attributes: str) -> Element:
+    for name, value in attributes.items():
+        element.set(name, _legal(value))
+    return element
+
+
+def _legal(text: str) -> str:
+    """Escape what XML has no way to say."""
+    shown = safe(text)
+    return shown.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")

@@ -1,0 +1,140 @@
+"""A run as Markdown, for a job summary or a comment."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from mcp_touchstone import __version__
+from mcp_touchstone.report import comparison, standing
+from mcp_touchstone.report.digest import (
+    Finding,
+    again,
+    by_clause,
+    chapters,
+    excused,
+    findings,
+    noun,
+)
+from mcp_touchstone.report.text import cell, cut, plural, safe, window
+from mcp_touchstone.results import Run
+from mcp_touchstone.verdict import Outcome
+
+ROOM: Final = 400_000
+"""Characters given to findings in full; GitHub shows no job summary above one MiB."""
+
+_LINE: Final = 2_000
+_COLUMNS: Final = (
+    Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE, Outcome.PASS, Outcome.UNSEEN,
+)  # fmt: skip
+_WORDS: Final = {
+    Outcome.FAIL: "fail",
+    Outcome.BROKEN: "not judged",
+    Outcome.WARN: "warn",
+    Outcome.NOTE: "note",
+    Outcome.PASS: "pass",
+    Outcome.UNSEEN: "not seen",
+}
+
+
+def render(run: Run) -> str:
+    """Give the file."""
+    return "\n".join(_lines(run)) + "\n"
+
+
+def _lines(run: Run) -> Iterator[str]:
+    word, _, rest = standing.closing(run)
+    yield f"## MCP: {word}"
+    yield ""
+    yield f"**{cell(run.dossier.name or run.target.shown)}**: {word}{cell(rest)}"
+    yield ""
+    spoken = ", ".join(run.dossier.spoken) or "no revision"
+    outcomes = list(by_clause(run.verdicts).values())
+    counts = [f"{outcomes.count(o)} {_WORDS[o]}" for o in _COLUMNS if outcomes.count(o)]
+    yield f"Speaks {spoken}. {plural(len(outcomes), noun(run))}: {', '.join(counts) or 'none'}."
+    if run.trouble:
+        yield f"\nNot everything could be judged: {cell(run.trouble)}"
+    if excused(run):
+        known = plural(sum(excused(run).values()), "failure")
+        yield f"\n{known} known to {cell(standing.file(run))}."
+    if run.since is not None:
+        yield f"\n### Since {cell(run.since.old)}\n"
+        yield from comparison.markdown(run.since)
+    yield from _chapters(run)
+    yield from _stale(run)
+    yield from _findings(run)
+    yield f"\nmcp-touchstone {__version__}"
+
+
+def _chapters(run: Run) -> Iterator[str]:
+    rows = chapters(run)
+    if not rows:
+        return
+    columns = [o for o in _COLUMNS if any(row.counts.get(o) for row in rows)]
+    yield ""
+    yield f"| chapter | {' | '.join(_WORDS[o] for o in columns)} |"
+    yield f"|---|{'---:|' * len(columns)}"
+    for row in rows:
+        cells = [str(row.counts.get(o) or "") for o in columns]
+        name = f"**{row.name}**" if row.counts.get(Outcome.FAIL) else row.name
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def _stale(run: Run) -> Iterator[str]:
+    if run.stale:
+        yield f"\n### No longer true in {cell(standing.file(run))}\n"
+    for entry in run.stale:
+        yield f"- `{entry.rule}` ({window(entry.revisions)}): {cell(entry.why)}"
+
+
+def _findings(run: Run) -> Iterator[str]:
+    found = findings(run, Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE)
+    room = ROOM
+    if found:
+        yield "\n### Findings\n"
+    for number, finding in enumerate(found):
+        text = "\n".join(_finding(run, finding))
+        room -= len(text)
+        if room < 0:
+            yield f"\n{len(found) - number} more findings are in the other reports."
+            return
+        yield text
+    for finding in findings(run, *Outcome, known=True):
+        yield (
+            f"- known: `{finding.clause.id}` ({window(finding.revisions)}): {cell(finding.known)}"
+        )
+
+
+def _finding(run: Run, finding: Finding) -> Iterator[str]:
+    clause, judgement = finding.clause, finding.judgement
+    word = _WORDS[finding.outcome]
+    yield "<details>"
+    yield (
+        f"<summary><b>{word}</b> <code>{clause.id}</code> ({clause.grade}, "
+        f"{window(finding.revisions)})</summary>\n"
+    )
+    yield f"{cell(clause.statement)}\n"
+    if judgement.expected:
+        yield f"- expected: {cell(judgement.expected)}"
+    yield f"- actual: {cell(cut(judgement.actual, _LINE))}"
+    links = clause.links(judgement.revision)
+    if links:
+        yield f"- text: {', '.join(f'<{link}>' for link in links)}"
+    if judgement.wire:
+        shown = [
+            f"{'>' if line.guilty else ' '} {line.n:>4} {line.arrow} {cut(safe(line.text), _LINE)}"
+            for line in judgement.wire
+        ]
+        yield from _fenced("text", shown)
+    if judgement.reproduction:
+        yield from _fenced("sh", list(map(safe, judgement.reproduction.splitlines())))
+    yield from _fenced("sh", [safe(again(run, finding))])
+    yield "\n</details>\n"
+
+
+def _fenced(language: str, lines: list[str]) -> Iterator[str]:
+    """Fence lines so that nothing in them ends the fence."""
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"\n{fence}{language}"
+    yield from lines
+    yield fence

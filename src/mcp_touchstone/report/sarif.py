@@ -1,0 +1,239 @@
+"""A run as SARIF 2.1.0, in the shape that code scanning shows.
+
+One result for each rule that is broken, whatever the number of revisions, so that one fault is one
+alert. What could not be judged is no result but a notification of the tool.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone import __version__
+from mcp_touchstone.clause import Clause
+from mcp_touchstone.comparison import Change
+from mcp_touchstone.report.digest import Finding, again, findings
+from mcp_touchstone.report.text import cut, safe, window
+from mcp_touchstone.results import Run
+from mcp_touchstone.threat import OWASP, Severity, Threat
+from mcp_touchstone.verdict import Outcome
+
+SCHEMA: Final = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+HOME: Final = "https://modelcontextprotocol.io/specification"
+FINGERPRINT: Final = "mcpTouchstoneRule/v1"
+
+_LEVELS: Final = {Outcome.FAIL: "error", Outcome.WARN: "warning", Outcome.NOTE: "note"}
+_BREACHES: Final = {"fail": "error", "warn": "warning", "note": "note"}
+_SCORES: Final = {
+    Severity.CRITICAL: "9.5",
+    Severity.HIGH: "8.0",
+    Severity.MEDIUM: "5.5",
+    Severity.LOW: "2.5",
+}
+"""Severity -> the score code scanning sorts by; a remark has none."""
+
+_LONGEST: Final = 1000
+"""Characters of a description that code scanning shows."""
+
+
+def document(run: Run) -> dict[str, Any]:
+    """Build the log."""
+    rules = {verdict.clause.id: verdict.clause for verdict in run.verdicts}
+    places = {name: number for number, name in enumerate(rules)}
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "mcp-touchstone",
+                        "semanticVersion": __version__,
+                        "version": __version__,
+                        "rules": [_rule(clause) for clause in rules.values()],
+                    }
+                },
+                "invocations": [_invocation(run, places)],
+                "results": [_result(run, found, places) for found in _found(run)],
+                "columnKind": "unicodeCodePoints",
+            }
+        ],
+    }
+
+
+def render(run: Run) -> str:
+    """Give the file."""
+    return json.dumps(document(run), indent=2) + "\n"
+
+
+def fingerprint(rule: str) -> str:
+    """Identify a result by its rule alone: neither scenarios nor lines nor words move it."""
+    return hashlib.sha256(rule.encode()).hexdigest()[:32]
+
+
+def _found(run: Run) -> Iterator[list[Finding]]:
+    groups: dict[str, list[Finding]] = {}
+    kinds = (Outcome.FAIL, Outcome.WARN, Outcome.NOTE)
+    for known in (False, True):
+        for finding in findings(run, *kinds, known=known):
+            groups.setdefault(finding.clause.id, []).append(finding)
+    order = list(dict.fromkeys(verdict.clause.id for verdict in run.verdicts))
+    yield from (groups[rule] for rule in order if rule in groups)
+
+
+def _rule(clause: Clause) -> dict[str, Any]:
+    threat = clause if isinstance(clause, Threat) else None
+    links = list(dict.fromkeys(link for r in clause.revisions for link in clause.links(r)))
+    parts = [("Rule", clause.statement)]
+    if threat:
+        parts += [("Effect", threat.effect), ("Cause", threat.cause)]
+    parts += [
+        ("How it is judged", clause.how),
+        ("What is left alone", clause.not_flagged),
+        ("Settled", clause.decision),
+    ]
+    told = [(label, text) for label, text in parts if text]
+    tags = ["mcp", clause.group, f"{clause.group}/{clause.chapter}", clause.grade]
+    properties: dict[str, Any] = {"precision": "very-high", "revisions": list(clause.revisions)}
+    level = _BREACHES[clause.breach]
+    if threat:
+        tags += ["security", *(f"external/cwe/cwe-{number:03}" for number in threat.cwe)]
+        properties["owasp"] = list(threat.owasp)
+        if threat.severity in _SCORES:
+            properties["security-severity"] = _SCORES[threat.severity]
+    else:
+        properties["problem.severity"] = level if level != "note" else "recommendation"
+    return {
+        "id": clause.id,
+        "name": "".join(word.capitalize() for word in clause.id.split("-")),
+        "shortDescription": {"text": _escaped(cut(clause.statement, _LONGEST))},
+        "fullDescription": {"text": _escaped(cut(clause.statement, _LONGEST))},
+        "help": {
+            "text": "\n\n".join([*(f"{a}: {b}" for a, b in told), *links]),
+            "markdown": "\n\n".join(
+                [*(f"**{a}.** {b}" for a, b in told), *(f"- <{link}>" for link in links)]
+            ),
+        },
+        "helpUri": links[0] if links else OWASP if threat else HOME,
+        "defaultConfiguration": {"level": level},
+        "properties": {"tags": list(dict.fromkeys(tags)), **properties},
+    }
+
+
+def _result(run: Run, group: list[Finding], places: dict[str, int]) -> dict[str, Any]:
+    open_ones = [finding for finding in group if not finding.known]
+    shown = min(open_ones or group, key=lambda finding: finding.outcome.rank)
+    clause, judgement = shown.clause, shown.judgement
+    revisions = tuple(r for r in clause.revisions if any(r in f.revisions for f in group))
+    print_ = fingerprint(clause.id)
+    return {
+        "ruleId": clause.id,
+        "ruleIndex": places[clause.id],
+        "kind": "fail",
+        "level": _LEVELS[shown.outcome],
+        "message": {"text": _escaped(_message(shown, revisions))},
+        "locations": [_location(run, clause)],
+        "partialFingerprints": {FINGERPRINT: print_, "primaryLocationLineHash": f"{print_[:16]}:1"},
+        **_baseline(run, clause, revisions),
+        **({} if open_ones else {"suppressions": _suppressions(group)}),
+        "properties": {
+            "revisions": list(revisions),
+            "scenario": judgement.scenario,
+            "reproduce": again(run, shown),
+            **({"script": judgement.reproduction} if judgement.reproduction else {}),
+            "wire": [
+                f"{'▸' if line.guilty else ' '} {line.n} {line.arrow} {safe(line.text)}"
+                for line in judgement.wire
+            ],
+        },
+    }
+
+
+def _message(finding: Finding, revisions: tuple[str, ...]) -> str:
+    judgement = finding.judgement
+    lines = [f"{finding.clause.id} ({finding.clause.grade}) in {window(revisions)}."]
+    if judgement.expected:
+        lines.append(f"Expected: {judgement.expected}.")
+    lines.append(f"Actual: {cut(safe(' '.join(judgement.actual.split())), _LONGEST)}")
+    lines += [
+        f"Line {line.n} of the conversation: {cut(safe(line.text), _LONGEST)}"
+        for line in judgement.wire
+        if line.guilty
+    ]
+    return "\n".join(lines)
+
+
+def _location(run: Run, clause: Clause) -> dict[str, Any]:
+    """Point to the server's program where it lies below the working folder."""
+    return {
+        "physicalLocation": {
+            "artifactLocation": {"uri": _program(run.target.command)},
+            "region": {"startLine": 1},
+        },
+        "logicalLocations": [
+            {"fullyQualifiedName": f"{clause.group}/{clause.chapter}", "kind": "module"}
+        ],
+    }
+
+
+def _program(command: tuple[str, ...]) -> str:
+    here = Path.cwd()
+    for word in reversed(command):
+        path = here / word
+        if path.is_file() and path.is_relative_to(here) and ".." not in path.parts:
+            return path.relative_to(here).as_posix()
+    return "mcp-server"
+
+
+def _baseline(run: Run, clause: Clause, revisions: tuple[str, ...]) -> dict[str, Any]:
+    if run.since is None:
+        return {}
+    items = [
+        item.change
+        for item in run.since.items
+        if item.rule == clause.id and item.revision in revisions
+    ]
+    old = not items or all(change is Change.OPEN for change in items)
+    return {"baselineState": "unchanged" if old else "new"}
+
+
+def _suppressions(group: list[Finding]) -> list[dict[str, Any]]:
+    reasons = dict.fromkeys(finding.known for finding in group)
+    return [{"kind": "external", "justification": reason} for reason in reasons]
+
+
+def _invocation(run: Run, places: dict[str, int]) -> dict[str, Any]:
+    notes = [
+        {
+            "level": "error",
+            "message": {
+                "text": _escaped(
+                    f"{finding.clause.id} could not be judged: {safe(finding.judgement.actual)}"
+                )
+            },
+            "associatedRule": {
+                "id": finding.clause.id, "index": places[finding.clause.id],
+            },
+        }
+        for finding in findings(run, Outcome.BROKEN)
+    ]  # fmt: skip
+    if run.trouble:
+        notes.append({"level": "error", "message": {"text": _escaped(safe(run.trouble))}})
+    if run.interrupted:
+        notes.append({"level": "error", "message": {"text": "the run was interrupted"}})
+    return {
+        "executionSuccessful": not notes,
+        "exitCode": run.exit_code,
+        "commandLine": run.target.shown,
+        "toolExecutionNotifications": notes,
+    }
+
+
+def _escaped(text: str) -> str:
+    """Keep what stands in a message from being read as a link or a placeholder."""
+    for char in "\\[]":
+        text = text.replace(char, "\\" + char)
+    return text.replace("{", "{{").replace("}", "}}")

@@ -1,0 +1,348 @@
+"""Reports for other programs: what they say, and that third parties can read it."""
+
+import json
+import os
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema
+import pytest
+
+from mcp_touchstone.comparison import Change, Comparison, Item
+from mcp_touchstone.dossier import Dossier
+from mcp_touchstone.floor import Floor
+from mcp_touchstone.loader import BOTH, load
+from mcp_touchstone.pace import Pace
+from mcp_touchstone.report import badge, junit, kinds, markdown, sarif
+from mcp_touchstone.report.kinds import RENDERERS, Wanted, write
+from mcp_touchstone.results import Run, Settlement, Stale, Verdict
+from mcp_touchstone.target import Target
+from mcp_touchstone.verdict import Judgement, Outcome, WireLine
+from tests.conftest import mutant_command
+from tests.test_cli import touchstone
+
+PING, SHOULD, ESCAPE = "ping-empty-response", "meta-server-info", "traversal-dotdot"
+NEW, OLD = "2025-11-25", "2024-11-05"
+EVIL = (
+    "</testcase>]]>\x1b[31m\x00\u202e\ufffe\ud800 ```\n````<script>alert(1)</script>"
+    "<img src=x onerror=alert(1)> | [a](1) {0} &lt; ' \""
+)
+
+
+def run(found: Mapping[tuple[str, str], Outcome], *, actual: str = "no answer", **more: Any) -> Run:
+    """Give a run that found this."""
+    made = Run(Target(command=("./server", "a b")), Dossier(Pace(1.0)), **more)
+    made.dossier.spoken = cast("dict[str, Any]", {})
+    for (rule, revision), outcome in found.items():
+        judgement = Judgement(
+            clause=rule,
+            revision=revision,
+            outcome=outcome,
+            scenario="s.py::s",
+            expected="an empty result",
+            actual=actual,
+            wire=(WireLine(3, "→", '{"id":1}'), WireLine(4, "←", actual, guilty=True)),
+        )
+        clause = load(BOTH).catalogue[rule]
+        made.verdicts.append(Verdict(clause, revision, outcome, judgement, [judgement]))
+    return made
+
+
+MIXED: Mapping[tuple[str, str], Outcome] = {
+    (PING, OLD): Outcome.FAIL,
+    (PING, NEW): Outcome.FAIL,
+    ("ping-before-initialized", NEW): Outcome.PASS,
+    (SHOULD, "2026-07-28"): Outcome.WARN,
+    ("lifecycle-initialize-result-shape", OLD): Outcome.BROKEN,
+    ("lifecycle-initialize-result-shape", NEW): Outcome.UNSEEN,
+    (ESCAPE, NEW): Outcome.FAIL,
+}
+
+
+def known(made: Run, rule: str, reason: str = "so it is") -> Run:
+    for verdict in made.verdicts:
+        if verdict.clause.id == rule:
+            verdict.known = reason
+    return made
+
+
+def since(change: Change) -> Comparison:
+    item = Item(
+        rule=PING, revision=NEW, change=change, was="pass", now="fail", grade="MUST",
+        counts=change is Change.NEW, actual="no answer",
+    )  # fmt: skip
+    return Comparison("old.json", (item,), ("a", "a"), same=True)
+
+
+# --- JUnit
+
+
+def cases(made: Run) -> dict[str, ET.Element]:
+    root = ET.fromstring(junit.render(made))  # noqa: S314  (our own)
+    return {case.get("name", ""): case for case in root.iter("testcase")}
+
+
+def test_junit_has_a_suite_for_each_chapter_and_a_case_for_each_clause_and_revision() -> None:
+    root = ET.fromstring(junit.render(run(MIXED)))  # noqa: S314
+    suites = {suite.get("name"): suite for suite in root}
+
+    assert len(list(root.iter("testcase"))) == len(MIXED)
+    assert {"basic/ping", "basic/lifecycle"} < set(suites)
+    ping = suites["basic/ping"]
+    assert (ping.get("tests"), ping.get("failures"), ping.get("errors")) == ("3", "2", "0")
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("7", "3", "1")
+
+
+def test_junit_tells_a_failure_in_full() -> None:
+    failure = cases(run(MIXED))[f"{PING} [{NEW}]"].find("failure")
+
+    assert failure is not None
+    assert (failure.get("type"), failure.get("message")) == ("MUST", "no answer")
+    for words in ("expected", "an empty result", "▸ 4 ←", "again", f"--select {PING}", "spec"):
+        assert words in (failure.text or "")
+
+
+def test_junit_skips_what_is_known_or_not_seen_and_passes_what_only_warns() -> None:
+    found = cases(known(run(MIXED), PING))
+
+    assert {child.tag for child in found[f"{PING} [{NEW}]"]} == {"skipped", "system-out"}
+    assert [c.tag for c in found[f"lifecycle-initialize-result-shape [{NEW}]"]] == ["skipped"]
+    assert [c.tag for c in found[f"lifecycle-initialize-result-shape [{OLD}]"]] == ["error"]
+    assert [c.tag for c in found[f"{SHOULD} [2026-07-28]"]] == ["system-out"]
+    strict = cases(run(MIXED, floor=Floor.read(["should"])))
+    assert [c.tag for c in strict[f"{SHOULD} [2026-07-28]"]] == ["failure"]
+
+
+def test_junit_is_red_where_nothing_could_be_judged_and_where_the_baseline_is_untrue() -> None:
+    assert "the server can be judged" in cases(run({}, trouble="it did not start"))
+    stale = Settlement("b.toml", 1, [Stale(PING, (NEW,), "it was so", "it passes now")])
+    case = cases(run({}, settled=stale))[f"{PING} [{NEW}]"]
+    assert case.find("failure") is not None
+
+
+def test_junit_skips_what_is_not_new() -> None:
+    found = cases(run({(PING, NEW): Outcome.FAIL}, since=since(Change.OPEN)))
+
+    assert {child.tag for child in found[f"{PING} [{NEW}]"]} == {"skipped", "system-out"}
+
+
+def test_junit_is_read_by_a_parser_of_others(tmp_path: Path) -> None:
+    junitparser = pytest.importorskip("junitparser")
+    path = tmp_path / "out.xml"
+    path.write_text(junit.render(run(MIXED, actual=EVIL)), "utf-8")
+
+    read = junitparser.JUnitXml.fromfile(str(path))
+    results = [type(r).__name__ for suite in read for case in suite for r in case.result]
+    assert (read.tests, read.failures, read.errors) == (7, 3, 1)
+    assert sorted(results) == ["Error", "Failure", "Failure", "Failure", "Skipped"]
+
+
+@pytest.mark.skipif("JUNIT_XSD" not in os.environ, reason="JUNIT_XSD names junit-10.xsd of Jenkins")
+def test_junit_keeps_to_the_schema_of_jenkins() -> None:
+    xmlschema = pytest.importorskip("xmlschema")
+    schema = xmlschema.XMLSchema(os.environ["JUNIT_XSD"])
+
+    for made in (run(MIXED, actual=EVIL), known(run(MIXED), PING), run({}, trouble=EVIL)):
+        schema.validate(junit.render(made))
+
+
+# --- SARIF
+
+
+def results(made: Run) -> dict[str, dict[str, Any]]:
+    return {result["ruleId"]: result for result in sarif.document(made)["runs"][0]["results"]}
+
+
+def rules(made: Run) -> dict[str, dict[str, Any]]:
+    return {r["id"]: r for r in sarif.document(made)["runs"][0]["tool"]["driver"]["rules"]}
+
+
+def test_sarif_has_one_result_for_each_rule_that_is_broken() -> None:
+    found = results(run(MIXED))
+
+    assert {name: result["level"] for name, result in found.items()} == {
+        PING: "error", SHOULD: "warning", ESCAPE: "error",
+    }  # fmt: skip
+    assert found[PING]["properties"]["revisions"] == [OLD, NEW]
+    log = sarif.document(run(MIXED))["runs"][0]
+    for result in log["results"]:
+        assert log["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+    notes = log["invocations"][0]["toolExecutionNotifications"]
+    assert [n["associatedRule"]["id"] for n in notes] == ["lifecycle-initialize-result-shape"]
+
+
+def test_sarif_explains_rules_and_grades_threats() -> None:
+    found = rules(run(MIXED))
+
+    assert found[PING]["help"]["markdown"].startswith("**Rule.** ")
+    assert found[PING]["helpUri"].startswith("https://modelcontextprotocol.io/specification")
+    assert "security-severity" not in found[PING]["properties"]
+    threat = found[ESCAPE]["properties"]
+    assert 0.1 <= float(threat["security-severity"]) <= 10
+    assert "security" in threat["tags"]
+    assert any(re.fullmatch(r"external/cwe/cwe-\d{3,}", tag) for tag in threat["tags"])
+
+
+def test_sarif_fingerprints_outlive_words_lines_scenarios_and_revisions() -> None:
+    before = results(run({(PING, NEW): Outcome.FAIL}))[PING]["partialFingerprints"]
+    later = run({**MIXED, (PING, NEW): Outcome.WARN}, actual="something else")
+    for verdict in later.verdicts:
+        verdict.gravest = Judgement(
+            clause=verdict.clause.id, revision=verdict.revision, outcome=verdict.outcome,
+            scenario="other.py::other", source="other.py:99",
+        )  # fmt: skip
+
+    assert results(later)[PING]["partialFingerprints"] == before
+    assert len({str(r["partialFingerprints"]) for r in results(later).values()}) == 3
+
+
+def test_sarif_suppresses_what_is_known_and_says_what_is_new() -> None:
+    found = results(known(run(MIXED), PING))
+    assert found[PING]["suppressions"] == [{"kind": "external", "justification": "so it is"}]
+    assert "suppressions" not in found[ESCAPE]
+    for change, word in ((Change.NEW, "new"), (Change.OPEN, "unchanged")):
+        made = run({(PING, NEW): Outcome.FAIL}, since=since(change))
+        assert results(made)[PING]["baselineState"] == word
+
+
+def test_sarif_messages_hold_no_link_or_placeholder_of_the_server() -> None:
+    text = results(run(MIXED, actual=EVIL))[PING]["message"]["text"]
+
+    assert "\\[a\\](1)" in text
+    assert "{{0}}" in text
+
+
+@pytest.mark.skipif("SARIF_SCHEMA" not in os.environ, reason="SARIF_SCHEMA names the OASIS schema")
+def test_sarif_keeps_to_the_official_schema() -> None:
+    schema = json.loads(Path(os.environ["SARIF_SCHEMA"]).read_text("utf-8"))
+    validator = jsonschema.validators.validator_for(schema)(schema)
+
+    for made in (
+        run(MIXED, actual=EVIL),
+        known(run(MIXED, since=since(Change.NEW)), PING),
+        run({}, trouble=EVIL, interrupted=True),
+    ):
+        assert list(validator.iter_errors(json.loads(sarif.render(made)))) == []
+
+
+def test_sarif_fits_the_types_others_made_of_the_schema() -> None:
+    model = pytest.importorskip("pydantic_sarif.model")
+
+    for made in (run(MIXED, actual=EVIL), known(run(MIXED), PING)):
+        model.StaticAnalysisResultsFormatSarifVersion210JsonSchema.model_validate_json(
+            sarif.render(made)
+        )
+
+
+# --- Markdown
+
+
+def test_markdown_says_where_it_stands_and_tells_each_finding() -> None:
+    text = markdown.render(run(MIXED))
+
+    assert text.startswith("## MCP: not conforming\n")
+    assert "| **basic/ping** | 1 |" in text
+    assert text.count("<details>") == text.count("</details>") == 4
+    assert ">    4 ← no answer" in text
+    assert f"--select {PING}" in text
+    quiet = markdown.render(known(run({(PING, NEW): Outcome.FAIL}), PING, "so it is"))
+    assert f"- known: `{PING}` ({NEW}): so it is" in quiet
+
+
+def test_markdown_shows_what_changed() -> None:
+    text = markdown.render(run({(PING, NEW): Outcome.FAIL}, since=since(Change.NEW)))
+
+    assert "### Since old.json" in text
+    assert f"| **new** | `{PING}` | {NEW} | pass | fail |" in text
+
+
+def test_markdown_of_a_server_cannot_leave_its_place() -> None:
+    text = markdown.render(run(MIXED, actual=EVIL))
+    outside = re.sub(r"(?ms)^(`{3,})\w+\n.*?^\1$", "", text)
+
+    assert "<script>" not in outside
+    assert "<img" not in outside
+    assert "[a](1)" not in outside
+    assert "\x1b" not in text
+    assert text.count("</details>") == 4
+
+
+def test_markdown_stays_below_what_a_job_summary_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markdown, "ROOM", 2_000)
+
+    text = markdown.render(run(MIXED))
+    assert re.search(r"\n\d more findings are in the other reports\.", text)
+
+
+# --- badge
+
+
+@pytest.mark.parametrize(
+    ("made", "message", "color"),
+    [
+        (lambda: run({("ping-before-initialized", NEW): Outcome.PASS}), "conforming, 1 clause", "b"),
+        (lambda: run({(PING, NEW): Outcome.FAIL}), "not conforming, 1 of 1 clause broken", "red"),
+        (lambda: run({}, trouble="it did not start"), "could not judge", "lightgrey"),
+    ],
+)
+def test_badge_says_where_it_stands(made: Callable[[], Run], message: str, color: str) -> None:
+    document = badge.document(made())
+
+    assert document["schemaVersion"] == 1
+    assert document["message"] == message
+    assert document["color"].startswith(color)
+
+
+# --- all of them
+
+
+@pytest.mark.parametrize("kind", sorted(RENDERERS))
+def test_a_report_is_made_of_anything_a_server_says(kind: str) -> None:
+    for made in (
+        run(MIXED, actual=EVIL),
+        known(run(MIXED), PING, EVIL),
+        run({}, trouble=EVIL),
+        run({}, interrupted=True),
+    ):
+        text = RENDERERS[kind](made)
+        assert text == RENDERERS[kind](made)
+        assert not set(text.encode()) & {*range(9), *range(11, 32)}
+
+
+def test_a_report_that_cannot_be_written_loses_no_other(tmp_path: Path) -> None:
+    bad = Wanted("junit", tmp_path / "gone" / "out.xml")
+    good = [Wanted(kind, tmp_path / kind) for kind in kinds.KINDS]
+
+    lost = write([bad, *good], run(MIXED))
+
+    assert len(lost) == 1
+    assert lost[0].startswith(f"{bad.path}: junit could not be written: ")
+    assert {path.name for path in tmp_path.iterdir()} == set(kinds.KINDS)
+
+
+VOLATILE = (
+    (r' time="[\d.]+"', ""),
+    (r'"(startup_)?seconds": [\d.]+', ""),
+)
+"""What docs/reports.md declares to differ from run to run."""
+
+
+def test_two_runs_give_the_same_reports_but_for_declared_fields(tmp_path: Path) -> None:
+    made = []
+    for number in "12":
+        words = [w for k in kinds.KINDS for w in ("--report", f"{k}:{tmp_path / (k + number)}")]
+        done = touchstone(
+            "check", "--select", "ping", *words, "--", *mutant_command("RefusesPings")
+        )
+        assert done.returncode == 1, done.stderr
+        texts = {kind: (tmp_path / (kind + number)).read_text("utf-8") for kind in kinds.KINDS}
+        for kind, text in texts.items():
+            for pattern, instead in VOLATILE:
+                texts[kind] = re.sub(pattern, instead, texts[kind])
+            assert text
+        made.append({kind: text.replace(f"{kind}{number}", "") for kind, text in texts.items()})
+
+    assert made[0] == made[1]
