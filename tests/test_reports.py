@@ -283,7 +283,7 @@ def test_markdown_stays_below_what_a_job_summary_holds(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("made", "message", "color"),
     [
-        (lambda: run({("ping-before-initialized", NEW): Outcome.PASS}), "conforming, 1 clause", "b"),
+        (lambda: run({(SHOULD, NEW): Outcome.PASS}), "conforming, 1 clause", "b"),
         (lambda: run({(PING, NEW): Outcome.FAIL}), "not conforming, 1 of 1 clause broken", "red"),
         (lambda: run({}, trouble="it did not start"), "could not judge", "lightgrey"),
     ],
