@@ -58,6 +58,12 @@ def test_every_key_comes_to_words_the_command_line_knows() -> None:
     assert config.command(found) == ("node", "dist/index.js", "{root}")
 
 
+def test_one_tool_may_be_called_in_several_ways() -> None:
+    found = settings("command = 'x'\ncall = { a = [{ b = 1 }, { b = 2 }] }\n")
+
+    assert words(found, {"call"}) == ['--call=a={"b": 1}', '--call=a={"b": 2}']
+
+
 def test_a_command_may_be_written_as_in_a_shell() -> None:
     assert config.command(settings("command = \"python -m 'my server'\"")) == (
         "python", "-m", "my server",
@@ -112,9 +118,13 @@ def test_targets_share_what_stands_above_them() -> None:
         ("xyzzy = 1", "the keys are command, from"),
         ("timeout = '5'", "timeout is a string; write a number"),
         ("strict = 1", "strict is a number; write true or false"),
-        ("env = { A = 1 }", "env is a table with other values; write a table of strings"),
-        ("call = ['x']", "call is an array of other values; write a table of tables"),
-        ("call = { x = 3 }", "or of true where we may make arguments up"),
+        ("env = { A = 1 }", "env.A is a number; write a string"),
+        ("env = 'A=1'", "env is a string; write a table of strings"),
+        ("call = ['x']", "call is an array of other values; write a table of arguments"),
+        ("[call]\nx = true\ntimeout = 9", "call.timeout is a number; "),
+        ("[call]\nx = true\ntimeout = 9", ", or move it above [call]"),
+        ("call = { x = [] }", "call.x is an empty array"),
+        ("call = { x = 3 }", "or true where we may make them up"),
         ("command = []", "command is empty; write program and arguments"),
         ("command = 'x'\nfrom = 'y'", "exclude each other; keep one"),
         ("targets = 3", "write [targets.NAME]"),

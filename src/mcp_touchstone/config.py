@@ -21,7 +21,9 @@ _TEXTS: Final = "a string or an array of strings"
 _NUMBER: Final = "a number"
 _FLAG: Final = "true or false"
 _ENV: Final = "a table of strings"
-_USES: Final = "a table of tables, or of true where we may make arguments up"
+_USES: Final = "a table of arguments for each name, or true where we may make them up"
+_USE: Final = "a table of arguments, an array of such tables, or true where we may make them up"
+_MEMBER: Final = {_ENV: _TEXT, _USES: _USE}
 
 KEYS: Final = {
     "command": _TEXTS, "from": _TEXT, "server": _TEXT,
@@ -81,11 +83,20 @@ def _check(table: Mapping[str, Any], where: str, known: Collection[str]) -> None
         if key not in KEYS:
             raise ConfigError(f"{where}: unknown key {key!r}{_hint(key, known)}")
         if not _fits(value, KEYS[key]):
-            raise ConfigError(f"{where}: {key} is {_kind(value)}; write {KEYS[key]}")
+            raise ConfigError(f"{where}: {_wrong(key, value, KEYS[key])}")
     if "command" in table and "from" in table:
         raise ConfigError(f"{where}: command and from exclude each other; keep one")
     if "command" in table and not command(table):
         raise ConfigError(f"{where}: command is empty; write program and arguments")
+
+
+def _wrong(key: str, value: Any, kind: str) -> str:
+    """Say which value is wrong, of a table the first."""
+    if kind not in _MEMBER or not isinstance(value, dict):
+        return f"{key} is {_kind(value)}; write {kind}"
+    name, member = next((n, v) for n, v in value.items() if not _fits(v, _MEMBER[kind]))
+    told = f"{key}.{name} is {_kind(member)}; write {_MEMBER[kind]}"
+    return told + (f", or move it above [{key}]" if name in KEYS else "")
 
 
 def _hint(key: str, known: Collection[str]) -> str:
@@ -98,14 +109,15 @@ def _hint(key: str, known: Collection[str]) -> str:
 
 def _fits(value: Any, kind: str) -> bool:
     texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    tables = isinstance(value, list) and all(isinstance(one, dict) for one in value)
     return {
         _TEXT: isinstance(value, str),
         _TEXTS: isinstance(value, str) or texts,
         _NUMBER: isinstance(value, (int, float)) and not isinstance(value, bool),
         _FLAG: isinstance(value, bool),
-        _ENV: isinstance(value, dict) and all(isinstance(v, str) for v in value.values()),
-        _USES: isinstance(value, dict)
-        and all(isinstance(v, dict) or v is True for v in value.values()),
+        _ENV: isinstance(value, dict) and all(_fits(v, _TEXT) for v in value.values()),
+        _USES: isinstance(value, dict) and all(_fits(v, _USE) for v in value.values()),
+        _USE: isinstance(value, dict) or value is True or (tables and bool(value)),
     }[kind]
 
 
@@ -115,6 +127,8 @@ def _kind(value: Any) -> str:
         return "a table with other values"
     if isinstance(value, list) and value:
         return "an array of other values"
+    if value == []:
+        return "an empty array"
     return kinds.get(type(value), "a number" if isinstance(value, (int, float)) else "a date")
 
 
@@ -168,7 +182,9 @@ def words(settings: Mapping[str, Any], known: Collection[str]) -> list[str]:
             continue
         option = f"--{key}"
         if KEYS[key] == _USES:
-            found += [f"{option}={_use(name, given)}" for name, given in value.items()]
+            for name, given in value.items():
+                several = given if isinstance(given, list) else [given]
+                found += [f"{option}={_use(name, one)}" for one in several]
         elif KEYS[key] == _ENV:
             found += [f"{option}={name}={text}" for name, text in value.items()]
         elif KEYS[key] == _FLAG:
