@@ -188,9 +188,13 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "report.sarif": {
         "clause", "comparison", "threat", "results", "verdict", "report.digest", "report.text",
     },
+    "report.html": {
+        "revision", "loader", "threat", "results", "verdict", "report.comparison",
+        "report.digest", "report.standing", "report.text",
+    },
     "report.kinds": {
-        "clause", "results", "report.badge", "report.junit", "report.machine", "report.markdown",
-        "report.recorded", "report.sarif", "report.save",
+        "clause", "results", "report.badge", "report.html", "report.junit", "report.machine",
+        "report.markdown", "report.recorded", "report.sarif", "report.save",
     },
     "report.standing": {
         "results", "verdict", "report.comparison", "report.digest", "report.text",

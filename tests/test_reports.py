@@ -1,10 +1,13 @@
 """Reports for other programs: what they say, and that third parties can read it."""
 
+import base64
+import hashlib
 import json
 import os
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +19,7 @@ from mcp_touchstone.dossier import Dossier
 from mcp_touchstone.floor import Floor
 from mcp_touchstone.loader import BOTH, load
 from mcp_touchstone.pace import Pace
-from mcp_touchstone.report import badge, junit, kinds, markdown, sarif
+from mcp_touchstone.report import badge, html, junit, kinds, markdown, sarif
 from mcp_touchstone.report.kinds import RENDERERS, Wanted, write
 from mcp_touchstone.results import Run, Settlement, Stale, Verdict
 from mcp_touchstone.target import Target
@@ -275,6 +278,93 @@ def test_markdown_stays_below_what_a_job_summary_holds(monkeypatch: pytest.Monke
 
     text = markdown.render(run(MIXED))
     assert re.search(r"\n\d more findings are in the other reports\.", text)
+
+
+# --- HTML
+
+
+class Page(HTMLParser):
+    """What a browser makes of the text: elements, their attributes, and what stands in them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.inside: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open.append("")
+
+    def handle_data(self, data: str) -> None:
+        self.inside.setdefault(self._open[-1] if self._open else "", []).append(data)
+
+    def of(self, tag: str, **wanted: str) -> list[dict[str, str]]:
+        return [a for t, a in self.elements if t == tag and wanted.items() <= a.items()]
+
+
+def test_html_shows_each_chapter_and_revision_at_a_glance() -> None:
+    page = Page(html.render(run(MIXED)))
+
+    squares = {(a["data-chapter"], a["data-revision"]): a for a in page.of("button", type="button")}
+    assert squares["basic/ping", NEW]["class"] == "fail"
+    assert squares["basic/ping", NEW]["aria-label"] == f"basic/ping in {NEW}: 1 fail, 1 pass"
+    assert squares["basic/lifecycle", OLD]["class"] == "broken"
+    assert ("basic/lifecycle", NEW) not in squares
+    text = html.render(run({(PING, NEW): Outcome.FAIL, (SHOULD, NEW): Outcome.UNSEEN}))
+    assert "✗ 1/1</button>" in text
+    assert 'title="basic/meta in 2025-11-25: 1 not seen">…</span>' in text
+
+
+def test_html_has_each_finding_with_its_conversation_and_the_guilty_line() -> None:
+    text = html.render(known(run(MIXED), ESCAPE, "it is a toy"))
+    page = Page(text)
+
+    found = page.of("details", **{"class": "finding"})
+    assert len(found) == 4
+    assert found[0]["data-outcome"] == "fail"
+    assert found[0]["data-revision"] == f"{OLD} {NEW}"
+    assert len(page.of("li", **{"class": "server guilty"})) == 4
+    assert "it is a toy" in text
+    assert f"--select {PING}" in text
+    assert {a["name"] for a in page.of("select")} == {"outcome", "level", "revision", "chapter"}
+
+
+def test_html_shows_what_changed() -> None:
+    text = html.render(run({(PING, NEW): Outcome.FAIL}, since=since(Change.NEW)))
+
+    assert "Since old.json" in text
+    assert "pass → fail" in text
+
+
+def test_html_takes_nothing_a_server_says_for_markup() -> None:
+    quiet = run({**MIXED, (PING, OLD): Outcome.FAIL}, trouble="x")
+    loud = known(run(MIXED, actual=EVIL, trouble=EVIL), SHOULD, EVIL)
+    known(quiet, SHOULD)
+    quiet.verdicts[0].gravest = loud.verdicts[0].gravest
+
+    text = html.render(loud)
+    page, other = Page(text), Page(html.render(quiet))
+    assert [tag for tag, _ in page.elements] == [tag for tag, _ in other.elements]
+    assert len(page.of("script")) == 1
+    assert page.of("img") == []
+    assert "alert(1)" not in "".join(page.inside["script"])
+    assert "\x1b" not in text
+
+
+def test_html_loads_nothing_and_runs_one_script_only() -> None:
+    page = Page(html.render(run(MIXED)))
+
+    assert not {a for _, at in page.elements for a in at} & {"src", "srcset", "style", "onclick"}
+    assert page.of("link") == []
+    policy = page.of("meta", **{"http-equiv": "Content-Security-Policy"})[0]["content"]
+    digest = hashlib.sha256("".join(page.inside["script"]).encode()).digest()
+    assert f"script-src 'sha256-{base64.b64encode(digest).decode()}'" in policy
+    assert policy.startswith("default-src 'none'")
 
 
 # --- badge

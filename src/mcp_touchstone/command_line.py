@@ -177,7 +177,7 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
         action="append",
         default=[],
         metavar="KIND:PATH",
-        help="write a report; repeatable; badge, json, junit, markdown or sarif",
+        help="write a report; repeatable; badge, html, json, junit, markdown or sarif",
     )
     out.add_argument("--json", type=Path, metavar="FILE", help="the same as --report json:FILE")
     out.add_argument(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.clause import nearest
-from mcp_touchstone.report import badge, junit, machine, markdown, sarif, save
+from mcp_touchstone.report import badge, html, junit, machine, markdown, sarif, save
 from mcp_touchstone.report.recorded import ReportError
 from mcp_touchstone.results import Run
 
@@ -15,6 +15,7 @@ TRANSCRIPTS: Final = "transcripts"
 
 RENDERERS: Final[Mapping[str, Callable[[Run], str]]] = {
     "badge": badge.render,
+    "html": html.render,
     "junit": junit.render,
     "markdown": markdown.render,
     "sarif": sarif.render,

@@ -50,7 +50,8 @@ def _lines(run: Run) -> Iterator[str]:
     spoken = ", ".join(run.dossier.spoken) or "no revision"
     outcomes = list(by_clause(run.verdicts).values())
     counts = [f"{outcomes.count(o)} {_WORDS[o]}" for o in _COLUMNS if outcomes.count(o)]
-    yield f"Speaks {spoken}. {plural(len(outcomes), noun(run))}: {', '.join(counts) or 'none'}."
+    judged = plural(len(outcomes) - outcomes.count(Outcome.UNSEEN), noun(run))
+    yield f"Speaks {spoken}. {judged} judged: {', '.join(counts) or 'none'}."
     if run.trouble:
         yield f"\nNot everything could be judged: {cell(run.trouble)}"
     if excused(run):

@@ -1,0 +1,293 @@
+"""A run as one HTML file: no network, no dependency, dark and light, printable.
+
+The picture on top has a row for each chapter and a column for each revision; a click on a square
+shows its findings. What a server said reaches the page as escaped text only, and the policy of the
+page lets nothing load or run but the one script below, named by its hash.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from mcp_touchstone import __version__
+from mcp_touchstone import revision as rev
+from mcp_touchstone.loader import BOTH, rows
+from mcp_touchstone.report import standing
+from mcp_touchstone.report.comparison import SHOWN
+from mcp_touchstone.report.digest import Finding, again, by_clause, excused, findings, noun
+from mcp_touchstone.report.text import plural, safe, window
+from mcp_touchstone.results import Run, Verdict
+from mcp_touchstone.threat import Threat
+from mcp_touchstone.verdict import Outcome, WireLine
+
+HERE: Final = Path(__file__).parent
+STYLE: Final = HERE / "page.css"
+SCRIPT: Final = HERE / "page.js"
+
+WORDS: Final = {
+    Outcome.FAIL: "fail",
+    Outcome.BROKEN: "not judged",
+    Outcome.WARN: "warn",
+    Outcome.NOTE: "note",
+    Outcome.PASS: "pass",
+    Outcome.UNSEEN: "not seen",
+}
+_SIGNS: Final = {
+    Outcome.FAIL: "✗", Outcome.BROKEN: "?", Outcome.WARN: "!", Outcome.NOTE: "i",
+    Outcome.PASS: "✓", Outcome.UNSEEN: "…",
+}  # fmt: skip
+_FOUND: Final = (Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE)
+_SIDES: Final = {"→": "client", "←": "server", "·": "event"}
+
+
+def render(run: Run) -> str:
+    """Give the file."""
+    return "\n".join(_page(run)) + "\n"
+
+
+def _page(run: Run) -> Iterator[str]:
+    style, script = STYLE.read_text("utf-8"), SCRIPT.read_text("utf-8")
+    policy = (
+        f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    name = run.dossier.name or run.target.shown
+    yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield '<meta name="color-scheme" content="light dark">'
+    yield f"<title>{_text(name)}: {_text(standing.closing(run)[0])}</title>"
+    yield f"<style>{style}</style>\n</head>\n<body>"
+    yield from _head(run, name)
+    yield "<main>"
+    yield from _picture(run)
+    yield from _since(run)
+    yield from _stale(run)
+    yield from _findings(run)
+    yield from _all(run)
+    yield f"</main>\n<footer>mcp-touchstone {__version__}</footer>"
+    yield f"<script>{script}</script>\n</body>\n</html>"
+
+
+def _head(run: Run, name: str) -> Iterator[str]:
+    word, _, rest = standing.closing(run)
+    good = "good" if run.exit_code == 0 else "bad" if run.exit_code == 1 else "unknown"
+    outcomes = list(by_clause(run.verdicts).values())
+    yield f'<header class="{good}">\n<h1>{_text(name)}</h1>'
+    yield f'<p class="standing"><strong>{_text(word)}</strong>{_prose(rest)}</p>'
+    if run.trouble:
+        yield f"<p>{_text(run.trouble)}</p>"
+    yield f"<p><code>{_text(run.target.shown)}</code></p>"
+    spoken = ", ".join(run.dossier.spoken) or "no revision"
+    judged = len(outcomes) - outcomes.count(Outcome.UNSEEN)
+    yield f"<p>Speaks {_text(spoken)}. {plural(judged, noun(run))} judged:</p>"
+    yield '<ul class="counts">'
+    for outcome in Outcome:
+        if count := outcomes.count(outcome):
+            yield f'<li class="{outcome}"><b>{count}</b> {WORDS[outcome]}</li>'
+    if known := sum(excused(run).values()):
+        yield f'<li class="known"><b>{known}</b> of them known</li>'
+    yield "</ul>\n</header>"
+
+
+# --- the picture
+
+
+def _picture(run: Run) -> Iterator[str]:
+    places = {clause.id: f"{clause.group}/{clause.chapter}" for clause in rows(BOTH)}
+    cells: dict[str, dict[str, list[Verdict]]] = {}
+    for row in run.absent:
+        if row.clause in places:
+            cells.setdefault(places[row.clause], {}).setdefault(row.revision, [])
+    for verdict in run.verdicts:
+        place = f"{verdict.clause.group}/{verdict.clause.chapter}"
+        cells.setdefault(place, {}).setdefault(verdict.revision, []).append(verdict)
+    if not cells:
+        return
+    shown = [r for r in rev.ALL if any(r in row for row in cells.values())]
+    yield '<section>\n<h2>Where it stands</h2>\n<div class="wide"><table class="picture">'
+    heads = "".join(f'<th scope="col">{revision}</th>' for revision in shown)
+    yield f'<thead><tr><th scope="col">chapter</th>{heads}</tr></thead>\n<tbody>'
+    for place in sorted(cells):
+        squares = "".join(
+            f"<td>{_square(place, revision, cells[place].get(revision))}</td>" for revision in shown
+        )
+        yield f'<tr><th scope="row">{_text(place)}</th>{squares}</tr>'
+    yield "</tbody></table></div>"
+    signs = (f'<span class="{o}">{_SIGNS[o]} {WORDS[o]}</span>' for o in Outcome)
+    yield f'<p class="legend">{" ".join(signs)} <span>· does not apply</span></p>\n</section>'
+
+
+def _square(place: str, revision: str, verdicts: list[Verdict] | None) -> str:
+    if not verdicts:
+        return '<span class="none" title="does not apply">·</span>'
+    gravest = min((verdict.outcome for verdict in verdicts), key=lambda outcome: outcome.rank)
+    counts = {o: sum(v.outcome is o for v in verdicts) for o in Outcome}
+    told = ", ".join(f"{count} {WORDS[o]}" for o, count in counts.items() if count)
+    label = f"{place} in {revision}: {told}"
+    judged = len(verdicts) - counts[Outcome.UNSEEN]
+    number = f"{_SIGNS[gravest]} {counts[gravest]}/{judged}" if judged else _SIGNS[gravest]
+    if gravest not in _FOUND:
+        return f'<span class="{gravest}" title="{_text(label)}">{number}</span>'
+    return (
+        f'<button type="button" class="{gravest}" data-chapter="{_text(place)}" '
+        f'data-revision="{revision}" title="{_text(label)}" aria-label="{_text(label)}">'
+        f"{number}</button>"
+    )
+
+
+# --- findings
+
+
+def _since(run: Run) -> Iterator[str]:
+    if run.since is None:
+        return
+    yield f"<section>\n<h2>Since {_text(run.since.old)}</h2>"
+    yield '<div class="wide"><table><thead><tr><th>change</th><th>rule</th><th>revision</th>'
+    yield "<th>was → now</th><th>actual</th></tr></thead><tbody>"
+    for change in SHOWN:
+        for item in run.since.of(change):
+            turn = f"{item.was} → {item.now}"
+            cells = (str(change), item.rule, item.revision, turn, item.actual)
+            yield f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in cells)}</tr>"
+    yield "</tbody></table></div>\n</section>"
+
+
+def _stale(run: Run) -> Iterator[str]:
+    if not run.stale:
+        return
+    yield f"<section>\n<h2>No longer true in {_text(standing.file(run))}</h2>\n<ul>"
+    for entry in run.stale:
+        yield (
+            f"<li><code>{_text(entry.rule)}</code> ({window(entry.revisions)}): "
+            f"{_text(entry.why)}</li>"
+        )
+    yield "</ul>\n</section>"
+
+
+def _findings(run: Run) -> Iterator[str]:
+    found = [*findings(run, *_FOUND), *findings(run, *_FOUND, known=True)]
+    yield '<section id="findings">\n<h2>Findings</h2>'
+    if not found:
+        yield "<p>None.</p>\n</section>"
+        return
+    yield '<form class="filters" autocomplete="off">'
+    yield from _choice("outcome", [(str(o), WORDS[o]) for o in _FOUND], found)
+    yield from _choice("level", [(g, g) for g in dict.fromkeys(f.clause.grade for f in found)])
+    revisions = [r for r in rev.ALL if any(r in finding.revisions for finding in found)]
+    yield from _choice("revision", [(r, r) for r in revisions])
+    chapters = sorted({_place(finding) for finding in found})
+    yield from _choice("chapter", [(name, name) for name in chapters])
+    yield '<button type="reset">show all</button> <output aria-live="polite"></output>\n</form>'
+    for finding in found:
+        yield from _finding(run, finding)
+    yield '<p class="nothing" hidden>No finding is like that.</p>\n</section>'
+
+
+def _choice(
+    name: str, options: list[tuple[str, str]], found: list[Finding] | None = None
+) -> Iterator[str]:
+    yield f'<label>{name} <select name="{name}"><option value="">all</option>'
+    for value, word in options:
+        if found is None or any(finding.outcome == value for finding in found):
+            yield f'<option value="{_text(value)}">{_text(word)}</option>'
+    yield "</select></label>"
+
+
+def _finding(run: Run, finding: Finding) -> Iterator[str]:
+    clause, judgement = finding.clause, finding.judgement
+    data = {
+        "outcome": str(finding.outcome), "level": clause.grade, "chapter": _place(finding),
+        "revision": " ".join(finding.revisions),
+    }  # fmt: skip
+    marks = " ".join(f'data-{key}="{_text(value)}"' for key, value in data.items())
+    unfolded = " open" if finding.outcome is Outcome.FAIL and not finding.known else ""
+    known = ' <span class="known">known</span>' if finding.known else ""
+    yield f'<details class="finding" {marks}{unfolded}>'
+    yield (
+        f'<summary><span class="{finding.outcome}">{_SIGNS[finding.outcome]} '
+        f"{WORDS[finding.outcome]}</span> <code>{_text(clause.id)}</code> "
+        f"<small>{_text(clause.grade)} · {window(finding.revisions)}</small>{known}</summary>"
+    )
+    yield "<dl>"
+    yield from _row("rule", clause.statement)
+    if isinstance(clause, Threat):
+        yield from _row("effect", clause.effect)
+        yield from _row("cause", clause.cause)
+    yield from _row("known", finding.known)
+    yield from _row("expected", judgement.expected)
+    yield from _row("actual", judgement.actual)
+    yield from _row("settled", clause.decision)
+    links = "<br>".join(
+        f'<a href="{_text(link)}" rel="noreferrer">{_text(link)}</a>'
+        for link in clause.links(judgement.revision)
+    )
+    if links:
+        yield f"<dt>text</dt><dd>{links}</dd>"
+    yield "</dl>"
+    if judgement.wire:
+        yield f'<p class="over">the conversation, {_text(judgement.revision)}</p>'
+        yield '<ol class="wire">'
+        yield from map(_line, judgement.wire)
+        yield "</ol>"
+    if judgement.reproduction:
+        lines = "\n".join(map(_text, judgement.reproduction.splitlines()))
+        yield f'<p class="over">without mcp-touchstone</p><pre>{lines}</pre>'
+    yield f'<p class="over">see it again</p><pre>{_text(again(run, finding))}</pre>\n</details>'
+
+
+def _line(line: WireLine) -> str:
+    guilty = ' <span class="mark">this line</span>' if line.guilty else ""
+    kind = _SIDES.get(line.arrow, "event") + (" guilty" if line.guilty else "")
+    return (
+        f'<li class="{kind}"><span class="n">{line.n} {_text(line.arrow)} '
+        f"{_SIDES.get(line.arrow, 'event')}{guilty}</span><code>{_text(line.text)}</code></li>"
+    )
+
+
+def _row(label: str, text: str) -> Iterator[str]:
+    if text:
+        yield f"<dt>{label}</dt><dd>{_text(text)}</dd>"
+
+
+def _all(run: Run) -> Iterator[str]:
+    """List every verdict, folded away."""
+    if not run.verdicts:
+        return
+    yield '<section>\n<details class="all"><summary>Every verdict</summary>'
+    yield '<div class="wide"><table><thead><tr><th>rule</th><th>level</th><th>outcome</th></tr>'
+    yield "</thead><tbody>"
+    rules: dict[str, list[Verdict]] = {}
+    for verdict in run.verdicts:
+        rules.setdefault(verdict.clause.id, []).append(verdict)
+    for rule, verdicts in rules.items():
+        told = " ".join(
+            f'<span class="{v.outcome}" title="{v.revision}">{_SIGNS[v.outcome]} '
+            f"{v.revision[2:]}</span>"
+            for v in verdicts
+        )
+        grade = _text(verdicts[0].clause.grade)
+        yield f"<tr><td><code>{_text(rule)}</code></td><td>{grade}</td><td>{told}</td></tr>"
+    yield "</tbody></table></div></details>\n</section>"
+
+
+def _place(finding: Finding) -> str:
+    return f"{finding.clause.group}/{finding.clause.chapter}"
+
+
+def _source(text: str) -> str:
+    """Name an inline style or script for the policy of the page."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _prose(text: str) -> str:
+    """Show what stands between backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", _text(text))
+
+
+def _text(text: str) -> str:
+    return escape(safe(text), quote=True)
