@@ -34,18 +34,24 @@ class _Failing(Exception):  # noqa: N818  (how Hypothesis is told that an exampl
     """An example fails."""
 
 
-def draw(strategy: SearchStrategy[T], terms: Terms) -> list[T]:
+def draw(
+    strategy: SearchStrategy[T], terms: Terms, over: Callable[[], bool] = lambda: False
+) -> list[T]:
     """Draw examples, the simplest first and none twice.
 
     Hypothesis likes to follow an example with others that are nearly the same. More are drawn than
-    are wanted, and what is given is spread over all of them.
+    are wanted, and what is given is spread over all of them. Once it is ``over``, what was drawn
+    by then has to do.
     """
     found: dict[str, T] = {}
 
     def note(value: T) -> None:
+        if over():
+            raise _Failing  # how Hypothesis is told to stop
         found.setdefault(repr(value), value)
 
-    _run(strategy, note, terms, (Phase.generate,))
+    with _suppressed():
+        _run(strategy, note, terms, (Phase.generate,))
     step = max(1, len(found) // terms.number)
     return list(found.values())[::step][: terms.number]
 

@@ -197,8 +197,12 @@ class Property:
         begun = now()
         limit = max(SECONDS, EACH * self.talk.dice.examples)
         known = {*map(repr, self.plain)}
-        for value in drawing.draw(self.draw(strategies), self._terms):
-            if now() - begun > limit or self._deaths > DEATHS or self.talk.dice.stopped():
+
+        def over() -> bool:
+            return now() - begun > limit or self.talk.dice.stopped()
+
+        for value in drawing.draw(self.draw(strategies), self._terms, over):
+            if self._deaths > DEATHS or over():
                 break
             for fault in self._say(value) if repr(value) not in known else ():
                 if fault.clause not in self._settled:
