@@ -194,7 +194,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "report.kinds": {
         "clause", "results", "report.badge", "report.html", "report.junit", "report.machine",
-        "report.markdown", "report.recorded", "report.sarif", "report.save",
+        "report.markdown", "report.recorded", "report.sarif", "report.save", "report.text",
     },
     "report.standing": {
         "results", "verdict", "report.comparison", "report.digest", "report.text",

@@ -413,6 +413,16 @@ def test_a_report_that_cannot_be_written_loses_no_other(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == set(kinds.KINDS)
 
 
+def test_no_report_holds_a_secret_the_server_showed(tmp_path: Path) -> None:
+    value = "hunter2<&>hunter2"
+    made = run(MIXED, actual=json.dumps({"env": value}) + value)
+    every = [Wanted(kind, tmp_path / kind) for kind in kinds.KINDS]
+
+    assert write(every, made, None, {"MY_TOKEN": value, "MY_KEY": "x"}) == []
+    for path in tmp_path.iterdir():
+        assert "hunter2" not in path.read_text("utf-8"), path.name
+
+
 VOLATILE = (
     (r' time="[\d.]+"', ""),
     (r'"(startup_)?seconds": [\d.]+', ""),

@@ -160,7 +160,7 @@ def _run_check(options: argparse.Namespace) -> int:
         for line in interop_report.text(witness):
             print(line)
     beside = None if witness is None else interop_report.document(witness)
-    lost = [_complain(line) for line in kinds.write(reports, run, beside)]
+    lost = [_complain(line) for line in kinds.write(reports, run, beside, os.environ)]
     return lost[0] if lost else run.exit_code
 
 

@@ -1,5 +1,6 @@
 """The reports one can ask for, and the writing of several of them: ``--report KIND:PATH``."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any, Final
 from mcp_touchstone.clause import nearest
 from mcp_touchstone.report import badge, html, junit, machine, markdown, sarif, save
 from mcp_touchstone.report.recorded import ReportError
+from mcp_touchstone.report.text import masked
 from mcp_touchstone.results import Run
 
 JSON: Final = "json"
@@ -57,7 +59,10 @@ def wanted(
 
 
 def write(
-    reports: Iterable[Wanted], run: Run, interop: Mapping[str, Any] | None = None
+    reports: Iterable[Wanted],
+    run: Run,
+    interop: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Write all reports; give a line for each that could not be written.
 
@@ -65,24 +70,30 @@ def write(
         reports: what was asked for.
         run: what was found.
         interop: what the official client says, where it was asked.
+        environment: our variables; values that look secret are kept out, transcripts apart.
     """
+    known = {**(environment or {}), **run.target.env}
     lost = []
     for report in reports:
         try:
-            _write(report, run, interop)
+            _write(report, run, interop, known)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             lost.append(f"{report.path}: {report.kind} could not be written: {reason}")
     return lost
 
 
-def _write(report: Wanted, run: Run, interop: Mapping[str, Any] | None) -> None:
+def _write(
+    report: Wanted, run: Run, interop: Mapping[str, Any] | None, environment: Mapping[str, str]
+) -> None:
     if report.kind == TRANSCRIPTS:
         save.transcripts(run.connections, report.path)
-    elif report.kind == JSON:
-        machine.write(run, report.path, interop)
+        return
+    if report.kind == JSON:
+        text = json.dumps(machine.document(run, interop), indent=2) + "\n"
     else:
-        report.path.write_text(RENDERERS[report.kind](run), encoding="utf-8", newline="\n")
+        text = RENDERERS[report.kind](run)
+    report.path.write_text(masked(text, environment), encoding="utf-8", newline="\n")
 
 
 def _read(word: str) -> Wanted:
