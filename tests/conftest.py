@@ -3,9 +3,18 @@
 import sys
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
 from mcp_touchstone.target import ROOT
 
 pytest_plugins = ["pytester"]
+
+# No test of ours is about the speed of the machine it runs on. In CI the parent is Hypothesis' own
+# profile for it, which draws the same examples every time.
+settings.register_profile(
+    "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("unhurried")
 
 HERE = Path(__file__).parent
 MUTANTS = HERE / "mutants"
