@@ -351,7 +351,6 @@ WITHOUT_A_NODE: Final = {
     "resources-subscribe-removed": ACCEPTED,
     "resources-subscribe-result": "any object will do",
     "resources-template-rfc6570": "a grammar",
-    "roots-list-request-shape": "before inputRequests it is jsonrpc-params-object",
     "schema-result-conformance": "it is the rule on them all",
     "server-list-requests-accept-no-params": ACCEPTED,
     "tools-call-omitted-arguments": ACCEPTED,

@@ -182,7 +182,7 @@ class CutsMethodsAtANul(Dies):
 # --- what goes on at once
 
 
-@mutant("jsonrpc-request-answered", examples=MANY)
+@mutant("jsonrpc-request-answered", examples=5 * MANY)
 class ForgetsWhatFollowsACancellation(Fault):
     """Loses a request that comes right behind a cancellation of a request just sent."""
 

@@ -227,5 +227,5 @@ class DoesNotWait(Waits):
     """Asks the client something on the side and ends the call at once."""
 
     def after(self, request: Json, own: str) -> None:
-        del own
+        self.waiting.pop(own)
         AskingTool.on_ask(self, request)
