@@ -135,7 +135,7 @@ def test_a_stateless_answer_is_of_the_version_its_request_names() -> None:
     [
         ("tools/call", {"resultType": "input_required", "inputRequests": {}}, "input_required"),
         ("tools/call", {"inputRequests": {}}, "input_required"),
-        ("tools/list", {"resultType": "input_required", "inputRequests": {}}, "results"),
+        ("tools/list", {"resultType": "input_required", "inputRequests": {}}, ""),
         ("tools/call", {"resultType": "complete", "inputRequests": {}}, "results"),
         ("tools/call", {"resultType": "task"}, ""),
         ("tools/call", {"content": []}, "results"),
