@@ -67,7 +67,7 @@ def covered() -> Iterator[str]:
     yield HEAD.replace(
         "conformance/. Edit the TOML,", "conformance/ and tests/mutants/. Edit those,"
     )
-    yield from coverage.page(coverage.measure(load(), mutants()))
+    yield from coverage.page(coverage.measure(load(), mutants(HERE.parent)))
 
 
 def threats() -> Iterator[str]:

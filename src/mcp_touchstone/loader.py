@@ -88,13 +88,16 @@ def load(suite: str = CONFORMANCE) -> Registry:
     return registry
 
 
-def mutants() -> Mapping[str, Any] | None:
+def mutants(checkout: Path | None = None) -> Mapping[str, Any] | None:
     """Import the servers that break a clause on purpose; None where there is no checkout.
+
+    Args:
+        checkout: its folder, where it is not the one this package stands in.
 
     Returns:
         name -> mutant, as ``tests/mutants/kit.py`` describes it, breaking what it breaks today.
     """
-    program = home() / "tests" / "mutants" / "__main__.py"
+    program = (checkout or home()) / "tests" / "mutants" / "__main__.py"
     if not program.is_file():
         return None
     catalogue = load().catalogue
