@@ -132,7 +132,11 @@ class Client:
         transcript = Transcript("interop", clock=lambda: now() - born)
         process = ServerProcess((self.python, str(CLIENT)), transcript, env=env, born=born)
         try:
-            process.send(encode(whole), limit)
+            try:
+                process.send(encode(whole), limit)
+            except Gone as gone:
+                if process.wait(PATIENCE) is None:
+                    return {"trouble": f"the client {gone}"}
             transcript.wait(lambda: transcript.ended, limit)
             said = _last(transcript)
             if said is not None:
@@ -141,8 +145,6 @@ class Client:
             words = process.stderr().strip().splitlines()[-1:] or ["it wrote nothing"]
             left = f"left with status {status}" if status is not None else "did not come to an end"
             return {"trouble": f"the client {left}: {words[0]}"}
-        except Gone as gone:
-            return {"trouble": f"the client {gone}"}
         finally:
             process.end(PATIENCE, polite=False)
             sweep(mark)
