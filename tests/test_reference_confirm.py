@@ -46,10 +46,9 @@ def writing(surface: Surface) -> None:
         edit = workspace.edit(call.who)
         for path, text in arguments["files"].items():
             before = workspace.find(path)
-            if text is None:
-                assert before is not None
+            if text is None and before is not None:
                 edit.remove(before)
-            else:
+            elif text is not None:
                 edit.put(path, text.encode("latin-1"), before=before)
         pending: Message | None = surface.part("client.confirm").commit(call, edit, arguments)
         return {"written": True} if pending is None else pending
