@@ -36,6 +36,7 @@ PURE = (
     "dossier",
     "results",
     "plan",
+    "concealed",
     "report.text",
     "report.digest",
 )

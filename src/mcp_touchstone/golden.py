@@ -5,7 +5,6 @@ behind the other is marked volatile; so a difference found later is one that sta
 """
 
 import os
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import revision as rev
+from mcp_touchstone.concealed import secrets
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.difference import VOLATILE, Difference, differences, steady, still_volatile
 from mcp_touchstone.dossier import Dossier, is_read_only
@@ -36,10 +36,6 @@ APART: Final = 1.1
 
 _DEEP_ENOUGH: Final = 2
 """Separators in the path of a folder of the user's that is looked for in answers: not ``/app``."""
-
-_SECRETS: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
-_LONG_ENOUGH: Final = 8
-"""Characters of a variable's value that is looked for in answers."""
 
 
 @dataclass(slots=True)
@@ -157,11 +153,7 @@ def _may_call(dossier: Dossier, target: Target) -> set[str]:
 def _scrubber(target: Target, world: World, now: datetime) -> Scrubber:
     canary = world.canary.read_text(encoding="utf-8").strip()
     environment = {**world.env(os.environ), **target.env_in(world.root)}
-    secrets = {
-        value: f"<{name}>"
-        for name, value in environment.items()
-        if _SECRETS.search(name) and len(value) >= _LONG_ENOUGH
-    }
+    hidden = {value: f"<{name}>" for name, value in secrets(environment)}
     ours = {str(Path.cwd()): "{cwd}", str(Path.home()): "{user}"}
     places = {
         **{path: name for path, name in ours.items() if path.count(os.sep) >= _DEEP_ENOUGH},
@@ -172,7 +164,7 @@ def _scrubber(target: Target, world: World, now: datetime) -> Scrubber:
         world.path.name: "{world}",
         world.canary.name: "<canary>",
         canary: "<canary>",
-        **secrets,
+        **hidden,
     }
     return Scrubber(places, now, environment=environment)
 

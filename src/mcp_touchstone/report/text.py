@@ -1,13 +1,13 @@
 """Text that came from a server, made safe to show. Pure."""
 
 import json
-import re
 import unicodedata
 from collections.abc import Mapping
 from html import escape
 from typing import Final
 
 from mcp_touchstone import revision as rev
+from mcp_touchstone.concealed import secrets
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode categories that change what a terminal or page shows instead of being shown."""
@@ -25,24 +25,18 @@ def safe(text: str) -> str:
     )
 
 
-_SECRETS: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
-_LONG_ENOUGH: Final = 8
-"""Characters from which on a value is told apart from a word that stands there by chance."""
-
-
 def masked(text: str, environment: Mapping[str, str]) -> str:
     """Take out the values of variables that look like secrets, in the finished text of a report.
 
     A server may show the environment it was given, and reports are kept and published.
     """
-    for name, value in environment.items():
-        if _SECRETS.search(name) and len(value) >= _LONG_ENOUGH:
-            plain = [value]
-            for _ in range(3):  # a text in a result in a report
-                plain.append(json.dumps(plain[-1])[1:-1])
-            for one in reversed(plain):
-                for form in (cell(one), escape(one), escape(one, quote=False), one):
-                    text = text.replace(form, f"HIDDEN-{name}")
+    for name, value in secrets(environment):
+        plain = [value]
+        for _ in range(3):  # a text in a result in a report
+            plain.append(json.dumps(plain[-1])[1:-1])
+        for one in reversed(plain):
+            for form in (cell(one), escape(one), escape(one, quote=False), one):
+                text = text.replace(form, f"HIDDEN-{name}")
     return text
 
 
