@@ -1,0 +1,233 @@
+"""Roots of the client narrow what the reference server serves."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reference_server.features import roots
+from reference_server.protocol.calls import Call
+from reference_server.settings import Settings
+from reference_server.surface import Surface
+from tests.curious import (
+    exchange,
+    failure_of,
+    tool,
+)
+from tests.reference_client import (
+    LEGACY,
+    InProcess,
+    Message,
+    initialize,
+    modern_as,
+    notification,
+    refusal,
+    request,
+    result,
+)
+
+
+class Reader:
+    """A feature with one tool that tells whether a file can be found."""
+
+    def __init__(self) -> None:
+        self.read = threading.Event()
+
+    def __call__(self, surface: Surface) -> None:
+        def work(call: Call, arguments: Message) -> Message:
+            self.read.set()
+            found = surface.workspace.find(arguments["path"], check=call.check)
+            return {"found": found is not None}
+
+        surface.toolbox.add(tool("find", work))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    return tmp_path
+
+
+@contextmanager
+def with_roots(tree: Path, revision: str = "2025-11-25", **settings: Any) -> Iterator[InProcess]:
+    reader = Reader()
+    with InProcess(Settings([str(tree)], **settings), [roots, reader]) as client:
+        client.open(revision, {"roots": {"listChanged": True}})
+        yield client
+
+
+def find(path: str, request_id: Any = 1) -> Message:
+    return request(request_id, "tools/call", {"name": "find", "arguments": {"path": path}})
+
+
+def outcome(answer: Message) -> str:
+    if answer["result"].get("isError"):
+        code = failure_of(answer)["code"]
+        assert isinstance(code, str)
+        return code
+    found = json.loads(answer["result"]["content"][0]["text"])["found"]
+    return "found" if found else "missing"
+
+
+def uris(*paths: Path) -> list[Message]:
+    return [{"uri": path.as_uri(), "name": path.name} for path in paths]
+
+
+def look(client: InProcess, *paths: str) -> list[str]:
+    client.send(*(find(path, number) for number, path in enumerate(paths)))
+    heard = sorted((client.hear() for _ in paths), key=lambda message: int(message["id"]))
+    return [outcome(message) for message in heard]
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+def test_roots_are_asked_once_the_session_is_ready_and_narrow_the_workspace(
+    revision: str, tree: Path
+) -> None:
+    with with_roots(tree, revision) as client:
+        question = client.hear()
+        assert (question["method"], question.get("params", {})) == ("roots/list", {})
+        client.send(result(question, roots=uris(tree / "one")))
+        assert look(client, "one/file", "two/file") == ["found", "OUTSIDE_CLIENT_ROOTS"]
+
+
+def test_request_that_comes_before_the_answer_waits_for_it(tree: Path) -> None:
+    with with_roots(tree) as client:
+        client.send(*(find("two/file", number) for number in range(200)))
+        question = client.hear()
+        assert question["method"] == "roots/list"
+        assert client.hears_nothing()
+        client.send(result(question, roots=uris(tree / "one")))
+        heard = [client.hear() for _ in range(200)]
+    assert {outcome(message) for message in heard} == {"OUTSIDE_CLIENT_ROOTS"}
+    assert sorted(message["id"] for message in heard) == list(range(200))
+
+
+def test_client_that_never_answers_changes_nothing_and_is_not_waited_for_long(tree: Path) -> None:
+    with with_roots(tree) as client:
+        question = client.hear()
+        client.send(request("p", "ping"))
+        assert client.hear()["id"] == "p"
+        began = time.monotonic()
+        assert look(client, "two/file") == ["found"]
+        assert time.monotonic() - began < 4
+        began = time.monotonic()
+        assert look(client, "one/file") == ["found"]
+        assert time.monotonic() - began < 1
+        client.send(result(question, roots=uris(tree / "one")))
+        while look(client, "two/file") != ["OUTSIDE_CLIENT_ROOTS"]:
+            assert time.monotonic() - began < 5
+
+
+def test_waiting_request_can_be_cancelled(tree: Path) -> None:
+    with with_roots(tree) as client:
+        question = client.hear()
+        client.send(find("one/file", 1), notification("notifications/cancelled", {"requestId": 1}))
+        client.send(find("one/file", 2))
+        client.send(result(question, roots=[]))
+        assert client.hear()["id"] == 2
+        assert client.hears_nothing()
+
+
+def test_end_of_input_ends_the_wait_for_roots(tree: Path) -> None:
+    with with_roots(tree) as client:
+        client.hear()
+        client.send(find("one/file"))
+        client.end_input()
+        (answer,) = client.rest()
+    assert outcome(answer) == "found"
+    assert client.code == 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"error": {"code": -32603, "message": "no"}},
+        {"result": {}},
+        {"result": {"roots": {}}},
+        {"result": {"roots": [{"name": "no uri"}]}},
+        {"result": {"roots": ["file:///"]}},
+        {"result": {"roots": [{"uri": f"file:///{number}"} for number in range(1001)]}},
+        {"result": {"roots": []}},
+    ],
+)
+def test_answer_that_names_no_boundary_changes_nothing(answer: Message, tree: Path) -> None:
+    with with_roots(tree) as client:
+        client.send({"jsonrpc": "2.0", "id": client.hear()["id"], **answer})
+        assert look(client, "one/file", "two/file") == ["found", "found"]
+
+
+@pytest.mark.parametrize(
+    "uri", ["file:///nowhere", "https://example.com/one", "one", "file://[/", "file:///%00"]
+)
+def test_roots_that_share_nothing_with_ours_leave_nothing(uri: str, tree: Path) -> None:
+    with with_roots(tree) as client:
+        client.send(result(client.hear(), roots=[{"uri": uri}]))
+        assert look(client, "one/file") == ["OUTSIDE_CLIENT_ROOTS"]
+
+
+def test_root_above_ours_does_not_widen_it(tree: Path) -> None:
+    (tree.parent / "beside").write_text("secret")
+    with with_roots(tree) as client:
+        client.send(result(client.hear(), roots=uris(tree.parent)))
+        assert look(client, "one/file", str(tree.parent / "beside")) == ["found", "OUTSIDE_ROOT"]
+
+
+def test_changed_roots_are_asked_for_again(tree: Path) -> None:
+    changed = notification("notifications/roots/list_changed")
+    with with_roots(tree) as client:
+        client.send(result(client.hear(), roots=uris(tree / "one")))
+        assert look(client, "one/file", "two/file") == ["found", "OUTSIDE_CLIENT_ROOTS"]
+        client.send(changed)
+        client.send(result(client.hear(), roots=uris(tree / "two")))
+        assert look(client, "one/file", "two/file") == ["OUTSIDE_CLIENT_ROOTS", "found"]
+        client.send(changed)
+        client.send(refusal(client.hear()))
+        assert look(client, "one/file", "two/file") == ["OUTSIDE_CLIENT_ROOTS", "found"]
+        client.send(changed)
+        client.send(result(client.hear(), roots=[]))
+        assert look(client, "one/file", "two/file") == ["found", "found"]
+
+
+def test_flood_of_changes_leads_to_one_more_question_and_the_last_answer_counts(
+    tree: Path,
+) -> None:
+    changed = notification("notifications/roots/list_changed")
+    with with_roots(tree) as client:
+        question = client.hear()
+        client.send(*[changed] * 500, find("one/file"))
+        client.send(result(question, roots=uris(tree / "one")))
+        question = client.hear()
+        assert question["method"] == "roots/list"
+        client.send(result(question, roots=uris(tree / "two")))
+        assert outcome(client.hear()) == "OUTSIDE_CLIENT_ROOTS"
+        assert client.hears_nothing()
+
+
+def test_client_without_roots_is_not_asked(tree: Path) -> None:
+    with InProcess(Settings([str(tree)]), [roots, Reader()]) as client:
+        client.open("2025-11-25", {"sampling": {}})
+        client.send(notification("notifications/roots/list_changed"))
+        assert look(client, "one/file") == ["found"]
+
+
+def test_roots_are_not_asked_before_initialized(tree: Path) -> None:
+    with InProcess(Settings([str(tree)]), [roots, Reader()]) as client:
+        client.send(initialize("2025-11-25", capabilities={"roots": {}}))
+        client.send(notification("notifications/roots/list_changed"))
+        assert client.hear()["id"] == "init"
+        assert client.hears_nothing()
+
+
+def test_roots_are_not_asked_for_where_they_are_deprecated(tree: Path) -> None:
+    with InProcess(Settings([str(tree)]), [roots, Reader()]) as client:
+        message = modern_as(
+            {"roots": {}}, 1, "tools/call", name="find", arguments={"path": "one/file"}
+        )
+        assert outcome(exchange(client, message)) == "found"

@@ -1,0 +1,233 @@
+"""The reference server asks its client without a session: in rounds of 2026-07-28."""
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from tests.curious import (
+    ACCEPTED,
+    ELICITS,
+    FORM,
+    SAMPLED,
+    Curious,
+    again,
+    answers_of,
+    exchange,
+    first,
+    stateless,
+)
+from tests.reference_client import (
+    Message,
+    code_of,
+    modern_as,
+)
+
+
+def test_request_ends_with_the_question_and_comes_again_with_the_answer() -> None:
+    with stateless() as client:
+        asked = exchange(client, first(1))
+        assert asked["result"]["resultType"] == "input_required"
+        assert asked["result"]["inputRequests"] == {
+            "elicit": {"method": "elicitation/create", "params": FORM}
+        }
+        assert isinstance(asked["result"]["requestState"], str)
+        assert "content" not in asked["result"]
+        answer = exchange(client, again(first(1), 2, asked, elicit=ACCEPTED))
+        assert answer["result"]["resultType"] == "complete"
+        assert answers_of(answer) == [ACCEPTED]
+        assert client.hears_nothing()
+
+
+def test_several_questions_take_several_rounds() -> None:
+    capabilities: Message = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
+    message = modern_as(
+        capabilities,
+        1,
+        "tools/call",
+        name="curious",
+        arguments={"ask": ["elicit", "sample", "roots"]},
+    )
+    with stateless() as client:
+        asked = exchange(client, message)
+        asked = exchange(client, again(message, 2, asked, elicit=ACCEPTED))
+        assert list(asked["result"]["inputRequests"]) == ["sample"]
+        asked = exchange(client, again(message, 3, asked, sample=SAMPLED))
+        assert asked["result"]["inputRequests"] == {"roots": {"method": "roots/list"}}
+        answer = exchange(client, again(message, 4, asked, roots={"roots": []}))
+    assert answers_of(answer) == [ACCEPTED, SAMPLED, {"roots": []}]
+
+
+def test_questions_asked_together_share_a_round_and_only_what_is_missing_is_asked_again() -> None:
+    capabilities: Message = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
+    arguments = {"ask": ["elicit", "sample", "roots"], "together": True}
+    message = modern_as(capabilities, 1, "tools/call", name="curious", arguments=arguments)
+    with stateless() as client:
+        asked = exchange(client, message)
+        assert list(asked["result"]["inputRequests"]) == ["elicit", "sample", "roots"]
+        asked = exchange(client, again(message, 2, asked, elicit=ACCEPTED, roots={"roots": []}))
+        assert list(asked["result"]["inputRequests"]) == ["sample"]
+        answer = exchange(client, again(message, 3, asked, sample=SAMPLED))
+    assert answers_of(answer) == [ACCEPTED, SAMPLED, {"roots": []}]
+
+
+@pytest.mark.parametrize(
+    ("declared", "kind", "required"),
+    [
+        ({}, "elicit", {"elicitation": {"form": {}}}),
+        ({"elicitation": {"url": {}}}, "elicit", {"elicitation": {"form": {}}}),
+        ({"elicitation": {}}, "url", {"elicitation": {"url": {}}}),
+        ({"elicitation": {}}, "sample", {"sampling": {}}),
+        ({"sampling": {}}, "tools", {"sampling": {"tools": {}}}),
+        ({"sampling": {}}, "roots", {"roots": {}}),
+    ],
+)
+def test_missing_capability_is_named_whatever_was_declared_before(
+    declared: Message, kind: str, required: Message
+) -> None:
+    arguments = {"ask": [kind]}
+    full: Message = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+    with stateless() as client:
+        for capabilities, able in ((full, True), (declared, False), (required, True)):
+            answer = exchange(
+                client,
+                modern_as(capabilities, 1, "tools/call", name="curious", arguments=arguments),
+            )
+            if able:
+                assert list(answer["result"]["inputRequests"]) == [kind]
+            else:
+                assert code_of(answer) == -32021
+                assert answer["error"]["data"] == {"requiredCapabilities": required}
+
+
+def test_any_altered_character_of_the_state_is_noticed() -> None:
+    with stateless() as client:
+        asked = exchange(client, first(1))
+        state = asked["result"]["requestState"]
+        for place in (*range(0, len(state), 7), len(state) - 1):
+            other = "A" if state[place] != "A" else "B"
+            asked["result"]["requestState"] = state[:place] + other + state[place + 1 :]
+            answer = exchange(client, again(first(1), 2, asked, elicit=ACCEPTED))
+            assert code_of(answer) == -32602
+        wrong: list[Any] = ["", ".", "x" * 100_000, "é.é", state + "A", state[:-1], state + "=", 5]
+        for garbage in wrong:
+            asked["result"]["requestState"] = garbage
+            answer = exchange(client, again(first(1), 3, asked, elicit=ACCEPTED))
+            assert code_of(answer) == -32602
+        asked["result"]["requestState"] = state
+        answer = exchange(client, again(first(1), 4, asked, elicit=ACCEPTED))
+        assert answers_of(answer) == [ACCEPTED]
+
+
+def test_state_is_refused_by_a_tool_that_asks_nothing_too() -> None:
+    with stateless() as client:
+        asked = {"result": {"requestState": "garbage"}}
+        assert code_of(exchange(client, again(first(1, "idle"), 2, asked))) == -32602
+
+
+@pytest.mark.parametrize(
+    "other",
+    [first(2, "other"), first(2, sleep=0), first(2, ask=["elicit", "elicit"])],
+    ids=["tool", "argument", "value"],
+)
+def test_state_belongs_to_one_request(other: Message) -> None:
+    with stateless() as client:
+        asked = exchange(client, first(1))
+        assert code_of(exchange(client, again(other, 2, asked, elicit=ACCEPTED))) == -32602
+
+
+def test_state_of_another_process_counts_for_nothing() -> None:
+    with stateless() as client:
+        asked = exchange(client, first(1))
+    with stateless() as client:
+        assert code_of(exchange(client, again(first(1), 2, asked, elicit=ACCEPTED))) == -32602
+
+
+def test_state_expires() -> None:
+    with stateless(ask_seconds=0.1) as client:
+        asked = exchange(client, first(1))
+        time.sleep(0.2)
+        answer = exchange(client, again(first(1), 2, asked, elicit=ACCEPTED))
+    assert code_of(answer) == -32602
+    assert "expired" in answer["error"]["message"]
+
+
+def test_state_counts_once_even_for_requests_at_the_same_time() -> None:
+    with stateless() as client:
+        asked = exchange(client, first(1))
+        client.send(*(again(first(1), number, asked, elicit=ACCEPTED) for number in range(2, 10)))
+        heard = [client.hear() for _ in range(8)]
+    assert sum("result" in message for message in heard) == 1
+    assert {code_of(message) for message in heard if "error" in message} == {-32602}
+
+
+def test_state_that_was_used_up_stays_so_in_later_rounds() -> None:
+    message = modern_as(
+        {**ELICITS, "sampling": {}},
+        1,
+        "tools/call",
+        name="curious",
+        arguments={"ask": ["elicit", "sample"]},
+    )
+    with stateless() as client:
+        asked = exchange(client, message)
+        second = exchange(client, again(message, 2, asked, elicit=ACCEPTED))
+        assert "result" in exchange(client, again(message, 3, second, sample=SAMPLED))
+        assert code_of(exchange(client, again(message, 4, second, sample=SAMPLED))) == -32602
+        assert code_of(exchange(client, again(message, 5, asked, elicit=ACCEPTED))) == -32602
+
+
+def test_missing_answer_is_asked_for_again_and_extra_ones_are_passed_over() -> None:
+    with stateless() as client:
+        asked = exchange(client, first(1))
+        for number, responses in enumerate(({}, {"other": ACCEPTED}), 2):
+            asked = exchange(client, again(first(1), number, asked, **responses))
+            assert list(asked["result"]["inputRequests"]) == ["elicit"]
+        answer = exchange(client, again(first(1), 9, asked, elicit=ACCEPTED, other={"x": 1}))
+    assert answers_of(answer) == [ACCEPTED]
+
+
+def test_answer_without_a_state_answers_nothing() -> None:
+    with stateless() as client:
+        message = first(1)
+        message["params"]["inputResponses"] = {"elicit": ACCEPTED}
+        assert exchange(client, message)["result"]["resultType"] == "input_required"
+
+
+@pytest.mark.parametrize(
+    "wrong", [[], "accept", {"elicit": "accept"}, {"elicit": None}, {"elicit": {"action": "yes"}}]
+)
+def test_malformed_answer_is_refused_and_may_be_put_right(wrong: Any) -> None:
+    with stateless() as client:
+        asked = exchange(client, first(1))
+        retry = again(first(1), 2, asked)
+        retry["params"]["inputResponses"] = wrong
+        assert code_of(exchange(client, retry)) == -32602
+        answer = exchange(client, again(first(1), 3, asked, elicit=ACCEPTED))
+    assert answers_of(answer) == [ACCEPTED]
+
+
+def test_answer_about_something_that_has_changed_is_asked_for_again() -> None:
+    feature = Curious()
+    with stateless(feature) as client:
+        asked = exchange(client, first(1))
+        feature.bound_to = b"something else"
+        asked = exchange(client, again(first(1), 2, asked, elicit=ACCEPTED))
+        assert asked["result"]["resultType"] == "input_required"
+        answer = exchange(client, again(first(1), 3, asked, elicit=ACCEPTED))
+    assert answers_of(answer) == [ACCEPTED]
+
+
+def test_client_that_never_comes_back_costs_nothing() -> None:
+    with stateless() as client:
+        for number in range(200):
+            assert "inputRequests" in exchange(client, first(number))["result"]
+        assert threading.active_count() < 20
+
+
+@pytest.mark.parametrize("method", ["tools/list", "server/discover"])
+def test_other_requests_pass_over_a_state(method: str) -> None:
+    with stateless() as client:
+        message = modern_as(ELICITS, 1, method, requestState="garbage", inputResponses=[])
+        assert exchange(client, message)["result"]["resultType"] == "complete"
