@@ -136,6 +136,10 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "config_file": {"baseline", "config", "sources"},
     "init": {*PURE, "arguments", "dossier", "target", "toml_text", "world"},
     "baseline_file": {"baseline", "clause", "plan", "results", "scenario"},
+    "options": {
+        "baseline", "baseline_file", "clause", "command_line", "config", "config_file", "floor",
+        "loader", "plan", "target",
+    },
     "lane": {
         *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "plan", "pool",
         "results",
@@ -222,9 +226,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "command_line": {"revision", "threat"},
     "cli": {
-        "command_line", "revision", "clause", "process", "loader", "target", "gate", "plan",
+        "command_line", "options", "revision", "clause", "process", "loader", "gate", "plan",
         "results", "pool", "world", "recon", "golden", "interop", "report", "bridge",
-        "baseline", "baseline_file", "comparison", "config", "config_file", "floor", "init",
+        "baseline", "comparison", "config", "config_file", "init",
     },
 }  # fmt: skip
 """Module -> modules of the package it may import, at its top or inside a function. ``report``

@@ -7,18 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mcp_touchstone import revision as rev
-from mcp_touchstone.command_line import Refusing, parser
+from mcp_touchstone.command_line import parser
 from mcp_touchstone.config import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.console import Console
-
-    from mcp_touchstone.baseline_file import Book
-    from mcp_touchstone.floor import Floor
-    from mcp_touchstone.plan import Choice
-    from mcp_touchstone.target import Target
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "bridge": _run_bridge,
     }
     try:
-        return commands[options.command](_configured(options, words))
+        if hasattr(options, "config"):
+            from mcp_touchstone import options as asked
+
+            options = asked.configured(options, words)
+        return commands[options.command](options)
     except ConfigError as error:
         return _complain(str(error))
     except KeyboardInterrupt:
@@ -57,48 +56,6 @@ def _complain(message: str) -> int:
     return 2
 
 
-def _configured(options: argparse.Namespace, words: list[str]) -> argparse.Namespace:
-    """Read the words again behind those of a configuration; a command named here needs none.
-
-    Raises:
-        ConfigError: the configuration cannot be used.
-    """
-    if not hasattr(options, "config"):
-        return options
-    from mcp_touchstone import config, config_file
-    from mcp_touchstone.plan import UsageError
-
-    if options.config is None and (options.server or options.command == "init"):
-        if options.target is not None:
-            raise ConfigError(
-                f"--target {options.target}: name the file it stands in with --config"
-            )
-        return options
-    given = {pair.partition("=")[0] for pair in options.env}
-    found = config_file.find(
-        config_file.Asked(options.config, options.target, os.environ, given, bool(options.server))
-    )
-    if found is None:
-        return options
-    try:
-        parser(Refusing).parse_args(["check", *config.words(found.settings, config.KEYS)])
-    except ValueError as error:
-        told = str(error).removeprefix("argument --")
-        raise ConfigError(f"{found.path}: {told}; mend it there") from error
-    spoken = vars(options)
-    known = {k for k in config.KEYS if config.takes(k, spoken.get(k.replace("-", "_"), ...))}
-    at = 2 if options.command == "golden" else 1
-    filled = parser().parse_args([*words[:at], *config.words(found.settings, known), *words[at:]])
-    filled.server = filled.server or list(found.command)
-    filled.usual = found.baseline
-    if not options.server:
-        try:
-            filled.origin = (*found.words, *_target(options).words())
-        except UsageError as error:
-            raise ConfigError(str(error)) from error
-    return filled
-
-
 # --- check
 
 
@@ -106,6 +63,7 @@ def _run_check(options: argparse.Namespace) -> int:
     import threading
 
     from mcp_touchstone import interop
+    from mcp_touchstone import options as asked
     from mcp_touchstone.baseline import BaselineError
     from mcp_touchstone.clause import CatalogueError
     from mcp_touchstone.comparison import compare
@@ -120,10 +78,10 @@ def _run_check(options: argparse.Namespace) -> int:
 
     try:
         reports = kinds.wanted(options.report, options.json, options.save)
-        target = _target(options)
-        choice = _choice(options)
+        target = asked.target(options)
+        choice = asked.choice(options)
         registry = load(options.suite)
-        book = _book(options, target)
+        book = asked.book(options, target)
         old = None if options.since is None else recorded.load(options.since)
         client = interop.find(options.interop_python) if _wants_interop(options) else None
         screen = Terminal(_console(options.color), verbose=options.verbose, quiet=options.quiet)
@@ -164,42 +122,20 @@ def _run_check(options: argparse.Namespace) -> int:
     return lost[0] if lost else run.exit_code
 
 
-def _book(options: argparse.Namespace, target: "Target") -> "Book | None":
-    """Give the baseline; one that was not named is not the bundled server's."""
-    from pathlib import Path
-
-    from mcp_touchstone import baseline_file
-    from mcp_touchstone.baseline import FILE
-    from mcp_touchstone.loader import BOTH, rows
-    from mcp_touchstone.plan import UsageError
-
-    if options.no_baseline:
-        if options.baseline or options.update_baseline:
-            raise UsageError("--no-baseline excludes --baseline and --update-baseline; drop one")
-        return None
-    if target.bundled and not options.baseline and not options.update_baseline:
-        return None
-    return baseline_file.find(
-        options.baseline,
-        getattr(options, "usual", Path(FILE)),
-        rows(BOTH),
-        update=options.update_baseline,
-    )
-
-
 def _wants_interop(options: argparse.Namespace) -> bool:
     return bool(options.interop or options.interop_python)
 
 
 def _init(options: argparse.Namespace) -> int:
     from mcp_touchstone import config_file, init
+    from mcp_touchstone import options as asked
     from mcp_touchstone.gate import survey
     from mcp_touchstone.plan import UsageError
     from mcp_touchstone.process import LaunchError
 
     config_file.may_write(options.output, force=options.force)
     try:
-        target = _target(options)
+        target = asked.target(options)
         if target.bundled:
             return _complain("init: name the command of your server behind `--`")
         _end_on_sigterm()
@@ -218,6 +154,7 @@ def _init(options: argparse.Namespace) -> int:
 def _diff(options: argparse.Namespace) -> int:
     import json
 
+    from mcp_touchstone import options as asked
     from mcp_touchstone.comparison import compare
     from mcp_touchstone.loader import renamed
     from mcp_touchstone.plan import UsageError
@@ -226,7 +163,9 @@ def _diff(options: argparse.Namespace) -> int:
 
     try:
         old, new = load(options.old), load(options.new)
-        found = compare(old, new, name=str(options.old), floor=_floor(options), renamed=renamed())
+        found = compare(
+            old, new, name=str(options.old), floor=asked.floor(options), renamed=renamed()
+        )
     except (UsageError, ReportError) as error:
         return _complain(str(error))
     if options.format == "json":
@@ -241,13 +180,14 @@ def _diff(options: argparse.Namespace) -> int:
 def _run_recon(options: argparse.Namespace) -> int:
     import json
 
+    from mcp_touchstone import options as asked
     from mcp_touchstone.gate import survey
     from mcp_touchstone.plan import UsageError
     from mcp_touchstone.process import LaunchError
     from mcp_touchstone.report import survey as report
 
     try:
-        target = _target(options)
+        target = asked.target(options)
         _end_on_sigterm()
         dossier, processes = survey(target, options.revision)
     except (UsageError, LaunchError) as error:
@@ -262,6 +202,7 @@ def _run_recon(options: argparse.Namespace) -> int:
 
 
 def _golden(options: argparse.Namespace) -> int:
+    from mcp_touchstone import options as asked
     from mcp_touchstone.golden import record, verify
     from mcp_touchstone.plan import UsageError
     from mcp_touchstone.process import LaunchError
@@ -269,7 +210,7 @@ def _golden(options: argparse.Namespace) -> int:
 
     revisions = tuple(options.revision)
     try:
-        target = _target(options)
+        target = asked.target(options)
         _end_on_sigterm()
         if options.action == "record":
             held = record(
@@ -293,6 +234,7 @@ def _golden(options: argparse.Namespace) -> int:
 
 
 def _run_bridge(options: argparse.Namespace) -> int:
+    from mcp_touchstone import options as asked
     from mcp_touchstone.bridge.child import Launch
     from mcp_touchstone.bridge.listener import Listener
     from mcp_touchstone.plan import UsageError
@@ -300,7 +242,7 @@ def _run_bridge(options: argparse.Namespace) -> int:
     from mcp_touchstone.world import World
 
     try:
-        target = _target(options)
+        target = asked.target(options)
         with World() as world:
             launch = Launch(
                 command=target.command_in(world.root),
@@ -355,64 +297,6 @@ def _console(color: str) -> "Console":
     if color == "auto":
         return Console()
     return Console(force_terminal=color == "always", no_color=color == "never")
-
-
-def _target(options: argparse.Namespace) -> "Target":
-    from mcp_touchstone.plan import UsageError
-    from mcp_touchstone.target import Named, Target, absolute, reference, with_arguments
-
-    env = {}
-    for pair in options.env:
-        name, equals, value = pair.partition("=")
-        if not name or not equals:
-            raise UsageError(f"--env {pair}: write NAME=VALUE")
-        env[name] = value
-    try:
-        named = Named(
-            calls=tuple(map(with_arguments, getattr(options, "call", ()))),
-            resources=tuple(getattr(options, "resource", ())),
-            prompts=tuple(map(with_arguments, getattr(options, "prompt", ()))),
-        )
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    if not options.server:
-        return reference(startup=options.timeout, env=env, named=named)
-    return Target(
-        command=absolute(tuple(options.server)),
-        env=env,
-        cwd=options.cwd,
-        startup=options.timeout,
-        named=named,
-        promises=frozenset(getattr(options, "promise", ())),
-        origin=getattr(options, "origin", ()),
-    )
-
-
-def _choice(options: argparse.Namespace) -> "Choice":
-    from mcp_touchstone.clause import Level
-    from mcp_touchstone.plan import EXAMPLES, Choice
-
-    levels = [level for level in Level if level.value.split()[0] in options.level]
-    return Choice(
-        select=tuple(options.select),
-        revisions=tuple(options.revision),
-        levels=tuple(levels),
-        strict=options.strict,
-        jobs=options.jobs,
-        examples=EXAMPLES if options.examples is None else options.examples,
-        seed=options.seed,
-        floor=_floor(options),
-    )
-
-
-def _floor(options: argparse.Namespace) -> "Floor":
-    from mcp_touchstone.floor import Floor
-    from mcp_touchstone.plan import UsageError
-
-    try:
-        return Floor.read(options.fail_on)
-    except ValueError as error:
-        raise UsageError(f"--fail-on: {error}") from error
 
 
 # --- the catalogue

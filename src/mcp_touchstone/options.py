@@ -1,0 +1,146 @@
+"""What words come to, a configuration put before them: the server, the choice, the baseline.
+
+The command line and the pytest plugin speak the same words, so a project is judged alike by both.
+"""
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcp_touchstone import baseline_file, config, config_file
+from mcp_touchstone.baseline import FILE
+from mcp_touchstone.baseline_file import Book
+from mcp_touchstone.clause import Level
+from mcp_touchstone.command_line import Refusing, parser
+from mcp_touchstone.config import ConfigError
+from mcp_touchstone.floor import Floor
+from mcp_touchstone.loader import BOTH, rows
+from mcp_touchstone.plan import EXAMPLES, Choice, UsageError
+from mcp_touchstone.target import Named, Target, absolute, reference, with_arguments
+
+
+def configured(options: argparse.Namespace, words: Sequence[str]) -> argparse.Namespace:
+    """Read the words again behind those of a configuration; a command named here needs none.
+
+    Args:
+        options: what the words were parsed to.
+        words: the words of the command line.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+    """
+    if options.config is None and (options.server or options.command == "init"):
+        if options.target is not None:
+            raise ConfigError(
+                f"--target {options.target}: name the file it stands in with --config"
+            )
+        return options
+    given = {pair.partition("=")[0] for pair in options.env}
+    found = config_file.find(
+        config_file.Asked(options.config, options.target, os.environ, given, bool(options.server))
+    )
+    if found is None:
+        return options
+    try:
+        parser(Refusing).parse_args(["check", *config.words(found.settings, config.KEYS)])
+    except ValueError as error:
+        told = str(error).removeprefix("argument --")
+        raise ConfigError(f"{found.path}: {told}; mend it there") from error
+    spoken = vars(options)
+    known = {k for k in config.KEYS if config.takes(k, spoken.get(k.replace("-", "_"), ...))}
+    at = 2 if options.command == "golden" else 1
+    filled = parser().parse_args([*words[:at], *config.words(found.settings, known), *words[at:]])
+    filled.server = options.server or list(found.command)
+    filled.usual = found.baseline
+    if not options.server:
+        try:
+            filled.origin = (*found.words, *target(options).words())
+        except UsageError as error:
+            raise ConfigError(str(error)) from error
+    return filled
+
+
+def target(options: argparse.Namespace) -> Target:
+    """Give the server that is named; without a command the bundled one.
+
+    Raises:
+        UsageError: a variable, or the arguments of a tool or prompt, cannot be read.
+    """
+    env = {}
+    for pair in options.env:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise UsageError(f"--env {pair}: write NAME=VALUE")
+        env[name] = value
+    try:
+        named = Named(
+            calls=tuple(map(with_arguments, getattr(options, "call", ()))),
+            resources=tuple(getattr(options, "resource", ())),
+            prompts=tuple(map(with_arguments, getattr(options, "prompt", ()))),
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if not options.server:
+        return reference(startup=options.timeout, env=env, named=named)
+    return Target(
+        command=absolute(tuple(options.server)),
+        env=env,
+        cwd=options.cwd,
+        startup=options.timeout,
+        named=named,
+        promises=frozenset(getattr(options, "promise", ())),
+        origin=getattr(options, "origin", ()),
+    )
+
+
+def choice(options: argparse.Namespace) -> Choice:
+    """Give what is judged.
+
+    Raises:
+        UsageError: ``--fail-on`` cannot be read.
+    """
+    levels = [level for level in Level if level.value.split()[0] in options.level]
+    return Choice(
+        select=tuple(options.select),
+        revisions=tuple(options.revision),
+        levels=tuple(levels),
+        strict=options.strict,
+        jobs=options.jobs,
+        examples=EXAMPLES if options.examples is None else options.examples,
+        seed=options.seed,
+        floor=floor(options),
+    )
+
+
+def floor(options: argparse.Namespace) -> Floor:
+    """Give what fails the gate.
+
+    Raises:
+        UsageError: ``--fail-on`` cannot be read.
+    """
+    try:
+        return Floor.read(options.fail_on)
+    except ValueError as error:
+        raise UsageError(f"--fail-on: {error}") from error
+
+
+def book(options: argparse.Namespace, judged: Target) -> Book | None:
+    """Give the baseline; one that was not named is not the bundled server's.
+
+    Raises:
+        UsageError: options exclude each other.
+        BaselineError: the file cannot be read, is wrong, or is not there though it was named.
+    """
+    if options.no_baseline:
+        if options.baseline or options.update_baseline:
+            raise UsageError("--no-baseline excludes --baseline and --update-baseline; drop one")
+        return None
+    if judged.bundled and not options.baseline and not options.update_baseline:
+        return None
+    return baseline_file.find(
+        options.baseline,
+        getattr(options, "usual", Path(FILE)),
+        rows(BOTH),
+        update=options.update_baseline,
+    )
