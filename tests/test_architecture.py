@@ -44,7 +44,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "client_tasks": {"answer"},
     "client": {"answer", "client_tasks"},
     "results": {"clause", "floor", "verdict"},
-    "threat": {"clause", "revision"},
+    "tier": set(),
+    "threat": {"clause", "revision", "tier"},
     "floor": {"clause", "threat", "verdict"},
     "comparison": {"floor", "revision", "threat", "verdict"},
     "toml_text": set(),
@@ -54,7 +55,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "schema": {"expansion", "framing"},
     "dialect": {"schema"},
     # what is drawn for properties
-    "dice": {"clause", "scenario"},
+    "dice": {"clause", "scenario", "tier"},
     "drawn": {"arguments"},
     "strategies": {"arguments", "drawn"},
     "drawing": {"dice"},
@@ -102,7 +103,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     # attacks: trees with canaries; these know no MCP
     "attack.canary": set(),
     "attack.snapshot": set(),
-    "attack.payload": set(),
+    "attack.payload": {"tier"},
     "attack.field": {"attack.canary", "attack.payload", "attack.snapshot", "world"},
     "attack.reach": {"attack.field", "attack.payload"},
     # what calls do to them
@@ -129,7 +130,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "loader": {"clause", "scenario", "threat"},
     "target": {"loader"},
     "pool": {*PURE, *WIRE, "client", "recon", "ambient", "target", "world"},
-    "plan": {*PURE, "floor", "needs", "results", "threat"},
+    "plan": {*PURE, "floor", "needs", "results", "threat", "tier"},
     "baseline": {*PURE, "plan", "results", "threat", "toml_text"},
     "config": {"clause"},
     "sources": {"clause", "config"},
@@ -138,7 +139,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "baseline_file": {"baseline", "clause", "plan", "results", "scenario"},
     "options": {
         "baseline", "baseline_file", "clause", "command_line", "config", "config_file", "floor",
-        "loader", "plan", "target",
+        "loader", "plan", "target", "tier",
     },
     "lane": {
         *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "plan", "pool",
@@ -181,7 +182,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "bridge.listener": {"bridge.child", "bridge.endpoint", "bridge.sessions", "bridge.stateless"},
     # what people see; a report runs nothing
     "report.text": {"concealed", "revision"},
-    "report.digest": {"clause", "threat", "verdict", "results"},
+    "report.digest": {"clause", "threat", "tier", "verdict", "results"},
     "report.save": {"connection", "verdict", "report.text"},
     "report.comparison": {"comparison", "report.text"},
     "report.recorded": {"report.machine"},
@@ -217,14 +218,16 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "report.coverage": {"revision", "clause", "scenario", "report.text"},
     "report.interop": {"interop", "report.text"},
     "report.golden": {"revision", "difference", "tour", "golden", "report.text"},
-    "report.catalogue": {"revision", "clause", "loader", "scenario", "threat", "report.text"},
+    "report.catalogue": {
+        "revision", "clause", "loader", "scenario", "threat", "tier", "report.text",
+    },
     # the doors; nothing imports these but each other
     "plugin": {"live", "pytest_suite"},
     "pytest_suite": {
         "revision", "clause", "scenario", "verdict", "process", "loader", "target", "gate",
         "plan", "results", "report",
     },
-    "command_line": {"revision", "threat"},
+    "command_line": {"revision", "threat", "tier"},
     "cli": {
         "command_line", "options", "revision", "clause", "process", "loader", "gate", "plan",
         "results", "pool", "world", "recon", "golden", "interop", "report", "bridge",

@@ -11,6 +11,7 @@ SOURCE = Path(mcp_touchstone.__file__).parents[1]
 
 PURE = (
     "revision",
+    "tier",
     "clause",
     "framing",
     "session",

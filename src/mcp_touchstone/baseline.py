@@ -241,7 +241,8 @@ class _View:
         for case in registry.cases():
             for clause in case.clauses:
                 left_out = choice.cases is not None and case.id not in choice.cases
-                if left_out or not choice.draws(case) or not choice.takes(case, clause):
+                draws = choice.draws(case) and choice.fires(clause)
+                if left_out or not draws or not choice.takes(case, clause):
                     self._whole.discard(clause.id)
         self._holds = {clause.id: clause.revisions for clause in registry.catalogue}
 

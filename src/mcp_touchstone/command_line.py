@@ -8,6 +8,7 @@ from typing import NoReturn
 from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
 from mcp_touchstone.threat import ASSUMED, Promise
+from mcp_touchstone.tier import Tier
 
 LEVELS = ("MUST", "SHOULD", "MAY", "SCHEMA")
 EPILOG = """\
@@ -128,6 +129,17 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
         help=(
             "what the server claims beside containment, which is assumed; what breaks a promise "
             "it never made is a note; repeatable; " + ", ".join(sorted(set(Promise) - ASSUMED))
+        ),
+    )
+    what.add_argument(
+        "--attacks",
+        action="append",
+        default=[],
+        choices=[str(tier) for tier in Tier],
+        metavar="LEVEL",
+        help=(
+            "how far attacks go beside core, which is always fired: deep, race or platform; "
+            "repeatable; docs/threats.md says what belongs where"
         ),
     )
     what.add_argument(

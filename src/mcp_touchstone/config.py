@@ -30,6 +30,7 @@ KEYS: Final = {
     "env": _ENV, "cwd": _TEXT, "timeout": _NUMBER,
     "call": _USES, "prompt": _USES, "resource": _TEXTS, "promise": _TEXTS,
     "suite": _TEXT, "select": _TEXTS, "revision": _TEXTS, "level": _TEXTS, "strict": _FLAG,
+    "attacks": _TEXTS,
     "fail-on": _TEXTS, "baseline": _TEXT, "jobs": _NUMBER, "examples": _NUMBER, "seed": _NUMBER,
 }  # fmt: skip
 """Key -> what its value is. ``from`` and ``server`` name a client's file and a server in it."""

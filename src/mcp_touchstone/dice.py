@@ -1,4 +1,4 @@
-"""What a run lets its properties draw: how much, from which seed, and who looks on. Values."""
+"""What a run leaves to its scenarios: how much is drawn, from which seed, how far attacks go."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mcp_touchstone.clause import Clause
 from mcp_touchstone.scenario import Ambient
+from mcp_touchstone.tier import Tier, tiers
 
 Rules = Sequence[tuple[Ambient, tuple[Clause, ...]]]
 """Ambient rules of one revision, each with what it has to judge there."""
@@ -34,7 +35,7 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dice:
-    """What a run lets its properties draw.
+    """What a run lets its properties draw, and its attacks fire.
 
     Attributes:
         examples: how many for each property in each revision; 0 draws nothing.
@@ -42,6 +43,7 @@ class Dice:
         rules: revision -> the ambient rules of the run, which look at each example.
         home: a folder where the drawing may keep what it works out; None is its own default.
         stopped: whether the run is over before its time.
+        tiers: levels of attacks that are fired.
     """
 
     examples: int = 0
@@ -49,3 +51,4 @@ class Dice:
     rules: Mapping[str, Rules] = field(default_factory=dict)
     home: Path | None = None
     stopped: Callable[[], bool] = _never
+    tiers: frozenset[Tier] = tiers()

@@ -202,6 +202,7 @@ def _dice(run: Run, pool: Pool, choice: Choice, stop: threading.Event) -> Dice:
         rules=rules,
         home=pool.world.path / "drawn",
         stopped=stop.is_set,
+        tiers=choice.tiers,
     )
 
 

@@ -18,6 +18,7 @@ from mcp_touchstone.floor import Floor
 from mcp_touchstone.loader import BOTH, rows
 from mcp_touchstone.plan import EXAMPLES, Choice, UsageError
 from mcp_touchstone.target import Named, Target, absolute, reference, with_arguments
+from mcp_touchstone.tier import tiers
 
 
 def configured(options: argparse.Namespace, words: Sequence[str]) -> argparse.Namespace:
@@ -110,6 +111,7 @@ def choice(options: argparse.Namespace) -> Choice:
         examples=EXAMPLES if options.examples is None else options.examples,
         seed=options.seed,
         floor=floor(options),
+        tiers=tiers(tuple(options.attacks)),
     )
 
 

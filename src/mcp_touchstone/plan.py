@@ -14,6 +14,8 @@ from mcp_touchstone.floor import DEFAULT, Floor
 from mcp_touchstone.results import Absent, Run, Slot
 from mcp_touchstone.scenario import Case, Registry, Scenario, Share
 from mcp_touchstone.threat import Threat
+from mcp_touchstone.tier import Tier
+from mcp_touchstone.tier import tiers as _tiers
 
 if TYPE_CHECKING:
     from mcp_touchstone.dossier import Dossier
@@ -42,6 +44,7 @@ class Choice:
         examples: what is drawn for each property in each revision; 0 leaves properties out.
         seed: what the drawing starts from; the same seed draws the same.
         floor: from which gravity on a finding fails the gate.
+        tiers: levels of attacks that are fired.
     """
 
     select: tuple[str, ...] = ()
@@ -53,6 +56,7 @@ class Choice:
     examples: int = EXAMPLES
     seed: int = 0
     floor: Floor = DEFAULT
+    tiers: frozenset[Tier] = _tiers()
 
     def takes(self, case: Case, clause: Clause) -> bool:
         """Whether a clause judged by a case is chosen, revisions apart."""
@@ -63,6 +67,10 @@ class Choice:
     def draws(self, case: Case) -> bool:
         """Whether a case can be run with the examples there are; all but properties can."""
         return self.examples > 0 or not (isinstance(case, Scenario) and case.drawn)
+
+    def fires(self, clause: Clause) -> bool:
+        """Whether attacks go as far as a threat; what is no threat is judged anyway."""
+        return not isinstance(clause, Threat) or clause.tier in self.tiers
 
     def check(self, registry: Registry) -> None:
         """Refuse a word that selects nothing.
@@ -141,7 +149,7 @@ def besieged(dossier: "Dossier", registry: Registry, choice: Choice) -> str:
     chosen = any(
         is_attack(case)
         and (choice.cases is None or case.id in choice.cases)
-        and any(choice.takes(case, clause) for clause in case.clauses)
+        and any(choice.takes(case, clause) and choice.fires(clause) for clause in case.clauses)
         for case in registry.cases()
     )
     judged = [r for r in rev.ALL if r in dossier.spoken and _is_chosen(r, choice)]
@@ -197,7 +205,8 @@ def _leave_out(run: Run, case: Case, registry: Registry, choice: Choice) -> None
         if clause.id not in others and choice.takes(case, clause):
             for revision in clause.revisions:
                 if revision in run.dossier.spoken and _is_chosen(revision, choice):
-                    run.absent.append(Absent(clause.id, revision, "nothing is drawn: --examples 0"))
+                    why = "nothing is drawn: --examples 0"
+                    run.absent.append(Absent(clause.id, revision, why, by_choice=True))
 
 
 def _plan_mute(run: Run, registry: Registry, choice: Choice) -> None:
@@ -227,6 +236,10 @@ def _applicable(run: Run, case: Case, revision: str, choice: Choice) -> tuple[Cl
     found = []
     for clause in case.clauses:
         if revision not in clause.revisions or not choice.takes(case, clause):
+            continue
+        if isinstance(clause, Threat) and not choice.fires(clause):
+            why = f"an attack of level {clause.tier}: --attacks {clause.tier}"
+            run.absent.append(Absent(clause.id, revision, why, by_choice=True))
             continue
         if isinstance(clause, Threat) and not clause.applies_to(run.target.promises):
             why = f"the server promises no {clause.promise}: --promise {clause.promise}"

@@ -17,11 +17,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A clause that does not apply, decided before the run."""
+    """A clause that does not apply, decided before the run.
+
+    Attributes:
+        clause: its id.
+        revision: where.
+        why: in words.
+        by_choice: whether it was left out by a choice of the user, whatever the server offers.
+    """
 
     clause: str
     revision: str
     why: str
+    by_choice: bool = False
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ from mcp_touchstone.clause import (
     flow,
     nearest,
 )
+from mcp_touchstone.tier import Tier
 
 CWE: Final = "https://cwe.mitre.org/data/definitions/{}.html"
 OWASP: Final = "https://owasp.org/www-project-mcp-top-10/"
@@ -81,6 +82,7 @@ class Threat(Clause):
         cwe: numbers of the weaknesses.
         owasp: entries of the OWASP MCP Top 10.
         seen_in: advisories of released software with this fault, long since mended.
+        tier: level of attacks it belongs to; beyond core it is judged on request.
     """
 
     severity: Severity
@@ -90,6 +92,7 @@ class Threat(Clause):
     cwe: tuple[int, ...]
     owasp: tuple[str, ...] = ()
     seen_in: tuple[str, ...] = ()
+    tier: Tier = Tier.CORE
 
     def applies_to(self, promises: Collection[str]) -> bool:
         """Whether it says anything about a server with these promises.
@@ -114,7 +117,7 @@ _KEYS: Final = {
     "effect": "string", "cause": "string", "cwe": "array of integers",
     "owasp": "array of strings", "seen_in": "array of strings", "needs": "array of strings",
     "how": "string", "not_flagged": "string", "decision": "string", "deferred": "string",
-    "conditional": "boolean",
+    "conditional": "boolean", "tier": "string",
 }  # fmt: skip
 _REQUIRED: Final = ("id", "severity", "promise", "statement", "effect", "cause", "cwe", "how")
 
@@ -145,10 +148,11 @@ def load_threats(directory: Path) -> Catalogue:
 def _threat(row: Mapping[str, Any], path: Path, where: str) -> Threat:
     where = f"{where}: {row.get('id') or '(no id)'}"
     check_keys(row, _KEYS, _REQUIRED, where)
-    for key, known in (("severity", [*Severity]), ("promise", [*Promise])):
-        if row[key] not in known:
+    for key, known in (("severity", Severity), ("promise", Promise), ("tier", Tier)):
+        names = [str(one) for one in known]
+        if row.get(key, names[0]) not in names:
             raise CatalogueError(
-                f"{where}: {key} {row[key]!r} is unknown{nearest(row[key], known)}"
+                f"{where}: {key} {row[key]!r} is unknown{nearest(row[key], names)}"
             )
     severity = Severity(row["severity"])
     return Threat(
@@ -172,4 +176,5 @@ def _threat(row: Mapping[str, Any], path: Path, where: str) -> Threat:
         cwe=tuple(row["cwe"]),
         owasp=tuple(row.get("owasp", ())),
         seen_in=tuple(row.get("seen_in", ())),
+        tier=Tier(row.get("tier", Tier.CORE)),
     )

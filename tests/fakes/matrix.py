@@ -8,17 +8,28 @@ from mcp_touchstone.loader import SECURITY, load
 from mcp_touchstone.plan import Choice
 from mcp_touchstone.results import Run
 from mcp_touchstone.target import ROOT, Target
+from mcp_touchstone.threat import Threat
+from mcp_touchstone.tier import tiers
 from mcp_touchstone.verdict import Outcome
 from tests.fakes.catalogue import FAKES, ODD
 
 
-def attacked(name: str, select: tuple[str, ...] = ()) -> Run:
-    """Judge one fake by the security suite."""
-    target = Target(
+def target_of(name: str) -> Target:
+    """Give a fake as what is judged."""
+    return Target(
         command=(sys.executable, str(Path(__file__).parent), name, ROOT),
         promises=frozenset({**FAKES, **ODD}[name].promises),
     )
-    return judge(target, load(SECURITY), Choice(select=select, jobs=4))
+
+
+def attacked(name: str, select: tuple[str, ...] = ()) -> Run:
+    """Judge one fake by the security suite, as far as attacks go that speak of its fault."""
+    registry = load(SECURITY)
+    fake = {**FAKES, **ODD}[name]
+    rows = [registry.catalogue[threat] for threat in fake.trips]
+    wanted = {row.tier for row in rows if isinstance(row, Threat)}
+    asked = (*fake.tiers, *sorted(wanted))
+    return judge(target_of(name), registry, Choice(select=select, jobs=4, tiers=tiers(asked)))
 
 
 def tripped(run: Run) -> dict[str, str]:

@@ -25,10 +25,12 @@ class Guard:
         promises: what it is said to promise beside containment.
         families: chapters it is held against, beside those of what it trips.
         tools: names of the tools it offers.
+        tiers: levels of attacks it is held against, beside core and those of what it trips.
     """
 
     trips: frozenset[str] = frozenset()
     promises: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
     families: tuple[str, ...] = ("traversal", "links", "bases", "special")
     tools: tuple[str, ...] = (
         "read_file", "list_directory", "write_file", "edit_file", "move_file", "make_directory",

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone.tier import Tier
+
 CANARY: Final = "canary-file.txt"
 """What ``{canary}`` stands for: the name of the file with a canary in each folder."""
 
@@ -25,7 +27,9 @@ class Payload:
         live: readings of the text under which it reaches its aim when nothing guards it.
         target: what it aims at: ``file``, ``dir`` or ``new``.
         fixtures: trees it needs beside those that stand always.
+        platforms: systems it speaks of; empty for all.
         note: what it is about.
+        tier: level of attacks it belongs to.
     """
 
     id: str
@@ -38,6 +42,7 @@ class Payload:
     fixtures: tuple[str, ...] = ()
     platforms: tuple[str, ...] = ()
     note: str = ""
+    tier: Tier = Tier.CORE
 
     @property
     def group(self) -> str:
@@ -67,7 +72,14 @@ def _payload(row: Mapping[str, Any]) -> Payload:
         fixtures=tuple(row.get("fixture", ())),
         platforms=tuple(row.get("platforms", ())),
         note=row.get("note", ""),
+        tier=_tier(row),
     )
+
+
+def _tier(row: Mapping[str, Any]) -> Tier:
+    """Give the level it names; what speaks of foreign systems alone is for those who ask."""
+    foreign = row.get("platforms") and not {"linux", "posix"} & {*row["platforms"]}
+    return Tier(row.get("tier", Tier.PLATFORM if foreign else Tier.CORE))
 
 
 def _generated(recipe: str) -> str:

@@ -77,8 +77,13 @@ class Siege(Conversation):
         return self.dossier.bindings or Bindings()
 
     def payloads(self, *groups: str, via: str = "path") -> list[Payload]:
-        """Give the payloads of some classes that go one way."""
-        return [p for group in groups for p in self._library[group] if p.via == via]
+        """Give the payloads of some classes that go one way, as far as attacks go in this run."""
+        return [
+            p
+            for group in groups
+            for p in self._library[group]
+            if p.via == via and p.tier in self.dice.tiers
+        ]
 
     # --- what is fired
 

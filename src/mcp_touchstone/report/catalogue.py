@@ -8,6 +8,7 @@ from mcp_touchstone import revision as rev
 from mcp_touchstone.clause import Catalogue, CatalogueError, Clause, Observable, nearest
 from mcp_touchstone.loader import BOTH, rows
 from mcp_touchstone.threat import Threat
+from mcp_touchstone.tier import MEANING, Tier
 
 WIDTH = 96
 
@@ -66,6 +67,7 @@ def explain(clause_id: str) -> None:
     if isinstance(clause, Threat):
         _paragraph("severity", f"{clause.severity}; found, it is {breach}")
         _paragraph("promise", str(clause.promise))
+        _paragraph("attacks", f"{clause.tier}: {MEANING[clause.tier]}")
         _paragraph("effect", clause.effect)
         _paragraph("cause", clause.cause)
         _paragraph("seen in", ", ".join(clause.seen_in))
@@ -84,6 +86,8 @@ def explain(clause_id: str) -> None:
     for link in links:
         print(f"  {link}")
     suite = "--suite security " if isinstance(clause, Threat) else ""
+    if isinstance(clause, Threat) and clause.tier is not Tier.CORE:
+        suite += f"--attacks {clause.tier} "
     again = f"\n  mcp-touchstone check {suite}--select {clause.id} -- your server"
     print(again if clause.judged else "")
 

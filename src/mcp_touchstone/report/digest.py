@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mcp_touchstone.clause import Clause
 from mcp_touchstone.results import Run, Verdict
 from mcp_touchstone.threat import Threat
+from mcp_touchstone.tier import Tier
 from mcp_touchstone.verdict import Judgement, Outcome
 
 
@@ -106,7 +107,10 @@ def noun(run: Run) -> str:
 def again(run: Run, finding: Finding) -> str:
     """Give the one command that shows a finding again."""
     words = ["mcp-touchstone", "check", "-v"]
-    words += ["--suite", "security"] if isinstance(finding.clause, Threat) else []
+    if isinstance(finding.clause, Threat):
+        words += ["--suite", "security"]
+        tier = finding.clause.tier
+        words += ["--attacks", str(tier)] if tier is not Tier.CORE else []
     words += ["--select", finding.clause.id, *finding.judgement.replay]
     words += ["--revision", finding.judgement.revision]
     return shlex.join([*words, *run.target.words()])

@@ -292,12 +292,16 @@ class Terminal:
             f"   ({plural(run.processes, 'process')}, {run.seconds:.1f} s)",
             wrap=True,
         )
-        absent = len({row.clause for row in run.absent} - {v.clause.id for v in run.verdicts})
+        seen = {v.clause.id for v in run.verdicts}
+        absent = len({row.clause for row in run.absent if not row.by_choice} - seen)
+        left = len({row.clause for row in run.absent if row.by_choice} - seen)
         unseen = outcomes.count(Outcome.UNSEEN)
         if (absent or unseen) and not self.quiet:
             why = f"{absent} need what the server does not offer"
             why += f", {unseen} speak of what it did not do"
             self.say((f"{absent + unseen} more do not apply: {why}", "dim"), wrap=True)
+        if left and not self.quiet:
+            self.say((f"{left} more were left out by choice", "dim"), wrap=True)
         self.say(*self._next(run), wrap=True)
 
     def _next(self, run: Run) -> Iterator[str | tuple[str, str]]:

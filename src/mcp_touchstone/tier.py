@@ -1,0 +1,26 @@
+"""How far attacks go: what is always fired, and what only on request. Facts."""
+
+from enum import StrEnum
+from typing import Final
+
+
+class Tier(StrEnum):
+    """A level of attacks; a threat or a payload belongs to one."""
+
+    CORE = "core"
+    DEEP = "deep"
+    RACE = "race"
+    PLATFORM = "platform"
+
+
+MEANING: Final = {
+    Tier.CORE: "always fired: the same in each run, about a minute on a slow server",
+    Tier.DEEP: "more of the same, and what takes minutes or much memory",
+    Tier.RACE: "what has to be won against the clock: never by chance a pass, seldom twice alike",
+    Tier.PLATFORM: "what only other systems read so: forms of Windows and macOS",
+}
+
+
+def tiers(asked: tuple[str, ...] = ()) -> frozenset[Tier]:
+    """Give what is fired when some levels are asked for: core is among it always."""
+    return frozenset({Tier.CORE, *map(Tier, asked)})
