@@ -124,7 +124,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "attack.grounds": {
         *PURE, *WIRE, *FIELD, "attack.binder", "attack.bindings", "attack.siege", "dossier",
-        "loader", "pool", "results", "threat", *CLIENT,
+        "loader", "pool", "results", "target", "threat", *CLIENT,
     },
     # one run
     "loader": {"clause", "scenario", "threat"},

@@ -23,8 +23,14 @@ import psutil
 
 from mcp_touchstone.framing import Line, LineSplitter, is_whole
 
+if sys.platform == "linux":
+    import fcntl
+
 WINDOWS: Final = sys.platform == "win32"
 CHUNK: Final = 65_536
+PIPE: Final = 4096
+"""Bytes the pipe of an output holds that nobody reads, where the system lets us say so."""
+
 STDERR_KEPT: Final = 65_536
 """Bytes of the end of stderr kept for people; all of it is drained."""
 
@@ -41,6 +47,13 @@ class LaunchError(Exception):
 
 class Gone(Exception):  # noqa: N818  (an event of the server's life, not a fault of ours)
     """The server is no longer there, or no longer reads."""
+
+
+class Stream(StrEnum):
+    """An output of a process."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
 
 
 class Step(StrEnum):
@@ -134,6 +147,8 @@ class ServerProcess:
         self._outbox: queue.SimpleQueue[tuple[bytes, threading.Event] | None] = queue.SimpleQueue()
         self._broken_pipe = False
         self._stdin_closed = False
+        self._heeded = {stream: threading.Event() for stream in Stream}
+        self.heed()
         self._splitter = LineSplitter()
         self._splitting = threading.Lock()
         self._popen = _launch(self.command, env, cwd)
@@ -187,6 +202,26 @@ class ServerProcess:
         if self._broken_pipe:
             raise Gone("closed its input")
 
+    def post(self, data: bytes) -> None:
+        """Have bytes written to its input behind what waits already; waits for nothing."""
+        self._outbox.put((data, threading.Event()))
+
+    def neglect(self, stream: Stream) -> None:
+        """Read one of its outputs no more, beyond what is being read, until ``heed``.
+
+        On Linux its pipe holds ``PIPE`` bytes from now on, so that little fills it.
+        """
+        self._heeded[stream].clear()
+        pipe = self._popen.stdout if stream is Stream.STDOUT else self._popen.stderr
+        if sys.platform == "linux" and pipe is not None:
+            with contextlib.suppress(OSError, ValueError):
+                fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
+
+    def heed(self) -> None:
+        """Read its outputs again."""
+        for heeded in self._heeded.values():
+            heeded.set()
+
     def take_unfinished(self) -> bool:
         """Take what stands behind the last line feed as a line, if it is whole JSON by itself.
 
@@ -218,6 +253,7 @@ class ServerProcess:
         """Close its input, then SIGTERM, then SIGKILL, with ``patience`` seconds for each step."""
         if self.ending is not None:
             return self.ending
+        self.heed()
         begun = now()
         step = Step.ITSELF
         status = self._popen.poll()
@@ -291,9 +327,13 @@ class ServerProcess:
             return os.getpgid(process.pid) == self.pid and _alive(process)
         return False
 
+    def _read(self, descriptor: int, stream: Stream) -> bytes:
+        self._heeded[stream].wait()
+        return _read(descriptor)
+
     def _read_stdout(self, pipe: IO[bytes]) -> None:
         descriptor = pipe.fileno()
-        while chunk := _read(descriptor):
+        while chunk := self._read(descriptor, Stream.STDOUT):
             with self._splitting:
                 for line in self._splitter.feed(chunk):
                     self.transcript.heard(line)
@@ -311,7 +351,7 @@ class ServerProcess:
 
     def _read_stderr(self, pipe: IO[bytes]) -> None:
         descriptor = pipe.fileno()
-        while chunk := _read(descriptor):
+        while chunk := self._read(descriptor, Stream.STDERR):
             self._stderr_bytes += len(chunk)
             self._stderr += chunk
             del self._stderr[:-STDERR_KEPT]

@@ -61,13 +61,19 @@ class Promise(StrEnum):
     PATCH_ONLY = "patch-only"
     SIZE_LIMIT = "size-limit"
     LIVENESS = "liveness"
+    FRAMING = "framing"
+    SECRECY = "secrecy"
+    HONESTY = "honesty"
+    REDACTION = "redaction"
 
 
 MODES: Final = frozenset({Promise.READ_ONLY, Promise.DRY_RUN, Promise.PATCH_ONLY})
 """What is promised by how a server is started; without the promise it is not judged at all."""
 
-ASSUMED: Final = frozenset({Promise.CONTAINMENT, Promise.LIVENESS})
-"""What every server that is given a root promises; the rest is declared."""
+ASSUMED: Final = frozenset({
+    Promise.CONTAINMENT, Promise.LIVENESS, Promise.FRAMING, Promise.SECRECY, Promise.HONESTY,
+})  # fmt: skip
+"""What every server promises, the first if it is given a root; the rest is declared."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,6 +17,7 @@ from mcp_touchstone.pool import Pool
 from mcp_touchstone.process import LaunchError
 from mcp_touchstone.results import Slot
 from mcp_touchstone.scenario import Scenario
+from mcp_touchstone.target import Target
 from mcp_touchstone.threat import ASSUMED, Threat
 
 BASE: Final = ("base",)
@@ -39,7 +40,9 @@ def field(pool: Pool, fixtures: Iterable[str] = ALWAYS) -> Field:
     return made
 
 
-def spawn(pool: Pool, ground: Field, revision: str, label: str) -> Connection:
+def spawn(
+    pool: Pool, ground: Field, revision: str, label: str, target: Target | None = None
+) -> Connection:
     """Start a process in a field, in its root unless the user named a folder.
 
     Its client says yes where the server asks before it writes: whom an attacker talked into a
@@ -48,7 +51,7 @@ def spawn(pool: Pool, ground: Field, revision: str, label: str) -> Connection:
     Raises:
         LaunchError: it could not be started, or the run is over.
     """
-    connection = pool.spawn(revision, label, ground, pool.target.inside())
+    connection = pool.spawn(revision, label, ground, target or pool.target.inside())
     asked = {k: v for k, v in CAPABILITIES[revision].items() if k == "elicitation"}
     connection.use(Client(capabilities=asked, elicitation=answer.accept()))
     return connection
@@ -57,15 +60,20 @@ def spawn(pool: Pool, ground: Field, revision: str, label: str) -> Connection:
 def siege(pool: Pool, slot: Slot, dossier: Dossier) -> Siege:
     """Give an attack a field, a process in it, and its hands.
 
+    Where no tool was ever called, be it that the server takes no root, be it that it does not
+    start there, it is started as the user starts it: only its protocol is attacked then.
+
     Raises:
         LaunchError: no process could be started, or the run is over.
     """
     scenario = slot.case
     assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
     ground = field(pool, scenario.fixtures)
+    inside = dossier.bindings is not None and dossier.bindings.calls > 0
+    target = pool.target.inside() if inside else pool.target
 
     def start() -> Connection:
-        return spawn(pool, ground, slot.revision, scenario.name)
+        return spawn(pool, ground, slot.revision, scenario.name, target)
 
     made = Siege(
         start(),
@@ -73,7 +81,7 @@ def siege(pool: Pool, slot: Slot, dossier: Dossier) -> Siege:
         slot.clauses,
         field=ground,
         library=library() / "payloads",
-        command=pool.target.inside().command,
+        command=target.command,
         dossier=dossier,
         revision=slot.revision,
         spawn=start,

@@ -30,6 +30,8 @@ class Payload:
         platforms: systems it speaks of; empty for all.
         note: what it is about.
         tier: level of attacks it belongs to.
+        recipe: how its text is generated, where it is too long to stand there.
+        is_bytes: whether its characters stand for bytes of their number.
     """
 
     id: str
@@ -43,6 +45,8 @@ class Payload:
     platforms: tuple[str, ...] = ()
     note: str = ""
     tier: Tier = Tier.CORE
+    recipe: str = ""
+    is_bytes: bool = False
 
     @property
     def group(self) -> str:
@@ -73,6 +77,8 @@ def _payload(row: Mapping[str, Any]) -> Payload:
         platforms=tuple(row.get("platforms", ())),
         note=row.get("note", ""),
         tier=_tier(row),
+        recipe=row.get("gen", ""),
+        is_bytes=row.get("enc") == "bytes",
     )
 
 

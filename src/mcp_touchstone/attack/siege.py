@@ -24,6 +24,7 @@ from mcp_touchstone.clause import Breach
 from mcp_touchstone.conversation import Conversation
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.talk import Broken
+from mcp_touchstone.transcript import Entry
 
 if TYPE_CHECKING:
     from mcp_touchstone.connection import Connection
@@ -66,6 +67,11 @@ class Siege(Conversation):
         self._command = tuple(command)
         self._secret = SECRET
         self._respawn: Callable[[], Connection] = more["spawn"]
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command of the server, with ``{root}`` in it."""
+        return self._command
 
     @property
     def _aimer(self) -> Aimer:
@@ -191,6 +197,50 @@ class Siege(Conversation):
         """Aim some payloads at the bindings of some operations."""
         return self._aimer.shots(rows, set(operations))
 
+    # --- what other ways to attack need
+
+    def begin(self) -> list[Binding]:
+        """Open the connection if nobody did, and give the readers that give a plain file back."""
+        self._opened()
+        return self._control()
+
+    def renew(self) -> None:
+        """Go on with another process in the same field, opened.
+
+        Raises:
+            Broken: it does not open.
+        """
+        self.wire = self._respawn()
+        self._used.append(self.wire)
+        self.mark()
+        self._opened()
+
+    def mark(self) -> None:
+        """Let the evidence of what is judged next begin here."""
+        self._start = len(self.wire.transcript)
+
+    def conclude(
+        self,
+        threat: str,
+        found: str,
+        *,
+        expected: str,
+        passed: str,
+        at: Reply | Entry | int | None = None,
+        mild: Breach | None = None,
+        script: str = "",
+    ) -> None:
+        """Judge a threat by what was found; nothing found is a pass, and says how much was tried.
+
+        What the server never promised is a note; ``mild`` is what a finding counts as at most.
+        """
+        if not self.judges(threat):
+            return
+        mild = self._mild(threat) or mild
+        self.judge(threat, not found, expected=expected, actual=found or passed, at=at, mild=mild)
+        if found and script:
+            self.judgements[-1] = replace(self.judgements[-1], reproduction=script)
+
     # --- firing
 
     def judge_shots(self, threat: str, shots: Iterable[Shot]) -> Tally:
@@ -258,9 +308,7 @@ class Siege(Conversation):
         hit = Hit(shot, reply.why, self.wire, reply)
         (tally.deaths if gone else tally.hangs).append(hit)
         if not tally.over:
-            self.wire = self._respawn()
-            self._used.append(self.wire)
-            self._opened()
+            self.renew()
 
     def _look_back(self, tally: Tally) -> None:
         """Look at what no single answer shows: the tree, the files inside, what went to stderr."""
