@@ -178,9 +178,9 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
     _how_it_is_run(check).add_argument(
         "--jobs",
         type=_jobs,
-        default=max(6, 2 * (os.cpu_count() or 1)),
+        default=0,
         metavar="N",
-        help="conversations at once (default %(default)s)",
+        help="conversations at once (default: 6 for each core, from 12 to 24)",
     )
     _what_may_be_used(check)
     out = check.add_argument_group("what is reported")

@@ -1,10 +1,12 @@
 """Carry a plan out and fold what it finds into verdicts. Prints nothing."""
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from typing import Final
 
 from mcp_touchstone import ambient, plan
 from mcp_touchstone import revision as rev
@@ -28,6 +30,9 @@ from mcp_touchstone.scout import Line
 from mcp_touchstone.target import Target
 from mcp_touchstone.verdict import Judgement, Outcome, evidence, worst
 from mcp_touchstone.world import NOTE, NOTES, World
+
+JOBS: Final = min(24, max(12, 6 * (os.cpu_count() or 1)))
+"""Conversations at once, where nobody says how many: mostly they listen to silence."""
 
 
 def judge(
@@ -174,7 +179,7 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
         return
     lanes = plan.lanes(run.slots)
     dice = _dice(run, pool, choice, stop)
-    with ThreadPoolExecutor(max_workers=max(1, choice.jobs), thread_name_prefix="lane") as threads:
+    with ThreadPoolExecutor(max_workers=choice.jobs or JOBS, thread_name_prefix="lane") as threads:
         waiting: set[Future[None]] = {
             threads.submit(drive, lane, pool, dossier, on_event, stop, dice=dice) for lane in lanes
         }

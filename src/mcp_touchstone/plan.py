@@ -40,7 +40,7 @@ class Choice:
         levels: requirement levels to judge; empty is all.
         cases: exact case ids (the pytest plugin's way); None is all.
         strict: a broken SHOULD counts as a failure.
-        jobs: conversations at once.
+        jobs: conversations at once; 0 leaves it to the gate.
         examples: what is drawn for each property in each revision; 0 leaves properties out.
         seed: what the drawing starts from; the same seed draws the same.
         floor: from which gravity on a finding fails the gate.
@@ -52,7 +52,7 @@ class Choice:
     levels: tuple[Level, ...] = ()
     cases: frozenset[str] | None = None
     strict: bool = False
-    jobs: int = 8
+    jobs: int = 0
     examples: int = EXAMPLES
     seed: int = 0
     floor: Floor = DEFAULT
