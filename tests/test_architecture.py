@@ -146,8 +146,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "results",
     },
     "gate": {
-        *PURE, *WIRE, *KNOWN, "recon", "ambient", "target", "world", "pool", "results", "plan",
-        "lane", "dice", "arguments", "attack.grounds", "scout", "learning",
+        *PURE, *WIRE, *KNOWN, "recon", "ambient", "shapes", "target", "world", "pool", "results",
+        "plan", "lane", "dice", "arguments", "attack.grounds", "scout", "learning",
     },
     "tour": {*PURE, *WIRE, "arguments", "dossier", "scrubber", "target"},
     "concealed": set(),

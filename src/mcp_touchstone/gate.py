@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Final
 
-from mcp_touchstone import ambient, plan
+from mcp_touchstone import ambient, plan, shapes
 from mcp_touchstone import revision as rev
 from mcp_touchstone.arguments import Places
 from mcp_touchstone.attack import grounds
@@ -177,6 +177,8 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
     on_event("plan", run.slots)
     if run.trouble:
         return
+    if any(isinstance(slot.case, Ambient) for slot in run.slots):
+        pool.on_end = shapes.read_ahead
     lanes = plan.lanes(run.slots)
     dice = _dice(run, pool, choice, stop)
     with ThreadPoolExecutor(max_workers=choice.jobs or JOBS, thread_name_prefix="lane") as threads:

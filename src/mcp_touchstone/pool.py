@@ -7,7 +7,7 @@ One that died or went deaf is replaced; a scenario that needs a virgin process g
 import os
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
@@ -37,7 +37,12 @@ class Exhausted(Exception):  # noqa: N818  (an outcome of the server's, not a fa
 
 
 class Pool:
-    """Starts, shares and ends the processes of a run."""
+    """Starts, shares and ends the processes of a run.
+
+    Attributes:
+        on_end: called with the record of each process that ended and is judged, on a thread of its
+            own while others still talk.
+    """
 
     def __init__(self, target: Target, world: World, pace: Pace) -> None:
         self.target = target
@@ -56,6 +61,7 @@ class Pool:
         self._lock = threading.Lock()
         self._closed = False
         self._dossier = Dossier(pace)
+        self.on_end: Callable[[Record], None] = lambda _record: None
 
     def _env_in(self, world: World) -> dict[str, str]:
         return {**world.env(os.environ), **self.target.env_in(world.root), MARK: self._mark}
@@ -186,16 +192,23 @@ class Pool:
             self._endings[id(connection)] = self._undertakers.submit(self._end, connection, polite)
 
     def _end(self, connection: Connection, polite: bool) -> Ending:
-        return connection.end(polite=polite and not self._closed)
+        ending = connection.end(polite=polite and not self._closed)
+        if connection.transcript.judged and not self._closed:
+            self.on_end(self._record(connection))
+        return ending
 
     def records(self, revision: str) -> list[Record]:
         """Give the transcripts of a revision that ambient rules look at."""
         with self._lock:
             return [
-                Record(c.transcript, self._dossier, c.process.ending, c.process.stderr_tail)
-                for c in self._all
-                if c.revision == revision and c.transcript.judged
+                self._record(connection)
+                for connection in self._all
+                if connection.revision == revision and connection.transcript.judged
             ]
+
+    def _record(self, connection: Connection) -> Record:
+        process = connection.process
+        return Record(connection.transcript, self._dossier, process.ending, process.stderr_tail)
 
     def knows(self, dossier: Dossier) -> None:
         """Take the dossier that records carry."""

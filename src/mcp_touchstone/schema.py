@@ -25,6 +25,7 @@ import functools
 import hashlib
 import json
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -47,6 +48,7 @@ MOST: Final = 200
 REMEMBERED: Final = 512
 """Messages whose verdict is kept: a server says the same many times in a run."""
 
+_REMEMBERING: Final = threading.Lock()
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*")
 _WORD: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 
@@ -196,9 +198,10 @@ def digest(value: Any) -> bytes:
 def remember(known: dict[bytes, Any], key: bytes, value: Any) -> None:
     """Keep what was found out under a digest, and not more than REMEMBERED of it."""
     if key:
-        if len(known) >= REMEMBERED:
-            del known[next(iter(known))]
-        known[key] = value
+        with _REMEMBERING:
+            if len(known) >= REMEMBERED:
+                del known[next(iter(known))]
+            known[key] = value
 
 
 # --- walking
