@@ -1,0 +1,151 @@
+"""A step of the GitHub action: judge the server, write all reports, tell the runner.
+
+Standard library only. Inputs come as variables and never as text of a script, so that nothing in
+them is run by a shell.
+"""
+
+import json
+import os
+import secrets
+import shlex
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+REPORTS = {
+    "json": "report.json",
+    "html": "report.html",
+    "sarif": "report.sarif",
+    "junit": "junit.xml",
+    "markdown": "summary.md",
+    "badge": "badge.json",
+}
+OPTIONS = ("config", "target", "suite", "baseline", "since")
+RUNNERS = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
+"""Variables that name files through which a step commands the runner: not for a server."""
+
+
+class InputError(ValueError):
+    """An input cannot be used; the message says which and how to mend it."""
+
+
+def given(name: str) -> str:
+    """Give an input, empty where there is none."""
+    return os.environ.get("INPUT_" + name.upper().replace("-", "_"), "").strip()
+
+
+def words_of(name: str) -> list[str]:
+    """Split an input as a shell would.
+
+    Raises:
+        InputError: a quotation has no end.
+    """
+    try:
+        return shlex.split(given(name))
+    except ValueError as error:
+        raise InputError(f"input {name}: {str(error).lower()}; quote it as in a shell") from error
+
+
+def arguments(reports: Path) -> list[str]:
+    """Give the words behind ``check``.
+
+    Raises:
+        InputError: no server is named, or an input cannot be read.
+    """
+    command = words_of("command")
+    if not command and not given("config") and not configured(Path()):
+        raise InputError(
+            "no server is named: give the input `command`, or write touchstone.toml with "
+            "`mcp-touchstone init`"
+        )
+    words = [f"--{name}={given(name)}" for name in OPTIONS if given(name)]
+    words += [f"--fail-on={floor}" for floor in words_of("fail-on")]
+    words += [f"--report={kind}:{reports / name}" for kind, name in REPORTS.items()]
+    words += words_of("arguments")
+    return [*words, "--", *command] if command else words
+
+
+def configured(folder: Path) -> bool:
+    """Whether ``check`` finds a configuration there; without, it would judge its own server."""
+    if (folder / "touchstone.toml").exists():
+        return True
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+    except OSError:
+        return False
+    except ValueError:
+        return True  # `check` says what is wrong with it
+    return "mcp-touchstone" in project.get("tool", {})
+
+
+def judge(words: list[str]) -> tuple[int, str]:
+    """Run ``check``; give its exit status and what it complains of.
+
+    What it prints holds words of the server, and a line that begins with two colons would command
+    the runner: no command is heard until the last line.
+    """
+    mute = secrets.token_hex(16)
+    print(f"::stop-commands::{mute}", flush=True)
+    hidden = {*RUNNERS, *(name for name in os.environ if name.startswith("INPUT_"))}
+    own = {name: value for name, value in os.environ.items() if name not in hidden}
+    done = subprocess.run(
+        [sys.executable, "-I", "-X", "utf8", "-m", "mcp_touchstone.cli", "check", *words],
+        env={"COLUMNS": "120", **own},
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    print(done.stderr, end="")
+    print(f"\n::{mute}::", flush=True)
+    return done.returncode, done.stderr.strip().rpartition("\n")[2]
+
+
+def verdict(reports: Path, complaint: str) -> str:
+    """Say in one line what came of it."""
+    try:
+        badge = json.loads((reports / REPORTS["badge"]).read_text("utf-8"))
+    except (OSError, ValueError):
+        return complaint or "nothing was judged"
+    return " ".join(str(badge["message"]).split())
+
+
+def append(variable: str, text: str) -> None:
+    """Add to a file the runner reads."""
+    with Path(os.environ[variable]).open("a", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+
+
+def tell(code: int, said: str, reports: Path) -> None:
+    """Write the outputs, the job summary and, where the gate fails, an annotation."""
+    outputs: dict[str, object] = {
+        "exit-code": code,
+        "verdict": said,
+        "reports": reports,
+        "sarif": reports / REPORTS["sarif"] if (reports / REPORTS["sarif"]).exists() else "",
+    }
+    append("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
+    if given("summary").lower() != "false":
+        page = reports / REPORTS["markdown"]
+        plain = f"## MCP: could not judge\n\n```text\n{said.replace('```', chr(39) * 3)}\n```\n"
+        append("GITHUB_STEP_SUMMARY", page.read_text("utf-8") if page.exists() else plain)
+    if code:
+        escaped = said.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        print(f"::error title=mcp-touchstone::{escaped}")
+
+
+def main() -> int:
+    """Judge; give the exit status of ``check``."""
+    reports = Path(tempfile.mkdtemp(prefix="mcp-touchstone-", dir=os.environ["RUNNER_TEMP"]))
+    try:
+        code, complaint = judge(arguments(reports))
+    except InputError as error:
+        code, complaint = 2, str(error)
+    tell(code, verdict(reports, complaint), reports)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

