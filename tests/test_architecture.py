@@ -120,7 +120,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.siege": {
         *PURE, *WIRE, *FIELD, "attack.bindings", "attack.binder", "attack.reproduction",
         "attack.aimer", "attack.slots", "attack.snapshot", "attack.tally",
-        "conversation", "talk",
+        "conversation", "talk", "terms",
     },
     "attack.grounds": {
         *PURE, *WIRE, *FIELD, "attack.binder", "attack.bindings", "attack.siege", "dossier",
@@ -128,7 +128,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     # one run
     "loader": {"clause", "scenario", "threat"},
-    "target": {"loader"},
+    "terms": {"clause", "threat"},
+    "target": {"loader", "terms"},
     "pool": {*PURE, *WIRE, "client", "recon", "ambient", "target", "world"},
     "plan": {*PURE, "floor", "needs", "results", "threat", "tier"},
     "baseline": {*PURE, "plan", "results", "threat", "toml_text"},
@@ -139,7 +140,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "baseline_file": {"baseline", "clause", "plan", "results", "scenario"},
     "options": {
         "baseline", "baseline_file", "clause", "command_line", "config", "config_file", "floor",
-        "loader", "plan", "target", "tier",
+        "loader", "plan", "target", "terms", "tier",
     },
     "lane": {
         *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "plan", "pool",
@@ -227,7 +228,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "revision", "clause", "scenario", "verdict", "process", "loader", "target", "gate",
         "plan", "results", "report",
     },
-    "command_line": {"revision", "threat", "tier"},
+    "command_line": {"revision", "terms", "tier"},
     "cli": {
         "command_line", "options", "revision", "clause", "process", "loader", "gate", "plan",
         "results", "pool", "world", "recon", "golden", "interop", "report", "bridge",

@@ -7,7 +7,8 @@ from typing import NoReturn
 
 from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
-from mcp_touchstone.threat import ASSUMED, Promise
+from mcp_touchstone.terms import DECLARED
+from mcp_touchstone.terms import read as promise
 from mcp_touchstone.tier import Tier
 
 LEVELS = ("MUST", "SHOULD", "MAY", "SCHEMA")
@@ -50,6 +51,14 @@ class Refusing(Parser):
             ValueError: always.
         """
         raise ValueError(message)
+
+
+def _promise(text: str) -> str:
+    try:
+        promise(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def parser(kind: type[Parser] = Parser) -> argparse.ArgumentParser:
@@ -124,11 +133,12 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--promise",
         action="append",
         default=[],
-        choices=[str(promise) for promise in Promise if promise not in ASSUMED],
+        type=_promise,
         metavar="NAME",
         help=(
             "what the server claims beside containment, which is assumed; what breaks a promise "
-            "it never made is a note; repeatable; " + ", ".join(sorted(set(Promise) - ASSUMED))
+            'it never made is a note; repeatable; with terms NAME=\'{"args": [WORDS it is started '
+            'with for this], "limit": N}\'; ' + ", ".join(DECLARED)
         ),
     )
     what.add_argument(

@@ -23,12 +23,13 @@ _FLAG: Final = "true or false"
 _ENV: Final = "a table of strings"
 _USES: Final = "a table of arguments for each name, or true where we may make them up"
 _USE: Final = "a table of arguments, an array of such tables, or true where we may make them up"
+_PROMISES: Final = "a string, an array of strings, or a table of terms (or true) for each name"
 _MEMBER: Final = {_ENV: _TEXT, _USES: _USE}
 
 KEYS: Final = {
     "command": _TEXTS, "from": _TEXT, "server": _TEXT,
     "env": _ENV, "cwd": _TEXT, "timeout": _NUMBER,
-    "call": _USES, "prompt": _USES, "resource": _TEXTS, "promise": _TEXTS,
+    "call": _USES, "prompt": _USES, "resource": _TEXTS, "promise": _PROMISES,
     "suite": _TEXT, "select": _TEXTS, "revision": _TEXTS, "level": _TEXTS, "strict": _FLAG,
     "attacks": _TEXTS,
     "fail-on": _TEXTS, "baseline": _TEXT, "jobs": _NUMBER, "examples": _NUMBER, "seed": _NUMBER,
@@ -111,12 +112,16 @@ def _hint(key: str, known: Collection[str]) -> str:
 def _fits(value: Any, kind: str) -> bool:
     texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
     tables = isinstance(value, list) and all(isinstance(one, dict) for one in value)
+    named = [*value.values()] if isinstance(value, dict) else [None]
     return {
         _TEXT: isinstance(value, str),
         _TEXTS: isinstance(value, str) or texts,
         _NUMBER: isinstance(value, (int, float)) and not isinstance(value, bool),
         _FLAG: isinstance(value, bool),
         _ENV: isinstance(value, dict) and all(_fits(v, _TEXT) for v in value.values()),
+        _PROMISES: isinstance(value, str)
+        or texts
+        or all(terms is True or isinstance(terms, dict) for terms in named),
         _USES: isinstance(value, dict) and all(_fits(v, _USE) for v in value.values()),
         _USE: isinstance(value, dict) or value is True or (tables and bool(value)),
     }[kind]
@@ -186,6 +191,8 @@ def words(settings: Mapping[str, Any], known: Collection[str]) -> list[str]:
             for name, given in value.items():
                 several = given if isinstance(given, list) else [given]
                 found += [f"{option}={_use(name, one)}" for one in several]
+        elif KEYS[key] == _PROMISES and isinstance(value, dict):
+            found += [f"{option}={_use(name, given)}" for name, given in value.items()]
         elif KEYS[key] == _ENV:
             found += [f"{option}={name}={text}" for name, text in value.items()]
         elif KEYS[key] == _FLAG:

@@ -18,6 +18,7 @@ from mcp_touchstone.floor import Floor
 from mcp_touchstone.loader import BOTH, rows
 from mcp_touchstone.plan import EXAMPLES, Choice, UsageError
 from mcp_touchstone.target import Named, Target, absolute, reference, with_arguments
+from mcp_touchstone.terms import read as promise
 from mcp_touchstone.tier import tiers
 
 
@@ -69,6 +70,7 @@ def target(options: argparse.Namespace) -> Target:
         UsageError: a variable, or the arguments of a tool or prompt, cannot be read.
     """
     env = {}
+    terms = dict(map(promise, getattr(options, "promise", ())))
     for pair in options.env:
         name, equals, value = pair.partition("=")
         if not name or not equals:
@@ -90,7 +92,8 @@ def target(options: argparse.Namespace) -> Target:
         cwd=options.cwd,
         startup=options.timeout,
         named=named,
-        promises=frozenset(getattr(options, "promise", ())),
+        promises=frozenset(terms),
+        terms=terms,
         origin=getattr(options, "origin", ()),
     )
 

@@ -5,10 +5,12 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
+
+from mcp_touchstone.terms import Terms, shown
 
 ROOT: Final = "{root}"
 """Stands in a command, an environment value or ``--cwd`` for the folder made for the server."""
@@ -74,6 +76,7 @@ class Target:
         bundled: whether this is our own reference server.
         named: what the user says may be used.
         promises: what the server claims beside what every server with a root does.
+        terms: how it is started for a promise, and what more is said of it.
         origin: words of a command line that name it instead; no values of a configuration.
     """
 
@@ -84,6 +87,7 @@ class Target:
     bundled: bool = False
     named: Named = Named()
     promises: frozenset[str] = frozenset()
+    terms: Mapping[str, Terms] = field(default_factory=dict)
     origin: tuple[str, ...] = ()
 
     @property
@@ -103,7 +107,7 @@ class Target:
             found += ["--cwd", self.cwd]
         found += replace(self.named, calls=calls).words()
         for promise in sorted(self.promises - ours.promises):
-            found += ["--promise", promise]
+            found += ["--promise", shown(promise, self.on(promise))]
         return found if self.bundled else [*found, "--", *self.command]
 
     @property
@@ -123,6 +127,17 @@ class Target:
         program, *rest = absolute(self.command)
         words = [str(Path(word).absolute()) if Path(word).is_file() else word for word in rest]
         return replace(self, command=(program, *words), cwd=ROOT)
+
+    def on(self, promise: str) -> Terms:
+        """Give the terms of a promise."""
+        return self.terms.get(promise, Terms())
+
+    def under(self, promises: Iterable[str]) -> "Target":
+        """Give the same target, started such that it keeps some promises."""
+        terms = [self.on(promise) for promise in sorted(promises)]
+        words = [word for one in terms for word in one.args]
+        env = {name: value for one in terms for name, value in one.env.items()}
+        return replace(self, command=(*self.command, *words), env={**self.env, **env})
 
     def command_in(self, root: Path) -> tuple[str, ...]:
         """The command with the root filled in."""
@@ -198,6 +213,16 @@ An insertion can be called again and again, and each time it changes a file of t
 """
 
 
+OWN: Final[Mapping[str, Terms]] = {
+    "read-only": Terms(args=("--read-only",)),
+    "dry-run": Terms(tools=("apply_cedarscript",)),
+    "patch-only": Terms(tools=("file.apply_patch_only",)),
+    "size-limit": Terms(args=("--max-file-size", "65536"), limit=65536),
+    "read-limit": Terms(limit=500_000, tools=("file.read",)),
+}
+"""What the reference server promises, beside its deny list, and how it is started for it."""
+
+
 def reference(
     *,
     startup: float = STARTUP,
@@ -220,7 +245,8 @@ def reference(
         },
         startup=startup,
         bundled=True,
-        promises=frozenset({"deny-list"}),
+        promises=frozenset({"deny-list", *OWN}),
+        terms=OWN,
         named=replace(
             named, calls=named.calls + tuple(c for c in ASKING.calls if c not in named.calls)
         ),

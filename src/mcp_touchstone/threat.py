@@ -60,6 +60,7 @@ class Promise(StrEnum):
     DRY_RUN = "dry-run"
     PATCH_ONLY = "patch-only"
     SIZE_LIMIT = "size-limit"
+    READ_LIMIT = "read-limit"
     LIVENESS = "liveness"
     FRAMING = "framing"
     SECRECY = "secrecy"
@@ -67,8 +68,11 @@ class Promise(StrEnum):
     REDACTION = "redaction"
 
 
-MODES: Final = frozenset({Promise.READ_ONLY, Promise.DRY_RUN, Promise.PATCH_ONLY})
-"""What is promised by how a server is started; without the promise it is not judged at all."""
+LIMITS: Final = {Promise.SIZE_LIMIT: 10485760, Promise.READ_LIMIT: 500000}
+"""Promises that are a number, each with an example: bytes of a file, characters of an answer."""
+
+MODES: Final = frozenset({Promise.READ_ONLY, Promise.DRY_RUN, *LIMITS})
+"""What nobody can see without being told of it; without the promise it is not judged at all."""
 
 ASSUMED: Final = frozenset({
     Promise.CONTAINMENT, Promise.LIVENESS, Promise.FRAMING, Promise.SECRECY, Promise.HONESTY,
@@ -103,7 +107,7 @@ class Threat(Clause):
     def applies_to(self, promises: Collection[str]) -> bool:
         """Whether it says anything about a server with these promises.
 
-        What a server promises only in a mode it has to be started in, nobody can see otherwise.
+        In which mode a server runs and which limits it has, nobody can see otherwise.
         """
         return self.promise not in MODES or self.promise in promises
 

@@ -70,7 +70,8 @@ def siege(pool: Pool, slot: Slot, dossier: Dossier) -> Siege:
     assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
     ground = field(pool, scenario.fixtures)
     inside = dossier.bindings is not None and dossier.bindings.calls > 0
-    target = pool.target.inside() if inside else pool.target
+    rests_on = {str(t.promise) for t in slot.clauses if isinstance(t, Threat)}
+    target = (pool.target.inside() if inside else pool.target).under(rests_on)
 
     def start() -> Connection:
         return spawn(pool, ground, slot.revision, scenario.name, target)
@@ -86,6 +87,12 @@ def siege(pool: Pool, slot: Slot, dossier: Dossier) -> Siege:
         revision=slot.revision,
         spawn=start,
     )
+    made.terms = {
+        threat.id: pool.target.on(threat.promise)
+        for threat in slot.clauses
+        if isinstance(threat, Threat)
+    }
+    made.named = tuple(name for name, _ in pool.target.named.calls)
     made.unpromised = frozenset(
         threat.id
         for threat in slot.clauses

@@ -5,9 +5,10 @@ tree that changed, a file inside that holds bytes from outside, a process that d
 binding has to give back a plain file before and after, or nothing was tested.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.attack import payload as payloads
@@ -24,6 +25,7 @@ from mcp_touchstone.clause import Breach
 from mcp_touchstone.conversation import Conversation
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.talk import Broken
+from mcp_touchstone.terms import Terms
 from mcp_touchstone.transcript import Entry
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ PATIENCE: Final = 20.0
 """Seconds a call may take: a loaded machine or a path of many thousand parts is no finding."""
 
 SECRET: Final = frozenset({Area.OUTSIDE, Area.ENVIRONMENT})
+
+Oracle = Callable[[Shot, Reply], str]
+"""Says in words which effect a shot had that it must not have; nothing where it had none."""
 
 EXPECTED: Final = "nothing from outside comes back, nothing there changes, the server lives on"
 
@@ -243,8 +248,21 @@ class Siege(Conversation):
 
     # --- firing
 
-    def judge_shots(self, threat: str, shots: Iterable[Shot]) -> Tally:
+    def judge_shots(
+        self,
+        threat: str,
+        shots: Iterable[Shot],
+        *,
+        oracle: Oracle | None = None,
+        expected: str = EXPECTED,
+    ) -> Tally:
         """Fire, look after each shot, and judge a threat by the effects.
+
+        Args:
+            threat: what is judged.
+            shots: what is fired; each is made when the one before it was looked at.
+            oracle: what is looked at besides what lies outside.
+            expected: what the server has to keep.
 
         Raises:
             Broken: a plain call no longer works, so nothing was tested.
@@ -257,11 +275,11 @@ class Siege(Conversation):
                 shot.binding.operation is Operation.READ and shot.binding not in readers
             ):
                 continue
-            self._fire(shot, tally)
+            self._fire(shot, tally, oracle)
         self._look_back(tally)
         if not (tally.hits or tally.deaths) and self._control() != readers:
             raise Broken("a plain file could no longer be read after the attack")
-        self._conclude(threat, tally)
+        self._conclude(threat, tally, expected)
         return tally
 
     def _opened(self) -> None:
@@ -280,7 +298,7 @@ class Siege(Conversation):
                 readers.append(binding)
         return readers
 
-    def _fire(self, shot: Shot, tally: Tally) -> None:
+    def _fire(self, shot: Shot, tally: Tally, oracle: Oracle | None) -> None:
         tally.live += shot.live
         tally.dead += not shot.live
         tally.tools.add(shot.binding.tool or "resources/read")
@@ -291,6 +309,9 @@ class Siege(Conversation):
         seen = [canary for canary in self._canaries(reply, self._secret) if canary not in told]
         if seen:
             tally.hits.append(Hit(shot, f"{whose(seen[0])} came back", self.wire, reply))
+        effect = oracle(shot, reply) if oracle is not None else ""
+        if effect:
+            tally.hits.append(Hit(shot, effect, self.wire, reply))
         if shot.binding.operation in CHANGING:
             damage = self.field.damage()
             if damage:
@@ -324,7 +345,7 @@ class Siege(Conversation):
 
     # --- judging
 
-    def _conclude(self, threat: str, tally: Tally) -> None:
+    def _conclude(self, threat: str, tally: Tally, expected: str) -> None:
         row = self._clauses.get(threat)
         if row is None:
             return
@@ -339,7 +360,7 @@ class Siege(Conversation):
         self.judge(
             threat,
             not found,
-            expected=EXPECTED,
+            expected=expected,
             actual=said(found, tally),
             at=shown.reply if shown is not None else None,
             mild=self._mild(threat),
@@ -351,6 +372,17 @@ class Siege(Conversation):
 
     def _mild(self, threat: str) -> Breach | None:
         return Breach.NOTE if threat in self.unpromised else None
+
+    def promising(self, threat: str, *operations: Operation) -> list[Binding]:
+        """Give the bindings that promise what a threat is about, of some operations."""
+        terms = self.terms.get(threat, Terms())
+        return [b for b in self.bindings.of(*(operations or Operation)) if terms.binds(b.tool)]
+
+    terms: Mapping[str, Terms] = MappingProxyType({})
+    """Threat -> on which terms the server promised that it does not happen."""
+
+    named: tuple[str, ...] = ()
+    """Tools the user says may be called."""
 
     unpromised: frozenset[str] = frozenset()
     """Threats against what the server never promised: what is found there is a note."""

@@ -1,0 +1,102 @@
+"""What a server claims, and on which terms: how it is started for that, its limit, its tools. Pure.
+
+On a command line ``NAME``, or ``NAME={"args": [...], "limit": N}``; in a configuration the same as
+a table.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcp_touchstone.clause import nearest
+from mcp_touchstone.threat import ASSUMED, LIMITS, Promise
+
+DECLARED: Final = tuple(str(promise) for promise in Promise if promise not in ASSUMED)
+"""Promises that are made by saying so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How one promise is kept.
+
+    Attributes:
+        args: words added to the command for it.
+        env: variables set for it.
+        limit: what is promised at most: bytes of a file, or characters of an answer.
+        tools: names of the tools that promise it; empty for all.
+    """
+
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    limit: int | None = None
+    tools: tuple[str, ...] = ()
+
+    def binds(self, tool: str) -> bool:
+        """Whether a tool promises it; resources have no name and count with "all"."""
+        return not self.tools or tool in self.tools
+
+    def document(self) -> dict[str, Any]:
+        """Give what is said as JSON; what is not said is left out."""
+        found = {
+            "args": list(self.args), "env": dict(self.env), "limit": self.limit,
+            "tools": list(self.tools),
+        }  # fmt: skip
+        return {key: value for key, value in found.items() if value}
+
+
+def shown(name: str, terms: Terms) -> str:
+    """Write a promise as a word of a command line."""
+    given = terms.document()
+    return f"{name}={json.dumps(given)}" if given else name
+
+
+def read(text: str) -> tuple[str, Terms]:
+    """Read a promise with its terms.
+
+    Raises:
+        ValueError: nothing is called so, or its terms are not what they should be.
+    """
+    name, equals, rest = text.partition("=")
+    if name not in DECLARED:
+        raise ValueError(
+            f"nothing is promised by {name!r}{nearest(name, DECLARED)}; "
+            f"known are {', '.join(DECLARED)}"
+        )
+    try:
+        given = json.loads(rest) if equals else {}
+        pairs = [*given.items()]
+    except (ValueError, AttributeError) as error:
+        how = f"""{name}='{{"args": ["--word"]}}'"""
+        raise ValueError(f"{name}: write {how}, or {name} alone") from error
+    for key, value in pairs:
+        _check(name, key, value)
+    terms = Terms(
+        args=tuple(given.get("args", ())),
+        env=given.get("env", {}),
+        limit=given.get("limit"),
+        tools=tuple(given.get("tools", ())),
+    )
+    if name in LIMITS and terms.limit is None:
+        raise ValueError(f"""{name}: say which: {name}='{{"limit": {LIMITS[Promise(name)]}}}'""")
+    return name, terms
+
+
+def _check(name: str, key: str, value: Any) -> None:
+    kinds: Mapping[str, tuple[str, bool]] = {
+        "args": ("an array of strings", _is_texts(value)),
+        "env": (
+            "a table of strings", isinstance(value, dict) and _is_texts([*value.values()])
+        ),
+        "limit": ("a whole number above 0", type(value) is int and value > 0),
+        "tools": ("an array of names", _is_texts(value)),
+    }  # fmt: skip
+    if key not in kinds:
+        raise ValueError(f"{name}: unknown key {key!r}; the keys are {', '.join(kinds)}")
+    kind, fits = kinds[key]
+    if not fits:
+        raise ValueError(f"{name}: {key} is {json.dumps(value)}; write {kind}")
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
