@@ -25,6 +25,7 @@ resource = "note:///1"
 promise = ["deny-list"]
 suite = "all"
 select = ["ping", "tools"]
+attacks = ["deep"]
 revision = ["2025-11-25"]
 level = "MUST"
 strict = true
@@ -51,6 +52,7 @@ def test_every_key_comes_to_words_the_command_line_knows() -> None:
     assert options.prompt == ['greet={"name": "x"}']
     assert (options.resource, options.promise) == (["note:///1"], ["deny-list"])
     assert (options.cwd, options.timeout, options.suite) == ("{root}", 30.0, "all")
+    assert options.attacks == ["deep"]
     assert (options.select, options.level) == (["ping", "tools"], ["MUST"])
     assert (options.strict, options.fail_on) == (True, ["should", "high"])
     assert (options.jobs, options.examples, options.seed) == (4, 0, 7)
