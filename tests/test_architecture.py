@@ -101,6 +101,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "attack.siege", "drawn", "properties",
     },
     # attacks: trees with canaries; these know no MCP
+    "attack.limits": set(),
     "attack.canary": set(),
     "attack.snapshot": set(),
     "attack.payload": {"tier"},
@@ -123,8 +124,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "conversation", "talk", "terms",
     },
     "attack.grounds": {
-        *PURE, *WIRE, *FIELD, "attack.binder", "attack.bindings", "attack.siege", "dossier",
-        "loader", "pool", "results", "target", "threat", *CLIENT,
+        *PURE, *WIRE, *FIELD, "attack.binder", "attack.bindings", "attack.limits", "attack.siege",
+        "dossier", "loader", "pool", "results", "target", "threat", *CLIENT,
     },
     # one run
     "loader": {"clause", "scenario", "threat"},

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_touchstone import answer
+from mcp_touchstone.attack import limits
 from mcp_touchstone.attack.binder import Binder
 from mcp_touchstone.attack.bindings import Bindings
 from mcp_touchstone.attack.field import ALWAYS, Field
@@ -52,6 +53,7 @@ def spawn(
         LaunchError: it could not be started, or the run is over.
     """
     connection = pool.spawn(revision, label, ground, target or pool.target.inside())
+    limits.hold(connection.process.pid)
     asked = {k: v for k, v in CAPABILITIES[revision].items() if k == "elicitation"}
     connection.use(Client(capabilities=asked, elicitation=answer.accept()))
     return connection

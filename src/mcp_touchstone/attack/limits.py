@@ -1,0 +1,24 @@
+"""What an attacked server may use up: a copy of an endless device must not fill the disk."""
+
+import contextlib
+import sys
+from typing import Final
+
+LARGEST: Final = 256 * 1024 * 1024
+"""Bytes a file may grow to; nothing an attack writes is near that."""
+
+
+def hold(pid: int, largest: int = LARGEST) -> None:
+    """Limit the files that a process and its later children may write, and let it dump no core.
+
+    Beyond the limit a write fails with EFBIG, or SIGXFSZ ends the process (getrlimit(2)). Only
+    Linux can limit another process; elsewhere nothing is limited.
+    """
+    if sys.platform == "linux":
+        import resource  # noqa: PLC0415  (only POSIX has it)
+
+        with contextlib.suppress(OSError, ValueError):
+            for kind, wanted in ((resource.RLIMIT_FSIZE, largest), (resource.RLIMIT_CORE, 0)):
+                _, hard = resource.prlimit(pid, kind)
+                bound = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+                resource.prlimit(pid, kind, (bound, bound))
