@@ -212,6 +212,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "revision", "clause", "threat", "verdict", "recon", "results", "report.text",
         "report.digest", "report.standing",
     },
+    "report.items": {"report.digest", "report.terminal", "results", "scenario", "verdict"},
     "report.machine": {
         "revision", "clause", "threat", "verdict", "results", "report.text", "report.digest",
         "report.comparison",
@@ -224,10 +225,14 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "revision", "clause", "loader", "scenario", "threat", "tier", "report.text",
     },
     # the doors; nothing imports these but each other
-    "plugin": {"live", "pytest_suite"},
+    "plugin": {"live", "pytest_suite", "pytest_jobs"},
+    "pytest_sharing": set(),
+    "pytest_jobs": {
+        "baseline", "baseline_file", "clause", "command_line", "config", "config_file", "gate",
+        "loader", "options", "scenario", "target",
+    },
     "pytest_suite": {
-        "revision", "clause", "scenario", "verdict", "process", "loader", "target", "gate",
-        "plan", "results", "report",
+        "gate", "loader", "process", "pytest_jobs", "pytest_sharing", "report", "scenario",
     },
     "command_line": {"revision", "terms", "tier"},
     "cli": {
@@ -241,11 +246,11 @@ stands for every module below it; ``__init__`` is open to all; imports for types
 
 IMPURE: Final[dict[str, set[str]]] = {
     "subprocess": {"process"},
-    "psutil": {"process", "pytest_suite"},
+    "psutil": {"process", "pytest_sharing"},
     "signal": {"process", "cli"},
-    "tempfile": {"world", "pytest_suite"},
+    "tempfile": {"world", "pytest_sharing"},
     "shutil": {"pytest_suite", "bridge.child"},
-    "time": {"process", "pytest_suite"},
+    "time": {"process", "pytest_sharing"},
     "socket": {"bridge.responses"},
     "socketserver": {"bridge.listener"},
     "http": {"bridge.responses"},
@@ -256,7 +261,7 @@ IMPURE: Final[dict[str, set[str]]] = {
 }
 """Library -> the only modules that may touch it: ``process``, ``world``, the bridge, the doors."""
 
-DOORS: Final = {"plugin", "pytest_suite", "cli"}
+DOORS: Final = {"plugin", "pytest_suite", "pytest_jobs", "pytest_sharing", "cli"}
 PROGRAMS: Final = {"interop_client"}
 
 

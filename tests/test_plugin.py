@@ -93,10 +93,12 @@ def test_junit_names_clause_and_failure(run: Run, pytester: pytest.Pytester) -> 
 
     cases = ET.parse(pytester.path / "out.xml").getroot().iter("testcase")  # noqa: S314  (our own)
     case = next(case for case in cases if case.get("name") == "answers_a_ping")
-    properties = [p.get("value") for p in case.iter("property")]
+    properties = {p.get("name"): p.get("value") for p in case.iter("property")}
     failure = case.find("failure")
 
-    assert properties == ["ping-empty-response"]
+    assert properties["mcp_clause"] == "ping-empty-response"
+    assert properties["mcp_verdict"] == "fail"
+    assert "2025-11-25" in str(properties["mcp_revisions"])
     assert failure is not None
     assert "ping-empty-response" in (failure.text or "")
 
@@ -122,7 +124,7 @@ def test_collect_only_starts_no_server(run: Run) -> None:
     ("server", "words"),
     [
         ("this-program-does-not-exist", "*there is no program 'this-program-does-not-exist'*"),
-        ("'unclosed", "*mcp_server or mcp_timeout: No closing quotation*"),
+        ("'unclosed", "*mcp_server: No closing quotation*"),
     ],
 )
 def test_a_command_that_cannot_run_is_one_clear_line(run: Run, server: str, words: str) -> None:
@@ -162,7 +164,7 @@ def test_fixtures_without_a_server_say_what_to_do(run: Run, pytester: pytest.Pyt
 
     result = run(server="", select=[])
 
-    result.stdout.fnmatch_lines(["*name one with --mcp-server or the ini key mcp_server*"])
+    result.stdout.fnmatch_lines(["*name one with --mcp-server or the ini key mcp_server, or*"])
 
 
 def test_the_ini_key_is_enough(run: Run, pytester: pytest.Pytester) -> None:

@@ -60,7 +60,7 @@ def find(asked: Asked) -> Found | None:
     Raises:
         ConfigError: it cannot be read or used; the message is one line that says how to mend it.
     """
-    path = _present() if asked.config is None else asked.config
+    path = present() if asked.config is None else asked.config
     if path is None:
         if asked.target is not None:
             raise ConfigError(
@@ -88,6 +88,30 @@ def find(asked: Asked) -> Found | None:
     return _placed(path, settings, command, folder / usual, asked.target)
 
 
+def present(folder: Path = Path()) -> Path | None:
+    """Give the file in a folder, by default the working one; None where there is none.
+
+    Raises:
+        ConfigError: there are two.
+    """
+    own, project = folder / FILE, folder / PROJECT
+    table = project.is_file() and TABLE in _document(project).get("tool", {})
+    if own.is_file() and table:
+        raise ConfigError(f"{FILE} and [tool.{TABLE}] in {PROJECT} are both here; keep one")
+    return own if own.is_file() else project if table else None
+
+
+def targets(path: Path) -> tuple[str, ...]:
+    """Give the names of the targets of a .toml; none where it has one without a name.
+
+    Raises:
+        ConfigError: it cannot be read or used.
+    """
+    if path.suffix != ".toml":
+        return ()
+    return tuple(name for name in config.read(_table(path), str(path)) if name)
+
+
 def may_write(path: Path, *, force: bool) -> None:
     """Refuse to replace a configuration unless that was asked for, or to write a second one.
 
@@ -98,7 +122,7 @@ def may_write(path: Path, *, force: bool) -> None:
         raise ConfigError(f"{path} is there already; --force replaces it, --output names another")
     if not path.absolute().parent.is_dir():
         raise ConfigError(f"the folder {path.absolute().parent} does not exist; make it first")
-    if path == Path(FILE) and not path.exists() and _present() is not None:
+    if path == Path(FILE) and not path.exists() and present() is not None:
         raise ConfigError(f"[tool.{TABLE}] is in {PROJECT} already; change it there")
 
 
@@ -112,19 +136,6 @@ def write(path: Path, text: str) -> None:
         path.write_text(text, "utf-8", newline="\n")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}; name another") from error
-
-
-def _present() -> Path | None:
-    """Give the file in the working folder.
-
-    Raises:
-        ConfigError: there are two.
-    """
-    own, project = Path(FILE), Path(PROJECT)
-    table = project.is_file() and TABLE in _document(project).get("tool", {})
-    if own.is_file() and table:
-        raise ConfigError(f"{FILE} and [tool.{TABLE}] in {PROJECT} are both here; keep one")
-    return own if own.is_file() else project if table else None
 
 
 def _client(path: Path, asked: Asked) -> Found:

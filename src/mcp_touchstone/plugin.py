@@ -5,7 +5,7 @@ pays for this file only.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -15,17 +15,33 @@ if TYPE_CHECKING:
     from mcp_touchstone.target import Target
 
 ACTIVE = pytest.StashKey[bool]()
-USED = {
+
+LISTS = {
+    "select": ("WORD", "clause, chapter, group or scenario; globs allowed; repeatable"),
+    "revision": ("DATE", "judge this protocol revision only; repeatable"),
+    "target": ("NAME", "judge this server of the configuration only; repeatable"),
     "call": ("NAME={...}", "this tool may be called, best with arguments that work; repeatable"),
     "resource": ("URI", "this resource can be read; repeatable"),
     "prompt": ("NAME={...}", "this prompt can be rendered, with these arguments; repeatable"),
+    "promise": ("NAME", "what the server claims, for the suite security; repeatable"),
+    "fail-on": (
+        "FLOOR",
+        "from which gravity on an item fails: must, should, high, ...; repeatable",
+    ),
 }
-"""What may be used beside tools annotated read-only: option -> its value and its help."""
-DRAWN = {
+"""Options that may be given several times, each an ini key too: name -> its value and its help."""
+SINGLE = {
+    "suite": ("NAME", "conformance (default), security or all; security needs {root}"),
+    "timeout": ("SECONDS", "limit for the first answer (60)"),
     "examples": ("N", "examples of each property in each revision; a few by default, 0 for none"),
     "seed": ("S", "what the drawing of examples starts from; the same seed draws the same"),
 }
-"""What properties draw: option -> its value and its help."""
+"""The other options that are words of `mcp-touchstone check`: name -> its value and its help."""
+FILES = {
+    "config": "where the server stands: touchstone.toml, pyproject.toml, or a client's file",
+    "baseline": "known failures (default touchstone-baseline.toml, where there is one)",
+}
+"""Options that name a file; an ini key speaks from the folder of the ini file."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,58 +52,73 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="COMMAND",
         help="judge this MCP server beside the tests; {root} stands for a throw-away folder",
     )
-    group.addoption(
-        "--mcp-select",
-        action="append",
-        default=[],
-        metavar="WORD",
-        help="clause, chapter, group or scenario; globs allowed; repeatable",
-    )
-    group.addoption(
-        "--mcp-revision",
-        action="append",
-        default=[],
-        metavar="DATE",
-        help="judge this protocol revision only; repeatable",
-    )
-    group.addoption("--mcp-strict", action="store_true", help="a broken SHOULD is a failure")
-    for name, (metavar, text) in DRAWN.items():
-        group.addoption(f"--mcp-{name}", type=int, metavar=metavar, help=text)
-        parser.addini(f"mcp_{name}", text)
-    group.addoption(
-        "--mcp-timeout", type=float, metavar="SECONDS", help="limit for the first answer (60)"
-    )
-    for name, what in USED.items():
-        group.addoption(f"--mcp-{name}", action="append", default=[], metavar=what[0], help=what[1])
-        parser.addini(f"mcp_{name}", what[1], type="linelist")
     parser.addini("mcp_server", "command of the MCP server to judge beside the tests")
-    parser.addini("mcp_select", "clauses, chapters or groups to judge", type="args")
-    parser.addini("mcp_revision", "protocol revisions to judge", type="args")
-    parser.addini("mcp_strict", "a broken SHOULD is a failure", type="bool", default=False)
-    parser.addini("mcp_timeout", "seconds the first answer may take", default="60")
+    group.addoption(
+        "--mcp",
+        action="store_true",
+        help="judge what touchstone.toml or [tool.mcp-touchstone] names beside the tests",
+    )
+    for name, text in FILES.items():
+        group.addoption(f"--mcp-{name}", metavar="FILE", help=text)
+        parser.addini(f"mcp_{name}", text)
+    for name, (metavar, text) in LISTS.items():
+        group.addoption(f"--mcp-{name}", action="append", default=[], metavar=metavar, help=text)
+        kind: Literal["linelist", "args"] = "linelist" if metavar.endswith("{...}") else "args"
+        parser.addini(f"mcp_{name.replace('-', '_')}", text, type=kind)
+    for name, (metavar, text) in SINGLE.items():
+        group.addoption(f"--mcp-{name}", metavar=metavar, help=text)
+        parser.addini(f"mcp_{name}", text)
+    strict = "a broken SHOULD is a failure"
+    group.addoption("--mcp-strict", action="store_true", help=strict)
+    parser.addini("mcp_strict", strict, type="bool", default=False)
+    group.addoption("--mcp-no-baseline", action="store_true", help="judge as if nothing were known")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Take node ids of ours off the command line, so that pytest looks for no such files."""
     config.addinivalue_line("markers", "mcp: a scenario of mcp-touchstone")
-    command = config.getoption("--mcp-server") or config.getini("mcp_server")
-    config.stash[ACTIVE] = bool(command)
-    if command:
+    wanted = ("mcp_server", "mcp_config")
+    config.stash[ACTIVE] = bool(
+        config.getoption("--mcp")
+        or any(config.getoption(f"--{name.replace('_', '-')}") for name in wanted)
+        or any(map(config.getini, wanted))
+    )
+    if config.stash[ACTIVE]:
         from mcp_touchstone.pytest_suite import Suite  # noqa: PLC0415  (only when it is used)
 
         config.pluginmanager.register(Suite(config), "mcp_touchstone_suite")
 
 
-@pytest.fixture(scope="session")
-def mcp_server(pytestconfig: pytest.Config) -> "Target":
-    """Give the server named by --mcp-server or the mcp_server ini key."""
-    if not pytestconfig.stash.get(ACTIVE, False):
-        pytest.fail(
-            "no server: name one with --mcp-server or the ini key mcp_server", pytrace=False
-        )
-    from mcp_touchstone.pytest_suite import target  # noqa: PLC0415  (only when it is used)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that uses our fixtures once for each server that is configured."""
+    if "mcp_server" in metafunc.fixturenames:
+        from mcp_touchstone.pytest_jobs import jobs  # noqa: PLC0415  (only when it is used)
 
-    return target(pytestconfig)
+        try:
+            names = [job.name for job in jobs(metafunc.config)]
+        except pytest.UsageError as error:
+            pytest.fail(str(error), pytrace=False)
+        if any(names):
+            metafunc.parametrize("mcp_server", names, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def mcp_server(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> "Target":
+    """Give the server that is named by an option, an ini key or a configuration.
+
+    Where several are configured, the test runs once for each.
+    """
+    from mcp_touchstone.pytest_jobs import jobs  # noqa: PLC0415  (only when it is used)
+
+    found = jobs(pytestconfig)
+    if not found:
+        pytest.fail(
+            "no server: name one with --mcp-server or the ini key mcp_server, or write a "
+            "touchstone.toml",
+            pytrace=False,
+        )
+    name = getattr(request, "param", found[0].name)
+    return next(job.target for job in found if job.name == name)
 
 
 @pytest.fixture(scope="session")

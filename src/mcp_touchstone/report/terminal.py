@@ -317,3 +317,14 @@ def in_full(run: Run, finding: Finding, width: int = 100) -> str:
     with console.capture() as capture:
         terminal.show(run, finding)
     return capture.get().strip("\n")
+
+
+def in_short(run: Run, width: int = 100) -> str:
+    """Give as plain text what is known, what is stale, the count, and what to do next."""
+    console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
+    terminal = Terminal(console)
+    with console.capture() as capture:
+        standing.known(run, terminal.say, terminal.width)
+        standing.stale(run, terminal.say)
+        terminal._close(run)  # noqa: SLF001  (its own module)
+    return capture.get().strip("\n")

@@ -1,0 +1,152 @@
+"""A run, as test items tell it: one for each scenario or rule, one for the baseline. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from mcp_touchstone.report.digest import Finding, findings
+from mcp_touchstone.report.terminal import in_full, in_short
+from mcp_touchstone.results import Run, Verdict
+from mcp_touchstone.scenario import Case
+from mcp_touchstone.verdict import Outcome, worst
+
+BASELINE: Final = "mcp-touchstone::the_baseline_is_true"
+"""Id of the item that is red where an entry of the baseline is stale."""
+
+PASS: Final = "pass"  # noqa: S105  (an outcome)
+FAIL: Final = "fail"
+SKIP: Final = "skip"
+KNOWN: Final = "known"
+
+_SAID: Final = (Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What one item says.
+
+    Attributes:
+        outcome: pass, fail, skip or known (a failure the baseline excuses).
+        text: the finding in full, or the reason.
+        warnings: findings that do not fail the gate, a line each.
+        properties: pairs for JUnit.
+    """
+
+    outcome: str = PASS
+    text: str = ""
+    warnings: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Give it as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def read(cls, document: dict[str, Any]) -> "Told":
+        """Read what :meth:`document` gave."""
+        pairs = tuple((name, value) for name, value in document["properties"])
+        return cls(**{**document, "warnings": tuple(document["warnings"]), "properties": pairs})
+
+
+def broken(why: str, names: Iterable[str]) -> dict[str, Told]:
+    """Let every item say that the server could not be judged."""
+    properties = (("mcp_verdict", "broken"),)
+    return dict.fromkeys(names, Told(outcome=FAIL, text=f"BROKEN  {why}", properties=properties))
+
+
+def tell(run: Run, cases: Iterable[Case]) -> dict[str, Told]:
+    """Give what each item says: those of some cases, and the one of the baseline."""
+    told = {case.id: _told(run, case) for case in cases}
+    told[BASELINE] = _baseline(run)
+    return told
+
+
+def summary(run: Run) -> list[str]:
+    """Say for a person how the whole run came out."""
+    return [f"{run.dossier.name or run.target.shown}", *in_short(run).splitlines()]
+
+
+def _told(run: Run, case: Case) -> Told:
+    own = _own(run, case)
+    if not own.verdicts:
+        return _absent(run, case)
+    counted = [v for v in own.verdicts if own.counts(v) or v in own.unjudged]
+    grave = findings(replace(own, verdicts=counted), *_SAID)
+    lightly = [v for v in own.verdicts if v not in counted and not v.known]
+    warned = findings(replace(own, verdicts=lightly), Outcome.FAIL, Outcome.WARN)
+    warnings = tuple(map(_line, warned))
+    excused = findings(own, *_SAID, known=True)
+    properties = _properties(own.verdicts, known=bool(excused) and not grave)
+    if grave:
+        text = "\n".join(in_full(run, finding) + "\n" for finding in grave)
+        return Told(outcome=FAIL, text=text, warnings=warnings, properties=properties)
+    if excused:
+        reasons = dict.fromkeys(f"{f.clause.id}: {f.known}" for f in excused)
+        text = f"known: {'; '.join(reasons)}"
+        return Told(outcome=KNOWN, text=text, warnings=warnings, properties=properties)
+    if all(verdict.outcome is Outcome.UNSEEN for verdict in own.verdicts):
+        text = f"not seen: {own.verdicts[0].gravest.actual}"
+        return Told(outcome=SKIP, text=text, properties=properties)
+    return Told(warnings=warnings, properties=properties)
+
+
+def _own(run: Run, case: Case) -> Run:
+    """Narrow a run to what one case found: an item never hides behind a graver one."""
+    found = []
+    for verdict in run.verdicts:
+        judgements = [j for j in verdict.judgements if j.scenario == case.id]
+        if judgements:
+            gravest = worst(judgements)
+            raised = gravest.outcome is verdict.gravest.outcome
+            outcome = verdict.outcome if raised else gravest.outcome
+            known = verdict.known if outcome is verdict.outcome else ""
+            own = replace(verdict, outcome=outcome, gravest=gravest, judgements=judgements)
+            found.append(replace(own, known=known))
+    return replace(run, verdicts=found)
+
+
+def _absent(run: Run, case: Case) -> Told:
+    if run.trouble:
+        said = [line for line in run.dossier.stderr.splitlines() if line.strip()][-3:]
+        text = "\n".join([f"BROKEN  {run.trouble}", *said])
+        return Told(outcome=FAIL, text=text, properties=(("mcp_verdict", "broken"),))
+    ids = {clause.id for clause in case.clauses}
+    reasons = sorted({row.why for row in run.absent if row.clause in ids})
+    spoken = ", ".join(run.dossier.spoken)
+    why = reasons[0] if reasons else f"it says nothing in {spoken}"
+    return Told(
+        outcome=SKIP, text=f"not applicable: {why}", properties=(("mcp_verdict", "not applicable"),)
+    )
+
+
+def _baseline(run: Run) -> Told:
+    if run.trouble:
+        return Told(outcome=FAIL, text=f"BROKEN  {run.trouble}")
+    if not run.stale or run.settled is None:
+        return Told(properties=(("mcp_verdict", "pass"),))
+    lines = [
+        f"STALE  {entry.rule} ({', '.join(entry.revisions) or 'all revisions'}): {entry.why}"
+        for entry in run.stale
+    ]
+    mend = f"take it out of {run.settled.file}, or let `mcp-touchstone check --update-baseline`"
+    return Told(
+        outcome=FAIL, text="\n".join([*lines, mend]), properties=(("mcp_verdict", "stale"),)
+    )
+
+
+def _line(finding: Finding) -> str:
+    judgement = finding.judgement
+    said = f"{judgement.expected}; {judgement.actual} ({', '.join(finding.revisions)})"
+    return f"{finding.clause.id}: {said}"
+
+
+def _properties(verdicts: list[Verdict], *, known: bool) -> tuple[tuple[str, str], ...]:
+    """Name clauses, revisions and the gravest outcome."""
+    gravest = min((v.outcome for v in verdicts), key=lambda outcome: outcome.rank)
+    clauses = sorted({verdict.clause.id for verdict in verdicts})
+    revisions = sorted({verdict.revision for verdict in verdicts})
+    return (
+        *(("mcp_clause", clause) for clause in clauses),
+        ("mcp_verdict", KNOWN if known else str(gravest)),
+        ("mcp_revisions", " ".join(revisions)),
+    )

@@ -1,0 +1,188 @@
+"""The pytest plugin and what a project has written down: configuration, targets, baseline."""
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone import live, loader, pytest_suite
+from tests.conftest import mutant_command
+
+KEPT = (live, pytest_suite, loader.load(), loader.load("security"))
+"""Loaded before pytester runs anything in this process: it forgets what a run has imported."""
+
+Run = Callable[..., pytest.RunResult]
+PING = "conformance/basic/ping.py::answers_a_ping"
+BASELINE = "mcp-touchstone::the_baseline_is_true"
+SHORT = 'select = ["ping"]\nrevision = "2025-11-25"\n'
+
+
+def command(mutant: str) -> str:
+    return f"command = {json.dumps(mutant_command(mutant))}\n"
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester) -> Run:
+    """Run pytest in this process: the plugin is loaded already, and nothing of it is kept."""
+
+    def run(*arguments: str) -> pytest.RunResult:
+        if "-n" in arguments:  # workers speak on the standard streams of the process
+            return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+        return pytester.runpytest_inprocess("-p", "no:cacheprovider", *arguments)
+
+    return run
+
+
+def known(path: Path, *clauses: str) -> None:
+    where = 'revision = "2025-11-25"\nreason = "the gateway"\n'
+    entries = [f'[[known]]\nclause = "{one}"\n{where}' for one in clauses]
+    path.write_text("\n".join(entries), "utf-8")
+
+
+def test_one_line_in_the_projects_file_is_enough(run: Run, pytester: pytest.Pytester) -> None:
+    (pytester.path / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\nmcp_config = "pyproject.toml"\n'
+        f"[tool.mcp-touchstone]\n{command('RefusesPings')}{SHORT}"
+    )
+    (pytester.path / "sub").mkdir()
+
+    result = run()
+
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*again*--config pyproject.toml*", "*mcp-touchstone: *"])
+    result.stdout.fnmatch_lines(["not conforming: read a rule with*"])
+
+
+def test_a_configuration_judges_only_where_that_is_asked_for(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong") + SHORT)
+    pytester.makepyfile("def test_mine(): pass")
+
+    run("--collect-only", "-q").stdout.fnmatch_lines(["1 test collected*"])
+    run("--mcp", "--collect-only", "-q").stdout.fnmatch_lines([PING])
+    run("--mcp-config", "touchstone.toml", "--collect-only", "-q").stdout.fnmatch_lines([PING])
+
+
+def test_fixtures_find_the_configuration_by_themselves(run: Run, pytester: pytest.Pytester) -> None:
+    (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong"))
+    pytester.makepyfile(
+        'def test_mine(mcp_session): assert mcp_session.request("ping").result == {}'
+    )
+
+    run().assert_outcomes(passed=1)
+
+
+def test_known_failures_are_xfailed_with_their_reason(run: Run, pytester: pytest.Pytester) -> None:
+    (pytester.path / "touchstone.toml").write_text(command("RefusesPings") + SHORT)
+    known(pytester.path / "touchstone-baseline.toml", "ping-empty-response")
+
+    result = run("--mcp", "-rx", "--junitxml=out.xml")
+
+    assert result.ret == 0
+    assert result.parseoutcomes()["xfailed"] == 1
+    result.stdout.fnmatch_lines([f"XFAIL {PING}*known: ping-empty-response: the gateway*"])
+    result.stdout.fnmatch_lines(["known*1 known failure, excused by touchstone-baseline.toml"])
+    cases = ET.parse(pytester.path / "out.xml").getroot().iter("testcase")  # noqa: S314  (our own)
+    told = {p.get("value") for case in cases for p in case.iter("property")}
+    assert "known" in told
+
+
+def test_a_stale_entry_is_red(run: Run, pytester: pytest.Pytester) -> None:
+    (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong") + SHORT)
+    known(pytester.path / "known.toml", "ping-empty-response")
+
+    result = run("--mcp", "--mcp-baseline", "known.toml", "-v")
+
+    assert result.ret == 1
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines([f"{BASELINE} FAILED*"])
+    result.stdout.fnmatch_lines(["STALE  ping-empty-response (2025-11-25): it holds now"])
+
+
+def test_each_target_has_items_and_fixtures_of_its_own(run: Run, pytester: pytest.Pytester) -> None:
+    (pytester.path / "touchstone.toml").write_text(
+        f"{SHORT}[targets.good]\n{command('SaysNothingWrong')}[targets.bad]\n"
+        f"{command('RefusesPings')}"
+    )
+    pytester.makepyfile("def test_mine(mcp_server): assert mcp_server.command")
+
+    result = run("--mcp", "-v", "-n", "2")
+
+    result.stdout.fnmatch_lines_random(
+        [f"*PASSED*{PING}[[]good]*", f"*FAILED*{PING}[[]bad]*", "*PASSED*test_mine[[]good]*",
+         "*PASSED*test_mine[[]bad]*", "*mcp-touchstone: *[[]good]*", "*mcp-touchstone: *[[]bad]*"]
+    )  # fmt: skip
+    one = run(f"{PING}[good]", "--mcp", "--mcp-target", "good")
+    one.assert_outcomes(passed=1)
+
+
+def test_markers_and_clause_ids_select(run: Run, pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_mine(): pass")
+    (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong"))
+    strict = ("--mcp", "--collect-only", "-q", "--strict-markers")
+
+    def collected(*words: str) -> list[str]:
+        return [line for line in run(*strict, *words).outlines if "::" in line]
+
+    everything = collected()
+    assert len(everything) > 200
+    assert len(collected("-m", "mcp")) == len(everything) - 1
+    assert PING in collected("-m", "mcp_ping")
+    assert len(collected("-m", "mcp_ping")) < 10
+    (mine,) = collected("-m", "not mcp_conformance")
+    assert mine.endswith("::test_mine")
+    assert PING in collected("-k", "ping-empty-response")
+
+
+def test_the_security_suite_is_chosen_by_its_name(run: Run, pytester: pytest.Pytester) -> None:
+    (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong"))
+    result = run("--mcp", "--mcp-suite", "security", "--collect-only", "-q", "-m", "mcp_security")
+
+    lines = [line for line in result.outlines if "::" in line]
+    assert lines
+    assert all(line.startswith("security_suite/") for line in lines)
+
+
+def test_a_should_fails_where_the_configuration_says_so(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    (pytester.path / "touchstone.toml").write_text(command("PingsAllTheTime") + SHORT)
+
+    assert run("--mcp", "--mcp-fail-on", "should").ret == 1
+    error = run("--mcp", "-W", "error::mcp_touchstone.pytest_suite.TouchstoneWarning")
+    assert error.ret == 1
+    error.stdout.fnmatch_lines(["ping-not-excessive: *"])
+    error.stdout.no_fnmatch_line("*Traceback*")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        (
+            "",
+            ("--mcp",),
+            "for `--mcp`; `mcp-touchstone init` writes one",
+        ),
+        ("", ("--mcp-config", "no.toml"), "no.toml: there is no such file"),
+        ("comand = 'x'", ("--mcp",), "unknown key 'comand'; did you mean 'command'"),
+        ("command = 'x'", ("--mcp-target", "one", "--mcp"), "it names no targets"),
+        ("command = 'x'", ("--mcp", "--mcp-baseline", "no.toml"), "there is no such file"),
+        ("command = 'x'", ("--mcp", "--mcp-suite", "secure"), "--mcp-suite: invalid choice"),
+        ("command = 'x'", ("--mcp", "--mcp-seed", "x"), "--mcp-seed: 'x' is no whole number"),
+        ("command = 'x'", ("--mcp", "--mcp-revision", "2020-01-01"), "--mcp-revision: invalid"),
+        ("command = 'x'", ("--mcp", "--mcp-fail-on", "shuold"), "did you mean 'should'"),
+    ],
+)
+def test_a_mistake_is_one_line_before_anything_runs(
+    pytester: pytest.Pytester, text: str, words: tuple[str, ...], said: str
+) -> None:
+    if text:
+        (pytester.path / "touchstone.toml").write_text(text)
+
+    with pytest.raises(pytest.UsageError, match=said) as caught:
+        pytester.parseconfigure(*words)
+
+    assert "\n" not in str(caught.value)
