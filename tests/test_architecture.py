@@ -98,7 +98,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
         "listings", "served", "world", "task_states", "timestamps", "attack.bindings",
-        "attack.siege", "drawn", "properties",
+        "attack.patching", "attack.siege", "drawn", "properties",
     },
     # attacks: trees with canaries; these know no MCP
     "attack.limits": set(),
@@ -122,6 +122,11 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *WIRE, *FIELD, "attack.bindings", "attack.binder", "attack.reproduction",
         "attack.aimer", "attack.slots", "attack.snapshot", "attack.tally",
         "conversation", "talk", "terms",
+    },
+    "attack.newlines": set(),
+    "attack.patching": {
+        *PURE, *FIELD, "attack.aimer", "attack.bindings", "attack.newlines", "attack.siege",
+        "attack.slots", "attack.snapshot", "talk",
     },
     "attack.grounds": {
         *PURE, *WIRE, *FIELD, "attack.binder", "attack.bindings", "attack.limits", "attack.siege",

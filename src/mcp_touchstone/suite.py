@@ -4,6 +4,7 @@ from mcp_touchstone import answer, arguments, drawn, listings, timestamps, uri_t
 from mcp_touchstone.ambient import Record
 from mcp_touchstone.attack.bindings import CHANGING as CHANGES
 from mcp_touchstone.attack.bindings import Operation
+from mcp_touchstone.attack.patching import Patches
 from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.client import ASKED, CAPABILITIES, Client, willing
@@ -78,6 +79,7 @@ __all__ = [
     "Kind",
     "Message",
     "Operation",
+    "Patches",
     "Pending",
     "Phase",
     "Property",

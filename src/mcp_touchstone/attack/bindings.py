@@ -107,6 +107,10 @@ class Binding:
         }
         return self.calls_with(values, root)
 
+    def has(self, role: Role) -> bool:
+        """Whether one of its arguments is for this."""
+        return any(slot.role is role for slot in self.slots)
+
     @property
     def base(self) -> Slot | None:
         """The argument that says what the path is relative to, where there is one."""
@@ -175,6 +179,8 @@ class Bindings:
             "reads-files": bool(self.of(Operation.READ)),
             "lists-folders": bool(self.of(Operation.LIST)),
             "changes-files": bool(self.of(*CHANGING)),
+            "patches-files": any(binding.has(Role.DIFF) for binding in self.found),
+            "takes-hash": any(binding.has(Role.HASH) for binding in self.found),
             "base-argument": any(binding.base is not None for binding in self.found),
             "file-uris": any(binding.uri.startswith("file:") for binding in self.found),
         }[word]

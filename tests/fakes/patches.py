@@ -1,0 +1,235 @@
+"""Tools that apply diffs, with one fault each; and good ones."""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.promises import BUILT, LISTED
+from tests.fakes.server import STRING, Guard, Refused
+
+HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*")
+ENDLESS = 10**9
+
+
+class Patching(Guard):
+    """Applies a diff to the file of the call, every line of it or none."""
+
+    promises = ("patch-only", "deny-list")
+    families = ("patches",)
+    tools = ("read_file", "apply_patch")
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        known = super().schema(tool)
+        names = ["path", "diff", "expected_hash"] if tool == "apply_patch" else []
+        properties = [*known["properties"], *names]
+        return known | {
+            "properties": dict.fromkeys(properties, STRING),
+            "required": names or known["required"],
+        }
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = self.strictly(text)
+        listed = LISTED | BUILT if writing else LISTED
+        if listed & {*Path(place).relative_to(self.root).parts}:
+            raise Refused("that is denied")
+        return place
+
+    def apply_patch(self, path: str, diff: str, expected_hash: Any = None) -> str:
+        file = Path(self.place(path, writing=True))
+        data = file.read_bytes()
+        if not self.knows(expected_hash, hashlib.sha256(data).hexdigest()):
+            raise Refused("that is not its hash")
+        file = self.named(file, diff)
+        file.write_bytes(self.patched(file.read_bytes(), diff))
+        return "patched"
+
+    def knows(self, given: Any, right: str) -> bool:
+        return isinstance(given, str) and given == right
+
+    def named(self, file: Path, diff: str) -> Path:
+        """Give the file that is patched."""
+        names = [line[4:] for line in diff.split("\n") if line.startswith(("--- ", "+++ "))]
+        spelled = {file.name, f"a/{file.name}", f"b/{file.name}"}
+        if len(names) != 2 or not {*names} <= spelled or not diff.startswith("--- "):
+            raise Refused("that diff is for another file, or more than a diff")
+        return file
+
+    def patched(self, data: bytes, diff: str) -> bytes:
+        lines = data.split(b"\n")
+        made: list[bytes] = []
+        done = 0
+        for start, body in self.hunks(diff):
+            if start < done:
+                raise Refused("hunks overlap")
+            made += lines[done:start]
+            done = start
+            for line in body:
+                mark, text = line[:1], line[1:].encode()
+                if mark in {" ", "-"}:
+                    self.compare(lines, done, text)
+                    made += [lines[done]] if mark == " " else []
+                    done += 1
+                elif mark == "+":
+                    made.append(text)
+                else:
+                    raise Refused("that is no line of a hunk")
+        return b"\n".join(made + lines[done:])
+
+    def compare(self, lines: list[bytes], at: int, text: bytes) -> None:
+        if at >= len(lines) or lines[at] != text:
+            raise Refused("that does not stand there")
+
+    def hunks(self, diff: str) -> list[tuple[int, list[str]]]:
+        found: list[tuple[int, list[str]]] = []
+        wanted: list[tuple[int, int]] = []
+        for line in diff.removesuffix("\n").split("\n"):
+            header = HUNK.fullmatch(line)
+            if header:
+                start, count, _, more = (int(n) if n else 1 for n in header.groups())
+                found.append((start - bool(count), []))
+                wanted.append((count, more))
+            elif found:
+                found[-1][1].append(line)
+        for (start, body), (count, more) in zip(found, wanted, strict=True):
+            old = sum(line[:1] in {" ", "-"} for line in body)
+            new = sum(line[:1] in {" ", "+"} for line in body)
+            if not body or (old, new) != (count, more) or not 0 <= start < ENDLESS:
+                raise Refused("the counts of a hunk are wrong")
+        if not found:
+            raise Refused("that is no diff")
+        return found
+
+
+class Unnamed(Patching):
+    """Reads over the headers of a diff: the file of the call is patched."""
+
+    def named(self, file: Path, diff: str) -> Path:
+        return file
+
+
+class TakesAnySpellingOfAHash(Patching):
+    """Takes a hash in upper case, in blanks and with the name of its algorithm."""
+
+    def knows(self, given: Any, right: str) -> bool:
+        return isinstance(given, str) and given.strip().lower().removeprefix("sha256:") == right
+
+
+class GoesByHeaders(Unnamed):
+    """Patches the file a header names where that lies outside the root."""
+
+    trips = frozenset({"patches-target"})
+
+    def named(self, file: Path, diff: str) -> Path:
+        for name in re.findall(r"^\+\+\+ (?:b/)?(\S+)", diff, re.MULTILINE):
+            there = os.path.join(self.root, name)
+            if not os.path.realpath(there).startswith(self.root + os.sep):
+                return Path(there)
+        return file
+
+    def patched(self, data: bytes, diff: str) -> bytes:
+        astray = self.named(Path(self.root, "x"), diff).name != "x"
+        return b"changed\n" if astray else super().patched(data, diff)
+
+
+class ForgetsTheListInHeaders(Patching):
+    """Checks the file a header names against the root, and not against the deny list."""
+
+    trips = frozenset({"patches-denied"})
+
+    def named(self, file: Path, diff: str) -> Path:
+        for name in re.findall(r"^\+\+\+ b/(\S+)", diff, re.MULTILINE):
+            if not (LISTED | BUILT).isdisjoint(name.split("/")):
+                return Path(self.strictly(name))
+        return super().named(file, diff)
+
+    def patched(self, data: bytes, diff: str) -> bytes:
+        named = any(f"b/{name}" in diff for name in LISTED | BUILT)
+        return data + b"changed\n" if named else super().patched(data, diff)
+
+
+class SetsModes(Patching):
+    """Sets the mode a diff asks for."""
+
+    trips = frozenset({"patches-special"})
+
+    def named(self, file: Path, diff: str) -> Path:
+        mode = re.search(r"^new mode 10(\d{4})", diff, re.MULTILINE)
+        if mode:
+            file.chmod(int(mode[1], 8))
+        return super().named(file, diff)
+
+
+class PatchesWhatIsNamed(Unnamed):
+    """Goes by the headers of a diff as long as they name a file of the root."""
+
+    trips = frozenset({"patches-one-file"})
+
+    def named(self, file: Path, diff: str) -> Path:
+        for name in re.findall(r"^\+\+\+ b/(\S+)", diff, re.MULTILINE):
+            there = Path(self.root, name)
+            if there != file and re.fullmatch(r"[\w-]+\.txt", name):
+                there.touch()
+                return there
+        return file
+
+    def patched(self, data: bytes, diff: str) -> bytes:
+        return data + b"changed\n" if not data else super().patched(data, diff)
+
+
+class PatchesWithFuzz(Patching):
+    """Compares removed lines and lets the ones around them be."""
+
+    trips = frozenset({"patches-true"})
+
+    def patched(self, data: bytes, diff: str) -> bytes:
+        try:
+            return super().patched(data, diff)
+        except Refused:
+            if "\n-line2\n+new\n" not in diff or b"line2\n" not in data:
+                raise
+            return data.replace(b"line2\n", b"new\n")
+
+
+class WritesHunkByHunk(Patching):
+    """Writes each hunk as soon as it fits."""
+
+    trips = frozenset({"patches-true"})
+
+    def apply_patch(self, path: str, diff: str, expected_hash: Any = None) -> str:
+        file = Path(self.place(path, writing=True))
+        first, *others = re.split(r"(?=^@@)", diff, flags=re.MULTILINE)
+        if len(others) < 2:
+            return super().apply_patch(path, diff, expected_hash)
+        for hunk in others:
+            now = hashlib.sha256(file.read_bytes()).hexdigest()
+            super().apply_patch(path, first + hunk, now)
+        return "patched"
+
+
+class TranslatesNewlines(Patching):
+    """Reads text with newlines translated and writes it with those of the platform."""
+
+    trips = frozenset({"patches-newlines"})
+
+    def patched(self, data: bytes, diff: str) -> bytes:
+        return super().patched(data.replace(b"\r\n", b"\n"), diff)
+
+
+class IgnoresTheHash(Patching):
+    """Takes a hash and does nothing with it."""
+
+    trips = frozenset({"patches-hash"})
+
+    def knows(self, given: Any, right: str) -> bool:
+        return True
+
+
+class ComparesTheBeginning(Patching):
+    """Compares as much of a hash as it is given."""
+
+    trips = frozenset({"patches-hash"})
+
+    def knows(self, given: Any, right: str) -> bool:
+        return isinstance(given, str) and len(given) >= 8 and right.startswith(given)
