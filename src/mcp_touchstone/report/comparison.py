@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mcp_touchstone.comparison import Change, Comparison, Item, grouped
-from mcp_touchstone.report.text import cell, cut, plural, safe, window
+from mcp_touchstone.report.text import cell, cut, plural, prose, safe, window
 
 WIDTH: Final = 100
 SHOWN: Final = (
@@ -67,7 +67,7 @@ def verdict(comparison: Comparison) -> str:
 def markdown(comparison: Comparison) -> Iterator[str]:
     """Give it as Markdown, for a job summary or a comment."""
     counts = [f"{comparison.count(c)} {c}" for c in SHOWN if comparison.count(c)]
-    yield f"**{cell(verdict(comparison))}** ({', '.join(counts) or 'no finding'})"
+    yield f"**{prose(verdict(comparison))}** ({', '.join(counts) or 'no finding'})"
     yield ""
     if comparison.items:
         yield "| | rule | revisions | was | now | |"

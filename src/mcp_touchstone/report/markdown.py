@@ -15,7 +15,7 @@ from mcp_touchstone.report.digest import (
     findings,
     noun,
 )
-from mcp_touchstone.report.text import cell, cut, plural, safe, window
+from mcp_touchstone.report.text import cell, cut, plural, prose, safe, window
 from mcp_touchstone.results import Run
 from mcp_touchstone.verdict import Outcome
 
@@ -45,7 +45,7 @@ def _lines(run: Run) -> Iterator[str]:
     word, _, rest = standing.closing(run)
     yield f"## MCP: {word}"
     yield ""
-    yield f"**{cell(run.dossier.name or run.target.shown)}**: {word}{cell(rest)}"
+    yield f"**{cell(run.dossier.name or run.target.shown)}**: {word}{prose(rest)}"
     yield ""
     spoken = ", ".join(run.dossier.spoken) or "no revision"
     outcomes = list(by_clause(run.verdicts).values())

@@ -168,7 +168,8 @@ class Terminal:
                 self.say("  ", (f"{'spec':<{LABEL}}", "dim"), link)
         if finding.clause.decision:
             self._row("settled", finding.clause.decision)
-        self._row("expected", judgement.expected)
+        if judgement.expected:
+            self._row("expected", judgement.expected)
         self._row("actual", judgement.actual or "(see below)", "bold")
         if judgement.count > 1:
             self._row("times", str(judgement.count))
@@ -250,7 +251,8 @@ class Terminal:
             self.say("")
             head = WORDS[finding.outcome]
             self.say((head, STYLES[finding.outcome]), "  ", (finding.clause.id, "bold"))
-            self._row(finding.clause.grade, f"{judgement.expected}; {judgement.actual}")
+            told = [text for text in (judgement.expected, judgement.actual) if text]
+            self._row(finding.clause.grade, "; ".join(told))
             self._row("revision", ", ".join(finding.revisions))
             for line in judgement.wire:
                 if line.guilty:

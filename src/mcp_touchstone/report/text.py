@@ -1,6 +1,7 @@
 """Text that came from a server, made safe to show. Pure."""
 
 import json
+import re
 import unicodedata
 from collections.abc import Mapping
 from html import escape
@@ -63,3 +64,8 @@ def cell(text: str) -> str:
     for char in "\\|<>`*_[]":
         flat = flat.replace(char, f"&#{ord(char)};" if char in "<>`" else f"\\{char}")
     return flat
+
+
+def prose(text: str) -> str:
+    """Give a sentence of ours as Markdown; what stands between backticks stays code."""
+    return re.sub("&#96;([^&\\\\]*)&#96;", r"`\1`", cell(text))

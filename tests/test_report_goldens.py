@@ -1,0 +1,66 @@
+"""Every report of one run, as a file to look at: ``--snapshot-update`` writes them anew."""
+
+import io
+import json
+import re
+
+import pytest
+from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
+
+from mcp_touchstone import __version__
+from mcp_touchstone.report import kinds, machine
+from mcp_touchstone.report.terminal import Terminal
+from mcp_touchstone.results import Run
+from tests import canned
+from tests.test_golden import GOLDEN, Golden
+
+ENDINGS = {
+    "badge": "json", "html": "html", "json": "json", "junit": "xml", "markdown": "md",
+    "sarif": "json", "terminal": "txt",
+}  # fmt: skip
+
+
+def rendered(kind: str, made: Run) -> str:
+    if kind == "terminal":
+        console = Console(file=io.StringIO(), width=80, no_color=True, force_terminal=False)
+        with console.capture() as capture:
+            Terminal(console).finish(made)
+        return capture.get()
+    if kind == "json":
+        return json.dumps(machine.document(made), indent=2) + "\n"
+    return kinds.RENDERERS[kind](made)
+
+
+def scrubbed(text: str) -> str:
+    """Leave out what is not of this run: our version, the style and the script of the page."""
+    text = text.replace(__version__, "<version>")
+    text = re.sub(r"'sha256-[^']+'", "'sha256-…'", text)
+    return re.sub(r"(?s)<(style|script)>.*?</\1>", r"<\1>…</\1>", text)
+
+
+def test_each_kind_of_report_has_a_golden() -> None:
+    assert set(ENDINGS) == {*kinds.KINDS, "terminal"}
+    names = {f"test_a_report_is_as_it_was[{kind}].{ending}" for kind, ending in ENDINGS.items()}
+    names |= {f"test_what_changed_is_as_it_was[{kind}].{ENDINGS[kind]}" for kind in COMPARING}
+
+    assert {path.name for path in (GOLDEN / "test_report_goldens").glob("*")} == names
+
+
+@pytest.mark.parametrize("kind", ENDINGS)
+def test_a_report_is_as_it_was(kind: str, snapshot: SnapshotAssertion) -> None:
+    golden = snapshot.use_extension(type("Of", (Golden,), {"file_extension": ENDINGS[kind]}))
+
+    assert scrubbed(rendered(kind, canned.run())) == golden
+
+
+COMPARING = ("markdown", "terminal")
+
+
+@pytest.mark.parametrize("kind", COMPARING)
+def test_what_changed_is_as_it_was(kind: str, snapshot: SnapshotAssertion) -> None:
+    golden = snapshot.use_extension(type("Of", (Golden,), {"file_extension": ENDINGS[kind]}))
+    made = canned.run(since=canned.since())
+    made.verdicts = [verdict for verdict in made.verdicts if verdict.clause is canned.BROKEN_RULE]
+
+    assert scrubbed(rendered(kind, made)) == golden
