@@ -171,6 +171,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     # a program of its own: it runs under the interpreter that has the official client
     "interop_client": set(),
     "live": {"revision", *WIRE, "recon", "target", "world", "pool"},
+    # a server in use, for scripts and for tests of others
+    "using": {*PURE, *WIRE, "live", "target"},
     # a stdio server over HTTP; judges nothing
     "bridge.refusals": {"framing"},
     "bridge.headers": {"framing", "revision", "bridge.refusals"},
@@ -230,7 +232,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "revision", "clause", "loader", "scenario", "threat", "tier", "report.text",
     },
     # the doors; nothing imports these but each other
-    "plugin": {"live", "pytest_suite", "pytest_jobs"},
+    "plugin": {"live", "using", "pytest_suite", "pytest_jobs"},
     "pytest_sharing": set(),
     "pytest_jobs": {
         "baseline", "baseline_file", "clause", "command_line", "config", "config_file", "gate",

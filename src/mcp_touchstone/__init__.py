@@ -1,8 +1,25 @@
-"""mcp-touchstone: judge a running MCP server over stdio, clause by clause."""
+"""mcp-touchstone: judge a running MCP server over stdio, clause by clause.
+
+For scripts, agents and tests there is a small client: :func:`connect` starts a server and gives a
+:class:`Session` that lists its tools and calls them.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcp_touchstone.using import LaunchError, Session, Tool, ToolResult, connect
+
+    __version__: str
+
+_CLIENT = ("LaunchError", "Session", "Tool", "ToolResult", "connect")
 
 
-def __getattr__(name: str) -> str:
-    """Look the version up when it is asked for: reading metadata costs more than our start."""
+def __getattr__(name: str) -> Any:
+    """Look a name up when it is asked for: reading all of it costs more than our start."""
+    if name in _CLIENT:
+        from mcp_touchstone import using  # noqa: PLC0415
+
+        return getattr(using, name)
     if name == "__version__":
         from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
@@ -13,3 +30,6 @@ def __getattr__(name: str) -> str:
         globals()["__version__"] = found
         return found
     raise AttributeError(name)
+
+
+__all__ = ["LaunchError", "Session", "Tool", "ToolResult", "__version__", "connect"]

@@ -195,9 +195,16 @@ class Connection:
 
     # --- hearing
 
-    def answer_to(self, asked: int, seconds: float | None = None) -> Reply:
-        """Wait for the answer to the request on line ``asked``, matched by its typed id."""
+    def answer_to(
+        self, asked: int, seconds: float | None = None, *, patient: bool = False
+    ) -> Reply:
+        """Wait for the answer to the request on line ``asked``, matched by its typed id.
+
+        A server that let us wait once is waited for shortly from then on, unless we are patient.
+        """
         limit = self.pace.reply if seconds is None else seconds
+        if patient:
+            self._deaf_since = None
         if self._deaf_since is not None and self._heard() == self._deaf_since:
             limit = min(limit, max(self.pace.silence, 4 * self.pace.settle))
         found = self.wait(lambda: self._find_answer(asked), limit)

@@ -1,7 +1,7 @@
 """A server kept running for somebody's own tests: started, opened, replaced when it died."""
 
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from mcp_touchstone import revision as rev
 from mcp_touchstone.connection import Connection, Pace
@@ -11,6 +11,9 @@ from mcp_touchstone.recon import answers_discover
 from mcp_touchstone.target import Target
 from mcp_touchstone.world import World
 
+WORDS: Final = 3
+"""Lines of stderr that are shown where a server does not open."""
+
 
 class Live:
     """One target, one process at a time; use as a context manager.
@@ -18,8 +21,10 @@ class Live:
     The newest handshake revision is spoken where the server has one, else the stateless one.
     """
 
-    def __init__(self, target: Target, revision: str | None = None) -> None:
-        self._world = World()
+    def __init__(
+        self, target: Target, revision: str | None = None, *, isolated: bool = True
+    ) -> None:
+        self._world = World(isolated=isolated)
         self._pool = Pool(target, self._world, Pace(target.startup))
         self._revision = revision
         self._connection: Connection | None = None
@@ -46,14 +51,22 @@ class Live:
             return connection
         if reply.is_error:
             return self._opened(rev.LATEST_MODERN, "session")
-        raise LaunchError(f"initialize got no result: {reply}")
+        raise LaunchError(self._told(connection, f"initialize got no result: {reply}"))
 
     def _opened(self, revision: str, label: str) -> Connection:
         connection = self._pool.spawn(revision, label)
         reply = connection.open()
         if reply.result is None or (connection.modern and not answers_discover(reply)):
-            raise LaunchError(f"the server does not speak {revision}: {reply}")
+            raise LaunchError(
+                self._told(connection, f"the server does not speak {revision}: {reply}")
+            )
         return connection
+
+    def _told(self, connection: Connection, why: str) -> str:
+        """Say what the server did instead of opening, with the end of its stderr."""
+        lines = [line for line in connection.process.stderr().splitlines() if line.strip()]
+        last = f"; its stderr ends: {' | '.join(lines[-WORDS:])}" if lines else ""
+        return f"{self._pool.target.shown}: {why}{last}"
 
     def close(self) -> None:
         """End the server and remove its folder."""

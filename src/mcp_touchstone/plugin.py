@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from mcp_touchstone.connection import Connection
     from mcp_touchstone.live import Live
     from mcp_touchstone.target import Target
+    from mcp_touchstone.using import Session
 
 ACTIVE = pytest.StashKey[bool]()
 
@@ -130,9 +130,11 @@ def _mcp_live(mcp_server: "Target") -> Iterator["Live"]:
 
 
 @pytest.fixture
-def mcp_session(_mcp_live: "Live") -> "Connection":
-    """Give an open connection to the server: request, notify, quiet, transcript.
+def mcp_session(_mcp_live: "Live") -> "Session":
+    """Give an open session with the server: call_tool, tools, request, notify, transcript.
 
     One process serves the whole session; one that died is replaced for the next test.
     """
-    return _mcp_live.connection()
+    from mcp_touchstone.using import Session  # noqa: PLC0415  (only when it is used)
+
+    return Session(_mcp_live.connection())

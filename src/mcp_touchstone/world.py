@@ -68,8 +68,12 @@ class World:
         secret: a random credential, in the server's environment.
     """
 
-    def __init__(self, parent: Path | None = None) -> None:
-        """Make the tree below ``parent``, by default below the first fitting place."""
+    def __init__(self, parent: Path | None = None, *, isolated: bool = True) -> None:
+        """Make the tree below ``parent``, by default below the first fitting place.
+
+        Not isolated, a server that lives in it keeps the user's home and temporary folder.
+        """
+        self._isolated = isolated
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent or _place())).resolve()
         self.root = self.path / "root"
         self.home = self.path / "home"
@@ -87,6 +91,8 @@ class World:
 
     def env(self, ours: Mapping[str, str]) -> dict[str, str]:
         """Give our environment with home, temporary and XDG folders moved into the world."""
+        if not self._isolated:
+            return dict(ours)
         home = Path(ours.get("HOME") or ours.get("USERPROFILE") or "~").expanduser()
         env = dict(ours)
         for name, below in KEPT_FROM_HOME.items():

@@ -1,0 +1,312 @@
+"""A server in use: for scripts, agents and a project's own tests. Judges nothing.
+
+with mcp_touchstone.connect("my-server --root .") as session:
+    for tool in session.tools():
+        print(tool.name, tool.input_schema)
+    result = session.call_tool("search", {"query": "x"})
+    print(result.text if result.success else result.error)
+"""
+
+import contextlib
+import fnmatch
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Any, Final
+
+from mcp_touchstone import revision as rev
+from mcp_touchstone.connection import Connection
+from mcp_touchstone.live import Live
+from mcp_touchstone.process import LaunchError
+from mcp_touchstone.reply import Reply
+from mcp_touchstone.target import Target, absolute
+from mcp_touchstone.transcript import Source, Transcript
+
+PATIENCE: Final = 60.0
+"""Seconds a server may take to its first answer, and a call to its result."""
+
+PAGES: Final = 1000
+"""Pages of a list after which no cursor is followed any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool as the server lists it; ``definition`` is all it said.
+
+    Attributes:
+        name: what it is called by.
+        description: for a model or a person; empty where there is none.
+        input_schema: JSON Schema of its arguments.
+        output_schema: JSON Schema of its structured result; None where there is none.
+        read_only: whether it is annotated ``readOnlyHint: true``; a server may lie.
+        definition: the whole entry of ``tools/list``.
+    """
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None
+    read_only: bool
+    definition: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What became of one call.
+
+    Attributes:
+        success: whether it is a final result that reports no error.
+        content: the content blocks, as the server sent them.
+        structured: ``structuredContent``; None where there is none.
+        error: why it failed, for a model or a person; None where it did not.
+        reply: the answer itself, with the number of its line in the transcript.
+    """
+
+    success: bool
+    content: list[dict[str, Any]]
+    structured: Any
+    error: str | None
+    reply: Reply
+
+    @property
+    def text(self) -> str:
+        """The text blocks of the content, a line feed between them."""
+        return "\n".join(str(b["text"]) for b in self.content if b.get("type") == "text")
+
+
+Offer = str | Iterable[str] | Callable[[Tool], bool] | None
+"""Which tools are offered: names, globs among them, or a rule; None offers all."""
+
+
+class Session:
+    """An open connection to a server, and what one does with it.
+
+    Attributes:
+        connection: everything else one can do: raw lines, odd requests, another client.
+    """
+
+    def __init__(self, connection: Connection, offer: Offer = None) -> None:
+        self.connection = connection
+        self._offer = (offer,) if isinstance(offer, str) else offer
+        if not callable(self._offer) and self._offer is not None:
+            self._offer = tuple(self._offer)
+        self._begun = len(connection.transcript)
+        self._offered: set[str] = set()
+
+    # --- what it is
+
+    @property
+    def revision(self) -> str:
+        """The protocol revision that is spoken."""
+        return self.connection.revision
+
+    @property
+    def server(self) -> dict[str, Any]:
+        """What the server said of itself: name and version, as a rule."""
+        opened = (self.connection.opening.result if self.connection.opening else None) or {}
+        info = opened.get("serverInfo") or opened.get("_meta", {}).get(rev.META + "serverInfo")
+        return info if isinstance(info, dict) else {}
+
+    @property
+    def transcript(self) -> Transcript:
+        """Every line that crossed the pipe since the process started."""
+        return self.connection.transcript
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """The messages we sent since the session was handed out."""
+        return [
+            entry.value
+            for entry in self.transcript.since(self._begun)
+            if entry.source is Source.US and isinstance(entry.value, dict)
+        ]
+
+    @property
+    def received(self) -> list[dict[str, Any]]:
+        """The messages the server sent since the session was handed out, in order."""
+        return [
+            message.value
+            for entry in self.transcript.since(self._begun)
+            if entry.source is Source.THEM
+            for message in entry.messages
+            if isinstance(message.value, dict)
+        ]
+
+    # --- tools
+
+    def tools(self) -> list[Tool]:
+        """List the tools that are offered, all pages.
+
+        Raises:
+            LookupError: the server gave no list; the message says what it answered.
+        """
+        found = [tool for tool in self._listed() if self._takes(tool)]
+        self._offered = {tool.name for tool in found}
+        return found
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float = PATIENCE,
+    ) -> ToolResult:
+        """Call a tool and wait for its result.
+
+        What goes wrong is told in the result and never raised: an error the tool reports, one of
+        the protocol, a tool that is not offered, silence, a server that left.
+
+        Args:
+            name: the tool.
+            arguments: its arguments; none by default.
+            timeout: seconds until the call is cancelled.
+        """
+        if not self._may_call(name):
+            why = f"no tool {name!r} is offered; there are {', '.join(sorted(self._offered))}"
+            return ToolResult(False, [], None, why, Reply(0, why=why))
+        params = {"name": name, "arguments": dict(arguments or {})}
+        message = self.connection.build("tools/call", params)
+        asked = self.connection.say(message, required=False)
+        reply = self.connection.answer_to(asked, timeout, patient=True)
+        if not reply.answered and not self.connection.gone:
+            why = f"no answer within {timeout:g} s"
+            given_up = {"requestId": message["id"], "reason": why}
+            self.connection.notify("notifications/cancelled", given_up)
+        return _result(reply)
+
+    # --- anything else
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        seconds: float | None = None,
+    ) -> Reply:
+        """Send any request and wait for its answer; silence is a reply that says why.
+
+        Args:
+            method: the method.
+            params: its params; a stateless request gets its ``_meta`` unless they bring one.
+            seconds: how long to wait; by default as long as the server took so far suggests.
+        """
+        return self.connection.request(method, params, seconds=seconds)
+
+    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> int:
+        """Send a notification; give the number of its line."""
+        return self.connection.notify(method, params)
+
+    def quiet(self, seconds: float | None = None) -> list[dict[str, Any]]:
+        """Listen for a while; give the messages that came."""
+        before = len(self.received)
+        self.connection.quiet(seconds)
+        return self.received[before:]
+
+    # --- inside
+
+    def _listed(self) -> Iterator[Tool]:
+        cursor: Any = None
+        for _ in range(PAGES):
+            reply = self.request("tools/list", None if cursor is None else {"cursor": cursor})
+            items = (reply.result or {}).get("tools")
+            if not isinstance(items, list):
+                raise LookupError(f"tools/list gave no list: {reply}")  # noqa: TRY004
+            yield from (
+                _tool(item)
+                for item in items
+                if isinstance(item, dict) and isinstance(item.get("name"), str)
+            )
+            cursor = (reply.result or {}).get("nextCursor")
+            if not isinstance(cursor, str):
+                return
+
+    def _takes(self, tool: Tool) -> bool:
+        if self._offer is None:
+            return True
+        if callable(self._offer):
+            return bool(self._offer(tool))
+        return any(fnmatch.fnmatchcase(tool.name, glob) for glob in self._offer)
+
+    def _may_call(self, name: str) -> bool:
+        if self._offer is None or name in self._offered:
+            return True
+        with contextlib.suppress(LookupError):
+            self.tools()
+        return name in self._offered
+
+
+@contextlib.contextmanager
+def connect(
+    command: str | Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    tools: Offer = None,
+    timeout: float = PATIENCE,
+    revision: str | None = None,
+    isolated: bool = False,
+) -> Iterator[Session]:
+    """Start a server on stdio, open a session with it, and end it when the block is left.
+
+    Args:
+        command: program and arguments, or both in one string as in a shell; ``{root}`` in it
+            stands for a throw-away folder.
+        env: variables on top of ours.
+        cwd: working folder, by default ours.
+        tools: which tools are offered: names or globs, or a rule that takes a :class:`Tool`.
+        timeout: seconds the first answer may take.
+        revision: the protocol revision; by default the newest with a handshake that the server
+            speaks, else 2026-07-28.
+        isolated: give it a HOME and temporary folder of its own, as a judged server has.
+
+    Raises:
+        LaunchError: the program is not there, or does not answer as an MCP server; the message
+            says what it did instead, with the end of its stderr.
+        ValueError: the command is empty, or the revision unknown.
+    """
+    words = tuple(shlex.split(command) if isinstance(command, str) else command)
+    if not words:
+        raise ValueError("the command is empty; name a program")
+    if revision is not None and revision not in rev.ALL:
+        raise ValueError(f"revision {revision!r} is none of {', '.join(rev.ALL)}")
+    target = Target(
+        command=absolute(words),
+        env=dict(env or {}),
+        cwd=None if cwd is None else fspath(cwd),
+        startup=timeout,
+    )
+    with Live(target, revision, isolated=isolated) as live:
+        yield Session(live.connection(), tools)
+
+
+def _tool(item: Mapping[str, Any]) -> Tool:
+    hints, output = item.get("annotations"), item.get("outputSchema")
+    given = item.get("inputSchema")
+    return Tool(
+        name=item["name"],
+        description=str(item.get("description") or ""),
+        input_schema=given if isinstance(given, dict) else {},
+        output_schema=output if isinstance(output, dict) else None,
+        read_only=isinstance(hints, dict) and hints.get("readOnlyHint") is True,
+        definition=item,
+    )
+
+
+def _result(reply: Reply) -> ToolResult:
+    result = reply.result or {}
+    blocks = result.get("content")
+    content = [b for b in blocks if isinstance(b, dict)] if isinstance(blocks, list) else []
+    plain = ToolResult(reply.succeeded, content, result.get("structuredContent"), None, reply)
+    if reply.succeeded:
+        return plain
+    if result.get("isError") is True:
+        why = plain.text or "the tool reported an error and said no more"
+    elif result.get("resultType") == "input_required":
+        why = "the server asks for input first, and this client has none to give"
+    else:
+        why = str((reply.error or {}).get("message") or reply)
+    return ToolResult(False, content, plain.structured, why, reply)
+
+
+__all__ = ["LaunchError", "Offer", "Session", "Tool", "ToolResult", "connect"]

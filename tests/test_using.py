@@ -1,0 +1,180 @@
+"""The small client: what scripts, agents and other people's tests do with a server."""
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mcp_touchstone
+from mcp_touchstone import LaunchError, Session, Tool, ToolResult, connect
+from mcp_touchstone.loader import home
+from tests.conftest import HERE
+
+TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
+REFERENCE = [sys.executable, "-m", "reference_server", "--root", "{root}"]
+ENV = {"PYTHONPATH": str(home()), "PYTHONSAFEPATH": "1"}
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    with connect(REFERENCE, env=ENV) as found:
+        yield found
+
+
+def test_a_tool_that_works_gives_content_and_structure(session: Session) -> None:
+    result = session.call_tool("file.read", {"path": "notes/today.txt"})
+
+    assert result.success
+    assert result.error is None
+    assert "two" in result.text
+    assert result.content[0]["type"] == "text"
+    assert isinstance(result.structured, dict)
+
+
+def test_what_goes_wrong_is_told_and_not_raised(session: Session) -> None:
+    failed = session.call_tool("file.read", {"path": "no/such/file"})
+    unknown = session.call_tool("no-such-tool")
+
+    assert (failed.success, unknown.success) == (False, False)
+    assert "no/such/file" in str(failed.error)
+    assert failed.content
+    assert "no-such-tool" in str(unknown.error)
+    assert unknown.reply.code == -32602
+
+
+def test_tools_are_listed_with_what_they_take(session: Session) -> None:
+    tools = {tool.name: tool for tool in session.tools()}
+
+    assert tools["file.read"].read_only
+    assert not tools["file.apply_patch_only"].read_only
+    assert "path" in tools["file.read"].input_schema["properties"]
+    assert tools["file.read"].output_schema is not None
+    assert tools["file.read"].definition["name"] == "file.read"
+
+
+def test_it_says_who_speaks_and_which_revision(session: Session) -> None:
+    assert session.server["name"] == "mcp-touchstone-reference"
+    assert session.revision == "2025-11-25"
+
+
+def test_what_was_said_can_be_looked_at(session: Session) -> None:
+    mine = Session(session.connection)
+    mine.request("ping")
+    mine.notify("notifications/x-nothing")
+
+    assert [message["method"] for message in mine.sent] == ["ping", "notifications/x-nothing"]
+    assert [message.get("result") for message in mine.received] == [{}]
+    assert mine.quiet(0.01) == []
+    assert len(mine.transcript) > len(mine.sent)
+
+
+@pytest.mark.parametrize(
+    "offer", ["file.read*", ["file.read", "file.read_range"], lambda tool: "read" in tool.name]
+)
+def test_only_tools_that_are_offered_can_be_called(session: Session, offer: object) -> None:
+    mine = Session(session.connection, offer)  # type: ignore[arg-type]
+    before = len(mine.sent)
+
+    refused = mine.call_tool("file.apply_patch_only", {})
+
+    assert {tool.name for tool in mine.tools()} == {"file.read", "file.read_range"}
+    assert mine.call_tool("file.read", {"path": "README.md"}).success
+    assert str(refused.error).startswith("no tool 'file.apply_patch_only' is offered; there are")
+    called = [m["params"]["name"] for m in mine.sent[before:] if m["method"] == "tools/call"]
+    assert called == ["file.read"]
+
+
+def test_all_pages_are_listed() -> None:
+    with connect([*REFERENCE, "--page-size", "2"], env=ENV) as session:
+        assert len(session.tools()) > 2
+
+
+def test_the_stateless_revision_can_be_asked_for() -> None:
+    with connect(REFERENCE, env=ENV, revision="2026-07-28") as session:
+        assert session.revision == "2026-07-28"
+        assert session.server["name"] == "mcp-touchstone-reference"
+        assert session.call_tool("file.read", {"path": "README.md"}).success
+
+
+SLOW = """
+import json, sys, time
+for line in sys.stdin:
+    said = json.loads(line)
+    if "id" not in said:
+        continue
+    result = {"tools": []}
+    if said["method"] == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "slow", "version": "1"}}
+    if said["method"] == "tools/call":
+        if said["params"]["name"] == "never":
+            continue
+        result = {"content": [], "isError": True}
+    print(json.dumps({"jsonrpc": "2.0", "id": said["id"], "result": result}), flush=True)
+"""
+
+
+def test_a_call_without_an_answer_is_cancelled_and_the_next_one_has_its_time() -> None:
+    with connect([sys.executable, "-S", "-c", SLOW]) as session:
+        result = session.call_tool("never", timeout=0.3)
+        again = session.call_tool("other", timeout=60)
+
+        assert not result.success
+        assert "no answer within 0.3 s" in str(result.error)
+        (cancelled,) = [m for m in session.sent if m["method"] == "notifications/cancelled"]
+        assert cancelled["params"]["requestId"] == session.sent[0]["id"]
+        assert again.error == "the tool reported an error and said no more"
+
+
+def test_a_string_is_split_as_in_a_shell_and_home_is_the_users(tmp_path: Path) -> None:
+    script = tmp_path / "a server.py"
+    shown = SLOW.replace('"name": "slow"', '"name": __import__("os").environ.get("HOME", "")')
+    script.write_text(shown, encoding="utf-8")
+    command = f"{sys.executable} -S '{script}'"
+
+    with connect(command, env={"HOME": str(tmp_path)}) as session:
+        assert session.server["name"] == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["no-such-program-at-all"], "there is no program 'no-such-program-at-all'"),
+        (
+            [sys.executable, "-S", "-c", "import sys; sys.exit('no key is set')"],
+            r"initialize got no result: the server left \(status 1\); its stderr ends: no key",
+        ),
+    ],
+)
+def test_a_server_that_does_not_start_is_one_clear_error(command: list[str], said: str) -> None:
+    with pytest.raises(LaunchError, match=said) as caught, connect(command):
+        pass
+
+    assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_meant_is_refused() -> None:
+    with pytest.raises(ValueError, match="the command is empty"), connect(""):
+        pass
+    with pytest.raises(ValueError, match="revision 'x' is none of"), connect("x", revision="x"):
+        pass
+
+
+def test_the_client_is_all_there_is_to_import() -> None:
+    assert {mcp_touchstone.Session, mcp_touchstone.Tool, ToolResult, Tool} == {
+        Session, Tool, ToolResult,
+    }  # fmt: skip
+    with pytest.raises(AttributeError):
+        mcp_touchstone.nothing  # noqa: B018
+
+
+def test_naming_the_package_loads_no_client(pytester: pytest.Pytester) -> None:
+    program = textwrap.dedent(
+        """
+        import sys, mcp_touchstone
+        assert "mcp_touchstone.using" not in sys.modules
+        """
+    )
+    assert pytester.run(sys.executable, "-c", program).ret == 0
