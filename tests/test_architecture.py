@@ -98,7 +98,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
         "listings", "served", "world", "task_states", "timestamps", "attack.bindings",
-        "attack.patching", "attack.siege", "drawn", "properties",
+        "attack.modes", "attack.patching", "attack.siege", "drawn", "properties",
     },
     # attacks: trees with canaries; these know no MCP
     "attack.limits": set(),
@@ -122,6 +122,10 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *WIRE, *FIELD, "attack.bindings", "attack.binder", "attack.reproduction",
         "attack.aimer", "attack.slots", "attack.snapshot", "attack.tally",
         "conversation", "talk", "terms",
+    },
+    "attack.modes": {
+        *PURE, *FIELD, "attack.aimer", "attack.binder", "attack.bindings", "attack.siege",
+        "attack.slots", "attack.snapshot", "talk",
     },
     "attack.newlines": set(),
     "attack.patching": {

@@ -120,6 +120,7 @@ OPERATIONS: Final[dict[str, Word]] = {
     "changes-files": Word("tool that made or changed a file of the throw-away root"),
     "patches-files": Word("tool that applied a unified diff to a file of the throw-away root"),
     "takes-hash": Word("tool that changed a file and was told the hash of what it held"),
+    "dry-run-switch": Word("tool that changed a file and has an argument for a dry run"),
     "base-argument": Word("tool that is told by an argument what its paths are relative to"),
     "file-uris": Word("resource that gave back a file of the throw-away root by a file: URI"),
 }

@@ -4,6 +4,7 @@ from mcp_touchstone import answer, arguments, drawn, listings, timestamps, uri_t
 from mcp_touchstone.ambient import Record
 from mcp_touchstone.attack.bindings import CHANGING as CHANGES
 from mcp_touchstone.attack.bindings import Operation
+from mcp_touchstone.attack.modes import Modes
 from mcp_touchstone.attack.patching import Patches
 from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.clause import Breach
@@ -78,6 +79,7 @@ __all__ = [
     "Heard",
     "Kind",
     "Message",
+    "Modes",
     "Operation",
     "Patches",
     "Pending",

@@ -14,8 +14,10 @@ def main(words: list[str]) -> int:
         from tests.fakes.matrix import printed  # noqa: PLC0415  (a fake starts without it)
 
         return printed(words[1:])
-    name, root = words
-    server.serve({**FAKES, **ODD}[name](root))
+    name, root, *options = words
+    guard = {**FAKES, **ODD}[name](root)
+    guard.options = tuple(options)
+    server.serve(guard)
     return 0
 
 

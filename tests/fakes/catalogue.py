@@ -2,10 +2,10 @@
 
 from types import ModuleType
 
-from tests.fakes import guards, links, patches, promises
+from tests.fakes import guards, links, modes, patches, promises
 from tests.fakes.server import Guard
 
-MODULES: tuple[ModuleType, ...] = (guards, links, patches, promises)
+MODULES: tuple[ModuleType, ...] = (guards, links, patches, promises, modes)
 
 ODD: dict[str, type[Guard]] = {"SulksAfterAClimb": guards.SulksAfterAClimb}
 """Fakes that no threat names: they show something of the harness."""

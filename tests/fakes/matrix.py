@@ -16,9 +16,11 @@ from tests.fakes.catalogue import FAKES, ODD
 
 def target_of(name: str) -> Target:
     """Give a fake as what is judged."""
+    fake = {**FAKES, **ODD}[name]
     return Target(
         command=(sys.executable, str(Path(__file__).parent), name, ROOT),
-        promises=frozenset({**FAKES, **ODD}[name].promises),
+        promises=frozenset(fake.promises),
+        terms=fake.terms,
     )
 
 

@@ -120,37 +120,3 @@ class RefusesDeniedAsMissing(Denies):
 
     def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
         return super().refusal("no such file", arguments)
-
-
-class ReadOnly(Guard):
-    """Refuses to write, whatever tool is called."""
-
-    promises = ("read-only",)
-    families = ("modes",)
-
-    def place(self, text: str, *, writing: bool) -> str:
-        if writing:
-            raise Refused("this server is read-only")
-        return self.strictly(text)
-
-
-class ReadOnlyButForEdits(ReadOnly):
-    """Asks whether it is read-only in all tools but one."""
-
-    trips = frozenset({"modes-read-only"})
-
-    def edit_file(self, path: str, old_text: str, new_text: str) -> str:
-        place = Path(self.strictly(path))
-        place.write_text(place.read_text().replace(old_text, new_text), encoding="utf-8")
-        return "edited"
-
-
-class ReadOnlyButForALog(ReadOnly):
-    """Writes a log beside the files it serves."""
-
-    trips = frozenset({"modes-read-only"})
-
-    def run(self, tool: str, given: dict[str, Any]) -> str:
-        with open(os.path.join(self.root, "access.log"), "a", encoding="utf-8") as log:
-            log.write(f"{tool}\n")
-        return super().run(tool, given)

@@ -6,8 +6,12 @@ It is no reference and no example: it is there to be caught, or not to be accuse
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+
+from mcp_touchstone.terms import Terms
 
 REVISION = "2025-11-25"
 STRING = {"type": "string"}
@@ -23,6 +27,8 @@ class Guard:
     Attributes:
         trips: threats an attack on it must find; empty for a good one.
         promises: what it is said to promise beside containment.
+        terms: what more is said of these promises.
+        options: words it was started with behind its root.
         families: chapters it is held against, beside those of what it trips.
         tools: names of the tools it offers.
         tiers: levels of attacks it is held against, beside core and those of what it trips.
@@ -30,6 +36,8 @@ class Guard:
 
     trips: frozenset[str] = frozenset()
     promises: tuple[str, ...] = ()
+    terms: Mapping[str, Terms] = MappingProxyType({})
+    options: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     families: tuple[str, ...] = ("traversal", "links", "bases", "special")
     tools: tuple[str, ...] = (

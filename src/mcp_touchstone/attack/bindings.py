@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from mcp_touchstone import uri_template
-from mcp_touchstone.attack.slots import Pointer, Role, Slot, put
+from mcp_touchstone.attack.slots import Pointer, Role, Slot, dry_run, put
 from mcp_touchstone.framing import brief
 
 
@@ -181,6 +181,7 @@ class Bindings:
             "changes-files": bool(self.of(*CHANGING)),
             "patches-files": any(binding.has(Role.DIFF) for binding in self.found),
             "takes-hash": any(binding.has(Role.HASH) for binding in self.found),
+            "dry-run-switch": any(dry_run(b.schema) for b in self.of(*CHANGING)),
             "base-argument": any(binding.base is not None for binding in self.found),
             "file-uris": any(binding.uri.startswith("file:") for binding in self.found),
         }[word]

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.attack import payload as payloads
 from mcp_touchstone.attack.aimer import Aimer, Shot
-from mcp_touchstone.attack.binder import OWN, Binder
 from mcp_touchstone.attack.bindings import CHANGING, Binding, Bindings, Operation
 from mcp_touchstone.attack.canary import Area, Canary
 from mcp_touchstone.attack.field import CONTROL, Field
 from mcp_touchstone.attack.payload import Payload
 from mcp_touchstone.attack.reproduction import script
-from mcp_touchstone.attack.snapshot import changes, take
 from mcp_touchstone.attack.tally import Hit, Tally, said, whose
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.conversation import Conversation
@@ -168,25 +166,6 @@ class Siege(Conversation):
             expected="a plain file can be read all the same",
             actual=f"{blocked[0].tool}: {blocked[1]}" if blocked else f"{len(readers)} tools did",
             at=blocked[1] if blocked else None,
-            mild=self._mild(threat),
-        )
-
-    def try_to_write(self, threat: str) -> None:
-        """Call all that looks as if it took a path, and judge whether the root is as it was."""
-        self._opened()
-        before = take(self.field.root, OWN.match)
-        binder = Binder(lambda: self.wire, self.field)
-        found = binder.find(self.spoken)
-        if not found.of(Operation.READ):
-            raise Broken("no plain file can be read")
-        after = take(self.field.root, OWN.match, before)
-        told = [f"{b.operation}: {b.tool}" for b in found.of(*CHANGING)]
-        told += [str(change) for change in changes(before, after) if change.path != "."]
-        self.judge(
-            threat,
-            not told,
-            expected="nothing is made, changed, moved or removed",
-            actual="; ".join(told) or f"{found.calls} calls changed nothing",
             mild=self._mild(threat),
         )
 

@@ -70,6 +70,9 @@ _BY_NAME: Final[Mapping[Role, frozenset[str]]] = {
 }  # fmt: skip
 """Role -> names of arguments, without case and separators. FROM and TO count in pairs only."""
 
+DRY: Final = frozenset({"dryrun", "dry", "simulate", "whatif", "noop", "previewonly"})
+"""Names of an argument that makes a rehearsal of a call, without case and separators."""
+
 _SAYS_PATH: Final = re.compile(r"\b(paths?|file ?names?)\b", re.IGNORECASE)
 
 
@@ -164,6 +167,16 @@ def _role(schema: Mapping[str, Any], pointer: Pointer) -> Role | None:
     if is_path(name) or (_SAYS_PATH.search(about) and not {*words(name)} & {"pattern", "glob"}):
         return Role.PATH
     return None
+
+
+def dry_run(schema: Any) -> str:
+    """Give the name of the argument that makes a rehearsal of a call; empty where there is none."""
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    for name, below in (properties or {}).items():
+        flat = re.sub(r"[^a-z0-9]", "", name.lower())
+        if flat in DRY and isinstance(below, Mapping) and below.get("type") == "boolean":
+            return str(name)
+    return ""
 
 
 # --- filling

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_touchstone.arguments import required, words
-from mcp_touchstone.attack.slots import Pointer, Role, Slot, slots
+from mcp_touchstone.attack.slots import Pointer, Role, Slot, dry_run, slots
 
 DANGER: Final = frozenset({
     "exec", "execute", "run", "shell", "bash", "terminal", "process", "kill", "spawn", "eval",
@@ -102,6 +102,8 @@ def _filled(tool: Mapping[str, Any]) -> Iterator[Way]:
     if not needed:
         return
     for fixed in _switched(schema):
+        if name := dry_run(schema):
+            fixed |= {(name,): False}
         for wanted in OPTIONAL:
             extra = [s for s in known if not s.needed and s.role in wanted]
             if {s.role for s in extra} != wanted:

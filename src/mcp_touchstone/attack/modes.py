@@ -1,0 +1,164 @@
+"""Servers that promise not to write, or not yet: every call that changes things, tried on them.
+
+Judged is the tree of the root and what lies around it, times and inodes too: bytes written again as
+they were are a write.
+"""
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from mcp_touchstone.attack.aimer import Shot
+from mcp_touchstone.attack.binder import OWN, Binder
+from mcp_touchstone.attack.bindings import CHANGING, Binding, Call, Operation
+from mcp_touchstone.attack.payload import Payload
+from mcp_touchstone.attack.siege import Siege
+from mcp_touchstone.attack.slots import dry_run
+from mcp_touchstone.attack.snapshot import Fact, changes, take
+from mcp_touchstone.reply import Reply
+from mcp_touchstone.talk import Broken
+
+DOES: Final[Mapping[str, frozenset[str]]] = {
+    "write": frozenset({"write", "edit"}),
+    "write-same": frozenset({"write"}),
+    "create": frozenset({"create"}),
+    "delete": frozenset({"delete"}),
+    "move": frozenset({"move", "copy"}),
+    "mkdir": frozenset({"mkdir"}),
+    "patch": frozenset({"edit"}),
+    "undo": frozenset({"undo"}),
+    "read": frozenset({"read", "list"}),
+}
+"""What a payload does -> the operations that do it."""
+
+MAKES: Final = frozenset({"create", "mkdir"})
+EXPECTED: Final = "nothing is made, changed, moved or removed"
+FILE: Final = "ok.txt"
+SWITCH: Final = "dry_run"
+
+
+class Modes:
+    """A server that promises not to write, under attack."""
+
+    def __init__(self, siege: Siege) -> None:
+        self._siege = siege
+        self._field = siege.field
+        self._before: dict[str, Fact] = {}
+
+    def write(self, threat: str, *groups: str) -> None:
+        """Do all that is known to change things, then look for more that does."""
+        rows = [row for row in self._rows(*groups) if not {"args", "meta"} & {*_given(row)}]
+        self._fire(threat, self._shots(threat, rows))
+        self._search(threat)
+
+    def switch(self, threat: str, *groups: str) -> None:
+        """Do it with arguments that would switch the mode, if calls had a say in it."""
+        rows = [row for row in self._rows(*groups) if {"args", "meta"} & {*_given(row)}]
+        self._siege.begin()
+        kept = [b for b in self._siege.promising(threat, *CHANGING) if not self._changes(b)]
+        if kept:
+            self._fire(threat, (s for s in self._shots(threat, rows) if s.binding in kept))
+        else:
+            plain = "everything that changes files does so without being asked to"
+            self._siege.conclude(threat, "", expected=EXPECTED, passed=plain)
+
+    def rehearse(self, threat: str, *groups: str) -> None:
+        """Ask for a dry run of what changes things."""
+        rows = [row for row in self._rows(*groups, via="args") if _given(row) == {SWITCH: True}]
+        self._fire(threat, self._dry(threat, rows))
+
+    def say_nothing(self, threat: str, *groups: str) -> None:
+        """Do not ask for the real run: with nothing, with what is empty, by another name."""
+        rows = [row for row in self._rows(*groups, via="args") if row.expect == "deny"]
+        self._fire(threat, self._dry(threat, rows))
+        plain = [b for b in self._siege.promising(threat, *CHANGING) if dry_run(b.schema)]
+        if not all(self._changes(binding, **{dry_run(binding.schema): False}) for binding in plain):
+            raise Broken("a change that is asked for in full is not made after the attack")
+
+    # --- shots
+
+    def _rows(self, *groups: str, via: str = "session") -> list[Payload]:
+        return self._siege.payloads(*groups, via=via)
+
+    def _shots(self, threat: str, rows: Iterable[Payload]) -> Iterator[Shot]:
+        for row in rows:
+            given = _given(row)
+            for binding in self._siege.promising(threat):
+                if str(binding.operation) in DOES.get(given.get("do", ""), ()):
+                    same = given["do"] == "write-same"
+                    method, params = self._call(binding, same=same)
+                    arguments = {**params.get("arguments", {}), **given.get("args", {})}
+                    params = params if binding.uri else {**params, "arguments": arguments}
+                    params |= {"_meta": given["meta"]} if "meta" in given else {}
+                    yield Shot(row, row.text, binding, (method, params), live=True)
+
+    def _dry(self, threat: str, rows: Iterable[Payload]) -> Iterator[Shot]:
+        for binding in self._siege.promising(threat, *CHANGING):
+            name = dry_run(binding.schema)
+            for row in rows if name else ():
+                given = _given(row)
+                if name in given and name != SWITCH:
+                    continue  # the right name here, and a wrong one elsewhere
+                method, params = self._call(binding)
+                said = {name if key == SWITCH else key: value for key, value in given.items()}
+                rest = {k: v for k, v in params["arguments"].items() if k != name}
+                call = (method, {**params, "arguments": {**rest, **said}})
+                yield Shot(row, row.text, binding, call, live=True)
+
+    def _call(self, binding: Binding, *, same: bool = False) -> Call:
+        """Give a plain call on a plain file, and remember how all of the root is."""
+        self._before = take(self._field.root, known=self._before)
+        root, path = str(self._field.root), self._field.root / FILE
+        data = path.read_bytes()
+        new = f"new-{secrets.token_hex(4)}"
+        folder = binding.operation is Operation.LIST
+        name = new if str(binding.operation) in MAKES else "dir" if folder else FILE
+        content = data.decode() if same else f"touchstone {new}\n"
+        to = binding.spelled(f"{new}.txt", root)
+        return binding.call(binding.spelled(name, root), root, to=to, before=data, content=content)
+
+    def _changes(self, binding: Binding, **said: bool) -> bool:
+        """Whether a plain call changes something; it is put back."""
+        method, params = self._call(binding)
+        arguments = {**params["arguments"], **said}
+        self._siege.wire.request(method, {**params, "arguments": arguments}, required=False)
+        changed = bool(self._changed())
+        self._field.mend()
+        return changed
+
+    # --- looking
+
+    def _changed(self) -> list[Any]:
+        after = take(self._field.root, known=self._before)
+        return [change for change in changes(self._before, after) if change.path != "."]
+
+    def _fire(self, threat: str, shots: Iterable[Shot]) -> None:
+        def oracle(_shot: Shot, _reply: Reply) -> str:
+            changed = self._changed()
+            return str(changed[0]) if changed else ""
+
+        self._siege.judge_shots(threat, shots, oracle=oracle, expected=EXPECTED)
+
+    def _search(self, threat: str) -> None:
+        """Call all that looks as if it took a path, and judge whether the root is as it was."""
+        before = take(self._field.root, OWN.match)
+        binder = Binder(lambda: self._siege.wire, self._field, self._siege.named)
+        found = binder.find(self._siege.spoken)
+        if not found.of(Operation.READ):
+            raise Broken("no plain file can be read")
+        after = take(self._field.root, OWN.match, before)
+        told = [f"{b.operation}: {b.tool}" for b in found.of(*CHANGING)]
+        told += [str(change) for change in changes(before, after) if change.path != "."]
+        self._siege.conclude(
+            threat,
+            "; ".join(told),
+            expected=EXPECTED,
+            passed=f"{found.calls} calls changed nothing",
+        )
+
+
+def _given(row: Payload) -> dict[str, Any]:
+    """Give what a payload says, as JSON; of names given twice the last."""
+    found: dict[str, Any] = json.loads(row.text)
+    return found
