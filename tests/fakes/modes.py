@@ -97,7 +97,7 @@ class ReadOnlyButForALog(ReadOnly):
 class Rehearses(Guard):
     """Writes where a call says that it is no dry run, and only then."""
 
-    promises = ("dry-run",)
+    promises: tuple[str, ...] = ("dry-run",)
     families = ("modes",)
     tools = ("read_file", "edit_file")
 
