@@ -65,6 +65,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     # the world: programs and folders; these two know no MCP
     "process": {"framing", "transcript"},
+    "strays": {"process"},
     "world": set(),
     # one server
     "needs": set(),
@@ -140,7 +141,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "loader": {"clause", "scenario", "threat"},
     "terms": {"clause", "threat"},
     "target": {"loader", "terms"},
-    "pool": {*PURE, *WIRE, "client", "recon", "ambient", "target", "world"},
+    "pool": {*PURE, *WIRE, "client", "recon", "ambient", "strays", "target", "world"},
     "plan": {*PURE, "floor", "needs", "results", "threat", "tier"},
     "baseline": {*PURE, "plan", "results", "threat", "toml_text"},
     "config": {"clause"},
@@ -169,8 +170,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "shelf": {"revision", "plan", "scrubber", "tour"},
     "interop": {
-        "revision", "framing", "transcript", "process", "dossier", "target", "world", "plan",
-        "gate",
+        "revision", "framing", "transcript", "process", "strays", "dossier", "target", "world",
+        "plan", "gate",
     },
     # a program of its own: it runs under the interpreter that has the official client
     "interop_client": set(),
@@ -183,7 +184,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "bridge.parameters": {"framing", "bridge.headers"},
     "bridge.streams": {"process"},
     "bridge.exchanges": {"framing", "bridge.streams"},
-    "bridge.child": {"framing", "process", "report.text"},
+    "bridge.child": {"framing", "process", "strays", "report.text"},
     "bridge.sessions": {"framing", "process", *BRIDGING},
     "bridge.stateless": {
         "framing", "process", "revision", *BRIDGING, "bridge.headers", "bridge.parameters",
@@ -247,8 +248,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "command_line": {"revision", "terms", "tier"},
     "cli": {
-        "command_line", "options", "revision", "clause", "process", "loader", "gate", "plan",
-        "results", "pool", "world", "recon", "golden", "interop", "report", "bridge",
+        "command_line", "options", "revision", "clause", "process", "strays", "loader", "gate",
+        "plan", "results", "pool", "world", "recon", "golden", "interop", "report", "bridge",
         "baseline", "comparison", "config", "config_file", "init",
     },
 }  # fmt: skip
@@ -257,7 +258,7 @@ stands for every module below it; ``__init__`` is open to all; imports for types
 
 IMPURE: Final[dict[str, set[str]]] = {
     "subprocess": {"process"},
-    "psutil": {"process", "pytest_sharing"},
+    "psutil": {"process", "strays", "pytest_sharing"},
     "signal": {"process", "cli"},
     "tempfile": {"world", "pytest_sharing"},
     "shutil": {"pytest_suite", "bridge.child"},

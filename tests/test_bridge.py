@@ -18,7 +18,7 @@ import pytest
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.bridge.responses import BODY_LIMIT
-from mcp_touchstone.process import sweep
+from mcp_touchstone.strays import sweep
 from tests.bridge_client import (
     META,
     MODERN,

@@ -25,8 +25,8 @@ from mcp_touchstone.process import (
     ServerProcess,
     Step,
     signal_name,
-    sweep,
 )
+from mcp_touchstone.strays import sweep
 from mcp_touchstone.transcript import Source, Transcript
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups of POSIX")

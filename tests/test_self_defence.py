@@ -1,136 +1,181 @@
 """Servers that misbehave: a right verdict, one clear message, in time, and nothing left behind."""
 
 import os
-import subprocess
+import re
 import sys
-import time
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import psutil
 import pytest
 
-from mcp_touchstone.world import PREFIX
 from tests.conftest import HERE
+from tests.hostile_cases import GROUPS, MIB, Case
+from tests.nursery import Nursery, Ran
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a nursery forks")
 
 ROOT = str(HERE.parent)
-MEMORY = 700 * 2**20
-"""Bound on the harness's own memory, whatever a server writes: see docs/robustness.md."""
+ANY = re.MULTILINE
+SECONDS = 150.0
+"""Deadline of a run, for a machine that has much else to do."""
 
-
-@dataclass(frozen=True)
-class Case:
-    """A hostile server and what a user has to be told.
-
-    Attributes:
-        status: exit status.
-        said: words that must stand in the report.
-        seconds: deadline for the whole run, generous for a loaded machine.
-        select: what is judged.
-        patience: limit for the first answer, in seconds.
-    """
-
-    status: int
-    said: tuple[str, ...]
-    seconds: float = 30.0
-    select: str = "stdio"
-    patience: int = 3
-
-
-CASES = {
-    "exits_at_once": Case(
-        2, ("the server left (status 3)", "DATABASE_URL is not set", "see what it says")
-    ),
-    "prints_a_banner": Case(1, ("stdio-stdout-only-messages", "▸", "Welcome to the demo server")),
-    "never_answers": Case(2, ("no answer within 3.0 s", "--timeout gives it longer")),
-    "never_reads": Case(2, ("no answer within 3.0 s",)),
-    "floods_stdout": Case(2, ("we stopped listening", "20,000 lines"), 90.0, patience=60),
-    "floods_stderr": Case(0, ("conforming",)),
-    "ignores_end_of_input_and_sigterm": Case(0, ("SIGKILL", "warn"), 60.0, "lifecycle"),
-    "leaves_children_behind": Case(0, ("conforming",)),
-    "writes_invalid_utf8": Case(1, ("stdio-utf8-output", "not UTF-8")),
-    "writes_a_hundred_megabyte_line": Case(2, ("a line of 104,857,",), 90.0, patience=60),
-    "crashes_on_the_third_request": Case(1, ("SIGSEGV",), 60.0, "ping"),
-    "writes_escape_sequences": Case(0, (r"\x1b[2J", r"\u202e"), 60.0, "ping"),
-    "refuses_every_initialize": Case(
-        1, ("lifecycle-initialize-response", "license expired"), select="lifecycle"
-    ),
-    "closes_stdout_and_lives": Case(1, ("closed its output",), 60.0, "ping"),
-    "stops_itself": Case(1, ("no answer within",), 90.0, "jsonrpc"),
+REPORTS = {
+    "html": "report.html",
+    "markdown": "report.md",
+    "junit": "report.xml",
+    "sarif": "report.sarif",
+    "badge": "report.svg",
+    "json": "report.json",
 }
 
 
-def check(name: str, *options: str, timeout: float = 120.0) -> "subprocess.CompletedProcess[str]":
-    """Judge a hostile server from the command line."""
-    server = [sys.executable, str(HERE / "hostile" / f"{name}.py"), ROOT]
-    return subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone.cli", "check", *options, "--", *server],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=timeout,
-        check=False,
-        env={**os.environ, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"},
-        cwd=ROOT,
-    )
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as nursery:
+        yield nursery
 
 
-def leftovers(name: str) -> list[str]:
-    """Processes that carry the hostile server's name, or the child it left behind."""
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        words = " ".join(process.info["cmdline"] or [])
-        if f"hostile/{name}.py" in words or (
-            name == "leaves_children_behind" and "time.sleep(600)" in words
-        ):
-            found.append(words)
+def check(nursery: Nursery, folder: Path, name: str, case: Case, *options: str) -> Ran:
+    """Judge a hostile server; it is given its root, a folder beside it, and its argument."""
+    folder.mkdir()
+    (folder / "outside").mkdir()
+    (folder / "outside" / "keep").write_text("this is none of its business\n")
+    script = str(HERE / "hostile" / f"{name.partition(' ')[0]}.py")
+    server = [sys.executable, "-S", script, ROOT, "{root}", str(folder / "outside"), case.argument]
+    return nursery.run(
+        ["check", "--timeout", str(case.patience), "--revision", "2025-11-25", "--examples", "0",
+         "--select", case.select, *options, "--", *server],
+        folder,
+        seconds=SECONDS,
+        env={"COLUMNS": "100", "NO_COLOR": "1"},
+    )  # fmt: skip
+
+
+def wrong(ran: Ran, case: Case, folder: Path) -> list[str]:
+    """Say everything that is not as it should be."""
+    found = [f"{words!r} is not said" for words in case.said if words not in ran.out]
+    if ran.status != case.status:
+        found.append(f"status {ran.status}, not {case.status}")
+    if "Traceback" in ran.out + ran.err:
+        found.append("a traceback")
+    found += [f"{char!r} on the screen" for char in hidden(ran.out + ran.err)]
+    if ran.peak > case.memory:
+        found.append(f"{ran.peak / MIB:.0f} MiB of memory")
+    for left, what in (
+        (ran.threads, "threads"),
+        (ran.descriptors, "descriptors"),
+        (ran.files, "files"),
+        (ran.processes, "processes"),
+    ):
+        if left:
+            found.append(f"{what} were left: {left}")
+    if not (folder / "outside" / "keep").exists():
+        found.append("a file outside the root is gone")
     return found
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_gets_a_right_verdict_in_time_and_leaves_nothing(name: str) -> None:
-    case = CASES[name]
-    begun = time.monotonic()
+def hidden(text: str) -> set[str]:
+    """Give the characters of a text that change what is shown instead of being shown."""
+    return {c for c in text if unicodedata.category(c) in {"Cc", "Cf", "Cs"}} - {"\n"}
 
-    options = ["--timeout", str(case.patience), "--revision", "2025-11-25"]
-    done = check(name, *options, "--select", case.select)
 
-    assert done.returncode == case.status, done.stdout + done.stderr
-    for words in case.said:
-        assert words in done.stdout
-    assert "Traceback" not in done.stdout + done.stderr
-    assert "\x1b" not in done.stdout
-    assert time.monotonic() - begun < case.seconds
-    assert leftovers(name) == []
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_gets_its_verdict_in_time_and_leaves_nothing(
+    group: str, nursery: Nursery, tmp_path: Path
+) -> None:
+    def judged(name: str, case: Case) -> str:
+        options = []
+        if group == "screen":
+            options = [
+                f"--report={kind}:{tmp_path / name / file}" for kind, file in REPORTS.items()
+            ]
+            options += ["--save", str(tmp_path / name / "wire")]
+        ran = check(nursery, tmp_path / name, name, case, *options)
+        problems = wrong(ran, case, tmp_path / name)
+        problems += [] if group != "screen" else corrupted(tmp_path / name)
+        return "\n".join([name, *problems, ran.out, ran.err]) if problems else ""
+
+    cases = GROUPS[group]
+    at_once = 3 if group == "floods" else 8
+    with ThreadPoolExecutor(at_once) as threads:
+        problems = [text for text in threads.map(judged, cases, cases.values()) if text]
+
+    assert not problems, "\n\n".join(problems)
+
+
+def corrupted(folder: Path) -> list[str]:
+    """Say which reports hold what a terminal or a browser would act on."""
+    found = []
+    for path in [*(folder / file for file in REPORTS.values()), *(folder / "wire").rglob("*.*")]:
+        text = path.read_text("utf-8")
+        found += [f"{char!r} in {path.name}" for char in hidden(text)]
+        if path.suffix == ".html" and re.search(r"<script>alert|<img src=x", text):
+            found.append(f"markup in {path.name}")
+        plain = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+        if path.suffix == ".md" and re.search(r"<script|<img|^## owned|[^\\]\]\(", plain, ANY):
+            found.append(f"markup in {path.name}")
+        if re.search(r"^::", text, ANY):
+            found.append(f"a workflow command in {path.name}")
+    return found
 
 
 def test_every_hostile_server_is_tried() -> None:
-    files = {path.stem for path in (HERE / "hostile").glob("*.py")} - {"__init__"}
+    files = {path.stem for path in (HERE / "hostile").glob("*.py")} - {"__init__", "kit"}
+    tried = {name.partition(" ")[0] for cases in GROUPS.values() for name in cases}
 
-    assert files == set(CASES)
+    assert files == tried
 
 
-@pytest.mark.parametrize("name", ["floods_stdout", "writes_a_hundred_megabyte_line"])
-def test_memory_stays_bounded(name: str) -> None:
-    program = (
-        "import resource, sys; from mcp_touchstone.cli import main; status = main(sys.argv[1:]);"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
+@pytest.mark.parametrize("kind", ["a file nobody may run", "a folder"])
+def test_what_is_no_program_is_said_to_be_none(kind: str, nursery: Nursery, tmp_path: Path) -> None:
+    server = tmp_path / "server"
+    if kind == "a folder":
+        server.mkdir()
+    else:
+        server.write_text("#!/bin/sh\n")
+    folder = tmp_path / "run"
+    folder.mkdir()
+
+    ran = nursery.run(["check", "--", str(server)], folder)
+
+    assert ran.status == 2
+    assert "may not be run; is it a program, and executable (chmod +x)?" in ran.err
+    assert ran.err.count("\n") == 1
+    assert not ran.files
+
+
+def test_a_server_does_not_reach_the_terminal_it_was_started_from(tmp_path: Path) -> None:
+    pexpect = pytest.importorskip("pexpect")
+    script = str(HERE / "hostile" / "writes_to_the_terminal.py")
+    words = ["-m", "mcp_touchstone.cli", "check", "--select", "ping", "--revision", "2025-11-25"]
+
+    out, status = pexpect.run(
+        " ".join([sys.executable, *words, "--", sys.executable, "-S", script]),
+        timeout=SECONDS,
+        withexitstatus=True,
+        env={**os.environ, "TERM": "xterm"},
     )
-    server = [sys.executable, str(HERE / "hostile" / f"{name}.py"), ROOT]
-    done = subprocess.run(
-        [sys.executable, "-c", program, "check", "--timeout", "60", "--", *server],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-        cwd=ROOT,
-    )
 
-    assert int(done.stdout.split()[-1]) < MEMORY
+    assert status == 0, out
+    assert b"2 pass" in re.sub(rb"\x1b\[[0-9;]*m", b"", out)
+    assert b"owned" not in out
 
 
-def test_removes_its_folders(tmp_path: Path) -> None:
-    seen = tmp_path / "seen"
+def test_a_lost_server_is_blamed_on_the_scenario_that_lost_it(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    case = Case(status=1, select="answers_a_ping")
+    ran = check(nursery, tmp_path / "run", "crashes_on_the_third_request", case)
+
+    assert "lost  conformance/basic/ping.py::answers_a_ping" in ran.out
+    assert "after it   the server left (SIGSEGV)" in ran.out
+
+
+def test_removes_its_folders(nursery: Nursery, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
     script = tmp_path / "server.py"
     script.write_text(
         "import pathlib, sys\n"
@@ -138,23 +183,10 @@ def test_removes_its_folders(tmp_path: Path) -> None:
         "(root / 'locked').mkdir(exist_ok=True)\n"
         "(root / 'locked' / 'file').write_text('x')\n"
         "(root / 'locked').chmod(0)\n"
-        f"pathlib.Path({str(seen)!r}).write_text(str(root))\n"
+        f"pathlib.Path({str(tmp_path / 'seen')!r}).write_text(str(root))\n"
     )
-    server = [sys.executable, str(script), "{root}"]
-    subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone.cli", "check", "--", *server],
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    root = Path(seen.read_text())
+    ran = nursery.run(["check", "--", sys.executable, "-S", str(script), "{root}"], folder)
+    root = Path((tmp_path / "seen").read_text())
 
-    assert PREFIX in str(root)
-    assert not root.parent.exists()
-
-
-def test_a_lost_server_is_blamed_on_the_scenario_that_lost_it() -> None:
-    done = check("crashes_on_the_third_request", "--select", "answers_a_ping")
-
-    assert "lost  conformance/basic/ping.py::answers_a_ping" in done.stdout
-    assert "after it   the server left (SIGSEGV)" in done.stdout
+    assert root.is_relative_to(folder / "worlds")
+    assert ran.files == []

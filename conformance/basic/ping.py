@@ -35,8 +35,11 @@ def answers_a_ping(talk: Conversation) -> None:
 def pings_in_moderation(record: Record) -> Iterator[Seen]:
     """A server that pings does so less than once a second."""
     pings = [entry for entry, m in record.messages(Role.REQUEST) if m.method == "ping"]
+    oldest = 0
     for position, entry in enumerate(pings):
-        recent = [other for other in pings[: position + 1] if entry.at - other.at < WINDOW]
-        held = len(recent) <= GENEROUS
-        actual = f"{len(recent)} pings within {WINDOW:.0f} s"
+        while entry.at - pings[oldest].at >= WINDOW:
+            oldest += 1
+        recent = position + 1 - oldest
+        held = recent <= GENEROUS
+        actual = f"{recent} pings within {WINDOW:.0f} s"
         yield Seen("ping-not-excessive", held, entry.n, "at most one ping a second", actual)

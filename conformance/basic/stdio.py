@@ -1,5 +1,6 @@
 """basic/stdio: one JSON-RPC message per line on stdout, UTF-8, nothing else."""
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,14 +67,14 @@ def writes_one_message_a_line(record: Record) -> Iterator[Seen]:
     """Every line on stdout is one JSON-RPC message in UTF-8, ended by a line feed."""
     lines = list(record.lines())
     pieces = _pieces(lines)
-    for entry in lines:
+    for position, entry in enumerate(lines):
         if entry.n in pieces or entry.reading is None:
             continue
         if {Fault.TOO_LONG, Fault.TOO_DEEP} & entry.reading.faults:
             continue
         yield from _purity(record, entry)
         yield from _encoding(entry)
-        yield from _termination(record, entry)
+        yield from _termination(record, entry, lines[max(0, position - 2) : position])
         if entry.reading.readable:
             actual = f"a message over {entry.spread} lines"
             expected = "each message on one line"
@@ -161,7 +162,7 @@ def _encoding(entry: Entry) -> Iterator[Seen]:
         yield Seen(clause, True)
 
 
-def _termination(record: Record, entry: Entry) -> Iterator[Seen]:
+def _termination(record: Record, entry: Entry, before: list[Entry]) -> Iterator[Seen]:
     clause = "stdio-newline-terminated"
     reading = entry.reading
     if reading is None or not reading.readable:
@@ -169,10 +170,10 @@ def _termination(record: Record, entry: Entry) -> Iterator[Seen]:
     if Fault.UNTERMINATED not in reading.faults:
         yield Seen(clause, True)
         return
-    if _has_length_header(record, entry):
-        yield Seen(clause, True)
+    if any(b"content-length:" in e.raw.lower() for e in before):
+        yield Seen(clause, True)  # the framing of LSP is counted once, by what it is
         return
-    closed = any(other.source is Source.EVENT and other.n < entry.n for other in record.transcript)
+    closed = _first_event(record) < entry.n
     yield Seen(
         clause,
         False,
@@ -183,10 +184,14 @@ def _termination(record: Record, entry: Entry) -> Iterator[Seen]:
     )
 
 
-def _has_length_header(record: Record, entry: Entry) -> bool:
-    """Whether the framing of LSP stands around a message: counted once, by what it is."""
-    before = [e for e in record.lines() if e.n < entry.n][-2:]
-    return any(b"content-length:" in e.raw.lower() for e in before)
+def _first_event(record: Record) -> int:
+    """Give the line of the first thing that happened, far behind the last where nothing did."""
+    key = (_first_event, len(record.transcript))
+    found: int | None = record.transcript.memo.get(key)
+    if found is None:
+        events = (e.n for e in record.transcript if e.source is Source.EVENT)
+        found = record.transcript.memo[key] = next(events, sys.maxsize)
+    return found
 
 
 def _visibility(record: Record, lines: list[Entry]) -> Iterator[Seen]:

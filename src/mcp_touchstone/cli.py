@@ -22,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == ["serve"]:
         return _serve(words[1:])
     options = parser().parse_args(words)
+    if arguments is None and options.command in {"check", "init", "recon", "golden"}:
+        _take_charge()  # only where the process is ours
     commands = {
         "check": _run_check,
         "init": _init,
@@ -289,6 +291,19 @@ def _end_on_sigterm() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
+
+
+def _take_charge() -> None:
+    """Be the parent of what servers leave behind, and let none of them leave core dumps."""
+    import contextlib
+
+    from mcp_touchstone.strays import adopt
+
+    adopt()
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # not on Windows
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _console(color: str) -> "Console":

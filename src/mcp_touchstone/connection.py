@@ -3,14 +3,13 @@
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
 from mcp_touchstone.client import Client
-from mcp_touchstone.framing import encode, id_key
+from mcp_touchstone.framing import Fault, encode, id_key
 from mcp_touchstone.pace import UNFINISHED_SHORT, Pace
 from mcp_touchstone.process import Ending, Gone, ServerProcess, now, signal_name
 from mcp_touchstone.reply import Reply
@@ -56,6 +55,7 @@ class Connection:
         self._due: list[tuple[float, dict[str, Any]]] = []
         self._deaf_since: int | None = None
         self._serving = threading.Lock()
+        self._deaf_to = ""
 
     @property
     def modern(self) -> bool:
@@ -147,7 +147,11 @@ class Connection:
         try:
             self.process.send(raw, self.pace.reply)
         except Gone as gone:
-            self.transcript.happened(f"the server {gone}")
+            if str(gone) != self._deaf_to:  # said once: it may be asking us thousands of times
+                self.transcript.happened(f"the server {gone}")
+            self._deaf_to = str(gone)
+        else:
+            self._deaf_to = ""
 
     def build(
         self,
@@ -207,25 +211,27 @@ class Connection:
             self._deaf_since = None
         if self._deaf_since is not None and self._heard() == self._deaf_since:
             limit = min(limit, max(self.pace.silence, 4 * self.pace.settle))
-        found = self.wait(lambda: self._find_answer(asked), limit)
+        found = self.wait(lambda: self.transcript.answer_to(asked), limit)
         if found is not None:
             entry, message = found
             self._deaf_since = None
             return Reply(asked, entry.n, message.value)
         if limit >= self.pace.reply:
             self._deaf_since = self._heard()
-        return Reply(asked, why=self.absence(limit))
+        return Reply(asked, why=self.absence(limit) + self._instead(asked))
+
+    def _instead(self, asked: int) -> str:
+        """Say what came in place of an answer, where that explains it."""
+        for entry in self.transcript.since(asked):
+            if entry.source is Source.THEM and entry.raw.rstrip() == self.transcript[asked].raw:
+                return f"; line {entry.n} is what we said, said back"
+            if entry.reading is not None and Fault.TOO_DEEP in entry.reading.faults:
+                return f"; line {entry.n} is {Fault.TOO_DEEP}"
+        return ""
 
     def _heard(self) -> int:
         """Count the server's lines: a deaf server is patient with nobody, nor are we with it."""
         return sum(entry.source is Source.THEM for entry in self.transcript)
-
-    def _find_answer(self, asked: int) -> tuple[Entry, Message] | None:
-        for entry in self.transcript.since(asked):
-            for message in entry.messages:
-                if message.role is Role.ANSWER and message.answers == asked:
-                    return entry, message
-        return None
 
     def absence(self, limit: float) -> str:
         """Say why nothing came."""
@@ -243,11 +249,11 @@ class Connection:
         """Wait for something in the transcript, answering the server's requests meanwhile."""
         until = now() + seconds
         while True:
-            mark = len(self.transcript)
+            stirred = self._stirred(seen)
             self._serve()
             due = self._next_due()
             slice_ = min([until - now(), self.pace.unfinished, *due])
-            got = self.transcript.wait(partial(self._stirred, seen, mark), slice_)
+            got = self.transcript.wait(stirred, slice_)
             if not got and not due and self.process.take_unfinished():
                 self.pace.unfinished = UNFINISHED_SHORT
             self._serve()
@@ -263,15 +269,23 @@ class Connection:
 
     # --- the client's side
 
-    def _stirred(self, seen: Callable[[], Any], mark: int) -> Any:
-        return seen() or self._asked_since(mark)
+    def _stirred(self, seen: Callable[[], Any]) -> Callable[[], Any]:
+        """Give what says whether something was seen, or we were asked something since now.
 
-    def _asked_since(self, mark: int) -> bool:
-        return self.answering and any(
-            message.role is Role.REQUEST
-            for entry in self.transcript.since(mark)
-            for message in entry.messages
-        )
+        It is called at every line, so it looks at each line once.
+        """
+        mark = len(self.transcript)
+        was_asked = False
+
+        def stirred() -> Any:
+            nonlocal mark, was_asked
+            if self.answering and not was_asked:
+                fresh = self.transcript.since(mark)
+                mark += len(fresh)
+                was_asked = any(m.role is Role.REQUEST for entry in fresh for m in entry.messages)
+            return seen() or was_asked
+
+        return stirred
 
     def _serve(self) -> None:
         """Answer requests of the server that have no answer yet, and those whose time has come."""
@@ -291,6 +305,8 @@ class Connection:
             self.say(reply)
 
     def _serve_one(self, message: Message) -> None:
+        if self.transcript.session.echoes(message.value):
+            return  # an answer to what it says back would be taken for its own
         said = self.client.answer(
             message.method,
             message.value.get("params"),

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 LINE_LIMIT: Final = 32 * 1024 * 1024
-"""Longest line kept whole, in bytes; a longer one is counted to its end and cut."""
+"""Longest line kept whole, in bytes; a longer one is counted and cut."""
 
 CUT: Final = 4096
 """Bytes kept of a line over the limit."""
@@ -77,6 +77,16 @@ class LineSplitter:
         lines = [self._finish(part, terminated=True) for part in whole]
         self._take(rest)
         return lines
+
+    @property
+    def overlong(self) -> bool:
+        """Whether what stands behind the last line feed is over the limit already."""
+        return self._length > self._limit
+
+    @property
+    def closed(self) -> bool:
+        """Whether what stands behind the last line feed ends as a whole message does."""
+        return self._rest[-64:].rstrip().endswith((b"}", b"]"))
 
     def peek(self) -> bytes:
         """Show what stands behind the last line feed, at most CUT bytes of it once cut."""

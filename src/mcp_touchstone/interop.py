@@ -22,7 +22,8 @@ from mcp_touchstone.dossier import Dossier, Example
 from mcp_touchstone.framing import encode
 from mcp_touchstone.gate import survey
 from mcp_touchstone.plan import UsageError
-from mcp_touchstone.process import MARK, Gone, LaunchError, ServerProcess, now, sweep
+from mcp_touchstone.process import MARK, Gone, LaunchError, ServerProcess, now
+from mcp_touchstone.strays import sweep
 from mcp_touchstone.target import Target
 from mcp_touchstone.transcript import Source, Transcript
 from mcp_touchstone.world import World

@@ -14,9 +14,10 @@ from typing import Final
 from mcp_touchstone.ambient import Record
 from mcp_touchstone.client import willing as willing_client
 from mcp_touchstone.connection import Connection, Pace
-from mcp_touchstone.process import MARK, Ending, LaunchError, ServerProcess, now, sweep
+from mcp_touchstone.process import MARK, Ending, LaunchError, ServerProcess, now
 from mcp_touchstone.recon import Dossier
 from mcp_touchstone.scenario import Share
+from mcp_touchstone.strays import sweep
 from mcp_touchstone.target import Target
 from mcp_touchstone.transcript import Transcript
 from mcp_touchstone.world import World
@@ -237,6 +238,8 @@ class Pool:
         self.settle()
         self._undertakers.shutdown()
         strays = sweep(self._mark)
+        for connection in self.connections:
+            connection.process.join(1.0)
         for world in self._worlds:
             world.remove()
         return strays

@@ -37,6 +37,9 @@ STDERR_KEPT: Final = 65_536
 MARK: Final = "MCP_TOUCHSTONE_RUN"
 """Environment variable that every process of a run inherits, so that strays can be found."""
 
+launched: Final[set[int]] = set()
+"""Processes we started and have not ended yet."""
+
 now = time.monotonic
 sleep = time.sleep
 
@@ -146,12 +149,14 @@ class ServerProcess:
         self.ending: Ending | None = None
         self._outbox: queue.SimpleQueue[tuple[bytes, threading.Event] | None] = queue.SimpleQueue()
         self._broken_pipe = False
+        self._stuck: threading.Event | None = None
         self._stdin_closed = False
         self._heeded = {stream: threading.Event() for stream in Stream}
         self.heed()
         self._splitter = LineSplitter()
         self._splitting = threading.Lock()
         self._popen = _launch(self.command, env, cwd)
+        launched.add(self.pid)
         self._threads = [
             _thread(self._read_stdout, self._popen.stdout),
             _thread(self._read_stderr, self._popen.stderr),
@@ -192,12 +197,17 @@ class ServerProcess:
 
         Raises:
             Gone: it exited, closed its input, or did not read in time; or we closed its input.
+                One that did not read is not waited for again until it has.
         """
         if self._stdin_closed:
             raise Gone("gets no more input: we closed it")
         done = threading.Event()
         self._outbox.put((data, done))
+        if self._stuck is not None and not self._stuck.is_set():
+            raise Gone("still does not read its input")
+        self._stuck = None
         if not done.wait(seconds):
+            self._stuck = done
             raise Gone(f"did not read its input for {seconds:.1f} s")
         if self._broken_pipe:
             raise Gone("closed its input")
@@ -228,8 +238,7 @@ class ServerProcess:
         For a server that forgets the line feed: the alternative is to wait for ever.
         """
         with self._splitting:
-            rest = self._splitter.peek()
-            if not rest or not is_whole(rest):
+            if not self._splitter.closed or not is_whole(self._splitter.peek()):
                 return False
             line = self._splitter.close()
             if line is not None:
@@ -279,6 +288,7 @@ class ServerProcess:
         self.close_stdin()
         for thread in self._threads:
             thread.join(0.5)  # each closes its pipe; what a daemon holds open ends with ``sweep``
+        launched.discard(self.pid)
         self.ending = Ending(step, -9 if status is None else status, spent, strays)
         self.transcript.happened(f"the server {self.ending}")
         self.transcript.finished()
@@ -288,6 +298,11 @@ class ServerProcess:
         """End it at once, with everything below it; ``end`` still has to be called."""
         if self.ending is None:  # its number may belong to somebody else by now
             self._signal_all(self._family(), force=True)
+
+    def join(self, seconds: float) -> None:
+        """Wait for the threads that read and write its pipes, once everybody is gone."""
+        for thread in self._threads:
+            thread.join(seconds)
 
     def _family(self) -> list[psutil.Process]:
         try:
@@ -312,7 +327,7 @@ class ServerProcess:
 
     def _end_strays(self, family: list[psutil.Process]) -> int:
         """End what the server left in its group or below it; give how many there were."""
-        left = {process.pid for process in family if _alive(process)}
+        left = {process.pid for process in family if alive(process)}
         if not WINDOWS:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, 0)  # cheap; only a group that still exists is searched
@@ -324,7 +339,7 @@ class ServerProcess:
     def _owns(self, process: psutil.Process) -> bool:
         """Whether a process lives in the server's group; the dead nobody buried do not count."""
         with contextlib.suppress(OSError):
-            return os.getpgid(process.pid) == self.pid and _alive(process)
+            return os.getpgid(process.pid) == self.pid and alive(process)
         return False
 
     def _read(self, descriptor: int, stream: Stream) -> bytes:
@@ -337,6 +352,10 @@ class ServerProcess:
             with self._splitting:
                 for line in self._splitter.feed(chunk):
                     self.transcript.heard(line)
+                if self._splitter.overlong:  # its end may never come
+                    endless = self._splitter.close()
+                    if endless is not None:
+                        self.transcript.heard(endless)
             if self.transcript.overflow:
                 self._signal_all([], force=True)
                 break
@@ -374,7 +393,8 @@ class ServerProcess:
             pipe.close()
 
 
-def _alive(process: psutil.Process) -> bool:
+def alive(process: psutil.Process) -> bool:
+    """Whether a process runs; the dead nobody buried do not."""
     with contextlib.suppress(psutil.Error):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False
@@ -432,20 +452,3 @@ def _advice(command: Sequence[str], cwd: str | os.PathLike[str] | None, error: E
     else:
         said = f"{program!r} could not be started: {error}"
     return said
-
-
-def sweep(mark: str) -> int:
-    """End every process that carries the mark of this run; give how many there were.
-
-    Finds what left its process group and its parent. Costs one look at each process of the user.
-    """
-    found = 0
-    own = os.getpid()
-    for process in psutil.process_iter():
-        try:
-            if process.pid != own and process.environ().get(MARK) == mark:
-                process.kill()
-                found += 1
-        except (psutil.Error, OSError):
-            continue
-    return found

@@ -181,6 +181,11 @@ class Session:
         role = Role.ANSWER if asked.answers == 1 else Role.SECOND_ANSWER
         return Message(value, kind, role, phase, asked.line, asked.method, batched)
 
+    def echoes(self, value: Any) -> bool:
+        """Whether a request of the server is one of ours, said back."""
+        asked = self._by_id.get(id_key(value.get("id")) or ("", None))
+        return asked is not None and asked.value == value
+
     def unanswered(self) -> list[Asked]:
         """Requests that silence would be wrong for, and that have no answer yet."""
         return [a for a in self.asked if a.required and not a.answers and not a.cancelled]

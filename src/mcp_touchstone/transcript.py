@@ -21,7 +21,7 @@ from mcp_touchstone.framing import (
     open_brackets,
     read,
 )
-from mcp_touchstone.session import Asked, Event, Message, Session
+from mcp_touchstone.session import Asked, Event, Message, Role, Session
 
 BYTES_LIMIT: Final = 96 * 1024 * 1024
 """Bytes of server output kept for one process."""
@@ -104,6 +104,7 @@ class Transcript:
     memo: dict[Any, Any] = field(default_factory=dict)
     replay: tuple[str, ...] = ()
     _entries: list[Entry] = field(default_factory=list)
+    _answers: dict[int, tuple[Entry, Message]] = field(default_factory=dict)
     _pieces: list[bytes] = field(default_factory=list)
     _open: int = 0
     _bytes: int = 0
@@ -168,7 +169,7 @@ class Transcript:
             messages: tuple[Message, ...] = ()
             if reading.readable and not self._pieces:
                 messages = tuple(self.session.heard(reading.value))
-            self._append(
+            entry = self._append(
                 Source.THEM,
                 line.raw,
                 line.length,
@@ -176,9 +177,12 @@ class Transcript:
                 messages=messages,
                 spread=spread,
             )
+            for message in messages:
+                if message.role is Role.ANSWER and message.answers is not None:
+                    self._answers[message.answers] = entry, message
             self._bytes += len(line.raw)
             if Fault.TOO_LONG in reading.faults:
-                self.overflow = f"it wrote a line of {line.length:,} bytes"
+                self.overflow = f"it wrote a line of {line.length:,} bytes and more"
             elif self._bytes > BYTES_LIMIT:
                 self.overflow = f"it wrote more than {BYTES_LIMIT // 2**20} MiB"
             elif len(self._entries) - self._spared > ENTRIES_LIMIT:
@@ -238,6 +242,11 @@ class Transcript:
         with self._change:
             self._change.wait_for(lambda: self.ended or self.overflow or seen(), max(0.0, seconds))
             return seen()
+
+    def answer_to(self, asked: int) -> tuple[Entry, Message] | None:
+        """Give the answer to the request on line ``asked``, and the line it stands on."""
+        with self._change:
+            return self._answers.get(asked)
 
     def unanswered(self) -> list[Asked]:
         """Requests still open."""

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_touchstone.framing import Fault, Line, encode, read
-from mcp_touchstone.process import MARK, Gone, LaunchError, ServerProcess, signal_name, sweep
+from mcp_touchstone.process import MARK, Gone, LaunchError, ServerProcess, signal_name
 from mcp_touchstone.report.text import cut, safe
+from mcp_touchstone.strays import sweep
 
 WRITING: Final = 30.0
 """Seconds a server may take to read one message."""
@@ -116,7 +117,7 @@ class Child:
         """Pass a message on; what is none goes to stderr."""
         reading = read(line)
         if Fault.TOO_LONG in reading.faults:
-            self.overflow = f"it wrote a line of {line.length:,} bytes"
+            self.overflow = f"it wrote a line of {line.length:,} bytes and more"
         elif Fault.BLANK in reading.faults:
             pass
         elif not reading.readable or not isinstance(reading.value, dict | list):

@@ -1,0 +1,62 @@
+"""What servers leave behind: finding it, ending it. Knows no MCP."""
+
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+from typing import Final
+
+import psutil
+
+from mcp_touchstone.process import MARK, alive, launched
+
+_PR_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
+_adopting: Final = threading.Event()
+
+
+def adopt() -> None:
+    """Become the parent of what servers leave behind, where the system can do that (Linux).
+
+    So ``sweep`` finds also what took another session and another environment. For a program that
+    starts nothing but servers: from now on every other child of this process counts as left behind.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        if sys.platform == "linux":
+            libc = ctypes.CDLL(None, use_errno=True)
+            if not libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+                _adopting.set()
+
+
+def _end_adopted() -> int:
+    """End the children we did not start, and those they leave us; give how many there were."""
+    found = 0
+    for _ in range(100):  # each round is a generation
+        with contextlib.suppress(psutil.Error):
+            strange = [c for c in psutil.Process().children() if c.pid not in launched]
+            for child in strange:
+                found += alive(child)
+                with contextlib.suppress(psutil.Error):
+                    child.kill()
+                with contextlib.suppress(OSError):
+                    os.waitpid(child.pid, 0)
+            if not strange:
+                break
+    return found
+
+
+def sweep(mark: str) -> int:
+    """End every process that carries the mark of this run; give how many there were.
+
+    Finds what left its process group and its parent. Costs one look at each process of the user.
+    """
+    found = _end_adopted() if _adopting.is_set() else 0
+    own = os.getpid()
+    for process in psutil.process_iter():
+        try:
+            if process.pid != own and process.environ().get(MARK) == mark:
+                process.kill()
+                found += 1
+        except (psutil.Error, OSError):
+            continue
+    return found
