@@ -261,6 +261,23 @@ def test_a_server_that_never_reads_is_given_up_in_time(start: Start) -> None:
     assert process.running
 
 
+def test_a_server_that_did_not_read_is_not_waited_for_again(start: Start) -> None:
+    process = start(READY, FOREVER)
+    heard(process)
+    with pytest.raises(Gone):
+        process.send(b"x" * 1_000_000, SHORT)
+
+    with pytest.raises(Gone, match="still does not read its input"):
+        process.send(b"x", 600.0)
+
+
+def test_a_line_without_end_is_not_read_to_its_end(start: Start) -> None:
+    process = start("while True: os.write(1, b'x' * 65536)")
+
+    assert process.wait(LONG * 3) == -signal.SIGKILL
+    assert "a line of 33," in record_of(process).overflow
+
+
 def test_a_server_that_closed_its_input_is_told_from_one_that_is_slow(start: Start) -> None:
     process = start("os.close(0)", READY, FOREVER)
     heard(process)

@@ -232,7 +232,7 @@ def test_a_line_that_is_too_long_is_kept_cut_and_ends_the_listening(record: Tran
     (entry,) = record
 
     assert (len(entry.raw), entry.length) == (4096, 20_000)
-    assert record.overflow == "it wrote a line of 20,000 bytes"
+    assert record.overflow == "it wrote a line of 20,000 bytes and more"
 
 
 def test_what_we_do_is_still_recorded_after_a_flood(record: Transcript) -> None:
