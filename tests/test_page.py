@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.report import html
+from tests import canned
 from tests.test_reports import EVIL, MIXED, NEW, run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no browser here: needs chromium or google-chrome on PATH"
+)
 
 
 class Browser:
@@ -99,15 +102,22 @@ class Browser:
         return found
 
 
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    made = Browser(tmp_path_factory.mktemp("profile"))
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Browser]:
+def browser(chromium: Browser, tmp_path: Path) -> Iterator[Browser]:
     path = tmp_path / "report.html"
     path.write_text(html.render(run(MIXED, actual=EVIL)), "utf-8")
-    made = Browser(tmp_path / "profile")
-    made.open(path)
-    yield made
-    complaints = made.complaints
-    made.close()
+    chromium.ask("Emulation.clearDeviceMetricsOverride")
+    chromium.ask("Emulation.setEmulatedMedia", media="", features=[])
+    chromium.open(path)
+    yield chromium
+    complaints, chromium.complaints = chromium.complaints, []
     assert complaints == []
 
 
@@ -152,3 +162,115 @@ def test_what_a_server_says_stays_text(browser: Browser) -> None:
     assert "<script>alert(1)</script>" in browser.value(
         "document.querySelector('.guilty code').textContent"
     )
+
+
+# --- as it is looked at
+
+
+class Looked:
+    """A page with one of everything, looked at in some way."""
+
+    def __init__(self, browser: Browser, path: Path) -> None:
+        self.browser = browser
+        path.write_text(html.render(canned.run(since=canned.since())), "utf-8")
+        browser.open(path)
+
+    def look(self, *, scheme: str = "light", media: str = "", width: int = 1100) -> None:
+        self.browser.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=900, deviceScaleFactor=1, mobile=False,
+        )  # fmt: skip
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.browser.ask("Emulation.setEmulatedMedia", media=media, features=[feature])
+
+    def style(self, selector: str, name: str) -> str:
+        found: str = self.browser.value(
+            f"getComputedStyle(document.querySelector('{selector}')).{name}"
+        )
+        return found
+
+
+@pytest.fixture
+def looked(browser: Browser, tmp_path: Path) -> Looked:
+    return Looked(browser, tmp_path / "canned.html")
+
+
+CONTRASTS = """
+[...document.querySelectorAll('.counts li, .legend span, summary *, dt, dd, .wire .n, h1, h2, a')]
+.filter((it) => it.offsetParent && it.textContent.trim()).map((it) => {
+  const channels = (text) => text.match(/[0-9.]+/g).map(Number);
+  const light = (rgb) => rgb.slice(0, 3).map((c) => c / 255)
+    .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  let back = it, paint = [0, 0, 0, 0];
+  while (back && (paint.length > 3 && paint[3] === 0)) {
+    paint = channels(getComputedStyle(back).backgroundColor);
+    back = back.parentElement;
+  }
+  const [a, b] = [light(channels(getComputedStyle(it).color)), light(paint)].sort((x, y) => y - x);
+  return [it.tagName + '.' + it.className, (a + 0.05) / (b + 0.05)];
+}).sort((x, y) => x[1] - y[1])[0]
+"""
+"""The element that is hardest to read, and its contrast as WCAG reckons it."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_can_be_read_in_the_colours_of_the_system(looked: Looked, scheme: str) -> None:
+    looked.look(scheme=scheme)
+    paper = looked.style("body", "backgroundColor")
+
+    assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 25)"}[scheme]
+    name, contrast = looked.browser.value(CONTRASTS)
+    assert contrast >= 4.5, name
+
+
+def test_it_is_printed_on_white_with_all_findings_unfolded(looked: Looked) -> None:
+    looked.look(scheme="dark", media="print")
+    unfolded = "document.querySelectorAll('.finding[open]').length"
+    all_of_them = looked.browser.value("document.querySelectorAll('.finding').length")
+
+    assert looked.style("body", "backgroundColor") == "rgb(255, 255, 255)"
+    assert looked.style(".filters", "display") == "none"
+    assert [looked.style(one, "fontSize") for one in ("dt", "dd")] == ["9.9px", "11px"]
+    before = looked.browser.value(unfolded)
+    looked.browser.value("dispatchEvent(new Event('beforeprint'))")
+    assert before < looked.browser.value(unfolded) == all_of_them
+    looked.browser.value("dispatchEvent(new Event('afterprint'))")
+    assert looked.browser.value(unfolded) == before
+    assert len(looked.browser.ask("Page.printToPDF")["data"]) > 10_000
+
+
+def test_on_a_telephone_only_wide_tables_are_pushed_aside(looked: Looked) -> None:
+    looked.look(width=390)
+
+    assert looked.browser.value("document.documentElement.scrollWidth") <= 390
+    wide = "[...document.querySelectorAll('.since td')].every((it) => it.offsetHeight < 60)"
+    assert looked.browser.value(wide)
+
+
+def test_the_tab_key_reaches_filters_and_findings_in_their_order(looked: Looked) -> None:
+    looked.look()
+    seen = []
+    for _ in range(40):
+        looked.browser.press("Tab", 9)
+        focus = "document.activeElement"
+        seen.append(
+            looked.browser.value(f"({focus}.name || {focus}.type || {focus}.tagName).toLowerCase()")
+        )
+        visible = looked.browser.value(f"getComputedStyle({focus}).outlineStyle")
+        assert visible != "none" or seen[-1] == "body", seen
+    order = [
+        name for number, name in enumerate(seen) if name != "body" and name not in seen[:number]
+    ]
+
+    assert order == ["button", "outcome", "level", "revision", "chapter", "reset", "summary", "a"]
+
+
+def test_a_finding_is_folded_and_unfolded_by_keyboard(looked: Looked) -> None:
+    looked.look()
+    first = "document.querySelector('.finding')"
+    looked.browser.value(f"{first}.querySelector('summary').focus()")
+
+    assert looked.browser.value(f"{first}.open") is True
+    looked.browser.press("Enter", 13)
+    assert looked.browser.value(f"{first}.open") is False

@@ -147,13 +147,15 @@ def _since(run: Run) -> Iterator[str]:
     if run.since is None:
         return
     yield f"<section>\n<h2>Since {_text(run.since.old)}</h2>"
-    yield '<div class="wide"><table><thead><tr><th>change</th><th>rule</th><th>revision</th>'
+    yield '<div class="wide"><table class="since"><thead><tr>'
+    yield "<th>change</th><th>rule</th><th>revision</th>"
     yield "<th>was → now</th><th>actual</th></tr></thead><tbody>"
     for change in SHOWN:
         for item in run.since.of(change):
             turn = f"{item.was} → {item.now}"
-            cells = (str(change), item.rule, item.revision, turn, item.actual)
-            yield f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in cells)}</tr>"
+            rule = f"<td><code>{_text(item.rule)}</code></td>"
+            rest = "".join(f"<td>{_text(one)}</td>" for one in (item.revision, turn, item.actual))
+            yield f"<tr><td>{change}</td>{rule}{rest}</tr>"
     yield "</tbody></table></div>\n</section>"
 
 
