@@ -100,6 +100,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
         "listings", "served", "world", "task_states", "timestamps", "attack.bindings",
         "attack.modes", "attack.patching", "attack.siege", "drawn", "properties",
+        "attack.swapping", "attack.reach",
     },
     # attacks: trees with canaries; these know no MCP
     "attack.limits": set(),
@@ -133,6 +134,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *FIELD, "attack.aimer", "attack.bindings", "attack.newlines", "attack.siege",
         "attack.slots", "attack.snapshot", "talk",
     },
+    "attack.swapping": {*FIELD, "attack.aimer", "attack.bindings", "attack.siege"},
     "attack.grounds": {
         *PURE, *WIRE, *FIELD, "attack.binder", "attack.bindings", "attack.limits", "attack.siege",
         "dossier", "loader", "pool", "results", "target", "threat", *CLIENT,

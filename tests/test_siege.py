@@ -84,3 +84,20 @@ def test_a_server_that_no_longer_reads_its_own_files_has_not_passed() -> None:
     run = attacked("SulksAfterAClimb", ("traversal-dotdot",))
 
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.BROKEN]
+
+
+def test_a_finding_of_several_steps_is_reproduced_step_by_step(tmp_path: Path) -> None:
+    run = attacked("UndoesByName", ("moves-undo",))
+    script = run.of(Outcome.FAIL)[0].gravest.reproduction
+
+    done = subprocess.run(
+        ["sh", "-c", script.replace("sleep 5", "sleep 1")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)},
+    )
+
+    assert "FOUND: the outside changed" in done.stdout, done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -121,6 +121,8 @@ OPERATIONS: Final[dict[str, Word]] = {
     "patches-files": Word("tool that applied a unified diff to a file of the throw-away root"),
     "takes-hash": Word("tool that changed a file and was told the hash of what it held"),
     "dry-run-switch": Word("tool that changed a file and has an argument for a dry run"),
+    "carries-files": Word("tool that moved or copied a file of the throw-away root"),
+    "undoes-edits": Word("tool that took an edit of the throw-away root back"),
     "base-argument": Word("tool that is told by an argument what its paths are relative to"),
     "file-uris": Word("resource that gave back a file of the throw-away root by a file: URI"),
 }

@@ -3,10 +3,12 @@
 from mcp_touchstone import answer, arguments, drawn, listings, timestamps, uri_template
 from mcp_touchstone.ambient import Record
 from mcp_touchstone.attack.bindings import CHANGING as CHANGES
-from mcp_touchstone.attack.bindings import Operation
+from mcp_touchstone.attack.bindings import IN_PLACE, Operation
 from mcp_touchstone.attack.modes import Modes
 from mcp_touchstone.attack.patching import Patches
+from mcp_touchstone.attack.reach import Carriage
 from mcp_touchstone.attack.siege import Siege
+from mcp_touchstone.attack.swapping import swapped
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.client import ASKED, CAPABILITIES, Client, willing
 from mcp_touchstone.client_tasks import RELATED, TERMINAL, ClientTasks
@@ -53,6 +55,7 @@ __all__ = [
     "CLIENT_METHODS",
     "DIALECTS",
     "FULL_CAPABILITIES",
+    "IN_PLACE",
     "LATEST_LEGACY",
     "LEGACY",
     "LISTS",
@@ -66,6 +69,7 @@ __all__ = [
     "Asked",
     "Breach",
     "Broken",
+    "Carriage",
     "Client",
     "ClientTasks",
     "Connection",
@@ -133,6 +137,7 @@ __all__ = [
     "served",
     "shapes",
     "sightings",
+    "swapped",
     "task_support",
     "timestamps",
     "traces",

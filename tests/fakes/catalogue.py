@@ -1,11 +1,20 @@
 """All fakes by name."""
 
+import importlib
+from pathlib import Path
 from types import ModuleType
 
-from tests.fakes import guards, links, modes, patches, promises
+from tests.fakes import guards, links
 from tests.fakes.server import Guard
 
-MODULES: tuple[ModuleType, ...] = (guards, links, patches, promises, modes)
+NONE = {"__init__", "__main__", "catalogue", "matrix", "server"}
+"""Modules of this folder that hold no fakes."""
+
+MODULES: tuple[ModuleType, ...] = tuple(
+    importlib.import_module(f"tests.fakes.{path.stem}")
+    for path in sorted(Path(__file__).parent.glob("*.py"))
+    if path.stem not in NONE
+)
 
 ODD: dict[str, type[Guard]] = {"SulksAfterAClimb": guards.SulksAfterAClimb}
 """Fakes that no threat names: they show something of the harness."""
@@ -18,4 +27,5 @@ FAKES: dict[str, type[Guard]] = {
     and issubclass(found, Guard)
     and found is not Guard
     and found not in {*ODD.values(), links.Lexical}
+    and found.__module__ == module.__name__
 }

@@ -26,8 +26,8 @@ class Joined(Guard):
     """Joins the path to the root and opens it."""
 
     trips = frozenset(
-        {DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, UNICODE, SEPARATORS, EXPANSION}
-        | {"links-read", "links-write", "special-procfs"}
+        {DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION}
+        | {"links-read", "links-write", "special-procfs", "moves-in", "moves-out"}
     )
 
     def place(self, text: str, *, writing: bool) -> str:
@@ -105,6 +105,7 @@ class NormalisesThenOpens(Guard):
     """Checks the path without dot-dot, links left alone, and lets the kernel walk the text."""
 
     trips = frozenset({TWO_READINGS, "links-read", "links-write"})
+    tools = ("read_file", "list_directory", "write_file", "edit_file", "make_directory")
 
     def place(self, text: str, *, writing: bool) -> str:
         path = os.path.normpath(os.path.join(self.root, text))

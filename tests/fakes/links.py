@@ -25,7 +25,7 @@ class Lexical(Guard):
 class FollowsLinks(Lexical):
     """Normalises the path, compares it properly, and opens it, links and all."""
 
-    trips = frozenset({READ, WRITE})
+    trips = frozenset({READ, WRITE, "moves-in", "moves-out"})
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.lexically(text)
@@ -44,6 +44,7 @@ class FollowsLinksToWrite(Lexical):
     """Resolves links when it reads only."""
 
     trips = frozenset({WRITE})
+    tools = ("read_file", "list_directory", "write_file", "edit_file", "make_directory")
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.lexically(text) if writing else self.strictly(text)
@@ -52,7 +53,7 @@ class FollowsLinksToWrite(Lexical):
 class LooksAtTheLastComponent(Lexical):
     """Refuses a path that is a link and follows one that goes through a link."""
 
-    trips = frozenset({READ, WRITE})
+    trips = frozenset({READ, WRITE, "moves-in", "moves-out"})
 
     def place(self, text: str, *, writing: bool) -> str:
         path = self.lexically(text)

@@ -19,8 +19,8 @@ NEAR = "deny-near-miss"
 class Denies(Guard):
     """Resolves the path, then matches every component of what it resolved."""
 
-    promises = ("deny-list",)
-    families = ("deny",)
+    promises: tuple[str, ...] = ("deny-list",)
+    families: tuple[str, ...] = ("deny",)
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)

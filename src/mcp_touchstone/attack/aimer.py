@@ -12,7 +12,7 @@ from mcp_touchstone.attack import reach
 from mcp_touchstone.attack.bindings import CHANGING, Binding, Bindings, Call, Operation
 from mcp_touchstone.attack.field import CONTROL, DENIED, Field
 from mcp_touchstone.attack.payload import CANARY, Payload
-from mcp_touchstone.attack.reach import PAIR
+from mcp_touchstone.attack.reach import PAIR, Carriage
 from mcp_touchstone.attack.slots import Pointer, Role
 
 BASES: Final = frozenset({"root", "cwd", "base", "repo_path", "working_dir", "projectRoot"})
@@ -26,8 +26,9 @@ FIRED_AT: Final[Mapping[str, tuple[Operation, ...]]] = {
     "write": (Operation.EDIT, Operation.WRITE, Operation.CREATE),
     "patch": (Operation.EDIT, Operation.WRITE),
     "search": (Operation.LIST,),
-    "move": (Operation.MOVE,),
-    "copy": (Operation.COPY,),
+    "move": (Operation.MOVE, Operation.COPY),
+    "copy": (Operation.COPY, Operation.MOVE),
+    "delete": (Operation.DELETE,),
 }
 """Operation a payload was written for -> operations it is fired at, whatever tool does them."""
 
@@ -42,6 +43,7 @@ class Shot:
         binding: what it is fired at.
         call: the method and params that are sent.
         live: whether it reaches its aim when nothing guards it.
+        before: what was done before it: calls, and lines of a shell.
     """
 
     payload: Payload
@@ -49,6 +51,7 @@ class Shot:
     binding: Binding
     call: Call
     live: bool
+    before: tuple[Call | str, ...] = ()
 
 
 class Aimer:
@@ -74,6 +77,14 @@ class Aimer:
                         continue
                     call = self._aimed(row, text, binding, aim)
                     yield Shot(row, text, binding, call, aim is not None)
+
+    def carried(self, rows: Iterable[Payload], kind: Carriage) -> Iterator[Shot]:
+        """Aim payloads of a kind, each a source and a destination, at what moves and copies."""
+        for row in rows:
+            for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
+                for text in payloads.filled(row, self._field.names, DENIED):
+                    if PAIR in text and reach.carriage(text, self._field) is kind:
+                        yield Shot(row, text, binding, self._aimed(row, text, binding, None), True)
 
     def _aimed(self, row: Payload, text: str, binding: Binding, aim: Path | None) -> Call:
         root = str(self._field.root)

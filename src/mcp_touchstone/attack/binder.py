@@ -15,7 +15,7 @@ from mcp_touchstone.attack.bindings import ROOT, Binding, Bindings, Operation, S
 from mcp_touchstone.attack.canary import Area
 from mcp_touchstone.attack.field import Field
 from mcp_touchstone.attack.slots import Pointer, Role, assemble, slots
-from mcp_touchstone.attack.ways import MAKING, Way, ways
+from mcp_touchstone.attack.ways import DELETING, MAKING, UNDOING, Way, ways
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.dossier import Spoken, is_read_only
 from mcp_touchstone.process import LaunchError, now
@@ -61,9 +61,12 @@ class Binder:
     def find(self, spoken: Spoken) -> Bindings:
         """Try what looks as if it took a path."""
         found: list[Binding] = []
-        for tool in sorted(self._tools(spoken), key=lambda tool: not is_read_only(tool)):
-            for plan in ways(tool, self._named):
-                self._try(plan, found)
+        tools = sorted(self._tools(spoken), key=lambda tool: not is_read_only(tool))
+        plans = [plan for tool in tools for plan in ways(tool, self._named)]
+        for plan in plans:
+            self._try(plan, found)
+        for plan in plans:
+            self._try_to_undo(plan, found)
         found += self._resources(spoken)
         why = ""
         if self._over:
@@ -93,19 +96,30 @@ class Binder:
         for operation, attempt in self._attempts(plan):
             if self._over or any(_settles(b, operation, plan) for b in found):
                 continue
-            worked = [(s, a) for s in Style if (a := attempt(plan, s)) is not None]
+            worked = {s: a for s in Style if (a := attempt(plan, s)) is not None}
             if worked:
-                base = [s for s in slots(plan.tool.get("inputSchema")) if s.role is Role.BASE]
-                found.append(
-                    Binding(
-                        operation,
-                        plan.tool["name"],
-                        rooted(worked[0][1], str(self.field.root), ROOT),
-                        tuple(dict.fromkeys([*plan.slots, *base])),
-                        tuple(style for style, _ in worked),
-                        schema=plan.tool.get("inputSchema") or {},
-                    )
-                )
+                found.append(self._bound(operation, plan, worked))
+
+    def _try_to_undo(self, plan: Way, found: list[Binding]) -> None:
+        """Try whether a tool takes back what one that edits has done."""
+        if self._over or not plan.words & UNDOING or plan.roles - {Role.PATH}:
+            return
+        worked: dict[Style, dict[str, Any]] = {}
+        for edit in [b for b in found if b.operation in {Operation.EDIT, Operation.WRITE}]:
+            worked |= {s: a for s in Style if (a := self._undoes(plan, s, edit)) is not None}
+        if worked:
+            found.append(self._bound(Operation.UNDO, plan, worked))
+
+    def _bound(self, does: Operation, plan: Way, worked: dict[Style, dict[str, Any]]) -> Binding:
+        base = [s for s in slots(plan.tool.get("inputSchema")) if s.role is Role.BASE]
+        return Binding(
+            does,
+            plan.tool["name"],
+            rooted(next(iter(worked.values())), str(self.field.root), ROOT),
+            tuple(dict.fromkeys([*plan.slots, *base])),
+            tuple(worked),
+            schema=plan.tool.get("inputSchema") or {},
+        )
 
     def _attempts(self, plan: Way) -> Iterator[tuple[Operation, "Attempt"]]:
         roles = plan.roles
@@ -123,6 +137,8 @@ class Binder:
             yield Operation.LIST, self._lists
             if {*words(plan.tool["name"])} & MAKING:
                 yield Operation.MKDIR, self._makes_folders
+            if plan.words & DELETING:
+                yield Operation.DELETE, self._deletes
 
     # --- trying it
 
@@ -204,6 +220,20 @@ class Binder:
         path = self._fresh("")
         _, arguments = self._call(plan, self._spell(path, style))
         return arguments if path.is_dir() else None
+
+    def _deletes(self, plan: Way, style: Style) -> dict[str, Any] | None:
+        path, _ = self._file()
+        _, arguments = self._call(plan, self._spell(path, style))
+        return arguments if not path.exists() and self._folder.is_dir() else None
+
+    def _undoes(self, plan: Way, style: Style, edit: Binding) -> dict[str, Any] | None:
+        (path, data), content = self._file(), f"edited {secrets.token_hex(8)}"
+        root = str(self.field.root)
+        where = edit.spelled(path.relative_to(self.field.root).as_posix(), root)
+        self._ask(*edit.call(where, root, before=data, content=content))
+        changed = _read(path)
+        _, arguments = self._call(plan, self._spell(path, style), before=changed)
+        return arguments if changed != data and _holds(path, data) else None
 
     def _moves(self, plan: Way, style: Style) -> dict[str, Any] | None:
         return self._carries(plan, style, stays=False)

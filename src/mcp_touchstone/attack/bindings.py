@@ -25,6 +25,8 @@ class Operation(StrEnum):
     MKDIR = "mkdir"
     MOVE = "move"
     COPY = "copy"
+    UNDO = "undo"
+    DELETE = "delete"
 
 
 class Style(StrEnum):
@@ -44,6 +46,8 @@ PLAIN_PART: Final = " line 1"
 may repeat that."""
 
 CHANGING: Final = frozenset(Operation) - {Operation.READ, Operation.LIST}
+CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
+IN_PLACE: Final = frozenset(Operation) - CARRYING
 SHOWN: Final = 70
 
 
@@ -183,6 +187,8 @@ class Bindings:
             "takes-hash": any(binding.has(Role.HASH) for binding in self.found),
             "dry-run-switch": any(dry_run(b.schema) for b in self.of(*CHANGING)),
             "base-argument": any(binding.base is not None for binding in self.found),
+            "carries-files": bool(self.of(*CARRYING)),
+            "undoes-edits": bool(self.of(Operation.UNDO)),
             "file-uris": any(binding.uri.startswith("file:") for binding in self.found),
         }[word]
 

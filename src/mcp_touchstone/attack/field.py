@@ -275,6 +275,7 @@ class Field(World):
                 if isinstance(kept, str):
                     if not path.is_symlink() or str(path.readlink()) != kept:
                         remove(path)
+                        path.parent.mkdir(parents=True, exist_ok=True)
                         path.symlink_to(kept)
                 elif path.is_symlink() or not path.is_file() or path.read_bytes() != kept:
                     remove(path)

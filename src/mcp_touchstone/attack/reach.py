@@ -11,6 +11,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
@@ -67,9 +68,69 @@ def _physical(text: str, field: Field) -> str:
 
 def aim_of_pair(text: str, field: Field) -> Path | None:
     """Give what a move or copy reaches outside: its source, or else what it makes."""
+    return taken(text, field) or put(text, field)
+
+
+class Carriage(StrEnum):
+    """What a move or copy would do that it must not."""
+
+    IN = "takes what lies outside"
+    OUT = "puts something outside"
+    OVER = "puts something where a link leads"
+    TREE = "takes a folder, and what its links lead to"
+    DENIED = "takes or replaces what is denied"
+
+
+def carriage(text: str, field: Field) -> Carriage | None:
+    """Say what a move or copy does when nothing guards it; None where it does no harm."""
     source, _, destination = text.partition(PAIR)
-    found = _aimed(_physical(source, field), "file", field)
-    return found or _made(_physical(destination, field), field)
+    here, there = _physical(source, field), _physical(destination, field)
+    if _endless(Path(here)):
+        return None
+    if taken(text, field) is not None:
+        return Carriage.IN
+    if put(text, field) is not None:
+        return Carriage.OVER if Path(there).is_symlink() else Carriage.OUT
+    if _is_listed(here, field) or _is_listed(there, field):
+        return Carriage.DENIED
+    return Carriage.TREE if _leads_out(Path(here), field) else None
+
+
+def _aims(folder: Path) -> list[Path]:
+    """Give where the links below a folder lead."""
+    return [Path(os.path.realpath(path)) for path in folder.rglob("*") if path.is_symlink()]
+
+
+def _endless(folder: Path) -> bool:
+    """Whether a folder holds a link to what it stands in.
+
+    Whoever follows that copies until nothing is left of the disk: such a folder is never carried.
+    """
+    return any(folder.is_relative_to(aim) for aim in _aims(folder))
+
+
+def _leads_out(folder: Path, field: Field) -> bool:
+    """Whether links of a folder lead outside."""
+    aims = [] if folder.is_symlink() else _aims(folder)
+    return any(not aim.is_relative_to(field.root) for aim in aims)
+
+
+def _is_listed(path: str, field: Field) -> bool:
+    """Whether a path leads to what a deny list has, or would stand there."""
+    real = Path(os.path.realpath(path))
+    below = real.relative_to(field.root).parts if real.is_relative_to(field.root) else ()
+    return any(part in {*DENIED, *WRITE_DENIED} for part in below)
+
+
+def taken(text: str, field: Field) -> Path | None:
+    """Give what a move or copy takes from outside."""
+    source = text.partition(PAIR)[0]
+    return _aimed(_physical(source, field), "any", field)
+
+
+def put(text: str, field: Field) -> Path | None:
+    """Give what a move or copy makes outside."""
+    return _made(_physical(text.partition(PAIR)[2], field), field)
 
 
 def _aimed(path: str, target: str, field: Field) -> Path | None:

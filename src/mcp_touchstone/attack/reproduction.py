@@ -15,6 +15,7 @@ from mcp_touchstone import revision as rev
 from mcp_touchstone.attack.bindings import Call
 from mcp_touchstone.attack.canary import Area
 from mcp_touchstone.attack.field import Field
+from mcp_touchstone.attack.reach import PAIR
 
 PLACE: Final = "@D@"
 """Stands for the folder of the script in the lines it sends."""
@@ -24,7 +25,9 @@ PATIENCE: Final = 5
 """Seconds the server has to answer."""
 
 
-def script(field: Field, command: Iterable[str], revision: str, text: str, call: Call) -> str:
+def script(
+    field: Field, command: Iterable[str], revision: str, text: str, *steps: Call | str
+) -> str:
     """Write the script.
 
     Args:
@@ -32,26 +35,20 @@ def script(field: Field, command: Iterable[str], revision: str, text: str, call:
         command: of the server; ``{root}`` in it stands for the root.
         revision: which is spoken.
         text: the path that was sent: what it meets is made.
-        call: method and params.
+        steps: calls, and between them lines of a shell in which ``$D`` is the folder.
     """
-    parent = str(field.path)
     server = " ".join(
         '"' + word.replace("{root}", "$D/root") + '"' if "{root}" in word else shlex.quote(word)
         for word in command
     )
-    lines = [
-        json.dumps(line, ensure_ascii=True).replace(parent, PLACE)
-        for line in _lines(revision, call)
-    ]
     return "\n".join([
         "#!/bin/sh",
         'D=$(mktemp -d) && D=$(cd "$D" && pwd -P)',
         *_tree(field, text),
         'look() { find "$D" -path "$D/root" -prune -o -type f -exec cksum {} +; }',
         'look > "$D.before"',
-        f'{{ sed "s|{PLACE}|$D|g" <<\'LINES\'',
-        *lines,
-        "LINES",
+        "{",
+        *_said(revision, steps, str(field.path)),
         f'sleep {PATIENCE}; }} | (cd "$D/root" && HOME="$D/home" {server}) | tee "$D.said"',
         'look | diff "$D.before" - || echo "FOUND: the outside changed"',
         'grep -q MCPCANARY- "$D.said" && echo "FOUND: a canary came back"',
@@ -80,10 +77,10 @@ def _tree(field: Field, text: str) -> Iterable[str]:
 
 def _links(field: Field, text: str) -> dict[str, str]:
     """Give the links of the root that a path may meet, and those these lead to."""
-    words = {word for word in text.replace("\\", "/").split("/") if word}
+    words = {word for word in text.replace("\\", "/").replace(PAIR, "/").split("/") if word}
     found: dict[str, str] = {}
     for path in field.root.rglob("*"):
-        if path.is_symlink() and path.name in words:
+        if path.is_symlink() and {path.name, path.parent.name} & words:
             here = path
             while here.is_symlink() and here.is_relative_to(field.root):
                 name = here.relative_to(field.root).as_posix()
@@ -94,7 +91,38 @@ def _links(field: Field, text: str) -> dict[str, str]:
     return found
 
 
-def _lines(revision: str, call: Call) -> Iterable[dict[str, Any]]:
+def _said(revision: str, steps: Iterable[Call | str], parent: str) -> Iterable[str]:
+    """Give the commands that say it: calls as lines, with time to answer between the steps."""
+    said: list[dict[str, Any]] = list(_opening(revision))
+    number = 1
+    for step in steps:
+        if isinstance(step, str):
+            yield from _sent(said, parent)
+            yield "sleep 1"
+            yield step.replace(parent, "$D")
+            said = []
+            continue
+        number += 1
+        said.append(_line(revision, number, step))
+    yield from _sent(said, parent)
+
+
+def _sent(lines: list[dict[str, Any]], parent: str) -> Iterable[str]:
+    if lines:
+        yield f"sed \"s|{PLACE}|$D|g\" <<'LINES'"
+        for line in lines:
+            yield json.dumps(line, ensure_ascii=True).replace(parent, PLACE)
+        yield "LINES"
+
+
+def _opening(revision: str) -> Iterable[dict[str, Any]]:
+    if not rev.is_modern(revision):
+        opening = {"protocolVersion": revision, "capabilities": {}, "clientInfo": CLIENT}
+        yield {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening}
+        yield {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def _line(revision: str, number: int, call: Call) -> dict[str, Any]:
     method, params = call
     if rev.is_modern(revision):
         meta = {
@@ -102,9 +130,5 @@ def _lines(revision: str, call: Call) -> Iterable[dict[str, Any]]:
             rev.META + "clientInfo": CLIENT,
             rev.META + "clientCapabilities": {},
         }
-        yield {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
-        return
-    opening = {"protocolVersion": revision, "capabilities": {}, "clientInfo": CLIENT}
-    yield {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening}
-    yield {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    yield {"jsonrpc": "2.0", "id": 2, "method": method, "params": params}
+        params = {**params, "_meta": meta}
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}

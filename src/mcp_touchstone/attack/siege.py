@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.attack import payload as payloads
 from mcp_touchstone.attack.aimer import Aimer, Shot
-from mcp_touchstone.attack.bindings import CHANGING, Binding, Bindings, Operation
+from mcp_touchstone.attack.bindings import CARRYING, CHANGING, Binding, Bindings, Operation
 from mcp_touchstone.attack.canary import Area, Canary
-from mcp_touchstone.attack.field import CONTROL, Field
+from mcp_touchstone.attack.field import CONTROL, Field, remove
 from mcp_touchstone.attack.payload import Payload
+from mcp_touchstone.attack.reach import Carriage
 from mcp_touchstone.attack.reproduction import script
 from mcp_touchstone.attack.tally import Hit, Tally, said, whose
 from mcp_touchstone.clause import Breach
@@ -169,6 +170,12 @@ class Siege(Conversation):
             mild=self._mild(threat),
         )
 
+    def carry(self, threat: str, kind: Carriage, *groups: str) -> None:
+        """Let what moves and copies take payloads of a kind from here to there, and judge."""
+        if kind is Carriage.DENIED:
+            self._guard("deny.")
+        self.judge_shots(threat, self._aimer.carried(self.payloads(*groups), kind))
+
     def rebase(self, threat: str, *groups: str) -> None:
         """Tell every tool that takes one another base for its paths, and judge a threat."""
         self.judge_shots(threat, self._aimer.rebased(self.payloads(*groups, via="args")))
@@ -295,6 +302,11 @@ class Siege(Conversation):
             damage = self.field.damage()
             if damage:
                 tally.hits.append(Hit(shot, str(damage[0]), self.wire, reply))
+            if shot.binding.operation in CARRYING:
+                for where, canary in self.field.laundered(self._secret):
+                    what = f"{whose(canary)} stand in {where} now"
+                    tally.hits.append(Hit(shot, what, self.wire, reply))
+                    remove(self.field.path / where)
             self.field.mend()
         if not reply.answered:
             self._lost(shot, reply, tally)
@@ -345,8 +357,9 @@ class Siege(Conversation):
             mild=self._mild(threat),
         )
         if shown is not None and shown.shot is not None:
-            text, call = shown.shot.text, shown.shot.call
-            told = script(self.field, self._command, self.revision, text, call)
+            shot = shown.shot
+            steps = (*shot.before, shot.call)
+            told = script(self.field, self._command, self.revision, shot.text, *steps)
             self.judgements[-1] = replace(self.judgements[-1], reproduction=told)
 
     def _mild(self, threat: str) -> Breach | None:

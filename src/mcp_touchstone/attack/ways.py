@@ -55,6 +55,12 @@ GUESSES: Final[tuple[tuple[frozenset[str], dict[str, Any]], ...]] = (
 """Words in the name of a tool whose schema names no argument -> arguments it probably takes."""
 
 
+UNDOING: Final = frozenset({"undo", "revert", "restore", "rollback"})
+"""Words in the name of a tool, or of what its switch says, that may take an edit back."""
+
+DELETING: Final = frozenset({"delete", "remove", "unlink", "rm", "trash"})
+"""Words in the name of a tool that may remove files; it is called only where the user names it."""
+
 MAKING: Final = frozenset({"mkdir", "make", "create", "new", "add"})
 """Words in the name of a tool that may make folders."""
 
@@ -77,6 +83,11 @@ class Way:
     def roles(self) -> set[Role]:
         """The roles that are filled."""
         return {slot.role for slot in self.slots}
+
+    @property
+    def words(self) -> set[str]:
+        """The words of its name, and of what its switch says."""
+        return {*words(self.tool["name"]), *(w for v in self.fixed.values() for w in words(str(v)))}
 
 
 def ways(tool: Mapping[str, Any], named: Collection[str] = ()) -> Iterator[Way]:

@@ -1,0 +1,176 @@
+"""Guards with a fault about moves, copies and undo; and good ones."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.promises import Denies
+from tests.fakes.server import Guard, Refused
+
+IN = "moves-in"
+OUT = "moves-out"
+OVER = "moves-over-links"
+TREES = "moves-trees"
+DENIED = "moves-denied"
+UNDO = "moves-undo"
+
+MOVING = ("read_file", "list_directory", "write_file", "move_file", "copy_file")
+EDITING = ("read_file", "write_file", "edit_file", "undo_edit")
+
+
+class Carrier(Guard):
+    """Moves by renaming and copies folders with their links as they are."""
+
+    tools = MOVING
+    families = ("moves",)
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        return super().schema("move_file" if tool == "copy_file" else tool)
+
+    def end(self, text: str) -> str:
+        """Give where something is taken from or put: its name is no link that is followed."""
+        folder, name = os.path.split(os.path.join(self.root, text).rstrip("/"))
+        if name in {"", ".", ".."}:
+            raise Refused("that is no name")
+        return os.path.join(self.strictly(folder), name)
+
+    def move_file(self, source: str, destination: str) -> str:
+        os.rename(self.end(source), self.end(destination))
+        return "moved"
+
+    def copy_file(self, source: str, destination: str) -> str:
+        here, there = self.end(source), self.end(destination)
+        if os.path.islink(there) or os.path.isdir(there):
+            raise Refused("there is something")
+        if os.path.isdir(here) and not os.path.islink(here):
+            shutil.copytree(here, there, symlinks=True)
+        else:
+            shutil.copy(here, there, follow_symlinks=False)
+        return "copied"
+
+
+class MovesFromAnywhere(Carrier):
+    """Checks the destination of a move and takes the source as it comes."""
+
+    trips = frozenset({IN})
+
+    def move_file(self, source: str, destination: str) -> str:
+        os.rename(os.path.join(self.root, source), self.end(destination))
+        return "moved"
+
+
+class CopiesWhatLinksLeadTo(Carrier):
+    """Checks where a link stands, and copies what it leads to."""
+
+    trips = frozenset({IN})
+
+    def copy_file(self, source: str, destination: str) -> str:
+        here, there = self.end(source), self.end(destination)
+        if not os.path.isdir(here) and not os.path.lexists(there):
+            shutil.copy(here, there)
+        return "copied"
+
+
+class MovesToAnywhere(Carrier):
+    """Checks the source of a move and puts it where it is told."""
+
+    trips = frozenset({OUT})
+
+    def move_file(self, source: str, destination: str) -> str:
+        os.rename(self.end(source), os.path.join(self.root, destination))
+        return "moved"
+
+
+class MovesIntoFolders(Carrier):
+    """Goes into a destination that is a folder, be it by a link."""
+
+    trips = frozenset({OVER})
+
+    def move_file(self, source: str, destination: str) -> str:
+        shutil.move(self.end(source), self.end(destination))
+        return "moved"
+
+
+class CopiesOverLinks(Carrier):
+    """Checks the folder of the destination and opens it, a link or not."""
+
+    trips = frozenset({OVER})
+
+    def copy_file(self, source: str, destination: str) -> str:
+        shutil.copyfile(self.strictly(source), self.end(destination))
+        return "copied"
+
+
+class CopiesTreesThroughLinks(Carrier):
+    """Copies a folder with all that its links lead to."""
+
+    trips = frozenset({TREES})
+
+    def copy_file(self, source: str, destination: str) -> str:
+        here, there = self.end(source), self.end(destination)
+        if os.path.isdir(here) and not os.path.islink(here):
+            shutil.copytree(here, there, ignore_dangling_symlinks=True)
+            return "copied"
+        return super().copy_file(source, destination)
+
+
+class DeniesFilesOnly(Denies):
+    """Asks the list for files, and moves folders whatever they are called."""
+
+    trips = frozenset({DENIED})
+    families = ("deny", "moves")
+
+    def move_file(self, source: str, destination: str) -> str:
+        here, there = self.strictly(source), self.strictly(destination)
+        if not os.path.isdir(here):
+            self.check(here, writing=True)
+        self.check(there, writing=True)
+        os.rename(here, there)
+        return "moved"
+
+
+class Undoes(Guard):
+    """Keeps what was there, and puts it back where it may write now."""
+
+    tools = EDITING
+    families = ("moves",)
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.before: dict[str, str] = {}
+
+    def edit_file(self, path: str, old_text: str, new_text: str) -> str:
+        self.before[path] = Path(self.place(path, writing=True)).read_text(encoding="utf-8")
+        return super().edit_file(path, old_text, new_text)
+
+    def kept(self, path: str) -> str:
+        """Give what a file held before it was edited."""
+        if path not in self.before:
+            raise Refused("nothing to undo")
+        return self.before.pop(path)
+
+    def undo_edit(self, path: str) -> str:
+        Path(self.place(path, writing=True)).write_text(self.kept(path), encoding="utf-8")
+        return "undone"
+
+
+class UndoesByName(Undoes):
+    """Checks a path when it is edited, and writes there again without a look when it is undone."""
+
+    trips = frozenset({UNDO})
+
+    def undo_edit(self, path: str) -> str:
+        Path(os.path.join(self.root, path)).write_text(self.kept(path), encoding="utf-8")
+        return "undone"
+
+
+class UndoesByRenaming(Undoes):
+    """Writes beside and renames over what is there, in a folder it has resolved."""
+
+    def undo_edit(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        place = os.path.join(self.strictly(folder or "."), name)
+        Path(place + ".part").write_text(self.kept(path), encoding="utf-8")
+        os.replace(place + ".part", place)
+        return "undone"
