@@ -99,6 +99,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
         "listings", "served", "world", "task_states", "timestamps", "attack.bindings",
+        "attack.barrage", "attack.load", "attack.payload", "attack.shells",
         "attack.modes", "attack.patching", "attack.siege", "drawn", "properties",
         "attack.swapping", "attack.reach",
     },
@@ -114,6 +115,17 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.bindings": {"attack.slots", "framing", "uri_template"},
     "attack.reproduction": {*FIELD, "attack.bindings", "revision"},
     "attack.ways": {"arguments", "attack.slots"},
+    # lines, and what becomes of who gets them
+    "attack.shells": {"attack.payload"},
+    "attack.rerun": {"revision"},
+    "attack.gauge": set(),
+    "attack.barrage": {
+        *PURE, *WIRE, *FIELD, "attack.bindings", "attack.rerun", "attack.shells", "attack.siege",
+        "attack.slots", "attack.tally", "talk",
+    },
+    "attack.load": {
+        *PURE, *WIRE, "attack.barrage", "attack.gauge", "attack.shells", "attack.siege", "talk",
+    },
     "attack.aimer": {*FIELD, "attack.bindings", "attack.slots"},
     "attack.tally": {*PURE, *WIRE, *FIELD, "attack.aimer"},
     "attack.binder": {
@@ -260,7 +272,7 @@ stands for every module below it; ``__init__`` is open to all; imports for types
 
 IMPURE: Final[dict[str, set[str]]] = {
     "subprocess": {"process"},
-    "psutil": {"process", "strays", "pytest_sharing"},
+    "psutil": {"attack.gauge", "process", "strays", "pytest_sharing"},
     "signal": {"process", "cli"},
     "tempfile": {"world", "pytest_sharing"},
     "shutil": {"pytest_suite", "bridge.child"},

@@ -71,13 +71,54 @@ def test_what_passed_says_how_much_was_fired(tmp_path: Path) -> None:
     assert int(verdict["judgements"][0]["actual"].split()[0]) > 40
 
 
-def test_a_server_without_a_root_is_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_files_of_a_server_without_a_root_are_not_attacked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     command = [sys.executable, str(FAKES), "Resolves", "."]
 
-    status = main(["check", "--suite", "security", "--", *command])
+    status = main(["check", "--suite", "security", "--select", "containment", "--", *command])
 
     assert status == 2
     assert "put {root} into its command" in capsys.readouterr().err
+
+
+def test_the_protocol_of_a_server_without_a_root_is_attacked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = [sys.executable, str(FAKES), "Resolves", "."]
+
+    status = main(["check", "--suite", "security", "--select", "lines", "--", *command])
+
+    told = capsys.readouterr().out
+    assert status == 0
+    assert "protocol/lines           4 pass" in told
+    assert "no {root} in the command" in " ".join(told.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "threat", "said"),
+    [
+        ("LeavesOnBadUtf8", "lines-broken", "FOUND: the question at the end got no answer"),
+        ("LeavesOnLongLines", "load-oversize", "FOUND: the question at the end got no answer"),
+    ],
+)
+def test_the_reproduction_of_a_line_runs_by_itself(
+    name: str, threat: str, said: str, tmp_path: Path
+) -> None:
+    script = attacked(name, (threat,)).of(Outcome.FAIL)[0].gravest.reproduction
+
+    assert len(script) < 4000
+    done = subprocess.run(
+        ["sh", "-c", script.replace("sleep 5", "sleep 1")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)},
+    )
+
+    assert said in done.stdout, done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_server_that_no_longer_reads_its_own_files_has_not_passed() -> None:

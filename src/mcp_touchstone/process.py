@@ -25,6 +25,7 @@ from mcp_touchstone.framing import Line, LineSplitter, is_whole
 
 if sys.platform == "linux":
     import fcntl
+    import termios
 
 WINDOWS: Final = sys.platform == "win32"
 CHUNK: Final = 65_536
@@ -226,6 +227,16 @@ class ServerProcess:
         if sys.platform == "linux" and pipe is not None:
             with contextlib.suppress(OSError, ValueError):
                 fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
+
+    def unread(self, stream: Stream) -> int | None:
+        """Give how many bytes wait in the pipe of an output; None where nobody can tell."""
+        pipe = self._popen.stdout if stream is Stream.STDOUT else self._popen.stderr
+        if sys.platform == "linux" and pipe is not None:
+            with contextlib.suppress(OSError, ValueError):
+                room = bytearray(4)
+                fcntl.ioctl(pipe.fileno(), termios.FIONREAD, room)
+                return int.from_bytes(room, sys.byteorder)
+        return None
 
     def heed(self) -> None:
         """Read its outputs again."""

@@ -2,11 +2,16 @@
 
 from mcp_touchstone import answer, arguments, drawn, listings, timestamps, uri_template
 from mcp_touchstone.ambient import Record
+from mcp_touchstone.attack import shells
+from mcp_touchstone.attack.barrage import Barrage
 from mcp_touchstone.attack.bindings import CHANGING as CHANGES
 from mcp_touchstone.attack.bindings import IN_PLACE, Operation
+from mcp_touchstone.attack.load import Load
 from mcp_touchstone.attack.modes import Modes
 from mcp_touchstone.attack.patching import Patches
+from mcp_touchstone.attack.payload import Payload
 from mcp_touchstone.attack.reach import Carriage
+from mcp_touchstone.attack.shells import Shell
 from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.attack.swapping import swapped
 from mcp_touchstone.clause import Breach
@@ -67,6 +72,7 @@ __all__ = [
     "RELATED",
     "TERMINAL",
     "Asked",
+    "Barrage",
     "Breach",
     "Broken",
     "Carriage",
@@ -82,10 +88,12 @@ __all__ = [
     "Found",
     "Heard",
     "Kind",
+    "Load",
     "Message",
     "Modes",
     "Operation",
     "Patches",
+    "Payload",
     "Pending",
     "Phase",
     "Property",
@@ -97,6 +105,7 @@ __all__ = [
     "Round",
     "Say",
     "Seen",
+    "Shell",
     "Siege",
     "Sighting",
     "Source",
@@ -136,6 +145,7 @@ __all__ = [
     "scenario",
     "served",
     "shapes",
+    "shells",
     "sightings",
     "swapped",
     "task_support",

@@ -5,7 +5,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.fakes import server
 from tests.fakes.catalogue import FAKES, ODD
 
 
@@ -17,7 +16,7 @@ def main(words: list[str]) -> int:
     name, root, *options = words
     guard = {**FAKES, **ODD}[name](root)
     guard.options = tuple(options)
-    server.serve(guard)
+    guard.serve()
     return 0
 
 

@@ -4,7 +4,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from tests.fakes import guards, links
+from tests.fakes import guards, links, protocol
 from tests.fakes.server import Guard
 
 NONE = {"__init__", "__main__", "catalogue", "matrix", "server"}
@@ -26,6 +26,6 @@ FAKES: dict[str, type[Guard]] = {
     if isinstance(found, type)
     and issubclass(found, Guard)
     and found is not Guard
-    and found not in {*ODD.values(), links.Lexical}
+    and found not in {*ODD.values(), links.Lexical, protocol.Talks, protocol.TalksWell}
     and found.__module__ == module.__name__
 }

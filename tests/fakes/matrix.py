@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from mcp_touchstone.clause import Breach
 from mcp_touchstone.gate import judge
 from mcp_touchstone.loader import SECURITY, load
 from mcp_touchstone.plan import Choice
@@ -35,9 +36,13 @@ def attacked(name: str, select: tuple[str, ...] = ()) -> Run:
 
 
 def tripped(run: Run) -> dict[str, str]:
-    """Give what was found: threat -> what was seen. A note is no accusation."""
+    """Give what was found: threat -> what was seen.
+
+    A note is no accusation, unless a finding of that threat is never more.
+    """
     found = run.of(Outcome.FAIL, Outcome.WARN, Outcome.BROKEN)
-    return {verdict.clause.id: verdict.gravest.actual for verdict in found}
+    noted = [v for v in run.of(Outcome.NOTE) if v.clause.breach is Breach.NOTE]
+    return {verdict.clause.id: verdict.gravest.actual for verdict in (*found, *noted)}
 
 
 def printed(names: list[str]) -> int:

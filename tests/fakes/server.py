@@ -46,6 +46,7 @@ class Guard:
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root)
+        self.opened = False
 
     def place(self, text: str, *, writing: bool) -> str:
         """Give the path that is opened, or refuse."""
@@ -86,6 +87,37 @@ class Guard:
     def run(self, tool: str, given: dict[str, Any]) -> str:
         return str(getattr(self, tool)(**given))
 
+    # --- how it talks; a fake of the protocol may do these differently
+
+    def serve(self) -> None:
+        """Answer until the input ends."""
+        for raw in sys.stdin.buffer:
+            for message in self.parse(raw):
+                self.take(message)
+
+    def parse(self, raw: bytes) -> list[Any]:
+        """Give the messages of a line; none where it cannot be read."""
+        try:
+            return [json.loads(raw)]
+        except (ValueError, RecursionError):
+            return []
+
+    def take(self, message: Any) -> None:
+        """Answer a request, ignore all else."""
+        if not isinstance(message, dict) or not isinstance(message.get("method"), str):
+            return
+        if isinstance(message.get("id"), str | int) and not isinstance(message["id"], bool):
+            self.emit({"jsonrpc": "2.0", "id": message["id"], **answered(self, message)})
+
+    def emit(self, answer: dict[str, Any]) -> None:
+        """Write a message."""
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+    def listed(self, tool: str) -> dict[str, Any]:
+        """Give the definition of a tool."""
+        return {"name": tool, "inputSchema": self.schema(tool)}
+
     def read_file(self, path: str) -> str:
         place = self.place(path, writing=False)
         if os.path.exists(place) and not os.path.isfile(place):
@@ -118,35 +150,28 @@ class Guard:
         return "made"
 
 
-def serve(guard: Guard) -> None:
-    """Answer until the input ends."""
-    for raw in sys.stdin.buffer:
-        message = json.loads(raw)
-        if "id" not in message or "method" not in message:
-            continue
-        answer = {"jsonrpc": "2.0", "id": message["id"], **answered(guard, message)}
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
-
-
 def answered(guard: Guard, message: dict[str, Any]) -> dict[str, Any]:
     method, params = message["method"], message.get("params") or {}
+    if not isinstance(params, dict):
+        return {"error": {"code": -32602, "message": "params are no object"}}
     if method == "initialize":
+        guard.opened = True
         info = {"name": "fake", "version": "1"}
         opening = {"protocolVersion": REVISION, "capabilities": {"tools": {}}, "serverInfo": info}
         return {"result": opening}
     if method == "ping":
         return {"result": {}}
     if method == "tools/list":
-        tools = [{"name": name, "inputSchema": guard.schema(name)} for name in guard.tools]
-        return {"result": {"tools": tools}}
+        return {"result": {"tools": [guard.listed(name) for name in guard.tools]}}
     if method != "tools/call":
         return {"error": {"code": -32601, "message": "no such method"}}
     name, given = params.get("name"), params.get("arguments") or {}
-    if name not in guard.tools:
+    if not guard.opened:
+        return {"error": {"code": -32600, "message": "initialize first"}}
+    if name not in guard.tools or not isinstance(given, dict):
         return {"error": {"code": -32602, "message": "no such tool"}}
     try:
         text = guard.run(name, given)
-    except (Refused, OSError, ValueError, TypeError) as error:
+    except (Refused, OSError, ValueError, TypeError, AttributeError) as error:
         return {"result": guard.refusal(str(error), given)}
     return {"result": {"content": [{"type": "text", "text": text}]}}

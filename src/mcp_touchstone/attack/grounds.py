@@ -106,6 +106,7 @@ def siege(pool: Pool, slot: Slot, dossier: Dossier) -> Siege:
 def bind(pool: Pool, dossier: Dossier, revision: str) -> Bindings:
     """Find out what the tools do to files, on a process of its own in a field of its own."""
     if not pool.target.rooted:
+        dossier.remarks.append("what tools do to files is not attacked: no {root} in the command")
         return Bindings(why="the server was given no throw-away root: put {root} into its command")
     ground = field(pool, BASE)
     current: list[Connection] = []

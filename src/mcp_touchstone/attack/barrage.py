@@ -1,0 +1,295 @@
+"""What an attack on the protocol itself holds: lines to fire, and a pulse to feel afterwards.
+
+Refusals count for nothing here either, nor does silence about a line that is no message. What
+counts: the process died or answers nobody any more, a message that only stood inside another one
+was carried out or came out, bytes came back that must not.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.attack import shells
+from mcp_touchstone.attack.bindings import Binding, Operation
+from mcp_touchstone.attack.canary import Area
+from mcp_touchstone.attack.payload import Payload
+from mcp_touchstone.attack.rerun import PLACE, talk
+from mcp_touchstone.attack.shells import Names, Shell
+from mcp_touchstone.attack.siege import Siege
+from mcp_touchstone.attack.slots import Role
+from mcp_touchstone.attack.tally import whose
+from mcp_touchstone.clause import Breach
+from mcp_touchstone.framing import Kind, brief, encode
+from mcp_touchstone.process import LaunchError
+from mcp_touchstone.reply import Reply
+from mcp_touchstone.talk import Broken
+from mcp_touchstone.transcript import Entry, Source
+
+PATIENCE: Final = 10.0
+"""Seconds within which a server answers what every server answers, whatever came before."""
+
+LOSSES: Final = 3
+"""Processes lost to one threat after which nothing more is fired."""
+
+ALIVE: Final = "the server lives on and answers"
+NOBODY: Final = "touchstone_no_such_tool"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One effect that must not be.
+
+    Attributes:
+        what: the effect, in words.
+        guilty: the lines that had it, where that is known.
+        at: the line that shows it.
+    """
+
+    what: str
+    guilty: Shell | None = None
+    at: Reply | Entry | None = None
+
+
+class Barrage:
+    """Fires lines at one server and judges by what became of it."""
+
+    def __init__(self, siege: Siege, *, opened: bool = True) -> None:
+        """Open the connection, if asked to.
+
+        What is said on it breaks rules, so no rule about traffic looks at it.
+        """
+        self.siege = siege
+        self._readers: list[Binding] = []
+        siege.wire.transcript.judged = False
+        if opened:
+            self._begin()
+
+    def _begin(self) -> None:
+        self.siege.wire.transcript.judged = False
+        self._readers = self.siege.begin()
+
+    @property
+    def reader(self) -> Binding | None:
+        """A tool that reads files by a path, where one was found."""
+        return next((binding for binding in self._readers if binding.tool), None)
+
+    @property
+    def limit(self) -> float:
+        """Seconds the server has to answer after an attack."""
+        return max(PATIENCE, self.siege.pace.reply)
+
+    def ready(self) -> None:
+        """Let the next threat begin with a process that answers."""
+        if self.siege.wire.gone or self.siege.wire.transcript.overflow or self.pulse() is not None:
+            self.siege.renew()
+            self._begin()
+        self.siege.mark()
+
+    def pulse(self) -> Hit | None:
+        """Feel whether the server answers; after a line feed, as a rest may stand in its buffer."""
+        wire = self.siege.wire
+        wire.say_raw(b"\n", malformed=True)
+        reply = wire.probe(seconds=self.limit, required=False)
+        if not reply.answered:
+            return Hit(reply.why, at=reply)
+        if self._readers and self.siege.begin() != self._readers:
+            return Hit("it answers, but a plain file can no longer be read", at=reply)
+        return None
+
+    # --- what is fired
+
+    def names(self) -> Names:
+        """Give what the names in the braces of a line stand for on this server."""
+        wire, field = self.siege.wire, self.siege.field
+        meta = wire.meta() if wire.modern else None
+        reader = self.reader
+        if reader is None:
+            harmless = self.siege.spoken.harmless
+            return Names(meta, harmless[0] if harmless else NOBODY, "path", known=field.names)
+        path = next(slot.pointer for slot in reader.slots if slot.role is Role.PATH)
+        _, params = reader.call("ok.txt", str(field.root))
+        flat = len(path) == 1
+        others = {k: v for k, v in params["arguments"].items() if k != path[0]} if flat else {}
+        prefix = "" if reader.spelled("x", "/r") == "x" else str(field.root)
+        return Names(meta, reader.tool, str(path[0]), others, prefix, field.names)
+
+    def lines(
+        self,
+        *groups: str,
+        only: Callable[[Payload], bool] = lambda _row: True,
+    ) -> list[Shell]:
+        """Load the payloads of some classes that are lines."""
+        names, wire = self.names(), self.siege.wire
+        return [
+            shells.load(row, names, (wire.next_id(), wire.next_id()))
+            for row in self.siege.payloads(*groups, via="line")
+            if only(row)
+        ]
+
+    def said(self, note: str, method: str, params: Mapping[str, Any] | None = None) -> Shell:
+        """Make a well-formed request."""
+        return shells.plain(method, note, self.siege.wire.build(method, params))
+
+    # --- firing
+
+    def survive(
+        self,
+        threat: str,
+        fired: Sequence[Shell],
+        *,
+        mild: Callable[[Hit], Breach | None] = lambda _hit: None,
+        look: Callable[[int], Hit | None] = lambda _line: None,
+        expected: str = ALIVE,
+    ) -> None:
+        """Fire lines one behind the other and judge a threat by whether anything came of it.
+
+        Args:
+            threat: what is judged.
+            fired: the lines.
+            mild: what a finding counts as at most.
+            look: looks at what came behind a line of the transcript, for more than life and bytes.
+            expected: what was hoped for.
+        """
+        if not self.siege.judges(threat):
+            return
+        if not fired:
+            raise Broken("no payload could be fired")
+        self.ready()
+        hit = self._volley(fired, look)
+        more = 0
+        if hit is not None and len(fired) > 1:
+            hit, more = self._narrowed(fired, hit, look)
+        found = ""
+        if hit is not None:
+            found = hit.what + (f": {hit.guilty}" if hit.guilty else "")
+            found += f"; {more} more payloads did the like" if more else ""
+        self.siege.conclude(
+            threat,
+            found,
+            expected=expected,
+            passed=f"{len(fired)} payloads, {sum(shell.size for shell in fired):,} bytes",
+            at=hit.at if hit is not None else None,
+            mild=mild(hit) if hit is not None else None,
+            script=self._script(hit.guilty) if hit is not None and hit.guilty else "",
+        )
+
+    def _volley(self, fired: Iterable[Shell], look: Callable[[int], Hit | None]) -> Hit | None:
+        wire, field = self.siege.wire, self.siege.field
+        line = len(wire.transcript)
+        for shell in fired:
+            wire.say_raw(shell.data + b"\n", malformed=True, required=False)
+        hit = self.pulse()
+        for entry in wire.transcript.since(line):
+            if entry.source is Source.THEM and entry.reading is not None:
+                for canary in field.canaries.found_in_message(entry.reading.value, {Area.OUTSIDE}):
+                    return Hit(f"{whose(canary)} came back", at=entry)
+        if damage := field.damage():
+            field.mend()
+            return Hit(str(damage[0]))
+        return hit or look(line)
+
+    def _narrowed(
+        self, fired: Iterable[Shell], hit: Hit, look: Callable[[int], Hit | None]
+    ) -> tuple[Hit, int]:
+        """Fire them one by one to find the guilty; give the first, and how many there are more."""
+        guilty: list[Hit] = []
+        try:
+            for shell in fired:
+                self.ready()
+                found = self._volley([shell], look)
+                if found is not None:
+                    guilty.append(Hit(found.what, shell, found.at))
+                    if len(guilty) >= LOSSES:
+                        break
+        except (Broken, LaunchError):
+            pass
+        return (guilty[0], len(guilty) - 1) if guilty else (hit, 0)
+
+    def _script(self, *fired: Shell) -> str:
+        siege = self.siege
+        lines = shells.printed(fired, (str(siege.field.path), PLACE))
+        probe = siege.wire.build("server/discover" if siege.wire.modern else "ping")
+        return talk(siege.command, siege.revision, lines, probe)
+
+    # --- messages in messages
+
+    def carried(self, threat: str, fired: Sequence[Shell], markers: set[str]) -> None:
+        """Fire lines that hold messages inside strings and objects, and judge a threat.
+
+        It is found when a result comes under an id that stood in none but those: something inside
+        a message was carried out, or came out, as a message of its own.
+        """
+
+        def look(line: int) -> Hit | None:
+            for entry in self.siege.since(line):
+                for message in entry.messages:
+                    if message.kind is Kind.RESULT and message.value.get("id") in markers:
+                        return Hit("what stood inside a message came as one", at=entry)
+            return None
+
+        self.survive(
+            threat, fired, look=look, expected="what stands inside a message stays inside it"
+        )
+
+    # --- calls that must not be carried out
+
+    def unseen(self, threat: str) -> None:
+        """Make files by calls without an id, or with null for one; judge whether they are there."""
+        if not self.siege.judges(threat):
+            return
+        self.ready()
+        wire, tried, told = self.siege.wire, 0, []
+        for binding in self._makers():
+            for id_ in ({}, {"id": None}):
+                request, path = self._making(binding)
+                request = {"jsonrpc": "2.0", **id_, "method": "tools/call", "params": request}
+                line = wire.say_raw(encode(request), malformed=True, required=False)
+                hit, tried = self.pulse(), tried + 1
+                answered = any(
+                    message.kind is Kind.RESULT and message.value.get("id") is None
+                    for entry in self.siege.since(line)
+                    for message in entry.messages
+                )
+                if path.exists() and not answered:
+                    told.append(f"{binding.tool} made a file for {brief(request)}")
+                if hit is not None:
+                    told.append(hit.what)
+                    self.ready()
+        self.siege.conclude(
+            threat,
+            told[0] if told else "",
+            expected="what nobody can be answered for is not done",
+            passed=f"{tried} calls made nothing",
+        )
+
+    def early(self, threat: str) -> None:
+        """Make a file as the first thing of a session, before the handshake."""
+        wire = self.siege.wire
+        if wire.modern:
+            raise Broken("there is no handshake in this revision")
+        told = []
+        for binding in self._makers()[:1]:
+            request, path = self._making(binding)
+            line = wire.say(wire.build("tools/call", request), required=False)
+            wire.answer_to(line, wire.pace.startup)
+            if path.exists():
+                told.append(f"{binding.tool} made a file: {brief(request)}")
+        self.siege.conclude(
+            threat, "; ".join(told), expected="nothing is made", passed="the call made nothing"
+        )
+
+    def _makers(self) -> list[Binding]:
+        found = self.siege.bindings.of(Operation.CREATE, Operation.MKDIR)
+        makers = list({binding.tool: binding for binding in found if binding.tool}.values())
+        if not makers:
+            raise Broken("no tool makes files")
+        return makers[:3]
+
+    def _making(self, binding: Binding) -> tuple[dict[str, Any], Path]:
+        """Give params of a call that makes a new file or folder, and where that is."""
+        root = self.siege.field.root
+        name = f"made-{secrets.token_hex(6)}.txt"
+        _, params = binding.call(binding.spelled(name, str(root)), str(root), content="made\n")
+        return params, root / name

@@ -1,0 +1,314 @@
+"""Attacks by amount: more than is read, more than is answered at once, long lines, many failures.
+
+Nothing here depends on how fast anybody is: what is asked is whether every request is answered at
+last, whether the server lives, and what it still holds when all is over.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from mcp_touchstone.attack.barrage import NOBODY, Barrage, Hit
+from mcp_touchstone.attack.gauge import Gauge
+from mcp_touchstone.attack.shells import Shell
+from mcp_touchstone.clause import Breach
+from mcp_touchstone.framing import encode, id_key
+from mcp_touchstone.process import PIPE, Stream, now, sleep
+from mcp_touchstone.session import Role
+from mcp_touchstone.transcript import Transcript
+
+PATIENCE: Final = 60.0
+"""Seconds for all answers to a flood; a server that answers on gets as much again."""
+
+CLEAN_EXIT: Final = 8 << 20
+"""Bytes of a line after which a server may leave, if it says status 0."""
+
+COPIES: Final = 16
+SPARE: Final = 128 << 20
+"""A message may be held this many times over, and as many bytes more."""
+
+UNREAD: Final = 384 << 10
+"""Bytes of answers that are left unread: more than any pipe and our own reader hold."""
+
+FAILURES: Final = 100
+"""Calls that fail, behind one another."""
+
+FULL: Final = 5.0
+"""Seconds to wait until a pipe that nobody reads holds no more than before."""
+
+REASONS: Final = ("a\nb", "\x1b[2J", "x" * 10_000)
+"""Words behind a cancellation; some server may write them into a log."""
+
+ODD_IDS: Final[tuple[Any, ...]] = (None, [], {}, 1.5, True, "", "no such id", -1)
+"""Ids of requests that were never sent, or that are none."""
+
+LOOKS: Final = 12
+"""Looks at a pipe, a twentieth of a second apart, that see as much in it each time."""
+
+Requests = list[dict[str, Any]]
+
+
+class Load(Barrage):
+    """Fires much, and looks at what is left."""
+
+    # --- floods
+
+    def flood(self, threat: str, count: int, *, others: Sequence[bytes] = ()) -> None:
+        """Send many requests in one piece, other lines among them, and wait for every answer."""
+        if not self.siege.judges(threat):
+            return
+        self.ready()
+        asked = self._requests(count)
+        lines = [encode(request) for request in asked]
+        for n, line in enumerate(others):
+            lines.insert((n + 1) * len(lines) // (len(others) + 1), line)
+        owed = self._say(asked, b"".join(lines))
+        self._conclude(threat, owed, f"{len(asked)} requests at once, all answered once")
+
+    def storm(self, threat: str, count: int) -> None:
+        """Cancel each of many requests at once, and what never was; then ask something."""
+        if not self.siege.judges(threat):
+            return
+        self.ready()
+        wire = self.siege.wire
+        line, asked, data = len(wire.transcript), self._requests(count), b""
+        for n, request in enumerate(asked):
+            params = {"requestId": request["id"], "reason": REASONS[n % len(REASONS)]}
+            odd = {"requestId": ODD_IDS[n % len(ODD_IDS)], "reason": n}
+            data += encode(request) + encode(_cancelled(params)) + encode(_cancelled(odd))
+            wire.transcript.said(encode(request), request, required=False, modern=wire.modern)
+        wire.process.post(data + encode(_cancelled({})) + encode(_cancelled(None)))
+        hit = self.pulse()
+        heard = Counter(
+            id_key(message.value.get("id"))
+            for entry in wire.transcript.since(line)
+            for message in entry.messages
+            if _answers(message.role)
+        )
+        twice = [request["id"] for request in asked if heard[id_key(request["id"])] > 1]
+        found = hit.what if hit is not None else ""
+        found = found or (f"{len(twice)} requests were answered more than once" if twice else "")
+        self.siege.conclude(
+            threat,
+            found,
+            expected="no request is answered twice, and the server lives on",
+            passed=f"{count} requests and {2 * count + 2} cancellations",
+        )
+
+    def unread(self, threat: str) -> None:
+        """Leave answers unread until the server can write no more, then read them all."""
+        if not self.siege.judges(threat):
+            return
+        self.ready()
+        wire = self.siege.wire
+        line = len(wire.transcript)
+        method = "tools/list" if "tools" in self.siege.spoken.capabilities else "ping"
+        wire.request(method, required=False)
+        size = max(60, *(len(e.raw) for e in wire.transcript.since(line)))
+        count = min(4000, UNREAD // size + 8)
+        asked = [wire.build(method) for _ in range(count)]
+        wire.process.neglect(Stream.STDOUT)
+        owed = self._say(asked, b"".join(encode(request) for request in asked))
+        self._until_full(Stream.STDOUT)
+        gone = wire.gone
+        wire.process.heed()
+        what = f"{count} answers of {size} bytes, read when the pipe was full"
+        if gone:
+            owed = self._owed(asked, 0)
+            self._conclude(threat, lambda: owed() or "left while nobody read its answers", what)
+        else:
+            self._conclude(threat, owed, what)
+
+    def deaf(self, threat: str) -> None:
+        """Read stderr no more while calls fail that it writes about."""
+        if not self.siege.judges(threat):
+            return
+        self.ready()
+        wire = self.siege.wire
+        before, sample = wire.process.stderr_bytes, 20
+        for request in self._failing(sample):
+            wire.answer_to(wire.say(request, required=False))
+        wire.quiet()
+        each = (wire.process.stderr_bytes - before) // sample
+        if not each:
+            self.siege.conclude(
+                threat, "", expected=GOES_ON, passed=f"{sample} failing calls write nothing there"
+            )
+            return
+        wire.process.neglect(Stream.STDERR)
+        count = min(3000, 5 * FILLED // each + sample)
+        asked = self._failing(count)
+        owed = self._say(asked, b"".join(encode(request) for request in asked))
+        found = owed()
+        wire.process.heed()
+        if found:
+            found += f" while nobody read its stderr: {each} bytes for each failing call"
+        self.siege.conclude(
+            threat, found, expected=GOES_ON, passed=f"{count} failing calls, {each} bytes each"
+        )
+
+    def _say(self, asked: Requests, data: bytes) -> Callable[[], str]:
+        wire = self.siege.wire
+        line = len(wire.transcript)
+        for request in asked:
+            wire.transcript.said(encode(request), request, required=False, modern=wire.modern)
+        wire.process.post(data)
+        return self._owed(asked, line)
+
+    def _owed(self, asked: Requests, line: int) -> Callable[[], str]:
+        """Give what waits until all these are answered, and says what became of those that not."""
+
+        def wait() -> str:
+            transcript = self.siege.wire.transcript
+            owed = {id_key(request["id"]) for request in asked}
+            known, twice, at = set(owed), 0, line
+            until = now() + PATIENCE
+            while True:
+                entries = transcript.since(at)
+                at += len(entries)
+                for entry in entries:
+                    for message in entry.messages:
+                        key = id_key(message.value.get("id")) if _answers(message.role) else None
+                        twice += key in known and key not in owed
+                        owed.discard(key)
+                left = transcript.ended or transcript.overflow
+                if twice or not owed or left or now() > until:
+                    break
+                if self.siege.wire.wait(partial(_longer, transcript, at), self.limit) is None:
+                    break
+            if twice:
+                return f"{twice} requests were answered more than once"
+            if owed:
+                why = self.siege.wire.absence(self.limit)
+                return f"{len(owed)} of {len(asked)} requests got no answer: {why}"
+            return ""
+
+        return wait
+
+    def _conclude(self, threat: str, owed: Callable[[], str], passed: str) -> None:
+        found = owed()
+        hit = None if found else self.pulse()
+        if hit is not None:
+            found = f"afterwards: {hit.what}"
+        self.siege.conclude(
+            threat, found, expected="every request is answered once, and the server lives on",
+            passed=passed,
+        )  # fmt: skip
+
+    def _until_full(self, stream: Stream) -> None:
+        process = self.siege.wire.process
+        until, before, same = now() + FULL, -1, 0
+        while now() < until and process.running and same < LOOKS:
+            sleep(0.05)
+            there = process.unread(stream)
+            same = same + 1 if there == before and there != 0 else 0
+            before = -1 if there is None else there
+
+    # --- requests
+
+    def _requests(self, count: int) -> Requests:
+        """Give many requests: the probe, and every tenth a call that reads a plain file."""
+        wire, root = self.siege.wire, str(self.siege.field.root)
+        made = []
+        for n in range(count):
+            if self.reader is not None and n % 10 == 9:  # noqa: PLR2004  (every tenth)
+                made.append(wire.build(*self.reader.call(self._spelled("ok.txt"), root)))
+            else:
+                made.append(wire.build("server/discover" if wire.modern else "ping"))
+        return made
+
+    def _failing(self, count: int) -> Requests:
+        """Give many calls that fail: of a file that is not there, and of a tool there is not."""
+        wire, root = self.siege.wire, str(self.siege.field.root)
+        made = []
+        for n in range(count):
+            if self.reader is not None and n % 2:
+                path = self._spelled(f"no-such-file-{n}.txt")
+                made.append(wire.build(*self.reader.call(path, root)))
+            else:
+                made.append(wire.build("tools/call", {"name": f"{NOBODY}_{n}", "arguments": {}}))
+        return made
+
+    def _spelled(self, path: str) -> str:
+        assert self.reader is not None  # noqa: S101  (asked before)
+        return self.reader.spelled(path, str(self.siege.field.root))
+
+    # --- what is left
+
+    def swell(self, survival: str, memory: str, fired: Sequence[Shell]) -> None:
+        """Fire long lines; judge whether the server lives, and how much memory it took."""
+        self.ready()
+        gauge = Gauge(self.siege.wire.process.pid)
+        before, process = gauge.peak(), self.siege.wire.process
+        self.survive(survival, fired, mild=_leaves)
+        if not self.siege.judges(memory):
+            return
+        if not self.siege.judges(survival):
+            for shell in fired:
+                self.siege.wire.say_raw(shell.data + b"\n", malformed=True, required=False)
+            self.pulse()
+        after = gauge.peak() if process is self.siege.wire.process else None
+        if before is None or after is None:
+            self.siege.unseen(memory, "nobody can tell how much memory the server took")
+            return
+        sent = max(shell.size for shell in fired)
+        taken, allowed = after - before, COPIES * sent + SPARE
+        what = f"{taken >> 20} MiB more for a line of {sent >> 20} MiB"
+        self.siege.conclude(
+            memory,
+            what if taken > allowed else "",
+            expected=f"at most {allowed >> 20} MiB more",
+            passed=what,
+        )
+
+    def spend(self, threat: str) -> None:
+        """Make calls that fail, and judge whether descriptors stay open behind them."""
+        if not self.siege.judges(threat):
+            return
+        self.ready()
+        gauge = Gauge(self.siege.wire.process.pid)
+        counts = []
+        for _ in range(3):
+            asked = self._failing(FAILURES)
+            self._say(asked, b"".join(encode(request) for request in asked))()
+            self.pulse()
+            counts.append(gauge.descriptors())
+        first, second, third = counts
+        if first is None or second is None or third is None:
+            self.siege.unseen(threat, "nobody can tell how many descriptors are open")
+            return
+        grown = min(second - first, third - second)
+        told = f"{first}, {second}, {third} descriptors after {FAILURES} failing calls each"
+        self.siege.conclude(
+            threat,
+            told if grown >= FAILURES // 4 else "",
+            expected="what a failed call opened is closed",
+            passed=told,
+        )
+
+
+FILLED: Final = PIPE if sys.platform == "linux" else 65_536
+"""Bytes after which a pipe that nobody reads is full."""
+
+GOES_ON: Final = "requests are answered whether anybody reads stderr or not"
+
+
+def _cancelled(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    bare = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+    return bare if params is None else {**bare, "params": dict(params)}
+
+
+def _longer(transcript: Transcript, than: int) -> bool:
+    return len(transcript) > than
+
+
+def _answers(role: Role) -> bool:
+    return role in {Role.ANSWER, Role.SECOND_ANSWER, Role.ORPHAN}
+
+
+def _leaves(hit: Hit) -> Breach | None:
+    """Weigh the end of a server by a long line: who leaves properly is only worth a note."""
+    big = hit.guilty is not None and hit.guilty.size > CLEAN_EXIT
+    return Breach.NOTE if big and "status 0" in hit.what else None

@@ -1,0 +1,201 @@
+"""Lines as an attacker writes them: payloads that are no paths, as bytes for the pipe. Pure.
+
+Names in braces stand for an id, a tool, its argument for paths; ``gen`` of a payload says how a
+long one is made. A shell keeps its parts, so that a script can make it again without holding it.
+"""
+
+import json
+import string
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcp_touchstone.attack.payload import Payload
+
+PLAIN: Final = "".join(set(string.printable) - set("'\\%\t\n\r\v\f"))
+"""Characters that stand for themselves in a format between single quotes."""
+
+Parts = tuple[tuple[bytes, int], ...]
+"""Bytes, and how many times they stand behind one another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """One thing that is written to the input of a server.
+
+    Attributes:
+        id: of its payload, or what people call it.
+        note: what it is about.
+        parts: what it is made of, without the line feed at its end.
+    """
+
+    id: str
+    note: str
+    parts: Parts
+
+    @property
+    def data(self) -> bytes:
+        """The bytes, without the line feed at the end."""
+        return b"".join(unit * count for unit, count in self.parts)
+
+    @property
+    def size(self) -> int:
+        """How many bytes that are."""
+        return sum(len(unit) * count for unit, count in self.parts)
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        return f"{self.id}: {self.note}"
+
+
+def plain(id: str, note: str, value: Any) -> Shell:  # noqa: A002  (as payloads call it)
+    """Make a shell of a JSON value, or of text."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return Shell(id, note, ((text.encode("utf-8", "surrogatepass"), 1),))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the names in the braces of a line stand for.
+
+    Attributes:
+        modern: ``_meta`` of a stateless request; None in a session.
+        tool: a tool that may be called.
+        path: its argument for a path.
+        others: what else it is called with.
+        prefix: what stands before a path that is meant from the root.
+        known: names of the field.
+    """
+
+    modern: Mapping[str, Any] | None
+    tool: str
+    path: str
+    others: Mapping[str, Any] = field(default_factory=dict)
+    prefix: str = ""
+    known: Mapping[str, str] = field(default_factory=dict)
+
+    def fill(self, text: str, ids: tuple[int, int]) -> str:
+        """Put known names for braces; every other brace stays as it is."""
+        meta = "" if self.modern is None else json.dumps(dict(self.modern))
+        inner = "" if not meta else "," + meta[1:-1]
+        probe = "ping" if self.modern is None else "server/discover"
+        if self.others:
+            more = json.dumps(dict(self.others))[1:-1]
+            text = text.replace('"arguments":{"', f'"arguments":{{{more},"')
+        if self.prefix:
+            for start in ("ok", "../", "..\\/", "\\u002e"):
+                text = text.replace(f'":"{start}', f'":"{self.prefix}/{start}')
+        names = {
+            "id": str(ids[0]),
+            "id2": str(ids[1]),
+            "tool": self.tool,
+            "path_arg": self.path,
+            "PATH_ARG": self.path.upper(),
+            "path_arg_esc": f"\\u{ord(self.path[0]):04x}{self.path[1:]}",
+            "params_meta": "" if not meta else f',"params":{{"_meta":{meta}}}',
+            "meta_inner": inner,
+            "meta": "" if not meta else f',"_meta":{meta}',
+            "ping": json.dumps({"jsonrpc": "2.0", "id": ids[0], "method": probe}),
+            "ping_method": probe,
+            **self.known,
+        }
+        for name, value in names.items():
+            text = text.replace("{" + name + "}", value)
+        return text
+
+
+def load(payload: Payload, names: Names, ids: tuple[int, int]) -> Shell:
+    """Make a shell of a payload that is a line."""
+    text = names.fill(payload.text, ids)
+    kind, _, rest = payload.recipe.partition(":")
+    parts: Parts
+    if kind in {"line", "nest"}:
+        parts = _nested(kind, rest, names, ids)
+    elif kind in {"noline", "newlines", "junk", "open"}:
+        parts = _raw(kind, rest)
+    elif kind in {"big", "num"}:
+        parts = _inside(kind, rest, text)
+    elif kind == "batch":
+        parts = ((b"[", 1), (_ping(names, ids), 1), (b"," + _ping(names, ids), int(rest) - 1),
+                 (b"]", 1))  # fmt: skip
+    elif payload.is_bytes:
+        parts = ((text.encode("latin-1", "replace"), 1),)
+    else:
+        parts = ((text.encode("utf-8", "surrogatepass"), 1),)
+    return Shell(payload.id, payload.note, tuple(part for part in parts if part[1] and part[0]))
+
+
+def _nested(kind: str, rest: str, names: Names, ids: tuple[int, int]) -> Parts:
+    """Put a long string, or deep nesting, into a call that is well-formed otherwise."""
+    call = (
+        '{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{"name":"{tool}",'
+        '"arguments":{"{path_arg}":@}{meta}}}'
+    )
+    unit, _, count = rest.rpartition(":")
+    if unit == "{":
+        call = (
+            '{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{"name":"{tool}",'
+            '"arguments":{},"_meta":{"touchstone/deep":@{meta_inner}}}}'
+        )
+    head, _, tail = names.fill(call, ids).encode().partition(b"@")
+    if kind == "line":
+        middle: Parts = ((b'"', 1), (b"x", int(count or rest)), (b'"', 1))
+    elif unit == "{":
+        middle = ((b'{"a":', int(count)), (b"1", 1), (b"}", int(count)))
+    else:
+        middle = ((b"[", int(count)), (b"]", int(count)))
+    return ((head, 1), *middle, (tail, 1))
+
+
+def _raw(kind: str, rest: str) -> Parts:
+    unit, _, count = rest.rpartition(":")
+    units = {"noline": b"x", "newlines": b"\n", "junk": b"x\n", "open": unit.encode()}
+    return ((units[kind], int(count)),)
+
+
+def _inside(kind: str, rest: str, text: str) -> Parts:
+    name, unit = "{big}", b"x"
+    before = b""
+    if kind == "num":
+        name, unit = "{num}", b"7"
+        before = b"0." if rest.startswith("fraction") else b""
+    head, _, tail = text.encode().partition(name.encode())
+    return ((head, 1), (before, 1), (unit, int(rest.rpartition(":")[2])), (tail, 1))
+
+
+def _ping(names: Names, ids: tuple[int, int]) -> bytes:
+    return names.fill("{ping}", ids).encode()
+
+
+# --- as a script
+
+
+def printed(shells: Iterable[Shell], place: tuple[str, str]) -> list[str]:
+    """Give shell commands that write these lines, each with its line feed.
+
+    Args:
+        shells: the lines.
+        place: a folder, and what stands for it in the commands.
+    """
+    old, new = (word.encode() for word in place)
+    commands = []
+    for shell in shells:
+        for unit, count in (*shell.parts, (b"\n", 1)):
+            word = "".join(_octal(byte) for byte in unit.replace(old, new))
+            once = f"printf '{word}'"
+            commands.append(once if count == 1 else _often(word, count))
+    return commands
+
+
+def _often(word: str, count: int) -> str:
+    return f"awk 'BEGIN {{ for (i = 0; i < {count}; i++) printf \"{_awk(word)}\" }}'"
+
+
+def _awk(word: str) -> str:
+    return word.replace("%%", "%").replace('"', '\\"').replace("%", "%%")
+
+
+def _octal(byte: int) -> str:
+    if byte in b"%":
+        return "%%"
+    return chr(byte) if chr(byte) in PLAIN else f"\\{byte:03o}"

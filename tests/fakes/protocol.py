@@ -1,0 +1,355 @@
+"""Servers with one fault in how they talk; and good ones. Their guard is sound."""
+
+import contextlib
+import json
+import os
+import select
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.server import Guard, Refused, answered
+
+BIG = 4 << 20
+WAITING: dict[Any, str] = {}
+
+
+class Talks(Guard):
+    """Talks, and is held against what is said about talking."""
+
+    families = ()
+
+
+class TalksWell(Talks):
+    """Is held against all that is said about talking."""
+
+    families = ("lines", "messages", "load")
+
+
+# --- lines
+
+
+class LeavesOnBadUtf8(Talks):
+    """Decodes strictly and catches nothing."""
+
+    trips = frozenset({"lines-broken"})
+
+    def parse(self, raw: bytes) -> list[Any]:
+        return super().parse(raw.decode().encode())
+
+
+class LeavesOnSurrogates(Talks):
+    """Prints what it was asked for to a log that takes UTF-8 alone."""
+
+    trips = frozenset({"lines-strings"})
+
+    def parse(self, raw: bytes) -> list[Any]:
+        found = super().parse(raw)
+        if raw.isascii() and b"\\u" in raw:
+            "".join(_strings(found)).encode()
+        return found
+
+
+class LeavesOnDepth(Talks):
+    """Parses by recursion and catches nothing."""
+
+    trips = frozenset({"lines-depth"})
+
+    def parse(self, raw: bytes) -> list[Any]:
+        try:
+            return [json.loads(raw)]
+        except ValueError:
+            return []
+
+
+class LeavesOnOddArguments(Talks):
+    """Takes arguments for an object without looking."""
+
+    trips = frozenset({"lines-values"})
+
+    def take(self, message: Any) -> None:
+        params = message.get("params") if isinstance(message, dict) else None
+        if isinstance(params, dict) and isinstance(params.get("arguments"), str | int):
+            sys.exit(1)
+        super().take(message)
+
+
+class JoinsLists(Talks):
+    """Takes a list for the parts of a path, which nobody checks."""
+
+    trips = frozenset({"lines-values"})
+
+    def place(self, text: Any, *, writing: bool) -> str:
+        return os.path.join(self.root, *text) if isinstance(text, list) else self.strictly(text)
+
+
+# --- messages
+
+
+class UnescapesBeforeItSplits(Talks):
+    """Hands lines on to a worker unescaped, which splits them anew."""
+
+    trips = frozenset({"messages-inside"})
+
+    def parse(self, raw: bytes) -> list[Any]:
+        inner = raw.decode("utf-8", "replace").replace("\\n", "\n").replace('\\"', '"')
+        more = [one for line in inner.split("\n")[1:] for one in Talks.parse(self, line.encode())]
+        return [*super().parse(raw), *(m for m in more if _is_probe(m))]
+
+
+class LooksForTheNextBrace(Talks):
+    """Goes on at the next brace when a line cannot be read."""
+
+    trips = frozenset({"messages-inside"})
+
+    def parse(self, raw: bytes) -> list[Any]:
+        found, text = super().parse(raw), raw.decode("utf-8", "replace")
+        if found or len(text) > 100_000:
+            return found
+        for at in [n for n, char in enumerate(text) if char == "{"]:
+            with contextlib.suppress(ValueError, RecursionError):
+                one = json.JSONDecoder().raw_decode(text[at:])[0]
+                if "jsonrpc" in one:
+                    return [one]
+        return []
+
+
+class PrintsWhatItWasAskedFor(Talks):
+    """Has a print left in it from debugging."""
+
+    trips = frozenset({"messages-echoed"})
+
+    def run(self, tool: str, given: dict[str, Any]) -> str:
+        path = given.get("path")
+        if isinstance(path, str) and len(path) < BIG and "jsonrpc" in path:
+            sys.stdout.write(f"{tool} {path}\n")
+        return super().run(tool, given)
+
+
+class PutsErrorsTogether(Talks):
+    """Writes errors by putting strings together."""
+
+    trips = frozenset({"messages-echoed"})
+
+    def emit(self, answer: dict[str, Any]) -> None:
+        if isinstance(answer["id"], str) and "\n" in answer["id"]:
+            sys.stdout.write('{"jsonrpc":"2.0","id":"' + answer["id"] + '","result":{}}\n')
+            sys.stdout.flush()
+            return
+        super().emit(answer)
+
+
+class ChecksTheFirstOfTwo(Talks):
+    """Checks the first of two equal members and opens the last."""
+
+    trips = frozenset({"messages-keys"})
+
+    def parse(self, raw: bytes) -> list[Any]:
+        try:
+            return [json.loads(raw, object_pairs_hook=_both)]
+        except (ValueError, RecursionError):
+            return []
+
+    def read_file(self, path: str, **more: Any) -> str:
+        self.strictly(path)
+        last = more.get("path!", path)
+        return Path(os.path.join(self.root, last)).read_text(encoding="utf-8", errors="replace")
+
+
+class RunsNotifications(Talks):
+    """Dispatches whatever has a method, and answers where there is an id."""
+
+    trips = frozenset({"messages-without-id"})
+
+    def take(self, message: Any) -> None:
+        if _is_call(message) and message.get("id") is None:
+            answered(self, message)
+        super().take(message)
+
+
+class ForgetsWhoAsked(Talks):
+    """Takes every answer out of a table, whether it asked or not."""
+
+    trips = frozenset({"messages-misplaced"})
+
+    def take(self, message: Any) -> None:
+        if isinstance(message, dict) and "result" in message and "method" not in message:
+            WAITING.pop(str(message.get("id")))
+        super().take(message)
+
+
+class RunsBeforeTheHandshake(Talks):
+    """Carries out calls whenever they come."""
+
+    trips = frozenset({"messages-early"})
+
+    def take(self, message: Any) -> None:
+        self.opened = True
+        super().take(message)
+
+
+# --- load
+
+
+class LeavesOnLongLines(Talks):
+    """Ends when a line is longer than its buffer."""
+
+    trips = frozenset({"load-oversize"})
+
+    def parse(self, raw: bytes) -> list[Any]:
+        if len(raw) > BIG:
+            os._exit(1)
+        return super().parse(raw)
+
+
+class CopiesLongLines(Talks):
+    """Holds a message forty times over."""
+
+    trips = frozenset({"load-memory"})
+
+    def parse(self, raw: bytes) -> list[Any]:
+        self.copies = bytearray(b"x") * (len(raw) * 40) if len(raw) > BIG else b""
+        return super().parse(raw)
+
+
+class HasAShortQueue(Talks):
+    """Reads much at once and keeps what its queue has room for."""
+
+    trips = frozenset({"load-flood"})
+
+    def serve(self) -> None:
+        rest = b""
+        while chunk := os.read(0, 1 << 20):
+            *lines, rest = (rest + chunk).split(b"\n")
+            pings = 0
+            for line in lines:
+                pings += line.endswith(b'"method":"ping"}')
+                if pings <= 600 or not line.endswith(b'"method":"ping"}'):
+                    for message in self.parse(line):
+                        self.take(message)
+
+
+class LosesHeartWhileWriting(Talks):
+    """Ends when nobody takes an answer for a while."""
+
+    trips = frozenset({"load-unread"})
+
+    def emit(self, answer: dict[str, Any]) -> None:
+        data = json.dumps(answer).encode() + b"\n"
+        if "tools" not in (answer.get("result") or {}):
+            super().emit(answer)
+            return
+        os.set_blocking(1, False)
+        while data:
+            if not select.select([], [1], [], 0.2)[1]:
+                os._exit(1)
+            data = data[os.write(1, data) :]
+        os.set_blocking(1, True)
+
+
+class LeavesOnOddCancellations(Talks):
+    """Uses what is cancelled as a key without looking at it."""
+
+    trips = frozenset({"load-cancel"})
+
+    def take(self, message: Any) -> None:
+        if isinstance(message, dict) and message.get("method") == "notifications/cancelled":
+            WAITING.get((message.get("params") or {}).get("requestId"))
+        super().take(message)
+
+
+class LogsWhatItRefuses(Talks):
+    """Writes a line to stderr for each refusal before it answers."""
+
+    trips = frozenset({"load-stderr"})
+
+    def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        os.write(2, text[:300].encode("utf-8", "replace").ljust(400) + b"\n")
+        return super().refusal(text, arguments)
+
+
+class OpensBeforeItLooks(Talks):
+    """Opens the root first and forgets it when the file is not there."""
+
+    trips = frozenset({"load-descriptors"})
+
+    def read_file(self, path: str) -> str:
+        here = os.open(self.root, os.O_RDONLY)
+        found = super().read_file(path)
+        os.close(here)
+        return found
+
+
+# --- good ones
+
+
+class SaysWhatItCannotRead(TalksWell):
+    """Answers each line it cannot read with an error without an id."""
+
+    def parse(self, raw: bytes) -> list[Any]:
+        found = super().parse(raw)
+        if not found and raw.strip():
+            self.emit({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no"}})
+        return found
+
+
+class RepeatsAllInErrors(TalksWell):
+    """Repeats what it was sent in every refusal, and takes no long line."""
+
+    def parse(self, raw: bytes) -> list[Any]:
+        return [] if len(raw) > BIG else super().parse(raw)
+
+    def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        return super().refusal(f"{text}: {arguments}", arguments)
+
+
+class LogsIfThereIsRoom(TalksWell):
+    """Writes a line to stderr for each refusal, unless nobody reads there."""
+
+    def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        if select.select([], [2], [], 0)[1]:
+            os.write(2, b"refused\n")
+        return super().refusal(text, arguments)
+
+
+class AnswersCallsWithoutAnId(TalksWell):
+    """Runs a call with null for an id, and says so."""
+
+    def take(self, message: Any) -> None:
+        if _is_call(message) and message.get("id", 0) is None:
+            self.emit({"jsonrpc": "2.0", "id": None, **answered(self, message)})
+        super().take(message)
+
+
+class RefusesStrangeValues(TalksWell):
+    """Takes nothing but strings for arguments."""
+
+    def run(self, tool: str, given: dict[str, Any]) -> str:
+        if not all(isinstance(value, str) for value in given.values()):
+            raise Refused("strings only")
+        return super().run(tool, given)
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [one for pair in value.items() for part in pair for one in _strings(part)]
+    if isinstance(value, list):
+        return [one for part in value[:9] for one in _strings(part)]
+    return []
+
+
+def _is_call(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("method") == "tools/call"
+
+
+def _is_probe(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("method") == "ping"
+
+
+def _both(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        found[f"{key}!" if key in found else key] = value
+    return found
