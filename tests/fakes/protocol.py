@@ -17,7 +17,7 @@ WAITING: dict[Any, str] = {}
 class Talks(Guard):
     """Talks, and is held against what is said about talking."""
 
-    families = ()
+    families: tuple[str, ...] = ()
 
 
 class TalksWell(Talks):
