@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone import revision as rev
 from mcp_touchstone.command_line import parser
@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.console import Console
+
+INTERRUPTED: Final = 130
+CODES: Final = {
+    INTERRUPTED: "interrupted",
+    1: "fails the gate",
+    2: "could not be judged",
+    0: "passes",
+}
+"""Exit codes of `check`, the gravest first, as they are told of several targets."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +34,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None and options.command in {"check", "init", "recon", "golden"}:
         _take_charge()  # only where the process is ours
     commands = {
-        "check": _run_check,
         "init": _init,
         "diff": _diff,
         "recon": _run_recon,
@@ -39,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(options, "config"):
             from mcp_touchstone import options as asked
 
+            if options.command == "check":
+                return _check(asked.each(options, words))
             options = asked.configured(options, words)
         return commands[options.command](options)
     except ConfigError as error:
@@ -59,6 +69,23 @@ def _complain(message: str) -> int:
 
 
 # --- check
+
+
+def _check(several: Sequence[argparse.Namespace]) -> int:
+    """Judge one server after another; of their exit codes give the gravest."""
+    codes: dict[str, int] = {}
+    for one in several:
+        if codes:
+            print()
+        codes[one.target] = _run_check(one)
+        if codes[one.target] == INTERRUPTED:
+            break
+    if len(several) > 1:
+        print()
+        width = max(map(len, codes))
+        for name, code in codes.items():
+            print(f"  {name:<{width}}  {CODES[code]}")
+    return next(code for code in CODES if code in codes.values())
 
 
 def _run_check(options: argparse.Namespace) -> int:

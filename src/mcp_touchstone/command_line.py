@@ -101,7 +101,7 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
         "check",
         help="judge a server",
         description="Judge a server. Without SERVER, judges the bundled reference server.",
-        usage="mcp-touchstone check [options] [-- SERVER ...]",
+        usage="mcp-touchstone check [options] [NAME ... | -- SERVER ...]",
         epilog=EPILOG.partition("examples:")[0],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -109,7 +109,10 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
         "server",
         nargs="*",
         metavar="SERVER",
-        help="command that starts the server; {root} stands for a throw-away folder made for it",
+        help=(
+            "command that starts the server; {root} stands for a throw-away folder made for it; "
+            "without `--`, names of configured targets (all of them by default)"
+        ),
     )
     what = check.add_argument_group("what is judged")
     what.add_argument(

@@ -88,7 +88,12 @@ def _check(table: Mapping[str, Any], where: str, known: Collection[str]) -> None
             raise ConfigError(f"{where}: {_wrong(key, value, KEYS[key])}")
     if "command" in table and "from" in table:
         raise ConfigError(f"{where}: command and from exclude each other; keep one")
-    if "command" in table and not command(table):
+    try:
+        empty = "command" in table and not command(table)
+    except ValueError as error:
+        told = str(error)[:1].lower() + str(error)[1:]
+        raise ConfigError(f"{where}: command: {told}; close it, or write an array") from error
+    if empty:
         raise ConfigError(f"{where}: command is empty; write program and arguments")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from mcp_touchstone import config
 from mcp_touchstone.baseline import FILE as BASELINE
 from mcp_touchstone.config import TABLE, ConfigError, Settings
-from mcp_touchstone.sources import Surroundings, read
+from mcp_touchstone.sources import Surroundings, names, read
 
 FILE: Final = "touchstone.toml"
 PROJECT: Final = "pyproject.toml"
@@ -79,7 +79,10 @@ def find(asked: Asked) -> Found | None:
         source = folder / settings["from"]
         given = {*asked.given, *settings.get("env", {})}
         taken = read(
-            _text(source), settings.get("server"), _shown(source), _around(source, asked, given)
+            _text(source, f"{path}: from = "),
+            settings.get("server"),
+            _shown(source),
+            _around(source, asked, given),
         )
         command = taken.command
         settings = {"cwd": taken.cwd, **settings, "env": {**taken.env, **settings.get("env", {})}}
@@ -110,6 +113,15 @@ def targets(path: Path) -> tuple[str, ...]:
     if path.suffix != ".toml":
         return ()
     return tuple(name for name in config.read(_table(path), str(path)) if name)
+
+
+def servers(path: Path) -> tuple[str, ...]:
+    """Give what can be named with ``--target``: targets of a .toml, servers of a client's file.
+
+    Raises:
+        ConfigError: it cannot be read or used.
+    """
+    return targets(path) if path.suffix == ".toml" else names(_text(path), str(path))
 
 
 def may_write(path: Path, *, force: bool) -> None:
@@ -202,13 +214,12 @@ def _document(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: it is no TOML: {error}; mend it there") from error
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, named: str = "") -> str:
     try:
         return path.read_text("utf-8-sig")
     except FileNotFoundError:
-        raise ConfigError(
-            f"{path}: there is no such file; `mcp-touchstone init` writes a {FILE}"
-        ) from None
+        mend = "name another" if named else f"`mcp-touchstone init` writes a {FILE}"
+        raise ConfigError(f"{named}{_shown(path)}: there is no such file; {mend}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: it is no UTF-8 text; save it as such") from error
     except OSError as error:

@@ -7,11 +7,12 @@ import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from mcp_touchstone import baseline_file, config, config_file
 from mcp_touchstone.baseline import FILE
 from mcp_touchstone.baseline_file import Book
-from mcp_touchstone.clause import Level
+from mcp_touchstone.clause import Level, nearest
 from mcp_touchstone.command_line import Refusing, parser
 from mcp_touchstone.config import ConfigError
 from mcp_touchstone.floor import Floor
@@ -20,6 +21,9 @@ from mcp_touchstone.plan import EXAMPLES, Choice, UsageError
 from mcp_touchstone.target import Named, Target, absolute, reference, with_arguments
 from mcp_touchstone.terms import read as promise
 from mcp_touchstone.tier import tiers
+
+NAME: Final = "{target}"
+"""Stands in the path of a report or baseline for the name of the target."""
 
 
 def configured(options: argparse.Namespace, words: Sequence[str]) -> argparse.Namespace:
@@ -45,7 +49,8 @@ def configured(options: argparse.Namespace, words: Sequence[str]) -> argparse.Na
     if found is None:
         return options
     try:
-        parser(Refusing).parse_args(["check", *config.words(found.settings, config.KEYS)])
+        of_file = ["check", *config.words(found.settings, config.KEYS)]
+        Floor.read(parser(Refusing).parse_args(of_file).fail_on)
     except ValueError as error:
         told = str(error).removeprefix("argument --")
         raise ConfigError(f"{found.path}: {told}; mend it there") from error
@@ -61,6 +66,76 @@ def configured(options: argparse.Namespace, words: Sequence[str]) -> argparse.Na
         except UsageError as error:
             raise ConfigError(str(error)) from error
     return filled
+
+
+def each(options: argparse.Namespace, words: Sequence[str]) -> list[argparse.Namespace]:
+    """Give what ``check`` is about: one server, the targets that were named, or all there are.
+
+    ``{target}`` in the path of a report or baseline stands for the name.
+
+    Raises:
+        ConfigError: the configuration cannot be used, or two targets would share a file.
+    """
+    names = _names(options, words)
+    found = []
+    for name in names:
+        one = argparse.Namespace(**{**vars(options), "server": [], "target": name})
+        filled = configured(one, words)
+        filled.target = name
+        found.append(_placed(filled, name, several=len(names) > 1))
+    if not found:
+        return [configured(options, words)]
+    books = [one.baseline for one in found if one.baseline is not None and not one.no_baseline]
+    shared = next((path for path in books if books.count(path) > 1), None)
+    if shared is not None:
+        raise ConfigError(f"several targets share the baseline {shared}; put {NAME} into its name")
+    return found
+
+
+def _names(options: argparse.Namespace, words: Sequence[str]) -> list[str]:
+    """Give the targets that are judged; none where a command is, or nothing is configured."""
+    if options.target is not None:
+        return [] if options.server else [options.target]
+    asked = list(dict.fromkeys(options.server))
+    if asked and "--" in words:
+        return []
+    try:
+        path = options.config or config_file.present()
+        known = () if path is None else config_file.servers(path)
+    except ConfigError:
+        if asked and options.config is None:
+            return []
+        raise
+    if not asked:
+        toml = path is not None and path.suffix == ".toml"
+        return [*known] if toml else []
+    wrong = [word for word in asked if word not in known]
+    misspelt = len(asked) == 1 and "/" not in asked[0] and bool(nearest(asked[0], known))
+    if wrong and (len(wrong) < len(asked) or misspelt):
+        raise ConfigError(
+            f"{path}: no target is called {wrong[0]!r}{nearest(wrong[0], known)}; it names "
+            f"{', '.join(known)}; a command stands behind `--`"
+        )
+    return [] if wrong else asked
+
+
+def _placed(options: argparse.Namespace, name: str, *, several: bool) -> argparse.Namespace:
+    """Put the name of a target into the paths of its files."""
+    for key in ("json", "save", "since", "baseline"):
+        path = getattr(options, key)
+        if path is not None:
+            if several and key != "baseline":
+                _must_differ(f"--{key} {path}")
+            setattr(options, key, Path(str(path).replace(NAME, name)))
+    for word in options.report if several else ():
+        _must_differ(f"--report {word}")
+    options.report = [word.replace(NAME, name) for word in options.report]
+    return options
+
+
+def _must_differ(told: str) -> None:
+    if NAME not in told:
+        raise ConfigError(f"{told}: several targets are judged; put {NAME} into its name")
 
 
 def target(options: argparse.Namespace) -> Target:

@@ -71,6 +71,15 @@ def read(text: str, name: str | None, where: str, around: Surroundings) -> Sourc
     return _source(servers[name], f"{where}: {name}", around)
 
 
+def names(text: str, where: str) -> tuple[str, ...]:
+    """Give the names of the servers in a client's file.
+
+    Raises:
+        ConfigError: it is no such file.
+    """
+    return tuple(_servers(text, where))
+
+
 def _servers(text: str, where: str) -> dict[str, Any]:
     plain = _COMMA.sub(r"\1", _COMMENT.sub(lambda m: m[1] or " ", text))
     try:
