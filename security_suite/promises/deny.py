@@ -8,13 +8,25 @@ TREES = ("base", "siblings", "links", "denied")
 @attack("deny-direct", fixtures=TREES)
 def denies_by_name_at_every_depth(siege: Siege) -> None:
     """What stands on the deny list is not served, however deep it lies."""
-    siege.assail("deny-direct", "deny.direct")
+    siege.assail("deny-direct", "deny.direct", "deny.dotenv")
 
 
 @attack("deny-spelling", fixtures=TREES)
 def denies_in_every_spelling(siege: Siege) -> None:
     """No spelling of a path leads to a denied file."""
     siege.assail("deny-spelling", "deny.spelling")
+
+
+@attack("deny-case", fixtures=TREES)
+def denies_in_every_case(siege: Siege) -> None:
+    """A denied name in capital letters leads to no denied file."""
+    siege.assail("deny-case", "deny.case")
+
+
+@attack("deny-equivalence", fixtures=TREES)
+def denies_what_is_taken_for_the_same(siege: Siege) -> None:
+    """Characters and endings that some systems read over lead to no denied file."""
+    siege.assail("deny-equivalence", "deny.equivalence")
 
 
 @attack("deny-alias", fixtures=TREES)
@@ -31,5 +43,5 @@ def keeps_build_output_unwritten(siege: Siege) -> None:
 
 @attack("deny-near-miss", fixtures=(*TREES, "nearmiss"))
 def serves_what_only_looks_denied(siege: Siege) -> None:
-    """Files whose names merely resemble denied ones can be read."""
+    """Files whose names merely resemble denied ones can be read and made."""
     siege.serve("deny-near-miss", "deny.nearmiss")

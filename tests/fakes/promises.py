@@ -1,6 +1,7 @@
 """Guards that promise a deny list, with one fault each; and a good one."""
 
 import os
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ BUILT = {"bin", "obj"}
 
 DIRECT = "deny-direct"
 SPELLING = "deny-spelling"
+CASE = "deny-case"
+EQUIVALENCE = "deny-equivalence"
 ALIAS = "deny-alias"
 BUILD = "deny-write-only"
 NEAR = "deny-near-miss"
@@ -67,6 +70,50 @@ class DeniesRelativePathsOnly(Denies):
         return place
 
 
+class FoldsCaseBehindTheList(Denies):
+    """Asks the list about the name as it came, and opens it in small letters."""
+
+    trips = frozenset({CASE})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = super().place(text, writing=writing)
+        folded = os.path.join(self.root, text.lower())
+        return folded if not os.path.exists(place) and os.path.exists(folded) else place
+
+
+class FoldsCaseBeforeTheList(Denies):
+    """Reads every name in small letters, then asks the list."""
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = super().place(text, writing=writing)
+        folded = os.path.join(self.root, text.lower())
+        return place if os.path.exists(place) else super().place(folded, writing=writing)
+
+
+class NormalisesBehindTheList(Denies):
+    """Asks the list about the name as it came, and takes away what cannot be seen."""
+
+    trips = frozenset({EQUIVALENCE})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = super().place(text, writing=writing)
+        plain = "".join(c for c in text if unicodedata.category(c) != "Cf")
+        return place if plain == text else self.strictly(plain)
+
+
+class CutsNamesBehindTheList(Denies):
+    """Asks the list about the name as it came, and drops dots and blanks at its end."""
+
+    trips = frozenset({EQUIVALENCE})
+    tiers = ("platform",)
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = super().place(text, writing=writing)
+        cut = "/".join(part.rstrip(". ") for part in text.split("/"))
+        dotted = any(part != "." and part.endswith(".") for part in text.split("/"))
+        return self.strictly(cut) if dotted and ".." not in text.split("/") else place
+
+
 class DeniesBeforeResolving(Denies):
     """Matches the path without dot-dot, before links are resolved."""
 
@@ -106,6 +153,15 @@ class DeniesPrefixes(Denies):
 
     def is_listed(self, part: str, listed: set[str]) -> bool:
         return any(part.startswith(name) for name in listed)
+
+
+class DeniesEndingsWhenWriting(Denies):
+    """Matches bin and obj at the end of names."""
+
+    trips = frozenset({NEAR})
+
+    def is_listed(self, part: str, listed: set[str]) -> bool:
+        return part in LISTED or any(part.endswith(name) for name in listed - LISTED)
 
 
 class ListsWhatItDenies(Denies):

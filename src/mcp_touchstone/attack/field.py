@@ -29,6 +29,8 @@ DENIED: Final = (".git", "node_modules", "__pycache__", ".env", ".vs")
 WRITE_DENIED: Final = ("bin", "obj")
 """Names that may be read and not written to."""
 
+_LISTED: Final = frozenset({*DENIED, *WRITE_DENIED})
+
 VARIABLE: Final = "MCP_CANARY_SECRET"
 """Variable in the environment of the server that holds a canary."""
 
@@ -42,6 +44,9 @@ _BYTES: Final[Mapping[str, bytes]] = {
     "a\\x00b": b"a\x00b",
 }
 CLIMBS: Final = 40
+
+PLANTED: Final = 1_000_000_000
+"""Seconds since 1970 that planted files are dated: a write in the same tick of the clock shows."""
 
 
 class Field(World):
@@ -65,6 +70,7 @@ class Field(World):
         self.outside = self.path / "outside"
         self.sibling = self.path / f"{self.root.name}Evil"
         self._planted: dict[str, bytes | str] = {}
+        self._stamps: dict[str, tuple[int, ...]] = {}
         self._places = {
             "outside": self.outside,
             "sibling": self.sibling,
@@ -156,6 +162,7 @@ class Field(World):
         else:
             data = _BYTES.get(entry.get("bytes", ""), entry.get("text", "x\n").encode())
         place.write_bytes(data)
+        os.utime(place, (PLANTED, PLANTED))
         self._planted[where] = data
         if "mode" in entry:
             place.chmod(int(entry["mode"], 8))
@@ -233,7 +240,7 @@ class Field(World):
             name = self.root.name
             known = {k.removeprefix(f"{name}/"): v for k, v in self._before.items()}
             for path, fact in take(self.root, known=known).items():
-                if any(part in (*DENIED, *WRITE_DENIED) for part in Path(path).parts):
+                if not _LISTED.isdisjoint(path.split("/")):
                     found[f"{name}/{path}"] = fact
         return found
 
@@ -270,6 +277,8 @@ class Field(World):
             if change.path not in self._planted and change.what.startswith("made"):
                 remove(self.path / change.path)
         for where, kept in self._planted.items():
+            if where in self._stamps and self._stamps[where] == _stamp(f"{self.path}/{where}"):
+                continue
             path = self.path / where
             with contextlib.suppress(OSError):
                 if isinstance(kept, str):
@@ -281,7 +290,21 @@ class Field(World):
                     remove(path)
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(kept)
+                    os.utime(path, (PLANTED, PLANTED))
+            self._stamps[where] = _stamp(str(path))
         self._before = self._forbidden()
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    """Give what changes whenever a file or link does; empty where there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return ()
+    return (
+        found.st_mode, found.st_ino, found.st_size, found.st_nlink, found.st_mtime_ns,
+        found.st_ctime_ns,
+    )  # fmt: skip
 
 
 def remove(path: Path) -> None:

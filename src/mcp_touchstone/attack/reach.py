@@ -249,6 +249,33 @@ def _uri(text: str, _: Field) -> Iterator[str]:
         yield unquote(urlsplit(text).path)
 
 
+def _lowered(text: str, field: Field) -> Iterator[str]:
+    yield _found(text, field, str.lower)
+
+
+def _folded(text: str, field: Field) -> Iterator[str]:
+    yield _found(text, field, str.casefold)
+
+
+def _found(text: str, field: Field, fold: Callable[[str], str]) -> str:
+    """Find each part of a path as a file system does that takes some names for the same."""
+    here, parts = field.root, []
+    for part in text.split("/"):
+        names = sorted(entry.name for entry in os.scandir(here)) if here.is_dir() else []
+        same = [name for name in names if fold(name) == fold(part)]
+        parts.append(part if part in names or not same else same[0])
+        here /= parts[-1]
+    return "/".join(parts)
+
+
+def _without_format(text: str, _: Field) -> Iterator[str]:
+    yield "".join(c for c in text if unicodedata.category(c) != "Cf")
+
+
+def _without_tails(text: str, _: Field) -> Iterator[str]:
+    yield "/".join(part.rstrip(". ") or part for part in text.split("/"))
+
+
 READINGS: Final[dict[str, Reading]] = {
     "percent": _percent,
     "percent2": _percent_twice,
@@ -265,9 +292,11 @@ READINGS: Final[dict[str, Reading]] = {
     "semicolon": lambda text, _: iter([re.sub(r";[^/]*", "", text)]),
     "nul-trunc": lambda text, _: iter([text.partition("\0")[0]]),
     "strip-pipe": lambda text, _: iter([text.replace("|", "")]),
-    "strip-zw": lambda text, _: iter(
-        ["".join(c for c in text if unicodedata.category(c) != "Cf")]
-    ),
+    "strip-zw": _without_format,
+    "hfs": _without_format,
+    "win": _without_tails,
+    "casefold": _lowered,
+    "casefold-full": _folded,
     "tilde": _tilde,
     "env": _expanded,
     "shell": _shell,

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.attack import payload as payloads
 from mcp_touchstone.attack.aimer import Aimer, Shot
-from mcp_touchstone.attack.bindings import CARRYING, CHANGING, Binding, Bindings, Operation
+from mcp_touchstone.attack.bindings import (
+    CARRYING,
+    CHANGING,
+    Binding,
+    Bindings,
+    Call,
+    Operation,
+)
 from mcp_touchstone.attack.canary import Area, Canary
 from mcp_touchstone.attack.field import CONTROL, Field, remove
 from mcp_touchstone.attack.payload import Payload
@@ -108,7 +115,8 @@ class Siege(Conversation):
             operations: what is fired at; by default everything.
         """
         self._guard(*groups)
-        self.judge_shots(threat, self._aimer.shots(self.payloads(*groups), set(operations)))
+        stands = [row for row in self.payloads(*groups) if not _is_open(row)]
+        self.judge_shots(threat, self._aimer.shots(stands, set(operations)))
 
     def _guard(self, *groups: str) -> None:
         """Say what must not come back: what lies outside, or what a deny list names."""
@@ -120,7 +128,14 @@ class Siege(Conversation):
         self._opened()
         readers, refused, tried = self._control(), [], 0
         for row in self.payloads(*groups):
-            path = self.field.root / row.text
+            path = self.field.root / payloads.fill(row.text, self.field.names)
+            if row.operation == "create":
+                for binding in self.bindings.of(Operation.CREATE):
+                    reply = self.wire.request(*self._made(path, binding), required=False)
+                    tried += 1
+                    if not path.is_file():
+                        where = self.field.shown(path)
+                        refused.append((f"{binding.tool} did not make {where}", reply))
             if row.operation != "read":
                 continue
             plain = self.field.plain(path)
@@ -137,12 +152,19 @@ class Siege(Conversation):
             threat,
             not refused,
             expected="what is on no list is served",
-            actual=f"{refused[0][0]}; {len(refused)} of {tried} reads"
+            actual=f"{refused[0][0]}; {len(refused)} of {tried} calls"
             if refused
-            else f"{tried} reads",
+            else f"{tried} calls",
             at=refused[0][1] if refused else None,
             mild=self._mild(threat),
         )
+
+    def _made(self, path: Path, binding: Binding) -> Call:
+        """Give the call that makes a file in a folder that is there."""
+        path.parent.mkdir(exist_ok=True)
+        root = str(self.field.root)
+        text = binding.spelled(path.relative_to(self.field.root).as_posix(), root)
+        return binding.call(text, root, content="touchstone\n")
 
     def starve(self, threat: str, name: str, count: int) -> None:
         """Read special files of the root at once and without waiting, then a plain one."""
@@ -378,3 +400,8 @@ class Siege(Conversation):
 
     unpromised: frozenset[str] = frozenset()
     """Threats against what the server never promised: what is found there is a note."""
+
+
+def _is_open(row: Payload) -> bool:
+    """Whether a payload names what a deny list may or may not have."""
+    return row.group.startswith("deny.") and row.expect == "safe"

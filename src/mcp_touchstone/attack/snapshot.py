@@ -45,22 +45,21 @@ def take(
         known: facts from before; bytes whose inode did not change since are not read again.
     """
     known = known or {}
-    found = {".": _fact(folder, None)}
-    waiting = [folder]
+    found = {".": _fact(str(folder), None)}
+    waiting = [""]
     while waiting:
         here = waiting.pop()
         try:
-            entries = list(os.scandir(here))
+            entries = list(os.scandir(f"{folder}/{here}"))
         except OSError:
             continue
         for entry in entries:
-            path = Path(entry.path)
-            name = path.relative_to(folder).as_posix()
+            name = here + entry.name
             if skip(name):
                 continue
-            found[name] = _fact(path, known.get(name))
+            found[name] = _fact(entry.path, known.get(name))
             if entry.is_dir(follow_symlinks=False):
-                waiting.append(path)
+                waiting.append(f"{name}/")
     return found
 
 
@@ -93,16 +92,16 @@ def _told(before: Fact | None, after: Fact | None) -> str:
     return "written anew" if before[:3] == after[:3] else "given other attributes"
 
 
-def _fact(path: Path, known: Fact | None) -> Fact:
+def _fact(path: str, known: Fact | None) -> Fact:
     try:
-        found = path.lstat()
+        found = os.lstat(path)
     except OSError:
         return ("gone",)
     mode = stat.S_IMODE(found.st_mode)
     if stat.S_ISDIR(found.st_mode):
         return ("folder", mode, found.st_mtime_ns)
     if stat.S_ISLNK(found.st_mode):
-        return ("link", str(path.readlink()))
+        return ("link", str(Path(path).readlink()))
     if not stat.S_ISREG(found.st_mode):
         return ("special file", stat.S_IFMT(found.st_mode), mode)
     fact = (
@@ -114,9 +113,9 @@ def _fact(path: Path, known: Fact | None) -> Fact:
     return (*fact, _digest(path))
 
 
-def _digest(path: Path) -> str:
+def _digest(path: str) -> str:
     try:
-        with path.open("rb") as file:
+        with Path(path).open("rb") as file:
             return hashlib.sha256(file.read(HASHED)).hexdigest()
     except OSError:
         return "unreadable"
