@@ -15,7 +15,8 @@ from mcp_touchstone.loader import home
 PACKAGE: Final = Path(mcp_touchstone.__path__[0])
 
 PURE: Final = {
-    "revision", "framing", "session", "transcript", "clause", "scenario", "verdict", "pace", "reply"
+    "revision", "framing", "session", "transcript", "clause", "scenario", "verdict", "pace",
+    "reply", "cost",
 }  # fmt: skip
 CLIENT: Final = {"answer", "client"}
 WIRE: Final = {"process", "connection"}
@@ -39,6 +40,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "uri_template": set(),
     "timestamps": set(),
     "pace": set(),
+    "cost": set(),
     "reply": {"framing"},
     "answer": {"arguments"},
     "client_tasks": {"answer"},
@@ -236,12 +238,12 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "report.terminal": {
         "revision", "clause", "threat", "verdict", "recon", "results", "report.text",
-        "report.digest", "report.standing",
+        "cost", "report.digest", "report.standing",
     },
     "report.items": {"report.digest", "report.terminal", "results", "scenario", "verdict"},
     "report.machine": {
         "revision", "clause", "threat", "verdict", "results", "report.text", "report.digest",
-        "report.comparison",
+        "cost", "report.comparison",
     },
     "report.survey": {"attack.bindings", "revision", "framing", "needs", "dossier", "report.text"},
     "report.coverage": {"revision", "clause", "scenario", "report.text"},

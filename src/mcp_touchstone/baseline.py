@@ -236,7 +236,7 @@ class _View:
         self._run = run
         self._outcomes = {(v.clause.id, v.revision): v.outcome for v in run.verdicts}
         self._absent = {(row.clause, row.revision): row.why for row in run.absent}
-        self._narrowed = bool(choice.revisions)
+        self._narrowed = bool(choice.revisions) or choice.quick
         self._whole = {clause.id for case in registry.cases() for clause in case.clauses}
         for case in registry.cases():
             for clause in case.clauses:
@@ -343,7 +343,7 @@ def _unexcused(entries: list[Entry], run: Run, view: _View, choice: Choice) -> I
             groups.setdefault((verdict.clause.id, broken), []).append(verdict)
     for (rule, broken), verdicts in groups.items():
         where = [verdict.revision for verdict in verdicts]
-        everywhere = not choice.revisions and where == view.judged(rule)
+        everywhere = not choice.revisions and not choice.quick and where == view.judged(rule)
         told = " ".join((verdicts[-1].gravest.actual or "see the report").split())
         shown = told if len(told) <= _REASON else told[: _REASON - 1] + "…"
         yield Entry(

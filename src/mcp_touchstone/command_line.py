@@ -186,6 +186,11 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
         metavar="S",
         help="what the drawing starts from (default 0); the same seed draws the same",
     )
+    what.add_argument(
+        "--quick",
+        action="store_true",
+        help="the newest revision only, in one conversation; no tool is tried out, nothing drawn",
+    )
     what.add_argument("--strict", action="store_true", help="a broken SHOULD is a failure")
     _gate(check)
     _how_it_is_run(check).add_argument(

@@ -9,6 +9,7 @@ from typing import Any, Final
 from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
 from mcp_touchstone.client import Client
+from mcp_touchstone.cost import Kind, Wait
 from mcp_touchstone.framing import Fault, encode, id_key
 from mcp_touchstone.pace import UNFINISHED_SHORT, Pace
 from mcp_touchstone.process import Ending, Gone, ServerProcess, now, signal_name
@@ -56,6 +57,7 @@ class Connection:
         self._deaf_since: int | None = None
         self._serving = threading.Lock()
         self._deaf_to = ""
+        self.waits: list[Wait] = []
 
     @property
     def modern(self) -> bool:
@@ -247,7 +249,16 @@ class Connection:
 
     def wait(self, seen: Callable[[], Any], seconds: float) -> Any:
         """Wait for something in the transcript, answering the server's requests meanwhile."""
-        until = now() + seconds
+        begun = now()
+        spoke = self.transcript.spoke
+        found = self._wait(seen, begun + seconds)
+        if self.transcript.spoke and not spoke:
+            self.waits.append(Wait(Kind.STARTUP, begun if self.waits else self.process.born, now()))
+        else:
+            self.waits.append(Wait(Kind.ANSWER if found else Kind.SILENCE, begun, now()))
+        return found
+
+    def _wait(self, seen: Callable[[], Any], until: float) -> Any:
         while True:
             stirred = self._stirred(seen)
             self._serve()

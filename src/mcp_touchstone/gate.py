@@ -14,6 +14,7 @@ from mcp_touchstone.arguments import Places
 from mcp_touchstone.attack import grounds
 from mcp_touchstone.clause import Breach, Clause
 from mcp_touchstone.connection import Connection
+from mcp_touchstone.cost import account
 from mcp_touchstone.dice import Dice
 from mcp_touchstone.dossier import Canary, Dossier
 from mcp_touchstone.lane import OnEvent, drive, our_fault
@@ -74,7 +75,15 @@ def judge(
             run.connections = pool.connections
             run.processes = pool.started
     run.verdicts = _fold(run, registry, choice)
-    run.seconds = now() - begun
+    ended = now()
+    run.seconds = ended - begun
+    run.cost = account(
+        [connection.waits for connection in run.connections],
+        begun,
+        ended,
+        processor=pace.processor,
+        cores=os.cpu_count() or 1,
+    )
     return run
 
 
@@ -145,6 +154,19 @@ def _ground(pool: Pool, stop: threading.Event) -> Ground:
     return Ground(line, pool.target.named_in(root), places, stop, abort)
 
 
+def _meet(pool: Pool, choice: Choice) -> tuple[Dossier, dict[str, Connection]]:
+    """Explore the server; in a hurry the newest revision of each era, all if it knows neither."""
+    if choice.quick:
+        newest = choice.revisions[-1:] or (rev.LATEST_LEGACY, rev.LATEST_MODERN)
+        dossier, connections = explore(pool.spawn, pool.pace, newest)
+        if dossier.spoken or choice.revisions:
+            return dossier, connections
+        for connection in connections.values():
+            connection.transcript.judged = False
+            pool.retire(connection)
+    return explore(pool.spawn, pool.pace)
+
+
 def _planted(world: World) -> Canary:
     canary = world.canary
     text = canary.read_text(encoding="utf-8").strip()
@@ -159,7 +181,7 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
     on_event: OnEvent,
     stop: threading.Event,
 ) -> None:
-    dossier, connections = explore(pool.spawn, pool.pace)
+    dossier, connections = _meet(pool, choice)
     dossier.canary = _planted(pool.world)
     dossier.root = str(pool.world.root)
     dossier.granted = pool.target.folders_in(pool.world.root)

@@ -188,6 +188,7 @@ def choice(options: argparse.Namespace) -> Choice:
         jobs=options.jobs,
         examples=EXAMPLES if options.examples is None else options.examples,
         seed=options.seed,
+        quick=options.quick,
         floor=floor(options),
         tiers=tiers(tuple(options.attacks)),
     )

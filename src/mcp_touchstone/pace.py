@@ -17,12 +17,14 @@ class Pace:
     Attributes:
         startup: limit for the first answer of a process.
         started: measured time to the first answer.
+        processor: measured processor time to the first answer, with all it started; 0 if unknown.
         round_trip: measured time of a cheap request.
         unfinished: time after which a whole message without its line feed is taken as it stands.
     """
 
     startup: float
     started: float = 0.5
+    processor: float = 0.0
     round_trip: float = 0.01
     unfinished: float = UNFINISHED
 

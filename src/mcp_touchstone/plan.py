@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 EXAMPLES: Final = 10
 """Examples of a property, where nobody says how many."""
+AT_ONCE: Final = frozenset({needs.Probe.READS, needs.Probe.PROMPTS, needs.Probe.LISTEN})
+"""What is tried even in a hurry, since it takes a server no time."""
+
 _WILD: Final = re.compile(r"[*?\[]")
 
 
@@ -43,6 +46,8 @@ class Choice:
         jobs: conversations at once; 0 leaves it to the gate.
         examples: what is drawn for each property in each revision; 0 leaves properties out.
         seed: what the drawing starts from; the same seed draws the same.
+        quick: judge the newest revision only, in the one conversation everybody shares; no tool is
+            tried out, and nothing is drawn.
         floor: from which gravity on a finding fails the gate.
         tiers: levels of attacks that are fired.
     """
@@ -55,6 +60,7 @@ class Choice:
     jobs: int = 0
     examples: int = EXAMPLES
     seed: int = 0
+    quick: bool = False
     floor: Floor = DEFAULT
     tiers: frozenset[Tier] = _tiers()
 
@@ -65,8 +71,18 @@ class Choice:
         return not self.select or _matches(self.select, _names(case, clause))
 
     def draws(self, case: Case) -> bool:
-        """Whether a case can be run with the examples there are; all but properties can."""
-        return self.examples > 0 or not (isinstance(case, Scenario) and case.drawn)
+        """Whether a case can be run with the examples and in the time there are."""
+        if not isinstance(case, Scenario):
+            return True
+        if self.quick and (case.fresh or case.willing or case.hurts or case.fixtures):
+            return False
+        return not case.drawn or (self.examples > 0 and not self.quick)
+
+    def hurries_past(self, clause: Clause) -> bool:
+        """Whether ``quick`` leaves a clause out for what would have to be tried first."""
+        words = [word for need in clause.needs for word in needs.choices(need)]
+        tried = {probe for r in clause.revisions for probe in needs.probes(words, r)}
+        return self.quick and bool(tried - AT_ONCE)
 
     def fires(self, clause: Clause) -> bool:
         """Whether attacks go as far as a threat; what is no threat is judged anyway."""
@@ -131,8 +147,10 @@ def wanted(dossier: "Dossier", registry: Registry, choice: Choice) -> dict[str, 
             continue
         for clause in case.clauses:
             if clause.needs and choice.takes(case, clause) and choice.draws(case):
-                for revision in clause.revisions:
-                    if revision in dossier.spoken and _is_chosen(revision, choice):
+                if choice.hurries_past(clause):
+                    continue
+                for revision in _judged(dossier, choice):
+                    if revision in clause.revisions:
                         words.setdefault(revision, set()).update(
                             word for need in clause.needs for word in needs.choices(need)
                         )
@@ -152,8 +170,7 @@ def besieged(dossier: "Dossier", registry: Registry, choice: Choice) -> str:
         and any(choice.takes(case, clause) and choice.fires(clause) for clause in case.clauses)
         for case in registry.cases()
     )
-    judged = [r for r in rev.ALL if r in dossier.spoken and _is_chosen(r, choice)]
-    return "".join(front(judged)) if chosen else ""
+    return "".join(front(_judged(dossier, choice))) if chosen else ""
 
 
 def front(judged: Sequence[str]) -> Sequence[str]:
@@ -161,8 +178,10 @@ def front(judged: Sequence[str]) -> Sequence[str]:
     return [r for r in judged if not rev.is_modern(r)][-1:] or judged[-1:]
 
 
-def _is_chosen(revision: str, choice: Choice) -> bool:
-    return not choice.revisions or revision in choice.revisions
+def _judged(dossier: "Dossier", choice: Choice) -> tuple[str, ...]:
+    chosen = choice.revisions or rev.ALL
+    spoken = tuple(r for r in rev.ALL if r in dossier.spoken and r in chosen)
+    return spoken[-1:] if choice.quick else spoken
 
 
 def make(run: Run, registry: Registry, choice: Choice) -> None:
@@ -173,7 +192,7 @@ def make(run: Run, registry: Registry, choice: Choice) -> None:
         run.trouble = dossier.trouble or "the server speaks no revision we know"
         _plan_mute(run, registry, choice)
         return
-    judged = tuple(r for r in spoken if _is_chosen(r, choice))
+    judged = _judged(dossier, choice)
     for case in registry.cases():
         if not choice.draws(case):
             _leave_out(run, case, registry, choice)
@@ -199,13 +218,13 @@ def _plan_once(run: Run, case: Scenario, wanted: Sequence[str], choice: Choice) 
 
 
 def _leave_out(run: Run, case: Case, registry: Registry, choice: Choice) -> None:
-    """Note what nobody judges while nothing is drawn."""
+    """Note what nobody judges while nothing is drawn, or in a hurry."""
+    why = "left out: --quick" if choice.quick else "nothing is drawn: --examples 0"
     others = {c.id for other in registry.cases() if choice.draws(other) for c in other.clauses}
     for clause in case.clauses:
         if clause.id not in others and choice.takes(case, clause):
-            for revision in clause.revisions:
-                if revision in run.dossier.spoken and _is_chosen(revision, choice):
-                    why = "nothing is drawn: --examples 0"
+            for revision in _judged(run.dossier, choice):
+                if revision in clause.revisions:
                     run.absent.append(Absent(clause.id, revision, why, by_choice=True))
 
 
@@ -236,6 +255,9 @@ def _applicable(run: Run, case: Case, revision: str, choice: Choice) -> tuple[Cl
     found = []
     for clause in case.clauses:
         if revision not in clause.revisions or not choice.takes(case, clause):
+            continue
+        if choice.hurries_past(clause):
+            run.absent.append(Absent(clause.id, revision, "left out: --quick", by_choice=True))
             continue
         if isinstance(clause, Threat) and not choice.fires(clause):
             why = f"an attack of level {clause.tier}: --attacks {clause.tier}"

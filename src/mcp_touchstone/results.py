@@ -10,6 +10,7 @@ from mcp_touchstone.verdict import Judgement, Outcome
 if TYPE_CHECKING:
     from mcp_touchstone.comparison import Comparison
     from mcp_touchstone.connection import Connection
+    from mcp_touchstone.cost import Cost
     from mcp_touchstone.recon import Dossier
     from mcp_touchstone.scenario import Case
     from mcp_touchstone.target import Target
@@ -106,6 +107,7 @@ class Run:
         processes: how many servers were started.
         strays: processes the server left behind.
         seconds: wall time.
+        cost: what that went into; None while nobody knows.
         connections: every connection, with its transcript, for ``--save``.
         floor: from which gravity on a finding counts.
         settled: the baseline it was held against; None where there is none.
@@ -122,6 +124,7 @@ class Run:
     processes: int = 0
     strays: int = 0
     seconds: float = 0.0
+    cost: "Cost | None" = None
     connections: "list[Connection]" = field(default_factory=list)
     floor: Floor = field(default_factory=Floor)
     settled: Settlement | None = None

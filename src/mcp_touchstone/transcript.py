@@ -88,6 +88,7 @@ class Transcript:
         scenario: what is under way; stamped on each entry.
         overflow: why we stopped listening; empty while we listen.
         ended: whether the server's output reached end of file.
+        spoke: whether it ever wrote a line.
         memo: what rules worked out of it, for the next rule.
         replay: words of the command line that draw again what is said here; mostly empty.
     """
@@ -99,6 +100,7 @@ class Transcript:
     scenario: str = ""
     overflow: str = ""
     ended: bool = False
+    spoke: bool = False
     judged: bool = True
     session: Session = field(default_factory=Session)
     memo: dict[Any, Any] = field(default_factory=dict)
@@ -164,6 +166,7 @@ class Transcript:
         with self._change:
             if self.overflow:
                 return
+            self.spoke = True
             reading, spread = self._put_together(line, reading)
             self._spared += spread * 9 // 10
             messages: tuple[Message, ...] = ()

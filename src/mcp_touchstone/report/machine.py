@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import __version__
+from mcp_touchstone.cost import Cost
 from mcp_touchstone.report import comparison
 from mcp_touchstone.report.digest import by_clause
 from mcp_touchstone.results import Run, Settlement, Verdict
@@ -43,6 +44,7 @@ def document(run: Run, interop: Mapping[str, Any] | None = None) -> dict[str, An
             "strays": run.strays,
             "seconds": round(run.seconds, 3),
             "startup_seconds": round(run.dossier.pace.started, 3),
+            **({} if run.cost is None else {"cost": _cost(run.cost)}),
         },
         "verdicts": [_verdict(verdict) for verdict in run.verdicts],
         "lost": [
@@ -70,6 +72,17 @@ def write(run: Run, path: Path, interop: Mapping[str, Any] | None = None) -> Non
         OSError: the file cannot be written.
     """
     path.write_text(json.dumps(document(run, interop), indent=2, ensure_ascii=True) + "\n", "utf-8")
+
+
+def _cost(cost: Cost) -> dict[str, float]:
+    return {
+        "startup": round(cost.startup, 3),
+        "answers": round(cost.answers, 3),
+        "silence": round(cost.silence, 3),
+        "ours": round(cost.ours, 3),
+        "floor": round(cost.floor, 3),
+        "efficiency": round(cost.efficiency, 3),
+    }
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

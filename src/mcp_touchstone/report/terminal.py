@@ -9,6 +9,7 @@ from rich.text import Text
 
 from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
+from mcp_touchstone.cost import Cost
 from mcp_touchstone.recon import Dossier
 from mcp_touchstone.report import standing
 from mcp_touchstone.report.digest import (
@@ -110,7 +111,8 @@ class Terminal:
             return
         self._row("server", dossier.name)
         self._row("speaks", ", ".join(dossier.spoken))
-        silent = [revision for revision in rev.ALL if revision not in dossier.spoken]
+        asked = {*dossier.refused, *dossier.offers} - {*dossier.spoken}
+        silent = [revision for revision in rev.ALL if revision in asked]
         if silent:
             self._row("not", ", ".join(silent))
 
@@ -295,6 +297,8 @@ class Terminal:
             wrap=True,
         )
         seen = {v.clause.id for v in run.verdicts}
+        if self.verbose and run.cost is not None:
+            self.say((_spent(run.cost), "dim"), wrap=True)
         absent = len({row.clause for row in run.absent if not row.by_choice} - seen)
         left = len({row.clause for row in run.absent if row.by_choice} - seen)
         unseen = outcomes.count(Outcome.UNSEEN)
@@ -310,6 +314,15 @@ class Terminal:
         word, style, rest = standing.closing(run)
         yield (word, style)
         yield rest
+
+
+def _spent(cost: Cost) -> str:
+    """Say where the time went."""
+    return (
+        f"of {cost.wall:.1f} s: start-up {cost.startup:.1f}, answers {cost.answers:.1f}, "
+        f"silence {cost.silence:.1f}, ours {cost.ours:.1f}; "
+        f"floor {cost.floor:.1f} s, efficiency {cost.efficiency:.2f}"
+    )
 
 
 def in_full(run: Run, finding: Finding, width: int = 100) -> str:

@@ -1,0 +1,75 @@
+"""A quick look, and the same verdicts however many conversations there are at once."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from mcp_touchstone.gate import Choice, judge
+from mcp_touchstone.loader import load
+from mcp_touchstone.report import machine
+from mcp_touchstone.results import Run
+from mcp_touchstone.target import Target, reference
+from mcp_touchstone.verdict import Outcome
+from tests.conftest import mutant_command
+
+
+@pytest.fixture(scope="module")
+def quick() -> Run:
+    return judge(reference(), load(), Choice(quick=True, select=("basic", "tools", "prompts")))
+
+
+def test_a_quick_run_judges_the_newest_revision_alone(quick: Run) -> None:
+    assert quick.exit_code == 0
+    assert {verdict.revision for verdict in quick.verdicts} == {"2026-07-28"}
+    assert len(quick.of(Outcome.PASS)) > 50
+
+
+def test_a_quick_run_tries_out_no_tool(quick: Run) -> None:
+    spoken = quick.dossier.spoken["2026-07-28"]
+
+    assert spoken.lists["tools"]
+    assert not spoken.examples("callable-tool")
+
+
+def test_what_a_quick_run_leaves_out_is_left_out_by_choice(quick: Run) -> None:
+    left = {row.clause for row in quick.absent if row.by_choice}
+
+    assert "tools-call-result" not in {v.clause.id for v in quick.verdicts}
+    assert all(row.why == "left out: --quick" for row in quick.absent if row.by_choice)
+    assert left
+
+
+def test_a_quick_run_finds_what_is_broken() -> None:
+    target = Target(command=tuple(mutant_command("EndsMessagesWithABlankLine")))
+
+    run = judge(target, load(), Choice(quick=True, select=("stdio",)))
+
+    assert run.of(Outcome.WARN, Outcome.FAIL)
+
+
+def test_the_report_says_what_the_time_went_into(quick: Run) -> None:
+    document = machine.document(quick)
+    schema = json.loads(Path(machine.SCHEMA).read_text("utf-8"))
+
+    jsonschema.validate(document, schema)
+    cost = document["summary"]["cost"]
+    parts = cost["startup"] + cost["answers"] + cost["silence"] + cost["ours"]
+    assert parts == pytest.approx(document["summary"]["seconds"], abs=0.01)
+    assert cost["floor"] > 0
+    assert 0 < cost["efficiency"] <= 1
+
+
+def test_verdicts_and_their_order_are_the_same_for_any_number_of_jobs() -> None:
+    def told(jobs: int) -> list[tuple[str, ...]]:
+        choice = Choice(select=("ping", "pagination"), jobs=jobs, examples=0)
+        run = judge(reference(), load(), choice)
+        found = [(s.case.id, s.revision) for s in run.slots]
+        return found + [(v.clause.id, v.revision, str(v.outcome)) for v in run.verdicts]
+
+    one = told(1)
+
+    assert len(one) > 10
+    assert told(2) == one
+    assert told(8) == one
