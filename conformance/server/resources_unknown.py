@@ -3,7 +3,6 @@
 import base64
 import binascii
 import contextlib
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,9 @@ from mcp_touchstone.suite import Breach, Broken, Conversation, Reply, brief, sce
 NEVER = "touchstone-never"
 """A scheme nobody uses."""
 
+NOTHING = f"{NEVER}://9f3e6c1a77d04b58b2f0d1c6a4e85b3d/nothing"
+"""A URI that names nothing; the same in each run, so that reports are."""
+
 METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL, RETIRED = -32601, -32602, -32603, -32002
 UP = ("../", "..%2F", "%2e%2e/", "%2e%2e%2f", "%252e%252e%252f", "..\\", "..%5C")
 """One step up: as it is, percent-encoded once and twice, with backslashes."""
@@ -20,7 +22,7 @@ DEPTH = 12
 
 
 def _unknown(talk: Conversation) -> Reply:
-    return talk.request("resources/read", {"uri": f"{NEVER}://{uuid.uuid4().hex}/nothing"})
+    return talk.request("resources/read", {"uri": NOTHING})
 
 
 def _contents(reply: Reply) -> Any:

@@ -18,6 +18,9 @@ FORMAT: Final = 1
 
 SCHEMA: Final = Path(__file__).with_name("schema.json")
 
+VOLATILE: Final = ("seconds", "startup_seconds")
+"""Members of ``summary`` that differ from run to run; a quotation differs where the server does."""
+
 
 def document(run: Run, interop: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Build the report; ``interop`` is what the official client says, where it was asked."""
