@@ -102,7 +102,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
         "listings", "served", "world", "task_states", "timestamps", "attack.bindings",
         "attack.barrage", "attack.load", "attack.payload", "attack.shells",
-        "attack.modes", "attack.patching", "attack.siege", "drawn", "properties",
+        "attack.modes", "attack.patching", "attack.sizes", "attack.siege", "drawn", "properties",
         "attack.swapping", "attack.reach",
     },
     # attacks: trees with canaries; these know no MCP
@@ -142,6 +142,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.modes": {
         *PURE, *FIELD, "attack.aimer", "attack.binder", "attack.bindings", "attack.siege",
         "attack.slots", "attack.snapshot", "talk",
+    },
+    "attack.sizes": {
+        *PURE, *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.slots", "talk",
     },
     "attack.newlines": set(),
     "attack.patching": {

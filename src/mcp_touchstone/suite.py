@@ -13,6 +13,7 @@ from mcp_touchstone.attack.payload import Payload
 from mcp_touchstone.attack.reach import Carriage
 from mcp_touchstone.attack.shells import Shell
 from mcp_touchstone.attack.siege import Siege
+from mcp_touchstone.attack.sizes import Sizes
 from mcp_touchstone.attack.swapping import swapped
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.client import ASKED, CAPABILITIES, Client, willing
@@ -108,6 +109,7 @@ __all__ = [
     "Shell",
     "Siege",
     "Sighting",
+    "Sizes",
     "Source",
     "Step",
     "Subscription",

@@ -138,6 +138,8 @@ def rooted(value: Any, old: str, new: str) -> Any:
 def fill(role: Role, path: str, *, to: str, before: bytes, content: str) -> str | None:
     """Give what stands in an argument of a role; None where it stays as it is."""
     first = before.decode("utf-8", "replace").split("\n", 1)[0]
+    if role is Role.DIFF:
+        return unified(path, before, content)
     fillings = {
         Role.PATH: path,
         Role.FROM: path,
@@ -146,7 +148,6 @@ def fill(role: Role, path: str, *, to: str, before: bytes, content: str) -> str 
         Role.OLD: PLAIN_PART if PLAIN_PART in first else first,
         Role.NEW: content,
         Role.HASH: hashlib.sha256(before).hexdigest(),
-        Role.DIFF: unified(path, before, content),
     }
     return fillings.get(role)
 

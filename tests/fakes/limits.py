@@ -1,0 +1,124 @@
+"""Servers that promise limits, with one fault each; and good ones."""
+
+import os
+from pathlib import Path
+from types import MappingProxyType
+
+from mcp_touchstone.terms import Terms
+from tests.fakes.server import Guard, Refused
+
+LARGEST = 8192
+LONGEST = 4096
+
+
+class Limited(Guard):
+    """Reads and makes no file above its limit."""
+
+    promises = ("size-limit",)
+    families = ("limits",)
+    terms = MappingProxyType({"size-limit": Terms(limit=LARGEST)})
+
+    def size(self, place: str) -> int:
+        return os.stat(place).st_size
+
+    def fits(self, size: int) -> bool:
+        return size <= LARGEST
+
+    def read_file(self, path: str) -> str:
+        place = self.place(path, writing=False)
+        if not self.fits(self.size(place)):
+            raise Refused("that file is too large")
+        return super().read_file(path)
+
+    def write_file(self, path: str, content: str) -> str:
+        if len(content.encode()) > LARGEST:
+            raise Refused("that is too large")
+        return super().write_file(path, content)
+
+    def edit_file(self, path: str, old_text: str, new_text: str) -> str:
+        before = Path(self.place(path, writing=True)).read_text(encoding="utf-8")
+        if max(len(before), len(before) - len(old_text) + len(new_text)) > LARGEST:
+            raise Refused("that would be too large")
+        return super().edit_file(path, old_text, new_text)
+
+
+class CutsWhatIsTooLarge(Limited):
+    """Gives the beginning of a file above its limit."""
+
+    def read_file(self, path: str) -> str:
+        return Guard.read_file(self, path)[:LARGEST]
+
+
+class GivesOneMore(Limited):
+    """Is off by one."""
+
+    trips = frozenset({"limits-size-read"})
+
+    def fits(self, size: int) -> bool:
+        return size <= LARGEST + 1
+
+
+class MeasuresTheLink(Limited):
+    """Measures the path as it came, link or not."""
+
+    trips = frozenset({"limits-size-alias"})
+
+    def read_file(self, path: str) -> str:
+        if os.lstat(os.path.join(self.root, path)).st_size > LARGEST:
+            raise Refused("that file is too large")
+        return Guard.read_file(self, path)
+
+
+class CountsWhatIsSent(Limited):
+    """Looks at the size of what is sent and not of what comes of it."""
+
+    trips = frozenset({"limits-size-write"})
+
+    def edit_file(self, path: str, old_text: str, new_text: str) -> str:
+        if len(new_text) > LARGEST:
+            raise Refused("that is too large")
+        return Guard.edit_file(self, path, old_text, new_text)
+
+
+class StopsShort(Limited):
+    """Leaves room for what it writes around an answer."""
+
+    trips = frozenset({"limits-size-served"})
+
+    def fits(self, size: int) -> bool:
+        return size < LARGEST - 64
+
+
+class Brief(Guard):
+    """Answers with no more characters of a file than it promises."""
+
+    promises = ("read-limit",)
+    families = ("limits",)
+    terms = MappingProxyType({"read-limit": Terms(limit=LONGEST, tools=("read_file",))})
+
+    def read_file(self, path: str) -> str:
+        text = super().read_file(path)
+        if self.length(text) > LONGEST:
+            raise Refused("that is too long for one answer")
+        return text
+
+    def length(self, text: str) -> int:
+        return len(text)
+
+
+class TalksOn(Brief):
+    """Forgets its limit."""
+
+    trips = frozenset({"limits-answer"})
+
+    def length(self, text: str) -> int:
+        return 0
+
+
+class CountsBytes(Brief):
+    """Counts bytes for characters."""
+
+    trips = frozenset({"limits-answer-served"})
+
+    def length(self, text: str) -> int:
+        return len(text.encode())
