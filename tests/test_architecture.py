@@ -68,7 +68,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
     # the world: programs and folders; these two know no MCP
     "process": {"framing", "transcript"},
     "strays": {"process"},
-    "world": set(),
+    "repository": set(),
+    "seeding": set(),
+    "world": {"repository", "seeding"},
     # one server
     "needs": set(),
     "dossier": {*PURE, "arguments", "attack.bindings", "needs", "uri_template"},
@@ -170,7 +172,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "baseline_file": {"baseline", "clause", "plan", "results", "scenario"},
     "options": {
         "baseline", "baseline_file", "clause", "command_line", "config", "config_file", "floor",
-        "loader", "plan", "target", "terms", "tier",
+        "loader", "plan", "seeding", "target", "terms", "tier",
     },
     "lane": {
         *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "plan", "pool",
@@ -178,7 +180,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "gate": {
         *PURE, *WIRE, *KNOWN, "recon", "ambient", "shapes", "target", "world", "pool", "results",
-        "plan", "lane", "dice", "arguments", "attack.grounds", "scout", "learning",
+        "plan", "lane", "dice", "arguments", "attack.grounds", "scout", "learning", "strays",
     },
     "tour": {*PURE, *WIRE, "arguments", "dossier", "scrubber", "target"},
     "concealed": set(),

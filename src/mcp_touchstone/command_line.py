@@ -477,6 +477,12 @@ def _how_it_is_run(
     how.add_argument(
         "--target", "--server", metavar="NAME", help="which of the servers named there"
     )
+    how.add_argument(
+        "--root-from",
+        type=Path,
+        metavar="DIR",
+        help="copy what is in this folder into each throw-away {root}; it stays as it is itself",
+    )
     how.add_argument("--cwd", metavar="DIR", help="working folder of the server; {root} works")
     how.add_argument(
         "--timeout",

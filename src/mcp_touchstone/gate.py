@@ -28,9 +28,10 @@ from mcp_touchstone.recon import explore
 from mcp_touchstone.results import Run, Slot, Verdict, unasked
 from mcp_touchstone.scenario import Ambient, Registry, Share
 from mcp_touchstone.scout import Line
+from mcp_touchstone.strays import end_abandoned
 from mcp_touchstone.target import Target
 from mcp_touchstone.verdict import Judgement, Outcome, evidence, worst
-from mcp_touchstone.world import NOTE, NOTES, World
+from mcp_touchstone.world import NOTE, NOTES, World, abandoned, clear
 
 JOBS: Final = min(24, max(12, 6 * (os.cpu_count() or 1)))
 """Conversations at once, where nobody says how many: mostly they listen to silence."""
@@ -54,7 +55,8 @@ def judge(
     stop = stop or threading.Event()
     pace = Pace(target.startup)
     begun = now()
-    with World() as world:
+    tidy()
+    with World(seed=target.seed) as world:
         pool = Pool(target, world, pace)
         run = Run(target, Dossier(pace), floor=choice.floor)
         try:
@@ -113,10 +115,10 @@ def survey(
     stop = stop or threading.Event()
     pace = Pace(target.startup)
     chosen = set(revisions)
-    with contextlib.nullcontext(world) if world else World() as place:
+    with contextlib.nullcontext(world) if world else World(seed=target.seed) as place:
         pool = Pool(target, place, pace)
         try:
-            dossier, connections = explore(pool.spawn, pace)
+            dossier, connections = _explored(pool)
             pool.knows(dossier)
             pool.adopt(connections, dossier)
             dossier.root = str(pool.world.root)
@@ -164,7 +166,39 @@ def _meet(pool: Pool, choice: Choice) -> tuple[Dossier, dict[str, Connection]]:
         for connection in connections.values():
             connection.transcript.judged = False
             pool.retire(connection)
-    return explore(pool.spawn, pool.pace)
+    return _explored(pool)
+
+
+AFTER_END: Final = 1.0
+"""Seconds from the end of a server's output to its exit, at most."""
+
+
+def _explored(pool: Pool) -> tuple[Dossier, dict[str, Connection]]:
+    """Learn what the server is; one that leaves at once is asked again in a git repository.
+
+    Raises:
+        LaunchError: it could not be started.
+    """
+    found = explore(pool.spawn, pool.pace)
+    if found[0].spoken or not pool.target.rooted:
+        return found
+    left = all(one.process.wait(AFTER_END) is not None for one in found[1].values())
+    if not left or not pool.become_repository():
+        return found
+    again = explore(pool.spawn, pool.pace)
+    first, second = (again, found) if again[0].spoken else (found, again)
+    for connection in second[1].values():
+        connection.transcript.judged = False
+        pool.retire(connection)
+    return first
+
+
+def tidy() -> None:
+    """Clear away what runs left behind that were killed: their servers, then their worlds."""
+    worlds = abandoned()
+    end_abandoned(worlds)
+    for path in worlds:
+        clear(path)
 
 
 def _planted(world: World) -> Canary:

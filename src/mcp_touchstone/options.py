@@ -6,10 +6,11 @@ The command line and the pytest plugin speak the same words, so a project is jud
 import argparse
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mcp_touchstone import baseline_file, config, config_file
+from mcp_touchstone import baseline_file, config, config_file, seeding
 from mcp_touchstone.baseline import FILE
 from mcp_touchstone.baseline_file import Book
 from mcp_touchstone.clause import Level, nearest
@@ -160,7 +161,8 @@ def target(options: argparse.Namespace) -> Target:
     except ValueError as error:
         raise UsageError(str(error)) from error
     if not options.server:
-        return reference(startup=options.timeout, env=env, named=named)
+        ours = reference(startup=options.timeout, env=env, named=named)
+        return replace(ours, seed=_seed(options))
     return Target(
         command=absolute(tuple(options.server)),
         env=env,
@@ -170,7 +172,24 @@ def target(options: argparse.Namespace) -> Target:
         promises=frozenset(terms),
         terms=terms,
         origin=getattr(options, "origin", ()),
+        seed=_seed(options),
     )
+
+
+def _seed(options: argparse.Namespace) -> Path | None:
+    """Give the folder that is copied into each root.
+
+    Raises:
+        UsageError: it is none, or too large.
+    """
+    folder: Path | None = getattr(options, "root_from", None)
+    if folder is None:
+        return None
+    try:
+        seeding.check(folder)
+    except (seeding.SeedError, OSError) as error:
+        raise UsageError(f"--root-from: {error}") from error
+    return folder.absolute()
 
 
 def choice(options: argparse.Namespace) -> Choice:

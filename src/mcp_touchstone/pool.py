@@ -73,7 +73,7 @@ class Pool:
         Raises:
             LaunchError: it could not be started, or the run is over.
         """
-        world = World()
+        world = World(seed=self.target.seed, is_repository=self.world.is_repository)
         self.keep(world)
         return self.spawn(revision, label, world)
 
@@ -129,6 +129,16 @@ class Pool:
             process.end(0.0, polite=False)
             raise LaunchError("the run is over")
         return connection
+
+    def become_repository(self) -> bool:
+        """Make the root of the run, and those of worlds to come, a git repository.
+
+        Gives whether that is new: some servers start nowhere else.
+        """
+        if self.world.is_repository:
+            return False
+        self.world.become_repository()
+        return True
 
     def adopt(self, connections: Mapping[str, Connection], dossier: Dossier) -> None:
         """Take over the connections of recon; those of revisions nobody speaks are ended."""

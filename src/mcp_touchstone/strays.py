@@ -5,6 +5,8 @@ import ctypes
 import os
 import sys
 import threading
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 import psutil
@@ -42,6 +44,19 @@ def _end_adopted() -> int:
                     os.waitpid(child.pid, 0)
             if not strange:
                 break
+    return found
+
+
+def end_abandoned(worlds: Iterable[Path]) -> int:
+    """End the servers of runs that were killed: those whose home lies in a world nobody holds."""
+    places = tuple(f"{world}{os.sep}" for world in worlds)
+    found = 0
+    for process in psutil.process_iter() if places else ():
+        with contextlib.suppress(psutil.Error, OSError):
+            env = process.environ()
+            if MARK in env and env.get("HOME", "").startswith(places):
+                process.kill()
+                found += 1
     return found
 
 

@@ -77,6 +77,7 @@ class Target:
         named: what the user says may be used.
         promises: what the server claims beside what every server with a root does.
         terms: how it is started for a promise, and what more is said of it.
+        seed: a folder whose content is copied into each root; None for none.
         origin: words of a command line that name it instead; no values of a configuration.
     """
 
@@ -89,6 +90,7 @@ class Target:
     promises: frozenset[str] = frozenset()
     terms: Mapping[str, Terms] = field(default_factory=dict)
     origin: tuple[str, ...] = ()
+    seed: Path | None = None
 
     @property
     def shown(self) -> str:
@@ -105,6 +107,8 @@ class Target:
         found = [word for name, value in env.items() for word in ("--env", f"{name}={value}")]
         if self.cwd is not None:
             found += ["--cwd", self.cwd]
+        if self.seed is not None:
+            found += ["--root-from", str(self.seed)]
         found += replace(self.named, calls=calls).words()
         for promise in sorted(self.promises - ours.promises):
             found += ["--promise", shown(promise, self.on(promise))]

@@ -7,14 +7,24 @@ of the root they were given; so the world lies outside both where the system has
 import contextlib
 import itertools
 import os
+import re
 import secrets
+import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from mcp_touchstone import repository, seeding
+
+if sys.platform != "win32":
+    import fcntl
+
 PREFIX: Final = "mcp-touchstone-"
+
+HELD: Final = re.compile(rf"{PREFIX}held_\w+")
+"""Name of a world whose folder is locked for as long as the process lives that made it."""
 
 PLACES: Final = ("/dev/shm", "/Users/Shared")  # noqa: S108  (outside /tmp is the point)
 """Folders every user may write to that are neither temporary nor a home, by platform."""
@@ -68,13 +78,26 @@ class World:
         secret: a random credential, in the server's environment.
     """
 
-    def __init__(self, parent: Path | None = None, *, isolated: bool = True) -> None:
-        """Make the tree below ``parent``, by default below the first fitting place.
+    def __init__(
+        self,
+        parent: Path | None = None,
+        *,
+        isolated: bool = True,
+        seed: Path | None = None,
+        is_repository: bool = False,
+    ) -> None:
+        """Make the tree.
 
-        Not isolated, a server that lives in it keeps the user's home and temporary folder.
+        Args:
+            parent: where; by default below the first fitting place.
+            isolated: whether a server that lives in it gets a home and a temporary folder of its
+                own; else it keeps the user's.
+            seed: a folder whose content is copied into the root.
+            is_repository: whether the root is a git repository with a commit.
         """
         self._isolated = isolated
-        self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent or _place())).resolve()
+        self.path, self._lock = _made(parent or _place())
+        self.is_repository = is_repository
         self.root = self.path / "root"
         self.home = self.path / "home"
         self.tmp = self.path / "tmp"
@@ -84,10 +107,20 @@ class World:
             file = self.root / name
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8", newline="\n")
+        if seed is not None:
+            seeding.copy(seed, self.root)
+        if is_repository:
+            self.become_repository()
         self.secret = f"sk-touchstone-{secrets.token_hex(12)}"
         self.canary = self.path / "outside" / f"canary-{secrets.token_hex(6)}.txt"
         self.canary.parent.mkdir()
         self.canary.write_text(f"canary {secrets.token_hex(12)}\n", encoding="utf-8")
+
+    def become_repository(self) -> None:
+        """Make the root a git repository with a commit, unless the user's folder was one."""
+        self.is_repository = True
+        if not (self.root / repository.FOLDER).exists():
+            repository.commit(self.root, NOTES)
 
     def env(self, ours: Mapping[str, str]) -> dict[str, str]:
         """Give our environment with home, temporary and XDG folders moved into the world."""
@@ -112,28 +145,11 @@ class World:
         return env
 
     def remove(self) -> None:
-        """Remove the tree, also what the server made unreadable or very deep; follows no link.
-
-        Folders are moved up before they are emptied: no path grows too long, no call too deep.
-        """
-        numbers = itertools.count()
-        folders = [self.path]
-        while folders:
-            folder = folders.pop()
-            with contextlib.suppress(OSError):
-                folder.chmod(0o700)
-                for entry in list(os.scandir(folder)):
-                    if not entry.is_dir(follow_symlinks=False):
-                        _unlink(entry)
-                        continue
-                    with contextlib.suppress(OSError):
-                        Path(entry.path).chmod(0o700)
-                        moved = self.path / f"{next(numbers)}-{self.path.name}"
-                        folders.append(Path(entry.path).rename(moved))
-                if folder != self.path:
-                    folder.rmdir()
-        with contextlib.suppress(OSError):
-            self.path.rmdir()
+        """Remove the tree, and let go of it."""
+        clear(self.path)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def __enter__(self) -> Self:
         """Use as a context manager."""
@@ -159,6 +175,78 @@ def traces(folder: Path) -> dict[str, tuple[int, int]]:
                 known = file.lstat()
                 found[str(file)] = (known.st_size, known.st_mtime_ns)
     return found
+
+
+def abandoned(places: Iterable[Path] | None = None) -> list[Path]:
+    """Give the worlds whose process is no longer there: killed before it could remove them."""
+    if sys.platform == "win32":
+        return []
+    found = []
+    for place in places or {_place(), Path(tempfile.gettempdir())}:
+        with contextlib.suppress(OSError):
+            found += [
+                Path(entry.path)
+                for entry in os.scandir(place)
+                if HELD.fullmatch(entry.name)
+                and entry.is_dir(follow_symlinks=False)
+                and not _is_held(Path(entry.path))
+            ]
+    return found
+
+
+def _is_held(path: Path) -> bool:
+    """Whether a process lives that holds a world; one that cannot be asked about is held."""
+    if sys.platform == "win32":
+        return True
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _made(parent: Path) -> tuple[Path, int | None]:
+    """Make a folder and lock it; it gets the name by which it is looked for when it is locked."""
+    path = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=parent)).resolve()
+    plain = path.name.removeprefix(f".{PREFIX}")
+    if sys.platform != "win32":
+        lock = os.open(path, os.O_RDONLY)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return path.rename(path.with_name(f"{PREFIX}held_{plain}")), lock
+        os.close(lock)
+    return path.rename(path.with_name(f"{PREFIX}{plain}")), None
+
+
+def clear(path: Path) -> None:
+    """Remove a tree, also what a server made unreadable or very deep; follows no link.
+
+    Folders are moved up before they are emptied: no path grows too long, no call too deep.
+    """
+    numbers = itertools.count()
+    folders = [path]
+    while folders:
+        folder = folders.pop()
+        with contextlib.suppress(OSError):
+            folder.chmod(0o700)
+            for entry in list(os.scandir(folder)):
+                if not entry.is_dir(follow_symlinks=False):
+                    _unlink(entry)
+                    continue
+                with contextlib.suppress(OSError):
+                    Path(entry.path).chmod(0o700)
+                    moved = path / f"{next(numbers)}-{path.name}"
+                    folders.append(Path(entry.path).rename(moved))
+            if folder != path:
+                folder.rmdir()
+    with contextlib.suppress(OSError):
+        path.rmdir()
 
 
 def _unlink(entry: os.DirEntry[str]) -> None:

@@ -26,6 +26,9 @@ ALWAYS: Final = ("base", "siblings", "links")
 DENIED: Final = (".git", "node_modules", "__pycache__", ".env", ".vs")
 """Names the deny list of the payloads speaks of."""
 
+GIT: Final = ".git"
+"""A repository at the top of the root is the server's own where the root began with one."""
+
 WRITE_DENIED: Final = ("bin", "obj")
 """Names that may be read and not written to."""
 
@@ -57,14 +60,16 @@ class Field(World):
         names: what the names in the braces of a payload stand for.
     """
 
-    def __init__(self, fixtures: Path, wanted: Iterable[str] = ALWAYS) -> None:
+    def __init__(self, fixtures: Path, wanted: Iterable[str] = ALWAYS, **ground: Any) -> None:
         """Build the trees of a fixture file below a folder of our own.
 
         Args:
             fixtures: the file.
             wanted: ids of the fixtures to build, in this order.
+            ground: what the root begins with, as a world takes it.
         """
-        super().__init__()
+        super().__init__(**ground)
+        self._own_git = (self.root / GIT).exists()
         self._wanted = tuple(wanted)
         self.canaries = Canaries()
         self.outside = self.path / "outside"
@@ -132,7 +137,7 @@ class Field(World):
         place = self._places.get(where, self.root) / name
         with contextlib.suppress(FileExistsError):
             place.parent.mkdir(parents=True, exist_ok=True)
-        if os.path.lexists(place):
+        if os.path.lexists(place) or self._is_own(place):
             return
         if kind in {"canary", "file"}:
             self._file(place, entry, kind)
@@ -153,6 +158,10 @@ class Field(World):
         elif kind == "fifo" and hasattr(os, "mkfifo"):
             for n in range(1, entry.get("count", 1) + 1):
                 os.mkfifo(place if n == 1 else place.with_name(f"{place.name[:-1]}{n}"))
+
+    def _is_own(self, path: Path) -> bool:
+        """Whether a path belongs to the repository the root began with: the server needs that."""
+        return self._own_git and path.is_relative_to(self.root / GIT)
 
     def _file(self, place: Path, entry: Mapping[str, Any], kind: str) -> None:
         where = place.relative_to(self.path).as_posix()
@@ -239,7 +248,10 @@ class Field(World):
         if self._denies:
             name = self.root.name
             known = {k.removeprefix(f"{name}/"): v for k, v in self._before.items()}
-            for path, fact in take(self.root, known=known).items():
+            ours = f"{GIT}/" if self._own_git else "/"
+            for path, fact in take(
+                self.root, lambda path: f"{path}/".startswith(ours), known
+            ).items():
                 if not _LISTED.isdisjoint(path.split("/")):
                     found[f"{name}/{path}"] = fact
         return found
@@ -254,7 +266,8 @@ class Field(World):
         for folder, _, files in os.walk(self.root):
             for file in files:
                 path = Path(folder, file)
-                denied = any(part in DENIED for part in path.relative_to(self.root).parts)
+                parts = path.relative_to(self.root).parts[self._is_own(path) :]
+                denied = any(part in DENIED for part in parts)
                 if denied or path.is_symlink() or not path.is_file():
                     continue
                 with contextlib.suppress(OSError):
@@ -271,6 +284,18 @@ class Field(World):
         kept = self._planted.get(self.shown(path), b"")
         return kept if isinstance(kept, bytes) else b""
 
+    def _make_way(self, path: Path) -> None:
+        """Make the folders of a planted file; a link in their place is removed, not followed.
+
+        Whatever a server made of the tree, nothing is written outside the parent of ours.
+        """
+        here = self.path
+        for part in path.relative_to(self.path).parts[:-1]:
+            here /= part
+            if here.is_symlink() or not here.is_dir():
+                here.unlink(missing_ok=True)
+                here.mkdir()
+
     def mend(self) -> None:
         """Put everything that was planted back, and take away what was made outside the root."""
         for change in self.damage():
@@ -283,12 +308,12 @@ class Field(World):
             with contextlib.suppress(OSError):
                 if isinstance(kept, str):
                     if not path.is_symlink() or str(path.readlink()) != kept:
+                        self._make_way(path)
                         remove(path)
-                        path.parent.mkdir(parents=True, exist_ok=True)
                         path.symlink_to(kept)
                 elif path.is_symlink() or not path.is_file() or path.read_bytes() != kept:
+                    self._make_way(path)
                     remove(path)
-                    path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(kept)
                     os.utime(path, (PLANTED, PLANTED))
             self._stamps[where] = _stamp(str(path))

@@ -1,0 +1,53 @@
+"""Copy a user's folder into a root: what is in it, and nothing it points at. Knows no MCP."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+LARGEST: Final = 64 * 1024 * 1024
+MOST: Final = 5_000
+
+
+class SeedError(ValueError):
+    """A folder cannot be copied; the message says why, and how to mend it."""
+
+
+def check(folder: Path) -> None:
+    """Refuse a folder that is none, or too large to be copied for each attack.
+
+    Raises:
+        SeedError: it says why.
+    """
+    if not folder.is_dir():
+        raise SeedError(f"{folder} is no folder; name one whose content is copied into the root")
+    number = size = 0
+    for here, _, names in os.walk(folder):
+        for name in names:
+            number += 1
+            size += Path(here, name).lstat().st_size
+            if number > MOST or size > LARGEST:
+                raise SeedError(
+                    f"{folder} holds more than {MOST:,} files or {LARGEST >> 20} MiB, and it is "
+                    "copied for each attack; name a smaller folder"
+                )
+
+
+def copy(folder: Path, root: Path) -> None:
+    """Copy files, folders and those links that stay inside; nothing else, and nothing twice.
+
+    A link that leads out of the folder would point at the user's own files: it is left out.
+    """
+    inside = folder.resolve()
+    for here, folders, names in os.walk(folder):
+        there = root / Path(here).relative_to(folder)
+        there.mkdir(exist_ok=True)
+        for name in [*folders, *names]:
+            path, place = Path(here, name), there / name
+            if path.is_symlink():
+                leads = Path(os.path.realpath(path))
+                if leads.is_relative_to(inside) and not path.readlink().is_absolute():
+                    place.unlink(missing_ok=True)
+                    place.symlink_to(path.readlink())
+            elif path.is_file():
+                place.write_bytes(path.read_bytes())
+                place.chmod(path.stat().st_mode & 0o777)
