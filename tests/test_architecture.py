@@ -155,7 +155,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "attack.swapping": {*FIELD, "attack.aimer", "attack.bindings", "attack.siege"},
     "attack.grounds": {
-        *PURE, *WIRE, *FIELD, "attack.binder", "attack.bindings", "attack.limits", "attack.siege",
+        *PURE, *WIRE, *FIELD, "arguments", "attack.binder", "attack.bindings", "attack.limits",
+        "attack.siege",
         "dossier", "loader", "pool", "results", "target", "threat", *CLIENT,
     },
     # one run

@@ -1,10 +1,11 @@
 """Put fields and processes together: where attacks are run, and where bindings are found."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mcp_touchstone import answer
+from mcp_touchstone.arguments import words
 from mcp_touchstone.attack import limits
 from mcp_touchstone.attack.binder import Binder
 from mcp_touchstone.attack.bindings import Bindings
@@ -114,10 +115,23 @@ def bind(pool: Pool, dossier: Dossier, revision: str) -> Bindings:
         dossier.remarks.append("what tools do to files is not attacked: no {root} in the command")
         return Bindings(why="the server was given no throw-away root: put {root} into its command")
     found = _bound(pool, dossier, revision)
-    if found.found or not found.calls or not pool.become_repository():
+    tools = dossier.spoken[revision].named("tools")
+    speaks = any(_GIT & {*words(tool["name"]), *_arguments(tool)} for tool in tools)
+    if found.found or not found.calls or not speaks or not pool.become_repository():
         return found
     again = _bound(pool, dossier, revision)
     return again if again.found else found
+
+
+_GIT: Final = frozenset({"git", "repo", "repository"})
+"""Words by which a tool says that it works on repositories."""
+
+
+def _arguments(tool: Mapping[str, Any]) -> set[str]:
+    """Give the words of the names of a tool's arguments."""
+    schema = tool.get("inputSchema")
+    known = schema.get("properties") if isinstance(schema, dict) else None
+    return {word for name in known or () for word in words(name)}
 
 
 def _bound(pool: Pool, dossier: Dossier, revision: str) -> Bindings:
