@@ -104,7 +104,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
         "listings", "served", "world", "task_states", "timestamps", "attack.bindings",
         "attack.barrage", "attack.load", "attack.payload", "attack.shells",
-        "attack.modes", "attack.patching", "attack.sizes", "attack.siege", "drawn", "properties",
+        "attack.modes", "attack.patching", "attack.sizes", "attack.uris", "attack.siege", "drawn",
+        "properties",
         "attack.swapping", "attack.reach",
     },
     # attacks: trees with canaries; these know no MCP
@@ -148,6 +149,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.sizes": {
         *PURE, *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.slots", "talk",
     },
+    "attack.uris": {*FIELD, "attack.aimer", "attack.bindings", "attack.siege"},
     "attack.newlines": set(),
     "attack.patching": {
         *PURE, *FIELD, "attack.aimer", "attack.bindings", "attack.newlines", "attack.siege",

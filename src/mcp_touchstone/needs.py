@@ -124,6 +124,7 @@ OPERATIONS: Final[dict[str, Word]] = {
     "carries-files": Word("tool that moved or copied a file of the throw-away root"),
     "undoes-edits": Word("tool that took an edit of the throw-away root back"),
     "base-argument": Word("tool that is told by an argument what its paths are relative to"),
+    "resource-paths": Word("resource that gave back a file of the throw-away root by its path"),
     "file-uris": Word("resource that gave back a file of the throw-away root by a file: URI"),
 }
 """What a threat may need: what tools were seen to do to files. ``attack.binder`` decides these."""

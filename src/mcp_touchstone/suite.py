@@ -15,6 +15,7 @@ from mcp_touchstone.attack.shells import Shell
 from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.attack.sizes import Sizes
 from mcp_touchstone.attack.swapping import swapped
+from mcp_touchstone.attack.uris import Uris
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.client import ASKED, CAPABILITIES, Client, willing
 from mcp_touchstone.client_tasks import RELATED, TERMINAL, ClientTasks
@@ -115,6 +116,7 @@ __all__ = [
     "Subscription",
     "Task",
     "Typed",
+    "Uris",
     "Window",
     "allows",
     "altered",

@@ -191,6 +191,7 @@ class Bindings:
             "carries-files": bool(self.of(*CARRYING)),
             "undoes-edits": bool(self.of(Operation.UNDO)),
             "file-uris": any(binding.uri.startswith("file:") for binding in self.found),
+            "resource-paths": any(binding.uri for binding in self.found),
         }[word]
 
     def operations(self) -> list[Operation]:

@@ -123,6 +123,10 @@ class Siege(Conversation):
         if any(group.startswith("deny.") for group in groups):
             self._secret = frozenset({*SECRET, Area.DENIED})
 
+    def deny(self) -> None:
+        """Let what a deny list names be what must not come back, too."""
+        self._guard("deny.")
+
     def serve(self, threat: str, *groups: str) -> None:
         """Read plain files that a guard may mistake for others: their bytes have to come back."""
         self._opened()

@@ -1,0 +1,103 @@
+"""Servers that give files as resources, with one fault each; and good ones."""
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from tests.fakes.promises import LISTED
+from tests.fakes.server import Guard, Refused, answered
+
+
+class Workspace(Guard):
+    """Gives files as resources by their path below the root, decoded once and then checked."""
+
+    promises = ("deny-list",)
+    families = ("resources",)
+    tools = ("read_file",)
+    prefix = "workspace:///"
+
+    def take(self, message: Any) -> None:
+        method, params = message.get("method"), message.get("params") or {}
+        if method == "initialize":
+            found = answered(self, message)
+            found["result"]["capabilities"] = {"resources": {}, "tools": {}}
+        elif method == "resources/list":
+            found = {"result": {"resources": []}}
+        elif method == "resources/templates/list":
+            template = {"uriTemplate": f"{self.prefix}{{+path}}", "name": "files"}
+            found = {"result": {"resourceTemplates": [template]}}
+        elif method == "resources/read":
+            found = self.resource(params["uri"])
+        else:
+            super().take(message)
+            return
+        if "id" in message:
+            self.emit({"jsonrpc": "2.0", "id": message["id"], **found})
+
+    def resource(self, uri: str) -> dict[str, Any]:
+        if not uri.startswith(self.prefix):
+            return {"error": {"code": -32002, "message": f"no such resource: {uri}"}}
+        try:
+            text = Path(self.opened_by(uri)).read_text(encoding="utf-8", errors="replace")
+        except (Refused, OSError, ValueError) as error:
+            return {"error": {"code": -32002, "message": f"{error}: {uri}"}}
+        return {"result": {"contents": [{"uri": uri, "text": text}]}}
+
+    def opened_by(self, uri: str) -> str:
+        return self.place(unquote(uri.removeprefix(self.prefix)), writing=False)
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = self.strictly(text)
+        if LISTED & {*Path(place).relative_to(self.root).parts}:
+            raise Refused("that is denied")
+        return place
+
+
+class Files(Workspace):
+    """Gives files by file: URIs, whose path is decoded once and then checked."""
+
+    prefix = "file://"
+
+    def opened_by(self, uri: str) -> str:
+        parts = urlsplit(uri)
+        if parts.netloc not in {"", "localhost"}:
+            raise Refused("that is another host")
+        return self.place(unquote(parts.path), writing=False)
+
+
+class TrustsHosts(Files):
+    """Leaves what is on another host to that host, and opens it here."""
+
+    trips = frozenset({"resources-file-uri"})
+
+    def opened_by(self, uri: str) -> str:
+        parts = urlsplit(uri)
+        if "." in parts.netloc.strip(".") or "@" in parts.netloc or ":" in parts.netloc:
+            return unquote(parts.path)
+        return super().opened_by(uri)
+
+
+class DecodesTwice(Workspace):
+    """Checks the path decoded once and opens it decoded twice."""
+
+    trips = frozenset({"resources-template"})
+
+    def opened_by(self, uri: str) -> str:
+        once = unquote(uri.removeprefix(self.prefix))
+        place = self.place(once, writing=False)
+        twice = os.path.join(self.root, unquote(once))
+        inside = os.path.realpath(twice).startswith(self.root + os.sep)
+        return place if unquote(once) == once or inside else twice
+
+
+class AsksTheListAboutText(Workspace):
+    """Looks for denied names in the URI as it came."""
+
+    trips = frozenset({"resources-denied"})
+
+    def opened_by(self, uri: str) -> str:
+        place = super().strictly(unquote(uri.removeprefix(self.prefix)))
+        if LISTED & {*uri.split("/")}:
+            raise Refused("that is denied")
+        return place
