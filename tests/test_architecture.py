@@ -120,6 +120,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.bindings": {"attack.slots", "framing", "uri_template"},
     "attack.reproduction": {*FIELD, "attack.bindings", "revision"},
     "attack.ways": {"arguments", "attack.slots"},
+    "attack.told": {"attack.bindings", "attack.slots", "attack.ways", "clause"},
     # lines, and what becomes of who gets them
     "attack.shells": {"attack.payload"},
     "attack.rerun": {"revision"},
@@ -134,8 +135,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.aimer": {*FIELD, "attack.bindings", "attack.slots"},
     "attack.tally": {*PURE, *WIRE, *FIELD, "attack.aimer"},
     "attack.binder": {
-        *PURE, *WIRE, *FIELD, "arguments", "attack.bindings", "attack.slots", "attack.ways",
-        "dossier",
+        *PURE, *WIRE, *FIELD, "arguments", "attack.bindings", "attack.slots", "attack.told",
+        "attack.ways", "dossier",
     },
     "attack.siege": {
         *PURE, *WIRE, *FIELD, "attack.bindings", "attack.binder", "attack.reproduction",
@@ -164,7 +165,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     # one run
     "loader": {"clause", "scenario", "threat"},
     "terms": {"clause", "threat"},
-    "target": {"loader", "terms"},
+    "target": {"attack.told", "loader", "terms"},
     "pool": {*PURE, *WIRE, "client", "recon", "ambient", "strays", "target", "world"},
     "plan": {*PURE, "floor", "needs", "results", "threat", "tier"},
     "baseline": {*PURE, "plan", "results", "threat", "toml_text"},
@@ -174,8 +175,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "init": {*PURE, "arguments", "dossier", "target", "toml_text", "world"},
     "baseline_file": {"baseline", "clause", "plan", "results", "scenario"},
     "options": {
-        "baseline", "baseline_file", "clause", "command_line", "config", "config_file", "floor",
-        "loader", "plan", "seeding", "target", "terms", "tier",
+        "attack.told", "baseline", "baseline_file", "clause", "command_line", "config",
+        "config_file", "floor", "loader", "plan", "seeding", "target", "terms", "tier",
     },
     "lane": {
         *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "plan", "pool",
@@ -270,7 +271,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "pytest_suite": {
         "gate", "loader", "process", "pytest_jobs", "pytest_sharing", "report", "scenario",
     },
-    "command_line": {"revision", "terms", "tier"},
+    "command_line": {"attack.told", "revision", "terms", "tier"},
     "cli": {
         "command_line", "options", "revision", "clause", "process", "strays", "loader", "gate",
         "plan", "results", "pool", "world", "recon", "golden", "interop", "report", "bridge",

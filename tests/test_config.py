@@ -21,6 +21,7 @@ cwd = "{root}"
 timeout = 30
 call = { echo = { text = "a" }, list = true }
 prompt = { greet = { name = "x" } }
+bindings = { read = { tool = "get", path = "name" } }
 resource = "note:///1"
 promise = ["deny-list"]
 suite = "all"
@@ -49,6 +50,7 @@ def test_every_key_comes_to_words_the_command_line_knows() -> None:
 
     assert options.env == ["MODE=test"]
     assert options.call == ['echo={"text": "a"}', "list"]
+    assert options.bindings == ['read={"tool": "get", "path": "name"}']
     assert options.prompt == ['greet={"name": "x"}']
     assert (options.resource, options.promise) == (["note:///1"], ["deny-list"])
     assert (options.cwd, options.timeout, options.suite) == ("{root}", 30.0, "all")

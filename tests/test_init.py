@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.config import choose, command, read
+from mcp_touchstone.loader import home
 from tests.conftest import HERE
 
 TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
@@ -57,6 +58,27 @@ def test_every_line_that_is_a_comment_can_be_made_one_that_counts(tmp_path: Path
 
     assert {"command", "env", "revision", "fail-on", "call"} <= {*found}
     assert {"echo", "write"} <= {*found["call"]}
+
+
+def test_with_the_configuration_as_much_is_found_as_without(tmp_path: Path) -> None:
+    """The reference server in two chapters that depend on what was found out about it."""
+    server = [sys.executable, "-m", "reference_server", "--root", "{root}"]
+    env = ["--env", f"PYTHONPATH={home()}", "--env", "PYTHONSAFEPATH=1"]
+    chosen = ["-q", "--select", "tools", "--select", "resources", "--revision", "2025-11-25"]
+    plain = touchstone("check", *chosen, *env, "--json", "a.json", "--", *server, cwd=tmp_path)
+    written = touchstone("init", *env, "--", *server, cwd=tmp_path)
+    judged = touchstone("check", *chosen, "--json", "b.json", cwd=tmp_path)
+
+    assert (plain.returncode, written.returncode, judged.returncode) == (0, 0, 0), judged.stderr
+    without, with_it = (
+        {
+            (verdict["clause"], verdict["revision"]): verdict["outcome"]
+            for verdict in json.loads((tmp_path / name).read_text("utf-8"))["verdicts"]
+        }
+        for name in ("a.json", "b.json")
+    )
+    assert len(without) > 40
+    assert without.items() <= with_it.items()
 
 
 def test_values_of_a_clients_file_are_not_repeated(tmp_path: Path) -> None:

@@ -60,6 +60,13 @@ MISTAKES = {
     "command and from": config(OK + "from = '.mcp.json'", "exclude each other; keep one"),
     "a client's file that is not there": config("from = 'c.json'", "from = c.json: there is no"),
     "arguments that are no table": config(OK + "[call]\nx = 3", "call.x is a number"),
+    "a binding of a misspelt operation": config(
+        OK + "[bindings.raed]\ntool = 'x'", "bindings: ", "did you mean 'read'", "mend it there"
+    ),
+    "a binding without its tool": config(
+        OK + "[bindings.read]\npath = 'x'", "read: tool and path are needed; write OPERATION="
+    ),
+    "a binding that is no table": config(OK + "bindings = 3", "bindings is a number; write a"),
     "two configurations": said(
         "check", "are both here; keep one",
         touchstone__toml=OK, pyproject__toml="[tool.mcp-touchstone]",

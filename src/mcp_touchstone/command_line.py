@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
+from mcp_touchstone.attack.told import read as binding
 from mcp_touchstone.terms import DECLARED
 from mcp_touchstone.terms import read as promise
 from mcp_touchstone.tier import Tier
@@ -56,6 +57,14 @@ class Refusing(Parser):
 def _promise(text: str) -> str:
     try:
         promise(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def _binding(text: str) -> str:
+    try:
+        binding(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return text
@@ -451,6 +460,15 @@ def _what_may_be_used(command: Parser) -> None:
         default=[],
         metavar="NAME={...}",
         help="this prompt can be rendered, with these arguments; repeatable",
+    )
+    named.add_argument(
+        "--bindings",
+        action="append",
+        default=[],
+        type=_binding,
+        metavar="OPERATION={...}",
+        help="""what a tool does to files, where that is not found: read='{"tool": "get", """
+        """"path": "name"}'; it is tried; repeatable""",
     )
 
 

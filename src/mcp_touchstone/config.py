@@ -24,6 +24,7 @@ _ENV: Final = "a table of strings"
 _USES: Final = "a table of arguments for each name, or true where we may make them up"
 _USE: Final = "a table of arguments, an array of such tables, or true where we may make them up"
 _PROMISES: Final = "a string, an array of strings, or a table of terms (or true) for each name"
+_BINDS: Final = "a table of tool, path and the like for each operation, or an array of such tables"
 _MEMBER: Final = {_ENV: _TEXT, _USES: _USE}
 
 KEYS: Final = {
@@ -31,13 +32,13 @@ KEYS: Final = {
     "env": _ENV, "cwd": _TEXT, "root-from": _TEXT, "timeout": _NUMBER,
     "call": _USES, "prompt": _USES, "resource": _TEXTS, "promise": _PROMISES,
     "suite": _TEXT, "select": _TEXTS, "revision": _TEXTS, "level": _TEXTS, "strict": _FLAG,
-    "attacks": _TEXTS,
+    "attacks": _TEXTS, "bindings": _BINDS,
     "fail-on": _TEXTS, "baseline": _TEXT, "jobs": _NUMBER, "examples": _NUMBER, "seed": _NUMBER,
 }  # fmt: skip
 """Key -> what its value is. ``from`` and ``server`` name a client's file and a server in it."""
 
 _SOURCES: Final = ("command", "from", "server")
-_MERGED: Final = ("env", "call", "prompt")
+_MERGED: Final = ("env", "call", "prompt", "bindings")
 
 Settings = dict[str, Any]
 """Key -> value, checked, for one target."""
@@ -128,6 +129,8 @@ def _fits(value: Any, kind: str) -> bool:
         or texts
         or all(terms is True or isinstance(terms, dict) for terms in named),
         _USES: isinstance(value, dict) and all(_fits(v, _USE) for v in value.values()),
+        _BINDS: isinstance(value, dict)
+        and all(_fits(one, _USE) and one is not True for one in named),
         _USE: isinstance(value, dict) or value is True or (tables and bool(value)),
     }[kind]
 
@@ -192,7 +195,7 @@ def words(settings: Mapping[str, Any], known: Collection[str]) -> list[str]:
         if key in _SOURCES or key not in known:
             continue
         option = f"--{key}"
-        if KEYS[key] == _USES:
+        if KEYS[key] in {_USES, _BINDS}:
             for name, given in value.items():
                 several = given if isinstance(given, list) else [given]
                 found += [f"{option}={_use(name, one)}" for one in several]

@@ -226,6 +226,8 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
     learn(dossier, plan.wanted(dossier, registry, choice), _ground(pool, stop))
     if revision := plan.besieged(dossier, registry, choice):
         dossier.bindings = grounds.bind(pool, dossier, revision)
+        if dossier.bindings.untrue:
+            raise UsageError(f"--bindings {dossier.bindings.untrue[0]}; `recon` shows what does")
     on_event("learnt", dossier)
     plan.make(run, registry, choice)
     if not run.slots and not run.trouble:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_touchstone import baseline_file, config, config_file, seeding
+from mcp_touchstone.attack import told
 from mcp_touchstone.baseline import FILE
 from mcp_touchstone.baseline_file import Book
 from mcp_touchstone.clause import Level, nearest
@@ -171,6 +172,7 @@ def target(options: argparse.Namespace) -> Target:
         named=named,
         promises=frozenset(terms),
         terms=terms,
+        told=tuple(map(told.read, getattr(options, "bindings", ()))),
         origin=getattr(options, "origin", ()),
         seed=_seed(options),
     )

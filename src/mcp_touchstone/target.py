@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone.attack.told import Told
 from mcp_touchstone.terms import Terms, shown
 
 ROOT: Final = "{root}"
@@ -78,6 +79,7 @@ class Target:
         promises: what the server claims beside what every server with a root does.
         terms: how it is started for a promise, and what more is said of it.
         seed: a folder whose content is copied into each root; None for none.
+        told: what its tools do to files, beside what is found by trying.
         origin: words of a command line that name it instead; no values of a configuration.
     """
 
@@ -89,6 +91,7 @@ class Target:
     named: Named = Named()
     promises: frozenset[str] = frozenset()
     terms: Mapping[str, Terms] = field(default_factory=dict)
+    told: tuple[Told, ...] = ()
     origin: tuple[str, ...] = ()
     seed: Path | None = None
 
@@ -110,6 +113,7 @@ class Target:
         if self.seed is not None:
             found += ["--root-from", str(self.seed)]
         found += replace(self.named, calls=calls).words()
+        found += [word for one in self.told for word in ("--bindings", one.text)]
         for promise in sorted(self.promises - ours.promises):
             found += ["--promise", shown(promise, self.on(promise))]
         return found if self.bundled else [*found, "--", *self.command]

@@ -15,7 +15,9 @@ from mcp_touchstone.attack.bindings import ROOT, Binding, Bindings, Operation, S
 from mcp_touchstone.attack.canary import Area
 from mcp_touchstone.attack.field import Field
 from mcp_touchstone.attack.slots import Pointer, Role, assemble, slots
+from mcp_touchstone.attack.told import Told
 from mcp_touchstone.attack.ways import DELETING, MAKING, UNDOING, Way, ways
+from mcp_touchstone.clause import nearest
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.dossier import Spoken, is_read_only
 from mcp_touchstone.process import LaunchError, now
@@ -58,10 +60,11 @@ class Binder:
         self._listed = field.canaries.name(f"{field.root.name}/{OWN_FOLDER}", Area.INSIDE)
         (self._folder / self._listed.token).touch()
 
-    def find(self, spoken: Spoken) -> Bindings:
-        """Try what looks as if it took a path."""
+    def find(self, spoken: Spoken, told: Iterable[Told] = ()) -> Bindings:
+        """Try what the user says, then what looks as if it took a path."""
         found: list[Binding] = []
         tools = sorted(self._tools(spoken), key=lambda tool: not is_read_only(tool))
+        untrue = tuple(why for one in told if (why := self._try_told(one, tools, found)))
         plans = [plan for tool in tools for plan in ways(tool, self._named)]
         for plan in plans:
             self._try(plan, found)
@@ -73,7 +76,7 @@ class Binder:
             why = "the server did not answer in time; the search was cut short"
         elif not found:
             why = "no tool and no resource gave back, listed or changed a file of the root"
-        return Bindings(tuple(found), why, self.calls)
+        return Bindings(tuple(found), why, self.calls, untrue)
 
     @property
     def _over(self) -> bool:
@@ -99,6 +102,34 @@ class Binder:
             worked = {s: a for s in Style if (a := attempt(plan, s)) is not None}
             if worked:
                 found.append(self._bound(operation, plan, worked))
+
+    def _try_told(self, told: Told, tools: Iterable[dict[str, Any]], found: list[Binding]) -> str:
+        """Try what the user says of a tool; give why it is not so, empty where it is."""
+        tool = next((tool for tool in tools if tool["name"] == told.tool), None)
+        if tool is None:
+            names = (tool["name"] for tool in tools)
+            return f"{told.operation}: no tool is called {told.tool!r}{nearest(told.tool, names)}"
+        attempt = self._by_name(told.operation)
+        way = told.way(tool)
+        worked = {s: a for s in told.styles if (a := attempt(way, s)) is not None}
+        if not worked:
+            how = " or ".join(style.value for style in told.styles)
+            return f"{told.operation}: {told.tool} was called and did not do it (paths {how})"
+        found.append(self._bound(told.operation, way, worked))
+        return ""
+
+    def _by_name(self, operation: Operation) -> "Attempt":
+        return {
+            Operation.READ: self._reads,
+            Operation.LIST: self._lists,
+            Operation.CREATE: self._creates,
+            Operation.WRITE: self._writes,
+            Operation.EDIT: self._edits,
+            Operation.MKDIR: self._makes_folders,
+            Operation.MOVE: self._moves,
+            Operation.COPY: self._copies,
+            Operation.DELETE: self._deletes,
+        }[operation]
 
     def _try_to_undo(self, plan: Way, found: list[Binding]) -> None:
         """Try whether a tool takes back what one that edits has done."""

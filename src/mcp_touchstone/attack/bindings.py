@@ -168,11 +168,13 @@ class Bindings:
         found: the bindings, those of one operation together.
         why: why there are none, or not more.
         calls: how many calls it took.
+        untrue: what the user said of a tool and it did not do.
     """
 
     found: tuple[Binding, ...] = ()
     why: str = ""
     calls: int = 0
+    untrue: tuple[str, ...] = ()
 
     def of(self, *operations: Operation) -> list[Binding]:
         """Give the bindings of some operations."""

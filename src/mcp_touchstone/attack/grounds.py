@@ -152,7 +152,7 @@ def _bound(pool: Pool, dossier: Dossier, revision: str) -> Bindings:
     try:
         get()
         named = [name for name, _ in pool.target.named.calls]
-        found = Binder(get, ground, named).find(dossier.spoken[revision])
+        found = Binder(get, ground, named).find(dossier.spoken[revision], pool.target.told)
     except LaunchError as error:
         found = Bindings(why=str(error))
     for connection in current:

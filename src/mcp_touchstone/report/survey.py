@@ -84,6 +84,8 @@ def text(dossier: Dossier, revisions: list[str], processes: int) -> Iterator[str
         yield "what its calls do to files of a throw-away root (for --suite security)"
         for binding in dossier.bindings.found:
             yield from _row(binding.operation, str(binding))
+        for why in dossier.bindings.untrue:
+            yield from _row("not so", why)
         if dossier.bindings.why:
             yield from _row("because", dossier.bindings.why)
     shown = [r for r in revisions if r in dossier.spoken]

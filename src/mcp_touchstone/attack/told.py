@@ -1,0 +1,126 @@
+"""What the user says a tool does to files: the tool, where the path goes, what stays fixed. Pure.
+
+On a command line ``OPERATION={"tool": "...", "path": "..."}``; in a configuration the same as a
+table. It is tried like everything else: only a call that does what is said of it is bound.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcp_touchstone.attack.bindings import Operation, Style
+from mcp_touchstone.attack.slots import Pointer, Role, Slot
+from mcp_touchstone.attack.ways import Way
+from mcp_touchstone.clause import nearest
+
+OPERATIONS: Final = tuple(str(one) for one in Operation if one is not Operation.UNDO)
+"""What can be said; undoing is found by itself, as it needs an edit before it."""
+
+CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
+STYLES: Final = tuple(style.name.lower() for style in Style)
+
+_ROLES: Final = {
+    "path": Role.PATH, "to": Role.TO, "content": Role.CONTENT, "old": Role.OLD, "new": Role.NEW,
+    "hash": Role.HASH, "diff": Role.DIFF, "base": Role.BASE,
+}  # fmt: skip
+"""Key -> what the argument it names is for."""
+
+_OTHERS: Final = ("tool", "style", "arguments")
+_SHAPE: Final = """write OPERATION='{"tool": "NAME", "path": "ARGUMENT"}'"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One thing a tool is said to do.
+
+    Attributes:
+        operation: what it does.
+        tool: its name.
+        places: where in its arguments the path and the rest go.
+        style: how a path is written; None tries both ways.
+        arguments: arguments that are the same in every call.
+        text: how the user said it.
+    """
+
+    operation: Operation
+    tool: str
+    places: Mapping[Role, Pointer]
+    style: Style | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    text: str
+
+    @property
+    def styles(self) -> tuple[Style, ...]:
+        """The ways to write a path that are tried."""
+        return tuple(Style) if self.style is None else (self.style,)
+
+    def way(self, tool: Mapping[str, Any]) -> Way:
+        """Give the way to call a tool, from its definition."""
+        slots = tuple(Slot(pointer, role, needed=True) for role, pointer in self.places.items())
+        return Way(tool, {(name,): value for name, value in self.arguments.items()}, slots)
+
+
+def read(text: str) -> Told:
+    """Read what the user says.
+
+    Raises:
+        ValueError: it cannot be meant; the message says how to write it.
+    """
+    name, _, rest = text.partition("=")
+    if name not in OPERATIONS:
+        known = f"{nearest(name, OPERATIONS)}; there are {', '.join(OPERATIONS)}"
+        raise ValueError(f"no operation is called {name!r}{known}")
+    try:
+        given = json.loads(rest)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise ValueError(f"{text}: {_SHAPE}")  # noqa: TRY004  (a word of a command line)
+    for key in given:
+        if key not in {*_ROLES, *_OTHERS}:
+            hint = nearest(key, (*_OTHERS, *_ROLES)) or f"; the keys are {', '.join(_keys())}"
+            raise ValueError(f"{name}: unknown key {key!r}{hint}")
+    operation = Operation(name)
+    places = {_role(key, operation): _pointer(given[key], name, key) for key in _keys(given)}
+    tool, fixed = given.get("tool"), given.get("arguments", {})
+    if not isinstance(tool, str) or not tool or not {Role.PATH, Role.FROM} & {*places}:
+        raise ValueError(f"{name}: tool and path are needed; {_SHAPE}")
+    if operation in CARRYING and Role.TO not in places:
+        raise ValueError(f"{name}: to is missing: name the argument the new path goes into")
+    if not isinstance(fixed, dict):
+        told = "arguments is no table; write what is the same in every call"
+        raise ValueError(f"{name}: {told}")  # noqa: TRY004  (a word of a command line)
+    return Told(
+        operation=operation,
+        tool=tool,
+        places=places,
+        style=_style(given, name),
+        arguments=fixed,
+        text=text,
+    )
+
+
+def _keys(given: Mapping[str, Any] | None = None) -> list[str]:
+    return [*_OTHERS, *_ROLES] if given is None else [key for key in given if key in _ROLES]
+
+
+def _role(key: str, operation: Operation) -> Role:
+    return Role.FROM if key == "path" and operation in CARRYING else _ROLES[key]
+
+
+def _pointer(value: Any, name: str, key: str) -> Pointer:
+    steps = value if isinstance(value, list) else [value]
+    sound = all(isinstance(s, str | int) and not isinstance(s, bool) for s in steps)
+    if not steps or not sound or not isinstance(steps[0], str):
+        raise ValueError(f'{name}: {key} names an argument, or the way to it: ["edits", 0, "old"]')
+    return tuple(steps)
+
+
+def _style(given: Mapping[str, Any], name: str) -> Style | None:
+    style = given.get("style")
+    if style is None:
+        return None
+    if style not in STYLES:
+        raise ValueError(f"{name}: style is {' or '.join(STYLES)}, not {style!r}")
+    return Style[style.upper()]

@@ -1,0 +1,146 @@
+"""What the user says a tool does to files: read, tried, and refused where it is not so."""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_touchstone.attack.bindings import Operation, Style
+from mcp_touchstone.attack.slots import Role
+from mcp_touchstone.attack.told import read
+from mcp_touchstone.config import choose, words
+from mcp_touchstone.config import read as settings
+from mcp_touchstone.gate import survey
+from mcp_touchstone.target import ROOT, Target
+
+SERVER = """
+import json, pathlib, sys
+ROOT = pathlib.Path(sys.argv[1])
+TEXT = {"type": "string"}
+TOOLS = [
+    {"name": "fetch", "inputSchema": {"type": "object", "required": ["key", "as"],
+     "properties": {"key": TEXT, "as": {"type": "string"}}}},
+    {"name": "put", "inputSchema": {"type": "object", "properties": {"items": {"type": "array",
+     "items": {"type": "object", "properties": {"key": TEXT, "blob": TEXT}}}}}},
+]
+def call(name, given):
+    if name == "fetch":
+        return (ROOT / given["key"]).read_text() if given["as"] == "plain" else "another format"
+    for item in given["items"]:
+        (ROOT / item["key"]).write_text(item["blob"])
+    return "done"
+for line in sys.stdin:
+    said = json.loads(line)
+    if "id" not in said:
+        continue
+    result = {"tools": TOOLS}
+    if said["method"] == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "keys", "version": "1"}}
+    if said["method"] == "tools/call":
+        try:
+            text, failed = call(said["params"]["name"], said["params"]["arguments"]), False
+        except Exception as error:
+            text, failed = str(error), True
+        result = {"content": [{"type": "text", "text": text}], "isError": failed}
+    print(json.dumps({"jsonrpc": "2.0", "id": said["id"], "result": result}), flush=True)
+"""
+"""No name and no description says that these tools touch files."""
+
+FETCH = 'read={"tool": "fetch", "path": "key", "arguments": {"as": "plain"}}'
+PUT = """write={"tool": "put", "path": ["items", 0, "key"], "content": ["items", 0, "blob"],
+"style": "relative"}"""
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> tuple[str, ...]:
+    script = tmp_path / "keys.py"
+    script.write_text(textwrap.dedent(SERVER), "utf-8")
+    return (sys.executable, "-S", str(script), ROOT)
+
+
+def test_what_is_said_is_read() -> None:
+    told = read(FETCH)
+
+    assert (told.operation, told.tool, told.style) == (Operation.READ, "fetch", None)
+    assert told.places == {Role.PATH: ("key",)}
+    assert told.arguments == {"as": "plain"}
+    move = read('move={"tool": "mv", "path": "a", "to": "b", "style": "absolute"}')
+    assert move.places == {Role.FROM: ("a",), Role.TO: ("b",)}
+    assert move.styles == (Style.ABSOLUTE,)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("raed={}", "no operation is called 'raed'; did you mean 'read'"),
+        ("undo={}", "no operation is called 'undo'"),
+        ("read", "write OPERATION="),
+        ("read=[]", "write OPERATION="),
+        ('read={"tol": "x"}', "read: unknown key 'tol'; did you mean 'tool'"),
+        ('read={"tool": "x"}', "read: tool and path are needed"),
+        ('read={"path": "x"}', "read: tool and path are needed"),
+        ('move={"tool": "x", "path": "a"}', "move: to is missing"),
+        ('read={"tool": "x", "path": 3}', "path names an argument, or the way to it"),
+        ('read={"tool": "x", "path": "a", "style": "rel"}', "style is relative or absolute"),
+        ('read={"tool": "x", "path": "a", "arguments": 1}', "arguments is no table"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read(text)
+
+
+def test_a_configuration_says_it_as_tables() -> None:
+    document: dict[str, Any] = {
+        "command": "x",
+        "bindings": {"read": [{"tool": "a", "path": "p"}, {"tool": "b", "path": "p"}]},
+    }
+    found = choose(settings(document, "t"), None, "t")[1]
+
+    said = words(found, {"bindings"})
+
+    assert [read(word.removeprefix("--bindings=")).tool for word in said] == ["a", "b"]
+
+
+def test_what_is_so_is_bound_where_nothing_would_have_been_found(command: tuple[str, ...]) -> None:
+    told = (read(FETCH), read(PUT), read('list={"tool": "fetch", "path": "key"}'))
+    target = Target(command=command, told=told)
+
+    dossier, _ = survey(target, words=())
+
+    assert dossier.bindings is not None
+    found = {binding.operation: binding for binding in dossier.bindings.found}
+    assert found.keys() == {Operation.READ, Operation.WRITE}
+    assert found[Operation.READ].styles == (Style.RELATIVE, Style.ABSOLUTE)
+    assert found[Operation.WRITE].styles == (Style.RELATIVE,)
+    made = found[Operation.WRITE].call("a.txt", "/r", content="x")
+    assert made[1]["arguments"] == {"items": [{"key": "a.txt", "blob": "x"}]}
+    (untrue,) = dossier.bindings.untrue
+    assert untrue.startswith("list: fetch was called and did not do it")
+    assert target.words()[:2] == ["--bindings", FETCH]
+
+
+def test_what_is_not_so_ends_the_run_with_one_line(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    text = f"suite = 'security'\ncommand = {json.dumps(command)}\n"
+    text += "[bindings.read]\ntool = 'fech'\npath = 'key'\n"
+    (tmp_path / "touchstone.toml").write_text(text, "utf-8")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "mcp_touchstone.cli", "check", "-q"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=tmp_path,
+    )
+
+    assert done.returncode == 2, done.stdout
+    assert "read: no tool is called 'fech'; did you mean 'fetch'" in done.stderr
+    assert done.stderr.count("\n") == 1
