@@ -103,7 +103,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
         "listings", "served", "world", "task_states", "timestamps", "attack.bindings",
-        "attack.barrage", "attack.load", "attack.payload", "attack.shells",
+        "attack.barrage", "attack.definitions", "attack.leaks", "attack.load",
+        "attack.payload", "attack.shells",
         "attack.modes", "attack.patching", "attack.sizes", "attack.uris", "attack.siege", "drawn",
         "properties",
         "attack.swapping", "attack.reach",
@@ -124,6 +125,16 @@ ALLOWED: Final[dict[str, set[str]]] = {
     # lines, and what becomes of who gets them
     "attack.shells": {"attack.payload"},
     "attack.rerun": {"revision"},
+    # what it says of itself, and of what it should not
+    "attack.leaks": {
+        *PURE, *WIRE, *FIELD, "arguments", "attack.barrage", "attack.bindings", "attack.siege",
+        "attack.ways", "dossier", "matchers",
+    },
+    "attack.wording": set(),
+    "attack.definitions": {
+        *PURE, *FIELD, "arguments", "attack.binder", "attack.bindings", "attack.siege",
+        "attack.snapshot", "attack.ways", "attack.wording", "dossier", "talk",
+    },
     "attack.gauge": set(),
     "attack.barrage": {
         *PURE, *WIRE, *FIELD, "attack.bindings", "attack.rerun", "attack.shells", "attack.siege",

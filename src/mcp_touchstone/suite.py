@@ -6,6 +6,8 @@ from mcp_touchstone.attack import shells
 from mcp_touchstone.attack.barrage import Barrage
 from mcp_touchstone.attack.bindings import CHANGING as CHANGES
 from mcp_touchstone.attack.bindings import IN_PLACE, Operation
+from mcp_touchstone.attack.definitions import Definitions
+from mcp_touchstone.attack.leaks import Leaks
 from mcp_touchstone.attack.load import Load
 from mcp_touchstone.attack.modes import Modes
 from mcp_touchstone.attack.patching import Patches
@@ -82,6 +84,7 @@ __all__ = [
     "ClientTasks",
     "Connection",
     "Conversation",
+    "Definitions",
     "Entry",
     "Example",
     "Exchange",
@@ -90,6 +93,7 @@ __all__ = [
     "Found",
     "Heard",
     "Kind",
+    "Leaks",
     "Load",
     "Message",
     "Modes",

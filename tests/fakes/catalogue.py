@@ -4,7 +4,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from tests.fakes import guards, links, protocol
+from tests.fakes import guards, links, protocol, secrets, trust
 from tests.fakes.server import Guard
 
 NONE = {"__init__", "__main__", "catalogue", "matrix", "server"}
@@ -19,6 +19,9 @@ MODULES: tuple[ModuleType, ...] = tuple(
 ODD: dict[str, type[Guard]] = {"SulksAfterAClimb": guards.SulksAfterAClimb}
 """Fakes that no threat names: they show something of the harness."""
 
+BASES = {links.Lexical, protocol.Talks, protocol.TalksWell, trust.Describes, secrets.Keeps}
+"""What fakes have in common."""
+
 FAKES: dict[str, type[Guard]] = {
     name: found
     for module in MODULES
@@ -26,6 +29,6 @@ FAKES: dict[str, type[Guard]] = {
     if isinstance(found, type)
     and issubclass(found, Guard)
     and found is not Guard
-    and found not in {*ODD.values(), links.Lexical, protocol.Talks, protocol.TalksWell}
+    and found not in {*ODD.values(), *BASES}
     and found.__module__ == module.__name__
 }

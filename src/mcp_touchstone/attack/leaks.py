@@ -1,0 +1,278 @@
+"""What an attack on secrets holds: calls of every kind, and eyes on all that comes back.
+
+Secrets are random and made for the run: one in the environment, others in the shape of keys in
+arguments and contents. What a caller sent may come back to the caller; it may not go into logs.
+"""
+
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_touchstone.arguments import Places, candidates, required, words
+from mcp_touchstone.attack.barrage import NOBODY
+from mcp_touchstone.attack.bindings import Operation
+from mcp_touchstone.attack.canary import Area
+from mcp_touchstone.attack.field import CONTROL
+from mcp_touchstone.attack.siege import Siege
+from mcp_touchstone.attack.ways import DANGER
+from mcp_touchstone.clause import Breach
+from mcp_touchstone.dossier import is_read_only
+from mcp_touchstone.framing import brief
+from mcp_touchstone.matchers import list_methods
+from mcp_touchstone.process import now
+from mcp_touchstone.transcript import Entry, Source
+
+if TYPE_CHECKING:
+    from mcp_touchstone.reply import Reply
+
+READ: Final = 5
+"""Resources and prompts that are asked for."""
+
+ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+SLOW: Final = 2.0
+"""Seconds of a call after which its tool is left alone."""
+
+NEEDLE: Final = 16
+"""Characters of a secret that tell it from all others."""
+
+TRACES: Final[tuple[re.Pattern[str], ...]] = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"Traceback \(most recent call last\)",
+        r'File "[^"\n]+", line \d+, in ',
+        r"\n\s+at [^\n]*:\d+:\d+\)?(\n|$)",
+        r"\n\s+at [\w.$]+\([\w]+\.(java|kt|scala):\d+\)",
+        r"\n\s+at [\w.<>`]+\([^\n]*\) in [^\n]+:line \d+",
+        r"goroutine \d+ \[running\]",
+        r"thread '[^'\n]+' panicked at ",
+    )
+)
+"""How stack traces of the languages servers are written in look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A text that looks like a key, and the random part of it.
+
+    Attributes:
+        text: as it is sent.
+        needle: what is looked for.
+        id: of its payload.
+    """
+
+    text: str
+    needle: str
+    id: str
+
+
+class Leaks:
+    """Uses a server as far as that is safe, and looks at what it tells whom."""
+
+    def __init__(self, siege: Siege) -> None:
+        """Open the connection."""
+        self.siege = siege
+        self._slow: set[str] = set()
+        siege.begin()
+
+    # --- the environment
+
+    def environment(self, threat: str) -> None:
+        """Use everything, plainly and wrongly; judge whether the environment comes back."""
+        if not self.siege.judges(threat):
+            return
+        wire, field = self.siege.wire, self.siege.field
+        count = self._use()
+        wire.quiet()
+        told: list[tuple[str, Entry | None, bool]] = []
+        for entry in wire.transcript:
+            if entry.source is Source.THEM and field.canaries.found(entry.raw, {Area.ENVIRONMENT}):
+                asked = self._asked(entry)
+                says = bool({*words(asked)} & {"env", "environment", "variables"})
+                told.append((asked or "a message nobody asked for", entry, says))
+        if field.canaries.found(wire.process.stderr_tail, {Area.ENVIRONMENT}):
+            told.append(("its stderr", None, False))
+        grave = [one for one in told if not one[2]] or told
+        self.siege.conclude(
+            threat,
+            f"a variable of its environment is in {grave[0][0]}" if grave else "",
+            expected="the environment of the server stays with it",
+            passed=f"{count} requests of all kinds",
+            at=grave[0][1] if grave else None,
+            mild=Breach.NOTE if grave and grave[0][2] else None,
+        )
+
+    def _asked(self, entry: Entry) -> str:
+        """Name what a line answers: a tool, or a method."""
+        for message in entry.messages:
+            if message.answers is not None:
+                value = self.siege.wire.transcript[message.answers].value or {}
+                params = value.get("params") or {}
+                return str(params.get("name") or value.get("method") or "")
+        return ""
+
+    def _use(self) -> int:
+        siege, wire = self.siege, self.siege.wire
+        before = len(wire.transcript)
+        siege.exercise()
+        for resource in siege.spoken.named("resources", "uri")[:READ]:
+            wire.request("resources/read", {"uri": resource["uri"]}, required=False)
+        for name in siege.spoken.plain_prompts[:READ]:
+            wire.request("prompts/get", {"name": name}, required=False)
+        root = str(siege.field.root)
+        for binding in siege.bindings.of(Operation.READ, Operation.LIST):
+            for path in (CONTROL, ".", "no such file", "x" * 5000, "\0"):
+                method, params = binding.call(binding.spelled(path, root), root)
+                wire.request(method, params, required=False)
+        places = Places(folder=root, file=CONTROL, text="")
+        for tool in self._safe():
+            for made in [*candidates(tool.get("inputSchema"), places)[:1], {"path": 1}, {}]:
+                self._call(tool["name"], made)
+        for method in (*list_methods(siege.spoken.capabilities).values(), "no/such/method"):
+            wire.request(method, {"cursor": "no such cursor"}, required=False)
+        wire.request("tools/call", {"name": NOBODY, "arguments": {}}, required=False)
+        return len(wire.transcript) - before
+
+    def _call(self, name: str, arguments: dict[str, Any]) -> None:
+        """Call a tool, unless it took long before."""
+        if name in self._slow:
+            return
+        begun = now()
+        call = {"name": name, "arguments": arguments}
+        self.siege.wire.request("tools/call", call, required=False)
+        if now() - begun > SLOW:
+            self._slow.add(name)
+
+    def _safe(self) -> Iterator[dict[str, Any]]:
+        for tool in self.siege.spoken.named("tools"):
+            if is_read_only(tool) and not DANGER & {*words(tool["name"])}:
+                yield tool
+
+    # --- logs
+
+    def logs(self, threat: str) -> None:
+        """Send secrets in arguments and contents; judge whether logs hold them."""
+        if not self.siege.judges(threat):
+            return
+        wire = self.siege.wire
+        kept = [_secret(row.recipe, row.text, row.id) for row in self._shapes()]
+        for secret in kept:
+            for method, params in self._telling(secret.text):
+                wire.request(method, params, required=False)
+        wire.quiet()
+        line, found = self._logged(kept)
+        self.siege.conclude(
+            threat,
+            found,
+            expected="logs hold nothing of what is read, written or sent",
+            passed=f"{len(kept)} secrets in arguments and contents",
+            at=line,
+        )
+
+    def _shapes(self) -> Iterator[Any]:
+        for row in self.siege.payloads("leak.log", via="content"):
+            if "{secret}" in row.text:
+                yield row
+
+    def _telling(self, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give calls with a secret in them: as a content, a path, a member nobody asked for."""
+        siege = self.siege
+        root = str(siege.field.root)
+        yield "tools/call", {"name": NOBODY, "arguments": {"api_key": text}}
+        for binding in siege.bindings.of(Operation.CREATE)[:2]:
+            name = f"made-{secrets.token_hex(4)}.txt"
+            yield binding.call(binding.spelled(name, root), root, content=text + "\n")
+            for reader in siege.bindings.of(Operation.READ)[:1]:
+                yield reader.call(reader.spelled(name, root), root)
+            gone = f"no-folder/{name}/x"
+            yield binding.call(binding.spelled(gone, root), root, content=text + "\n")
+        for reader in siege.bindings.of(Operation.READ)[:2]:
+            method, params = reader.call(reader.spelled("no such file", root), root)
+            if "arguments" in params:
+                params = {**params, "arguments": {**params["arguments"], "token": text}}
+            yield method, params
+
+    def _logged(self, kept: list[Secret]) -> tuple[Entry | None, str]:
+        wire = self.siege.wire
+        stderr = wire.process.stderr()
+        for secret in kept:
+            if secret.needle in stderr:
+                return None, f"a secret ({secret.id}) that was sent to it is in its stderr"
+            for entry in wire.transcript:
+                logged = any(m.method == "notifications/message" for m in entry.messages)
+                if entry.source is Source.THEM and logged and secret.needle in entry.text:
+                    return entry, f"a secret ({secret.id}) is in what it logs to the client"
+        return None, ""
+
+    # --- errors
+
+    def errors(self, threat: str) -> None:
+        """Make calls fail in many ways; judge what errors tell of the inside of the server."""
+        if not self.siege.judges(threat):
+            return
+        wire, field = self.siege.wire, self.siege.field
+        root, above = str(field.root), str(field.path)
+        told: list[tuple[str, Reply]] = []
+        count = 0
+        for call in self._failing():
+            reply = wire.request(call[0], call[1], required=False)
+            count += 1
+            if reply.succeeded:
+                continue
+            text = "\n".join(_strings(reply.value))
+            if any(pattern.search(text) for pattern in TRACES):
+                told.append(("a stack trace", reply))
+            sent = brief(call[1], 100_000)
+            for path in re.findall(re.escape(above) + r"(?:/[\w.-]+)*", text):
+                inside = path == root or path.startswith(root + "/")
+                if not inside and path not in sent:
+                    told.append((f"{path.replace(above, '…')}, which nobody named", reply))
+        self.siege.conclude(
+            threat,
+            f"an error holds {told[0][0]}; {len(told)} in all" if told else "",
+            expected="errors tell what is wrong with a call and nothing of the machine",
+            passed=f"{count} calls that fail",
+            at=told[0][1] if told else None,
+        )
+
+    def _failing(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        siege = self.siege
+        root = str(siege.field.root)
+        for binding in siege.bindings.of(Operation.READ):
+            for row in siege.payloads("leak.error", via="path"):
+                path = row.text
+                for name, value in siege.field.names.items():
+                    path = path.replace("{" + name + "}", value)
+                yield binding.call(binding.spelled(path, root), root)
+        for tool in [*self._safe(), {"name": NOBODY}]:
+            needed = tool["name"] == NOBODY or required(tool.get("inputSchema"))
+            for made in ({"path": 1}, {"path": ["x"]}, {"path": {"a": None}}) if needed else ():
+                yield "tools/call", {"name": tool["name"], "arguments": made}
+        yield "no/such/method", {}
+
+
+def _secret(recipe: str, text: str, id: str) -> Secret:  # noqa: A002  (as payloads call it)
+    """Make the secret a payload speaks of: ``secret:sk-:40``, ``secret:jwt``, ``secret:pem``."""
+    _, _, rest = recipe.partition(":")
+    head, _, count = rest.rpartition(":")
+    length = int(count) if count.isdigit() else 48
+    random = "".join(secrets.choice(ALPHABET) for _ in range(max(length, NEEDLE)))
+    if rest == "pem":
+        made = f"-----BEGIN PRIVATE KEY-----\n{random}\n-----END PRIVATE KEY-----"
+    elif rest == "jwt":
+        made = f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.{random}"
+    else:
+        made = head + random
+    return Secret(text.replace("{secret}", made), random[:NEEDLE], id)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for below in value.values():
+            yield from _strings(below)
+    elif isinstance(value, list):
+        for below in value:
+            yield from _strings(below)
