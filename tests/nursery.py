@@ -9,6 +9,7 @@ is the parent of the runs: it takes orders as lines of JSON and says what became
 
 import contextlib
 import gc
+import itertools
 import json
 import os
 import secrets
@@ -84,7 +85,7 @@ class Nursery:
 
         Args:
             arguments: what stands behind ``mcp-touchstone``.
-            folder: an empty folder: the run works there, and its worlds are made below it.
+            folder: where the run works; its worlds are made in a folder there.
             seconds: its deadline.
             env: variables on top of ours.
             limits: see ``_confine``.
@@ -96,7 +97,9 @@ class Nursery:
             "env": {**(env or {}), TOKEN: token},
             "limits": limits,
         }
-        (folder / "worlds").mkdir()
+        (folder / "worlds").mkdir(exist_ok=True)
+        for name in ("status", "pid", "vitals", "out", "err"):
+            (folder / name).unlink(missing_ok=True)
         assert self._parent.stdin
         begun = time.monotonic()
         self._parent.stdin.write(json.dumps(order) + "\n")
@@ -216,12 +219,16 @@ def _descriptors() -> list[str]:
     return []
 
 
-def _confine(nofile: int = 0, **_: str) -> None:
+def _confine(nofile: int = 0, *, clock: bool = False, **_: str) -> None:
     """Take something away from the run.
 
     Args:
         nofile: descriptors it may have; 0 for as many as there are.
+        clock: whether the time of day jumps, an hour on and a day back, each time it is asked.
     """
+    if clock:
+        days = itertools.count()
+        time.time = lambda: 1e9 + 3600 * next(days) if next(days) % 4 else 1e9 - 86400.0
     if nofile:
         import resource
 

@@ -25,7 +25,7 @@ CODES: Final = {
 """Exit codes of `check`, the gravest first, as they are told of several targets."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911  (one for each end)
     """Run the command line; give the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["serve"]:
@@ -43,14 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "golden": _golden,
         "bridge": _run_bridge,
     }
+    if sys.stdout is not None and arguments is None:
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         if hasattr(options, "config"):
             from mcp_touchstone import options as asked
 
             if options.command == "check":
-                return _check(asked.each(options, words))
+                return _finished(_check(asked.each(options, words)))
             options = asked.configured(options, words)
-        return commands[options.command](options)
+        return _finished(commands[options.command](options))
     except ConfigError as error:
         return _complain(str(error))
     except KeyboardInterrupt:
@@ -59,6 +61,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  (for exit)
         return 141
+    except OSError as error:  # a full disk, or no descriptors left: nothing of the server's
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  (for exit)
+        return _complain(f"{error.filename or 'the output'}: {error.strerror or error}")
+
+
+def _finished(status: int) -> int:
+    """Give an exit status once everything is really written."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return status
 
 
 def _complain(message: str) -> int:
@@ -336,9 +348,15 @@ def _take_charge() -> None:
 def _console(color: str) -> "Console":
     from rich.console import Console
 
+    class Told(Console):
+        """A console that does not leave the program by itself."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
     if color == "auto":
-        return Console()
-    return Console(force_terminal=color == "always", no_color=color == "never")
+        return Told()
+    return Told(force_terminal=color == "always", no_color=color == "never")
 
 
 # --- the catalogue

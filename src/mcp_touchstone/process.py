@@ -318,7 +318,7 @@ class ServerProcess:
     def processor(self) -> float:
         """Give the processor time it and all below it have had, in seconds; 0 if nobody knows."""
         spent = 0.0
-        with contextlib.suppress(psutil.Error):
+        with contextlib.suppress(psutil.Error, OSError):
             for process in (psutil.Process(self.pid), *self._family()):
                 times = process.cpu_times()
                 spent += times.user + times.system
@@ -327,7 +327,7 @@ class ServerProcess:
     def _family(self) -> list[psutil.Process]:
         try:
             return psutil.Process(self.pid).children(recursive=True)
-        except psutil.Error:
+        except (psutil.Error, OSError, IndexError):  # the last two where there is no /proc
             return []
 
     def _signal_all(self, family: list[psutil.Process], *, force: bool) -> None:
@@ -351,7 +351,7 @@ class ServerProcess:
         if not WINDOWS:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, 0)  # cheap; only a group that still exists is searched
-                left |= {process.pid for process in psutil.process_iter() if self._owns(process)}
+                left |= {process.pid for process in everybody() if self._owns(process)}
         if left:
             self._signal_all(family, force=True)
         return len(left)
@@ -413,9 +413,17 @@ class ServerProcess:
             pipe.close()
 
 
+def everybody() -> list[psutil.Process]:
+    """Give all processes; none where the system does not tell (no /proc)."""
+    try:
+        return list(psutil.process_iter())
+    except (psutil.Error, OSError, IndexError):
+        return []
+
+
 def alive(process: psutil.Process) -> bool:
     """Whether a process runs; the dead nobody buried do not."""
-    with contextlib.suppress(psutil.Error):
+    with contextlib.suppress(psutil.Error, OSError):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import psutil
 
-from mcp_touchstone.process import MARK, alive, launched
+from mcp_touchstone.process import MARK, alive, everybody, launched
 
 _PR_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
 _adopting: Final = threading.Event()
@@ -34,7 +34,7 @@ def _end_adopted() -> int:
     """End the children we did not start, and those they leave us; give how many there were."""
     found = 0
     for _ in range(100):  # each round is a generation
-        with contextlib.suppress(psutil.Error):
+        with contextlib.suppress(psutil.Error, OSError, IndexError):
             strange = [c for c in psutil.Process().children() if c.pid not in launched]
             for child in strange:
                 found += alive(child)
@@ -51,7 +51,7 @@ def end_abandoned(worlds: Iterable[Path]) -> int:
     """End the servers of runs that were killed: those whose home lies in a world nobody holds."""
     places = tuple(f"{world}{os.sep}" for world in worlds)
     found = 0
-    for process in psutil.process_iter() if places else ():
+    for process in everybody() if places else ():
         with contextlib.suppress(psutil.Error, OSError):
             env = process.environ()
             if MARK in env and env.get("HOME", "").startswith(places):
@@ -67,7 +67,7 @@ def sweep(mark: str) -> int:
     """
     found = _end_adopted() if _adopting.is_set() else 0
     own = os.getpid()
-    for process in psutil.process_iter():
+    for process in everybody():
         try:
             if process.pid != own and process.environ().get(MARK) == mark:
                 process.kill()

@@ -1,0 +1,154 @@
+"""What goes wrong on our side: one clear line, the right exit status, and nothing left behind."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import HERE
+from tests.nursery import Nursery, Ran
+
+pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+
+CHECK = ["check", "--select", "ping", "--revision", "2025-11-25", "--examples", "0"]
+SOUND = ["--", sys.executable, "-S", str(HERE / "hostile" / "renames_itself.py")]
+ODD = ["--", sys.executable, "-S", str(HERE / "hostile" / "writes_escape_sequences.py")]
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as nursery:
+        yield nursery
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "run").mkdir()
+    return tmp_path / "run"
+
+
+def clean(ran: Ran) -> bool:
+    return not (ran.threads or ran.files or ran.processes or "Traceback" in ran.out + ran.err)
+
+
+def test_a_report_that_cannot_be_written_is_one_line_each(nursery: Nursery, folder: Path) -> None:
+    kinds = ("html", "markdown", "junit", "sarif", "badge", "json")
+    reports = [f"--report={kind}:{folder / kind}" for kind in kinds]
+    for kind in kinds:
+        (folder / kind).symlink_to("/dev/full")
+
+    ran = nursery.run([*CHECK, "-q", *reports, *SOUND], folder)
+
+    assert ran.status == 2
+    assert ran.err.splitlines() == [
+        f"mcp-touchstone: {folder / kind}: {kind} could not be written: No space left on device"
+        for kind in kinds
+    ]
+    assert "2 pass" in ran.out
+    assert clean(ran)
+
+
+def test_an_output_that_cannot_be_written_is_one_line(nursery: Nursery, folder: Path) -> None:
+    ran = nursery.run([*CHECK, *SOUND], folder, out="/dev/full")
+
+    assert ran.status == 2
+    assert ran.err == "mcp-touchstone: the output: No space left on device\n"
+    assert clean(ran)
+
+
+@pytest.mark.parametrize("nofile", [12, 20])
+def test_too_few_descriptors_are_said_to_be_too_few(
+    nofile: int, nursery: Nursery, folder: Path
+) -> None:
+    ran = nursery.run([*CHECK, *SOUND], folder, nofile=nofile)
+
+    assert ran.status == 2
+    assert "Too many open files" in ran.out + ran.err
+    assert clean(ran)
+
+
+def test_a_clock_that_jumps_changes_nothing(nursery: Nursery, folder: Path) -> None:
+    ran = nursery.run([*CHECK, *SOUND], folder, clock=True)
+
+    assert ran.status == 0, ran.out + ran.err
+    assert clean(ran)
+
+
+def test_two_runs_at_once_do_not_meet(nursery: Nursery, folder: Path) -> None:
+    def run(name: str) -> Ran:
+        (folder / name).mkdir()
+        (folder / name / "worlds").symlink_to(folder)
+        return nursery.run([*CHECK, *SOUND], folder / name)
+
+    with ThreadPoolExecutor(2) as threads:
+        ran = list(threads.map(run, ("one", "other")))
+
+    assert [one.status for one in ran] == [0, 0]
+    assert sorted(path.name for path in folder.iterdir()) == ["one", "other"]
+
+
+def test_what_a_killed_run_leaves_is_gone_after_the_next(nursery: Nursery, folder: Path) -> None:
+    deaf = ["--", sys.executable, "-S", str(HERE / "hostile" / "never_reads.py"), "{root}"]
+
+    killed = nursery.run([*CHECK, *deaf], folder, seconds=4)
+    ran = nursery.run([*CHECK, *SOUND], folder)
+
+    assert killed.status == -9
+    assert killed.files
+    assert killed.processes
+    assert ran.status == 0
+    assert clean(ran)
+
+
+def program(*words: str, before: str = "", after: str = "", **env: str) -> tuple[str, str, int]:
+    """Run the command line in a shell of its own; give stdout, stderr and the status."""
+    line = " ".join([sys.executable, "-m", "mcp_touchstone.cli", *words])
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{before} {line} {after}"],
+        capture_output=True,
+        text=True,
+        encoding="latin-1",
+        timeout=150,
+        check=False,
+        env={**os.environ, "COLUMNS": "100", **env},
+    )
+    return done.stdout, done.stderr, done.returncode
+
+
+def test_a_reader_that_leaves_gets_no_traceback() -> None:
+    out, err, status = program(*CHECK, *ODD, after="| (read line; echo $line)")
+
+    assert out.startswith("mcp-touchstone")
+    assert err == ""
+    assert status == 141
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_arrows_gets_them_escaped(encoding: str) -> None:
+    out, err, status = program(*CHECK, "-v", *ODD, PYTHONIOENCODING=encoding)
+
+    assert status == 0, err
+    assert r"\u2190" in out
+    assert err == ""
+
+
+def test_no_output_at_all_is_no_reason_to_fail() -> None:
+    assert program(*CHECK, *SOUND, after=">&- 2>&-") == ("", "", 0)
+
+
+def test_without_proc_a_run_goes_on() -> None:
+    before = "unshare -m sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh"
+    if shutil.which("unshare") is None or subprocess.call(
+        ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/proc"], stderr=subprocess.DEVNULL
+    ):
+        pytest.skip("needs the right to mount")
+
+    out, err, status = program(*CHECK, *SOUND, before=before)
+
+    assert status == 0, err
+    assert "2 pass" in out
