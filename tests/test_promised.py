@@ -1,0 +1,94 @@
+"""What was promised counts, what was not is a note, and a server is started as it promised."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone.attack.newlines import CASES
+from mcp_touchstone.attack.payload import load as load_payloads
+from mcp_touchstone.attack.sizes import _text
+from mcp_touchstone.attack.slots import dry_run
+from mcp_touchstone.attack.uris import WRITTEN
+from mcp_touchstone.gate import judge
+from mcp_touchstone.loader import SECURITY, home, load
+from mcp_touchstone.plan import Choice
+from mcp_touchstone.verdict import Outcome
+from tests.fakes.matrix import target_of
+from tests.fakes.patches import Patching
+from tests.fakes.server import Refused
+
+LIBRARY = load_payloads(home() / "security_suite" / "payloads")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
+def test_what_was_never_promised_is_a_note_and_limits_nobody_named_are_not_judged() -> None:
+    target = replace(target_of("IgnoresTheHash"), promises=frozenset())
+
+    run = judge(target, load(SECURITY), Choice(select=("patches-hash", "limits"), jobs=2))
+
+    assert {v.clause.id: v.outcome for v in run.verdicts} == {"patches-hash": Outcome.NOTE}
+    absent = {one.clause: one.why for one in run.absent}
+    assert "promises no size-limit" in absent["limits-size-read"]
+    assert "promises no read-limit" in absent["limits-answer"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
+def test_read_only_is_judged_where_it_is_started_and_changes_are_known_from_elsewhere() -> None:
+    run = judge(
+        target_of("ReadOnlyOnRequest"), load(SECURITY), Choice(select=("modes-read-only",), jobs=2)
+    )
+
+    (verdict,) = run.verdicts
+    assert verdict.outcome is Outcome.PASS
+    tried = verdict.judgements[0].actual
+    assert "edit_file, list_directory, make_directory, move_file" in tried
+    assert any("--read-only" in c.process.command for c in run.connections)
+
+
+def test_cases_of_newlines_are_those_of_the_payloads_and_true() -> None:
+    rows = [row.text for row in LIBRARY["patch.eol"]]
+
+    assert len(CASES) == len(rows)
+    assert all(any(case.name in text for text in rows) for case in CASES)
+    assert all(case.before not in case.fits for case in CASES)
+
+
+def test_a_tool_that_patches_byte_by_byte_does_what_the_cases_allow(tmp_path: Path) -> None:
+    file = tmp_path / "eol.txt"
+    patched = 0
+    for case in CASES:
+        file.write_bytes(case.before)
+        try:
+            made = Patching(str(tmp_path)).patched(case.before, case.hunk)
+        except Refused:
+            continue
+        assert made in case.fits, case.name
+        patched += 1
+    assert patched >= 3
+
+
+@pytest.mark.parametrize("size", [200, 4097, 65535, 65536])
+def test_texts_have_the_size_that_is_asked_for(size: int) -> None:
+    for letter in ("x", "\u00e9"):
+        text = _text(size, "end-0123", letter)
+
+        assert len(text) == size
+        assert text.endswith("\nend-0123")
+        assert len(set(text.splitlines())) == len(text.splitlines())
+
+
+def test_a_switch_for_dry_runs_is_known_by_name_and_type() -> None:
+    boolean = {"type": "boolean"}
+
+    assert dry_run({"properties": {"path": {}, "dryRun": boolean}}) == "dryRun"
+    assert dry_run({"properties": {"dry_run": boolean}}) == "dry_run"
+    assert dry_run({"properties": {"dry_run": {"type": "string"}, "preview": boolean}}) == ""
+    assert dry_run({}) == dry_run(None) == dry_run({"properties": {"dry_run": True}}) == ""
+
+
+def test_paths_are_written_into_uris_in_four_ways() -> None:
+    assert [write("../a b") for write in WRITTEN] == [
+        "../a b", "..%2Fa%20b", "%2e%2e/a b", "..%252Fa%2520b",
+    ]  # fmt: skip
