@@ -258,8 +258,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "report.terminal": {
         "revision", "clause", "threat", "verdict", "recon", "results", "report.text",
-        "cost", "report.digest", "report.standing",
+        "cost", "report.digest", "report.progress", "report.standing",
     },
+    "report.progress": set(),
     "report.items": {"report.digest", "report.terminal", "results", "scenario", "verdict"},
     "report.machine": {
         "revision", "clause", "threat", "verdict", "results", "report.text", "report.digest",

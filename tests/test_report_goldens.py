@@ -17,15 +17,18 @@ from tests.test_golden import GOLDEN, Golden
 
 ENDINGS = {
     "badge": "json", "html": "html", "json": "json", "junit": "xml", "markdown": "md",
-    "sarif": "json", "terminal": "txt",
+    "sarif": "json", "terminal": "txt", "terminal-interrupted": "txt", "terminal-quiet": "txt",
+    "terminal-verbose": "txt",
 }  # fmt: skip
 
 
 def rendered(kind: str, made: Run) -> str:
-    if kind == "terminal":
+    if kind.startswith("terminal"):
+        made.interrupted = kind.endswith("-interrupted")
+        verbose, quiet = kind.endswith("-verbose"), kind.endswith("-quiet")
         console = Console(file=io.StringIO(), width=80, no_color=True, force_terminal=False)
         with console.capture() as capture:
-            Terminal(console).finish(made)
+            Terminal(console, verbose=verbose, quiet=quiet).finish(made)
         return capture.get()
     if kind == "json":
         return json.dumps(machine.document(made), indent=2) + "\n"
@@ -40,7 +43,7 @@ def scrubbed(text: str) -> str:
 
 
 def test_each_kind_of_report_has_a_golden() -> None:
-    assert set(ENDINGS) == {*kinds.KINDS, "terminal"}
+    assert {kind.partition("-")[0] for kind in ENDINGS} == {*kinds.KINDS, "terminal"}
     names = {f"test_a_report_is_as_it_was[{kind}].{ending}" for kind, ending in ENDINGS.items()}
     names |= {f"test_what_changed_is_as_it_was[{kind}].{ENDINGS[kind]}" for kind in COMPARING}
 

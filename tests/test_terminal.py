@@ -9,9 +9,13 @@ import time
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
+from mcp_touchstone.report.progress import Progress
 from tests.conftest import HERE, mutant_command
+from tests.test_golden import Golden, scrubbed
 
+pyte = pytest.importorskip("pyte")
 pexpect = pytest.importorskip("pexpect", exc_type=ImportError)
 
 ROOT = str(HERE.parent)
@@ -92,3 +96,92 @@ def test_interrupted_half_way_it_leaves_a_partial_summary() -> None:
     assert child.exitstatus == 130
     assert "judged" in text
     assert "what was judged until then is shown" in text
+
+
+# --- the line that shows progress
+
+
+def test_progress_says_what_is_under_way_and_how_long_the_rest_may_take() -> None:
+    now = [0.0]
+    progress = Progress(clock=lambda: now[0])
+    progress.plan(40)
+    progress.start("basic/ping  2025-11-25")
+    progress.start("basic/jsonrpc  2025-11-25")
+    assert progress.text() == "0/40  basic/jsonrpc  2025-11-25"
+
+    now[0] = 4.0
+    progress.done("basic/jsonrpc  2025-11-25")
+    assert progress.text() == "1/40  basic/ping  2025-11-25"
+    now[0] = 6.0
+    assert progress.text().endswith("25  about 4 min left")
+    for _ in range(19):
+        progress.done("basic/stdio  2025-11-25")
+    assert progress.text() == "20/40  basic/ping  2025-11-25  about 10 s left"
+    for _ in range(20):
+        progress.done("basic/ping  2025-11-25")
+    assert progress.text() == "40/40"
+
+
+# --- whole screens
+
+
+class Screen:
+    """What a person sees who looks at a terminal of 80 columns when all is over."""
+
+    def __init__(self, child: Any) -> None:
+        self._child = child
+        self._screen = pyte.HistoryScreen(80, 60, history=1000)
+        self._stream = pyte.Stream(self._screen)
+
+    def until(self, pattern: str) -> None:
+        self._child.expect(pattern)
+        self._stream.feed(self._child.before + self._child.after)
+
+    def text(self) -> str:
+        self._child.expect(pexpect.EOF)
+        self._stream.feed(self._child.before)
+        self._child.close()
+        above = ["".join(line[x].data for x in range(80)) for line in self._screen.history.top]
+        return "\n".join(line.rstrip() for line in [*above, *self._screen.display]).rstrip() + "\n"
+
+
+PING = ("check", "--select", "ping", "--revision", "2025-11-25")
+SEEN: dict[str, tuple[tuple[str, ...], int]] = {
+    "pass": (PING, 0),
+    "fail": ((*PING, "--", *mutant_command("RefusesPings")), 1),
+    "quiet": ((*PING, "-q", "--", *mutant_command("RefusesPings")), 1),
+    "broken": (("check", "--", sys.executable, str(HERE / "hostile" / "exits_at_once.py")), 2),
+    "interrupted": (
+        ("check", "--timeout", "60", "--", sys.executable, str(HERE / "hostile/never_answers.py")),
+        130,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_what_is_seen_when_it_is_over(name: str, snapshot: SnapshotAssertion) -> None:
+    words, status = SEEN[name]
+    child = spawn(*words)
+    screen = Screen(child)
+    if name == "interrupted":
+        screen.until("starting the server")
+        child.kill(signal.SIGINT)
+    text = screen.text()
+
+    assert child.exitstatus == status, text
+    assert scrubbed(nameless(text)) == snapshot.use_extension(Golden)
+
+
+def nameless(text: str) -> str:
+    """Take the command out: how long it is, and so where it is broken, depends on this place."""
+    text = re.sub(
+        r"(?m)^(mcp-touchstone \S+  judges  ).*\n(?:(?! |\n).+\n)*", r"\1<command>\n", text
+    )
+    return re.sub(r"(?m)^(  again +).*\n(?:(?! |\n).+\n)*", r"\1<command>\n", text)
+
+
+def test_no_screen_is_left_over() -> None:
+    folder = HERE.parent / "golden" / "test_terminal"
+    names = {f"test_what_is_seen_when_it_is_over[{name}].txt" for name in SEEN}
+
+    assert {path.name for path in folder.glob("*")} == names

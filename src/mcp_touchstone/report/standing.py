@@ -66,7 +66,7 @@ def closing(run: Run) -> tuple[str, str, str]:
     """Say where the server stands: a word or two, their style, and what to do next."""
     failed = sorted(filter(run.counts, run.verdicts), key=lambda verdict: verdict.outcome.rank)
     if run.interrupted:
-        done = "; what was judged until then is shown" if run.verdicts else ""
+        done = "; what was judged until then is shown" if run.verdicts else " before it was judged"
         return "interrupted", "bold", done
     if failed:
         told = "not safe" if noun(run) == "threat" else "not conforming"

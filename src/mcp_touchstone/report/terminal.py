@@ -21,6 +21,7 @@ from mcp_touchstone.report.digest import (
     findings,
     noun,
 )
+from mcp_touchstone.report.progress import Progress
 from mcp_touchstone.report.text import cut, plural, safe
 from mcp_touchstone.results import Run, Slot
 from mcp_touchstone.threat import Threat
@@ -55,8 +56,7 @@ class Terminal:
         self.verbose = verbose
         self.quiet = quiet
         self._status = console.status("starting the server") if console.is_terminal else None
-        self._done = 0
-        self._planned = 0
+        self._progress = Progress(console.get_time)
 
     @property
     def width(self) -> int:
@@ -90,20 +90,24 @@ class Terminal:
 
     def on_event(self, what: str, subject: object) -> None:
         """Follow the gate."""
-        if what == "recon" and isinstance(subject, Dossier) and not self.quiet:
-            self.introduce(subject)
+        if what == "recon" and isinstance(subject, Dossier):
+            if not self.quiet:
+                self.introduce(subject)
+            self._show_progress("trying what it offers")
         elif what == "learnt" and isinstance(subject, Dossier):
             for remark in subject.remarks:
                 self._row("remark", remark, STYLES[Outcome.WARN])
         elif what == "plan" and isinstance(subject, list):
-            self._planned = len(subject)
+            self._progress.plan(len(subject))
         elif what in {"start", "done"} and isinstance(subject, Slot):
-            self._done += what == "done"
-            if self._status:
-                place = subject.case.id.partition("::")[0].removesuffix(".py")
-                self._status.update(
-                    Text(f"{self._done}/{self._planned}  {place}  {subject.revision}")
-                )
+            place = subject.case.id.partition("::")[0].removesuffix(".py")
+            step = f"{place}  {subject.revision}"
+            (self._progress.start if what == "start" else self._progress.done)(step)
+            self._show_progress(self._progress.text())
+
+    def _show_progress(self, text: str) -> None:
+        if self._status:
+            self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
 
     def introduce(self, dossier: Dossier) -> None:
         """Say what recon learnt."""
@@ -181,7 +185,8 @@ class Terminal:
                 self.say("    ", line)
             self._row("judged by", f"{judgement.scenario} ({judgement.source})")
             self._row("process", judgement.process)
-            self._row("not judged", finding.clause.not_flagged)
+            if finding.clause.not_flagged:
+                self._row("not judged", finding.clause.not_flagged)
         self.say("  ", (f"{'again':<{LABEL}}", "dim"), again(run, finding))
 
     def _threat(self, threat: Threat) -> None:
@@ -302,12 +307,16 @@ class Terminal:
         absent = len({row.clause for row in run.absent if not row.by_choice} - seen)
         left = len({row.clause for row in run.absent if row.by_choice} - seen)
         unseen = outcomes.count(Outcome.UNSEEN)
-        if (absent or unseen) and not self.quiet:
-            why = f"{absent} need what the server does not offer"
-            why += f", {unseen} speak of what it did not do"
-            self.say((f"{absent + unseen} more do not apply: {why}", "dim"), wrap=True)
+        why = {
+            _agree(absent, "need what the server does not offer"): absent,
+            _agree(unseen, "speak of what it did not do"): unseen,
+        }
+        if any(why.values()) and not self.quiet:
+            told = ", ".join(text for text, count in why.items() if count)
+            head = _agree(absent + unseen, "do not apply", before=" more")
+            self.say((f"{head}: {told}", "dim"), wrap=True)
         if left and not self.quiet:
-            self.say((f"{left} more were left out by choice", "dim"), wrap=True)
+            self.say((_agree(left, "were left out by choice", before=" more"), "dim"), wrap=True)
         self.say(*self._next(run), wrap=True)
 
     def _next(self, run: Run) -> Iterator[str | tuple[str, str]]:
@@ -323,6 +332,15 @@ def _spent(cost: Cost) -> str:
         f"silence {cost.silence:.1f}, ours {cost.ours:.1f}; "
         f"floor {cost.floor:.1f} s, efficiency {cost.efficiency:.2f}"
     )
+
+
+_SINGULAR = {"need": "needs", "speak": "speaks", "do": "does", "were": "was"}
+
+
+def _agree(count: int, said: str, before: str = "") -> str:
+    """Count things that do something, with the verb as the number wants it."""
+    verb, _, rest = said.partition(" ")
+    return f"{count}{before} {_SINGULAR[verb] if count == 1 else verb} {rest}"
 
 
 def in_full(run: Run, finding: Finding, width: int = 100) -> str:
