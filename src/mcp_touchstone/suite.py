@@ -12,12 +12,14 @@ from mcp_touchstone.attack.load import Load
 from mcp_touchstone.attack.modes import Modes
 from mcp_touchstone.attack.patching import Patches
 from mcp_touchstone.attack.payload import Payload
+from mcp_touchstone.attack.racing import race
 from mcp_touchstone.attack.reach import Carriage
 from mcp_touchstone.attack.shells import Shell
 from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.attack.sizes import Sizes
 from mcp_touchstone.attack.swapping import swapped
 from mcp_touchstone.attack.uris import Uris
+from mcp_touchstone.attack.wandering import wander
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.client import ASKED, CAPABILITIES, Client, willing
 from mcp_touchstone.client_tasks import RELATED, TERMINAL, ClientTasks
@@ -149,6 +151,7 @@ __all__ = [
     "object_in",
     "outcome",
     "questions",
+    "race",
     "same_outcome",
     "scenario",
     "served",
@@ -163,6 +166,7 @@ __all__ = [
     "typed",
     "uri_template",
     "violations",
+    "wander",
     "willing",
     "wrong_types",
 ]

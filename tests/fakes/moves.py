@@ -165,6 +165,19 @@ class UndoesByName(Undoes):
         return "undone"
 
 
+class UndoesIntoLinkedFolders(Undoes):
+    """Looks whether a file has become a link when it is undone, and not at its folder."""
+
+    trips = frozenset({UNDO})
+
+    def undo_edit(self, path: str) -> str:
+        place = Path(os.path.join(self.root, path))
+        if place.is_symlink():
+            raise Refused("that is a link now")
+        place.write_text(self.kept(path), encoding="utf-8")
+        return "undone"
+
+
 class UndoesByRenaming(Undoes):
     """Writes beside and renames over what is there, in a folder it has resolved."""
 

@@ -5,7 +5,7 @@ tree that changed, a file inside that holds bytes from outside, a process that d
 binding has to give back a plain file before and after, or nothing was tested.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -267,6 +267,7 @@ class Siege(Conversation):
         *,
         oracle: Oracle | None = None,
         expected: str = EXPECTED,
+        enough: int = 0,
     ) -> Tally:
         """Fire, look after each shot, and judge a threat by the effects.
 
@@ -275,6 +276,7 @@ class Siege(Conversation):
             shots: what is fired; each is made when the one before it was looked at.
             oracle: what is looked at besides what lies outside.
             expected: what the server has to keep.
+            enough: hits after which nothing more is fired; 0 fires everything.
 
         Raises:
             Broken: a plain call no longer works, so nothing was tested.
@@ -283,11 +285,15 @@ class Siege(Conversation):
         readers = self._control()
         tally = Tally()
         for shot in shots:
+            if 0 < enough <= len(tally.hits):
+                break
             if tally.over or (
                 shot.binding.operation is Operation.READ and shot.binding not in readers
             ):
                 continue
             self._fire(shot, tally, oracle)
+        if isinstance(shots, Generator):
+            shots.close()  # what it holds while it fires is let go before we look
         self._look_back(tally)
         if not (tally.hits or tally.deaths) and self._control() != readers:
             raise Broken("a plain file could no longer be read after the attack")
