@@ -1,6 +1,7 @@
 """The pytest plugin and what a project has written down: configuration, targets, baseline."""
 
 import json
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -156,6 +157,17 @@ def test_a_should_fails_where_the_configuration_says_so(
     assert error.ret == 1
     error.stdout.fnmatch_lines(["ping-not-excessive: *"])
     error.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_a_program_that_hides_the_ini_file_is_refused_with_the_way_out(
+    pytester: pytest.Pytester,
+) -> None:
+    """pytest looks for its ini file beside all words that are paths; it knows no option yet."""
+    pytester.makeini("[pytest]\nmcp_select = ping\n")
+
+    with pytest.raises(pytest.UsageError, match=r"reads no tox.ini here; write --mcp-server=/"):
+        pytester.parseconfigure("--mcp-server", sys.executable)
+    pytester.parseconfigure(f"--mcp-server={sys.executable}")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from mcp_touchstone.target import Target
 
 LISTS: Final = ("select", "revision", "call", "resource", "prompt", "promise", "fail-on")
 SINGLE: Final = ("suite", "timeout", "examples", "seed")
+INI: Final = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _OPTION: Final = re.compile(r"(?:^argument )?(?<!`)--([a-z][a-z-]*)")
 JOBS: Final = pytest.StashKey[list["Job"]]()
 
@@ -85,6 +86,7 @@ def _named_file(config: pytest.Config) -> Path | None:
 
 def _jobs(config: pytest.Config) -> Iterator[Job]:
     command = config.getoption("--mcp-server") or config.getini("mcp_server")
+    _refuse_lost_ini(config)
     file = _named_file(config)
     if file is None and not command:
         file = config_file.present(base(config))
@@ -106,6 +108,22 @@ def _jobs(config: pytest.Config) -> Iterator[Job]:
     for name in named or config_file.targets(file) or [""]:
         told = ["--target", name] if name else []
         yield _job(name, [words[0], *told, *words[1:]], config)
+
+
+def _refuse_lost_ini(config: pytest.Config) -> None:
+    """Refuse a program that pytest took for a test folder, when it looked for its ini file.
+
+    It looks before it knows our options, at all words that are paths.
+    """
+    here, command = config.invocation_params.dir, config.getoption("--mcp-server")
+    if not command or here.is_relative_to(config.rootpath) or not Path(command).exists():
+        return
+    lost = next((name for name in INI if (here / name).is_file()), "")
+    if lost:
+        raise ConfigError(
+            f"--server {command}: pytest takes that for a test folder and reads no {lost} here; "
+            f"write --server={command}"
+        )
 
 
 def _words(config: pytest.Config) -> Iterator[str]:

@@ -220,7 +220,7 @@ class Suite:
 
     # --- showing
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         """Print for each server what is known and how it came out."""
         for number, job in enumerate(self.jobs):
             found = self._found.get(job.name)
