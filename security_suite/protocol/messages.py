@@ -57,7 +57,7 @@ def _echoing(barrage: Barrage, markers: set[str]) -> list[Shell]:
             barrage.said(note, "logging/setLevel", {"level": text}),
             shells.plain("id", note, siege.wire.build("tools/list", id=text)),
         ]
-        cancelled = {"requestId": text, "reason": text}
+        cancelled = {"requestId": f"no {text}", "reason": text}
         found.append(
             shells.plain(
                 "cancelled",
@@ -65,6 +65,7 @@ def _echoing(barrage: Barrage, markers: set[str]) -> list[Shell]:
                 {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled},
             )
         )
+        found += _speaking(siege, barrage, _inner(barrage, markers), cut)
         for binding in siege.bindings.of(Operation.READ, Operation.LIST)[:4]:
             method, params = binding.call(binding.spelled(text, root), root)
             found.append(barrage.said(note, method, params))
@@ -73,6 +74,26 @@ def _echoing(barrage: Barrage, markers: set[str]) -> list[Shell]:
             call = {"name": tool, "arguments": {"text": text}, "_meta": meta}
             found.append(barrage.said(note, "tools/call", call))
     return found
+
+
+def _speaking(siege: Siege, barrage: Barrage, answer: str, cut: str) -> list[Shell]:
+    """Read a file that holds an answer behind a line break, and list a folder of such a name."""
+    root = siege.field.root
+    name = f"speaks-{secrets.token_hex(4)}"
+    (root / name).mkdir()
+    (root / name / "text").write_text(f"x{cut}{answer}{cut}", encoding="utf-8", newline="")
+    # a name holds no slash and at most 255 bytes; the answer has neither
+    (root / name / f"x{cut}{answer}{cut}").touch()
+    note = f"a file with an answer behind {json.dumps(cut)}"
+    calls = [
+        binding.call(binding.spelled(f"{name}/text", str(root)), str(root))
+        for binding in siege.bindings.of(Operation.READ)[:3]
+    ]
+    calls += [
+        binding.call(binding.spelled(name, str(root)), str(root))
+        for binding in siege.bindings.of(Operation.LIST)[:2]
+    ]
+    return [barrage.said(note, method, params) for method, params in calls]
 
 
 def _handshakes(barrage: Barrage) -> list[Shell]:

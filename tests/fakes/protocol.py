@@ -126,6 +126,18 @@ class PrintsWhatItWasAskedFor(Talks):
         return super().run(tool, given)
 
 
+class PrintsWhatItReads(Talks):
+    """Prints the files it reads."""
+
+    trips = frozenset({"messages-echoed"})
+
+    def read_file(self, path: str) -> str:
+        found = super().read_file(path)
+        if "jsonrpc" in found:
+            sys.stdout.write(found)
+        return found
+
+
 class PutsErrorsTogether(Talks):
     """Writes errors by putting strings together."""
 
