@@ -27,11 +27,13 @@ def test_a_recipe_makes_what_it_says(row: str, size: int) -> None:
 
 def test_nesting_is_well_formed_and_a_call() -> None:
     made = shells.load(ROWS["json.depth-01"], NAMES, (7, 8))
-    value = json.loads(made.data)
+    opening, closing = made.data.find(b"["), made.data.rfind(b"]") + 1
 
+    # A reader may stop long before such a depth: ours on Python 3.11 does.
+    assert made.data[opening:closing].strip(b"[") == b"]" * 1000
+    value = json.loads(made.data[:opening] + b"0" + made.data[closing:])
     assert value["id"] == 7
     assert value["params"]["name"] == "read_file"
-    assert json.dumps(value).count("[") == 1000
 
 
 def test_what_else_a_tool_needs_is_sent_along() -> None:

@@ -4,9 +4,12 @@ For scripts, agents and tests there is a small client: :func:`connect` starts a 
 :class:`Session` that lists its tools and calls them.
 """
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mcp_touchstone.using import LaunchError, Session, Tool, ToolResult, connect
 
     __version__: str
