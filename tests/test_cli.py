@@ -234,7 +234,7 @@ def test_only_what_is_worse_than_in_an_older_report_fails(tmp_path: Path) -> Non
         ("command = 'x'\nrevision = '2025-11-26'", "touchstone.toml: revision: invalid choice"),
         ("command = 'x'\nfail-on = 'shuold'", "did you mean 'should'"),
         ("command = 'no-such-program'", "no program 'no-such-program'"),
-        ("[targets.a]\n[targets.b]", "choose one with --target NAME"),
+        ("[targets.a]\n[targets.b]", "it names no server; write command"),
         ("command = ", "it is no TOML"),
     ],
 )

@@ -4,8 +4,6 @@ For scripts, agents and tests there is a small client: :func:`connect` starts a 
 :class:`Session` that lists its tools and calls them.
 """
 
-from __future__ import annotations
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 _CLIENT = ("LaunchError", "Session", "Tool", "ToolResult", "connect")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Look a name up when it is asked for: reading all of it costs more than our start."""
     if name in _CLIENT:
         from mcp_touchstone import using  # noqa: PLC0415
