@@ -1,6 +1,6 @@
 """Names inside the root that are not served."""
 
-from mcp_touchstone.suite import CHANGES, Siege, attack
+from mcp_touchstone.suite import CHANGES, Carriage, Operation, Siege, attack
 
 TREES = ("base", "siblings", "links", "denied")
 
@@ -39,6 +39,8 @@ def denies_by_any_other_name(siege: Siege) -> None:
 def keeps_build_output_unwritten(siege: Siege) -> None:
     """Build output is read and not written."""
     siege.assail("deny-write-only", "deny.writeonly", operations=CHANGES)
+    if siege.bindings.of(Operation.MOVE, Operation.COPY):
+        siege.carry("deny-write-only", Carriage.DENIED, "deny.writeonly")
 
 
 @attack("deny-near-miss", fixtures=(*TREES, "nearmiss"))

@@ -146,6 +146,16 @@ class ForgetsBuildOutputWhenMaking(Denies):
         super().check(place, writing=writing and os.path.exists(place))
 
 
+class ForgetsBuildOutputWhenMoving(Denies):
+    """Looks whether what is moved is denied, and not where it goes."""
+
+    trips = frozenset({BUILD})
+
+    def move_file(self, source: str, destination: str) -> str:
+        os.replace(self.place(source, writing=True), self.place(destination, writing=False))
+        return "moved"
+
+
 class DeniesPrefixes(Denies):
     """Matches the beginnings of names."""
 
