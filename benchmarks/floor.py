@@ -3,7 +3,9 @@
     python benchmarks/floor.py [--runs N] [NAME=COMMAND ...]
 
 Prints for each server: median start-up (spawn to the first answer, alone), wall time of a full
-run, their ratio, and the number of processes started. Without arguments measures the bundled
+run, their ratio, its efficiency (the floor of ``check -v`` to the wall), the number of processes
+started, and the wall time of a quick run beside what it is meant to keep below: twice the start-up
+and half a second. Without arguments measures the bundled
 reference server; a command may hold {root}.
 """
 
@@ -55,16 +57,21 @@ def main() -> None:
         targets[name] = Target(command=absolute(tuple(shlex.split(command))))
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, jobs {options.jobs}")
     print(
-        f"{'server':<16}{'start-up s':>12}{'run s':>9}{'ratio':>8}{'processes':>11}{'clauses':>9}"
+        f"{'server':<16}{'start-up s':>12}{'run s':>9}{'ratio':>8}{'efficient':>11}"
+        f"{'processes':>11}{'clauses':>9}{'quick s':>9}{'meant s':>9}"
     )
     for name, target in targets.items():
         alone = startup(target, options.runs)
         runs = [judge(target, load(), Choice(jobs=options.jobs)) for _ in range(options.runs)]
+        hurried = [judge(target, load(), Choice(quick=True)) for _ in range(options.runs)]
+        quick = statistics.median(run.seconds for run in hurried)
+        efficiency = statistics.median(run.cost.efficiency for run in runs if run.cost)
         wall = statistics.median(run.seconds for run in runs)
         judged = len({verdict.clause.id for verdict in runs[-1].verdicts})
         print(
             f"{name:<16}{alone:>12.3f}{wall:>9.2f}{wall / alone:>8.1f}"
-            f"{runs[-1].processes:>11}{judged:>9}"
+            f"{efficiency:>11.2f}{runs[-1].processes:>11}{judged:>9}"
+            f"{quick:>9.2f}{2 * alone + 0.5:>9.2f}"
         )
 
 

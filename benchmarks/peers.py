@@ -1,0 +1,120 @@
+"""Judged checks a second: the official conformance suite and ours, one server, in turns.
+
+    python benchmarks/peers.py --suite FOLDER --http 'COMMAND' --stdio 'COMMAND' [--runs N]
+
+The official suite speaks HTTP and is fetched into FOLDER by npm where it is not there; COMMAND
+starts the server over HTTP on ``$PORT`` (the URL is http://127.0.0.1:$PORT/mcp), the other one over
+stdio. For example, with @modelcontextprotocol/server-everything:
+
+    --http 'mcp-server-everything streamableHttp' --stdio 'mcp-server-everything stdio'
+
+What is counted: for the official suite the checks in its results, of what it requires for the
+revision; for us the clauses judged in that revision, each with all its judgements. The server of
+the official suite runs already when its clock starts; ours is started by us, many times, and the
+start of our tool is in our time.
+"""
+
+import argparse
+import os
+import platform
+import shlex
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.referee.suite import VERSION, Suite, install
+
+REVISION = "2025-11-25"
+
+
+def port() -> int:
+    """Give a port that is free."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def serve(command: str) -> tuple["subprocess.Popen[bytes]", str]:
+    """Start a server over HTTP and wait until it listens; give it and its URL."""
+    number = port()
+    env = {**os.environ, "PORT": str(number)}
+    server = subprocess.Popen(
+        shlex.split(command), env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    for _ in range(600):
+        with socket.socket() as one:
+            if not one.connect_ex(("127.0.0.1", number)):
+                return server, f"http://127.0.0.1:{number}/mcp"
+        time.sleep(0.05)
+    server.kill()
+    raise SystemExit(f"{command}: nothing listens on {number}")
+
+
+def official(suite: Suite, url: str) -> tuple[int, float]:
+    """Let the official suite judge; give its checks and the seconds."""
+    with tempfile.TemporaryDirectory() as place:
+        begun = time.monotonic()
+        verdict = suite.judge(url, REVISION, Path(place))
+        return sum(map(len, verdict.checks.values())), time.monotonic() - begun
+
+
+def ours(command: str, *, quick: bool) -> tuple[int, float]:
+    """Judge over stdio; give the clauses judged and the seconds, the start of the tool included."""
+    begun = time.monotonic()
+    code = (
+        "import sys; from mcp_touchstone.loader import load; from mcp_touchstone.gate import *;"
+        "from mcp_touchstone.target import *; from mcp_touchstone.verdict import Outcome;"
+        f"choice = Choice(revisions=({REVISION!r},), examples=0, jobs=12, quick={quick});"
+        "run = judge(Target(command=absolute(tuple(sys.argv[1:]))), load(), choice);"
+        "print(sum(v.outcome is not Outcome.UNSEEN for v in run.verdicts))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *shlex.split(command)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout), time.monotonic() - begun
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--suite", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--http", required=True, metavar="COMMAND")
+    parser.add_argument("--stdio", required=True, metavar="COMMAND")
+    parser.add_argument("--runs", type=int, default=3)
+    options = parser.parse_args()
+    suite = install(options.suite)
+    server, url = serve(options.http)
+    found: dict[str, list[tuple[int, float]]] = {}
+    try:
+        for _ in range(options.runs):
+            found.setdefault(f"official suite {VERSION}", []).append(official(suite, url))
+            found.setdefault("ours", []).append(ours(options.stdio, quick=False))
+            found.setdefault("ours, --quick", []).append(ours(options.stdio, quick=True))
+    finally:
+        server.kill()
+        server.wait()
+    rates = {
+        name: statistics.median(count / seconds for count, seconds in runs)
+        for name, runs in found.items()
+    }
+    theirs = next(iter(rates.values()))
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores"
+    print(f"{machine}, {options.runs} runs, {REVISION}")
+    print(f"{'':<32}{'judged':>8}{'s':>8}{'per s':>9}{'to the suite':>14}")
+    for name, runs in found.items():
+        seconds = statistics.median(spent for _, spent in runs)
+        ratio = rates[name] / theirs
+        print(f"{name:<32}{runs[-1][0]:>8}{seconds:>8.2f}{rates[name]:>9.1f}{ratio:>13.1f}x")
+
+
+if __name__ == "__main__":
+    main()
