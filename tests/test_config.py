@@ -23,6 +23,7 @@ call = { echo = { text = "a" }, list = true }
 prompt = { greet = { name = "x" } }
 bindings = { read = { tool = "get", path = "name" } }
 resource = "note:///1"
+root-from = "seed"
 promise = ["deny-list"]
 suite = "all"
 select = ["ping", "tools"]

@@ -14,7 +14,7 @@ from tests.conftest import mutant_command
 
 KINDS = ("json", "junit", "sarif", "markdown")
 TIME = re.compile(r' time="[0-9.]+"')
-FOLDER = re.compile(r"mcp-touchstone-[a-z0-9_]{8}\b|\bcanary-[0-9a-f]{12}\b")
+FOLDER = re.compile(r"mcp-touchstone-(held_)?[a-z0-9_]{8}\b|\bcanary-[0-9a-f]{12}\b")
 TALLY = re.compile(r"[0-9]+ processes, [0-9.]+ s")
 
 

@@ -18,7 +18,7 @@ FORMAT: Final = 1
 
 SCHEMA: Final = Path(__file__).with_name("schema.json")
 
-VOLATILE: Final = ("seconds", "startup_seconds")
+VOLATILE: Final = ("seconds", "startup_seconds", "cost")
 """Members of ``summary`` that differ from run to run; a quotation differs where the server does."""
 
 
