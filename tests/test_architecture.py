@@ -107,7 +107,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "attack.payload", "attack.shells",
         "attack.modes", "attack.patching", "attack.sizes", "attack.uris", "attack.siege", "drawn",
         "properties",
-        "attack.swapping", "attack.reach", "attack.racing", "attack.wandering",
+        "attack.swapping", "attack.reach", "attack.racing", "attack.wandering", "attack.crowding",
     },
     # attacks: trees with canaries; these know no MCP
     "attack.limits": set(),
@@ -167,6 +167,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *FIELD, "attack.aimer", "attack.bindings", "attack.newlines", "attack.siege",
         "attack.slots", "attack.snapshot", "talk",
     },
+    "attack.crowding": {"attack.bindings", "attack.siege", "reply", "talk"},
     "attack.racing": {
         *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.tally", "talk",
     },

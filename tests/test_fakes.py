@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from mcp_touchstone.loader import SECURITY, load
+from mcp_touchstone.loader import SECURITY, SUITES, home, load
+from mcp_touchstone.verdict import Outcome
 from tests.fakes.catalogue import FAKES
 from tests.fakes.matrix import attacked, tripped
 
@@ -24,3 +25,11 @@ def test_trips_exactly_what_it_declares(name: str) -> None:
     found = tripped(attacked(name, near(name)))
 
     assert set(found) == FAKES[name].trips, found
+
+
+def test_a_finding_names_the_line_of_the_suite_that_judged_it() -> None:
+    (found,) = attacked("EditsWhatItRead", ("crowds-confirmed",)).of(Outcome.FAIL)
+
+    name, _, line = found.gravest.source.partition(":")
+    text = (home() / SUITES[SECURITY] / "promises" / name).read_text(encoding="utf-8")
+    assert "crowds-confirmed" in text.splitlines()[int(line) - 1]

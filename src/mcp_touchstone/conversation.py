@@ -6,6 +6,7 @@ anything else raises, and a clause it leaves unjudged makes the result BROKEN.
 
 import sys
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from mcp_touchstone.clause import Breach, Clause
 from mcp_touchstone.connection import Connection
@@ -16,6 +17,9 @@ from mcp_touchstone.scenario import Scenario
 from mcp_touchstone.talk import Broken, Talk
 from mcp_touchstone.transcript import Entry, Transcript
 from mcp_touchstone.verdict import Judgement, Outcome, evidence
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _OUTCOME = {Breach.FAIL: Outcome.FAIL, Breach.WARN: Outcome.WARN, Breach.NOTE: Outcome.NOTE}
 
@@ -97,7 +101,6 @@ class Conversation(Talk):
         at: Reply | Entry | int | None,
     ) -> None:
         guilty, related = _place(at)
-        frame = sys._getframe(2)  # noqa: SLF001  (the documented way to the caller's line)
         transcript = self.wire.transcript
         shown = outcome in {Outcome.FAIL, Outcome.WARN, Outcome.NOTE}
         self.judgements.append(
@@ -109,11 +112,20 @@ class Conversation(Talk):
                 expected=expected,
                 actual=actual,
                 wire=evidence(transcript.since(self._start), guilty, related) if shown else (),
-                source=f"{self._scenario.path.rpartition('/')[2]}:{frame.f_lineno}",
+                source=f"{self._scenario.path.rpartition('/')[2]}:{self._line()}",
                 process=transcript.label,
                 replay=transcript.replay,
             )
         )
+
+    def _line(self) -> int:
+        """Give the line of the scenario that we were called from, through whatever helps it."""
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  (the documented way to callers)
+        while frame is not None:
+            if frame.f_code.co_filename.replace("\\", "/").endswith(self._scenario.path):
+                return frame.f_lineno
+            frame = frame.f_back
+        return self._scenario.line
 
     def broken(self, why: str) -> None:
         """Make every clause that has no judgement yet BROKEN, with the reason."""

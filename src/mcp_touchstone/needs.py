@@ -118,6 +118,8 @@ OPERATIONS: Final[dict[str, Word]] = {
     "reads-files": Word("tool or resource that gave back a file of the throw-away root"),
     "lists-folders": Word("tool that listed a folder of the throw-away root"),
     "changes-files": Word("tool that made or changed a file of the throw-away root"),
+    "writes-files": Word("tool that wrote or made a file of the throw-away root as a whole"),
+    "edits-files": Word("tool that edited a file of the throw-away root"),
     "patches-files": Word("tool that applied a unified diff to a file of the throw-away root"),
     "takes-hash": Word("tool that changed a file and was told the hash of what it held"),
     "dry-run-switch": Word("tool that changed a file and has an argument for a dry run"),

@@ -2,7 +2,7 @@
 
 from mcp_touchstone import answer, arguments, drawn, listings, timestamps, uri_template
 from mcp_touchstone.ambient import Record
-from mcp_touchstone.attack import shells
+from mcp_touchstone.attack import crowding, shells
 from mcp_touchstone.attack.barrage import Barrage
 from mcp_touchstone.attack.bindings import CHANGING as CHANGES
 from mcp_touchstone.attack.bindings import IN_PLACE, Operation
@@ -135,6 +135,7 @@ __all__ = [
     "capability_faults",
     "catalogue",
     "covers",
+    "crowding",
     "dialect_of",
     "drawn",
     "each",

@@ -59,6 +59,7 @@ class Promise(StrEnum):
     READ_ONLY = "read-only"
     DRY_RUN = "dry-run"
     PATCH_ONLY = "patch-only"
+    WHOLE_WRITES = "whole-writes"
     SIZE_LIMIT = "size-limit"
     READ_LIMIT = "read-limit"
     LIVENESS = "liveness"

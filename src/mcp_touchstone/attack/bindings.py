@@ -186,6 +186,8 @@ class Bindings:
             "reads-files": bool(self.of(Operation.READ)),
             "lists-folders": bool(self.of(Operation.LIST)),
             "changes-files": bool(self.of(*CHANGING)),
+            "writes-files": bool(self.of(Operation.WRITE, Operation.CREATE)),
+            "edits-files": bool(self.of(Operation.EDIT)),
             "patches-files": any(binding.has(Role.DIFF) for binding in self.found),
             "takes-hash": any(binding.has(Role.HASH) for binding in self.found),
             "dry-run-switch": any(dry_run(b.schema) for b in self.of(*CHANGING)),
