@@ -110,6 +110,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "attack.swapping", "attack.reach", "attack.racing", "attack.wandering", "attack.crowding",
     },
     # attacks: trees with canaries; these know no MCP
+    "offline": set(),
     "attack.limits": set(),
     "attack.canary": set(),
     "attack.snapshot": set(),
@@ -192,7 +193,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "baseline_file": {"baseline", "clause", "plan", "results", "scenario"},
     "options": {
         "attack.told", "baseline", "baseline_file", "clause", "command_line", "config",
-        "config_file", "floor", "loader", "plan", "seeding", "target", "terms", "tier",
+        "config_file", "floor", "loader", "offline", "plan", "seeding", "target", "terms", "tier",
     },
     "lane": {
         *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "plan", "pool",
@@ -299,7 +300,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
 stands for every module below it; ``__init__`` is open to all; imports for types are not counted."""
 
 IMPURE: Final[dict[str, set[str]]] = {
-    "subprocess": {"process"},
+    "subprocess": {"process", "offline"},
     "psutil": {"attack.gauge", "process", "strays", "pytest_sharing"},
     "signal": {"process", "cli"},
     "tempfile": {"world", "pytest_sharing"},

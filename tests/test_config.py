@@ -24,6 +24,7 @@ prompt = { greet = { name = "x" } }
 bindings = { read = { tool = "get", path = "name" } }
 resource = "note:///1"
 root-from = "seed"
+offline = true
 promise = ["deny-list"]
 suite = "all"
 select = ["ping", "tools"]
@@ -56,6 +57,7 @@ def test_every_key_comes_to_words_the_command_line_knows() -> None:
     assert (options.resource, options.promise) == (["note:///1"], ["deny-list"])
     assert (options.cwd, options.timeout, options.suite) == ("{root}", 30.0, "all")
     assert options.attacks == ["deep"]
+    assert options.offline is True
     assert (options.select, options.level) == (["ping", "tools"], ["MUST"])
     assert (options.strict, options.fail_on) == (True, ["should", "high"])
     assert (options.jobs, options.examples, options.seed) == (4, 0, 7)

@@ -501,6 +501,11 @@ def _how_it_is_run(
         metavar="DIR",
         help="copy what is in this folder into each throw-away {root}; it stays as it is itself",
     )
+    how.add_argument(
+        "--offline",
+        action="store_true",
+        help="start the server where there is no network, not even this machine's own (Linux)",
+    )
     how.add_argument("--cwd", metavar="DIR", help="working folder of the server; {root} works")
     how.add_argument(
         "--timeout",

@@ -29,7 +29,7 @@ _MEMBER: Final = {_ENV: _TEXT, _USES: _USE}
 
 KEYS: Final = {
     "command": _TEXTS, "from": _TEXT, "server": _TEXT,
-    "env": _ENV, "cwd": _TEXT, "root-from": _TEXT, "timeout": _NUMBER,
+    "env": _ENV, "cwd": _TEXT, "root-from": _TEXT, "offline": _FLAG, "timeout": _NUMBER,
     "call": _USES, "prompt": _USES, "resource": _TEXTS, "promise": _PROMISES,
     "suite": _TEXT, "select": _TEXTS, "revision": _TEXTS, "level": _TEXTS, "strict": _FLAG,
     "attacks": _TEXTS, "bindings": _BINDS,

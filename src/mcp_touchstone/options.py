@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mcp_touchstone import baseline_file, config, config_file, seeding
+from mcp_touchstone import baseline_file, config, config_file, offline, seeding
 from mcp_touchstone.attack import told
 from mcp_touchstone.baseline import FILE
 from mcp_touchstone.baseline_file import Book
@@ -163,7 +163,7 @@ def target(options: argparse.Namespace) -> Target:
         raise UsageError(str(error)) from error
     if not options.server:
         ours = reference(startup=options.timeout, env=env, named=named)
-        return replace(ours, seed=_seed(options))
+        return replace(ours, seed=_seed(options), apart=_apart(options))
     return Target(
         command=absolute(tuple(options.server)),
         env=env,
@@ -175,7 +175,22 @@ def target(options: argparse.Namespace) -> Target:
         told=tuple(map(told.read, getattr(options, "bindings", ()))),
         origin=getattr(options, "origin", ()),
         seed=_seed(options),
+        apart=_apart(options),
     )
+
+
+def _apart(options: argparse.Namespace) -> tuple[str, ...]:
+    """Give what keeps the server from the network, where that is asked for.
+
+    Raises:
+        UsageError: nothing here can.
+    """
+    if not getattr(options, "offline", False):
+        return ()
+    try:
+        return offline.way()
+    except offline.OfflineError as error:
+        raise UsageError(f"--offline: {error}") from error
 
 
 def _seed(options: argparse.Namespace) -> Path | None:

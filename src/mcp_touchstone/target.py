@@ -81,6 +81,7 @@ class Target:
         seed: a folder whose content is copied into each root; None for none.
         told: what its tools do to files, beside what is found by trying.
         origin: words of a command line that name it instead; no values of a configuration.
+        apart: words in front of the command that keep it from the network; empty for none.
     """
 
     command: tuple[str, ...]
@@ -94,6 +95,7 @@ class Target:
     told: tuple[Told, ...] = ()
     origin: tuple[str, ...] = ()
     seed: Path | None = None
+    apart: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -112,6 +114,7 @@ class Target:
             found += ["--cwd", self.cwd]
         if self.seed is not None:
             found += ["--root-from", str(self.seed)]
+        found += ["--offline"] if self.apart else []
         found += replace(self.named, calls=calls).words()
         found += [word for one in self.told for word in ("--bindings", one.text)]
         for promise in sorted(self.promises - ours.promises):
@@ -149,7 +152,7 @@ class Target:
 
     def command_in(self, root: Path) -> tuple[str, ...]:
         """The command with the root filled in."""
-        return tuple(word.replace(ROOT, str(root)) for word in self.command)
+        return (*self.apart, *(word.replace(ROOT, str(root)) for word in self.command))
 
     def cwd_in(self, root: Path) -> str | None:
         """The working folder with the root filled in."""
