@@ -175,9 +175,17 @@ def test_what_is_seen_when_it_is_over(name: str, snapshot: SnapshotAssertion) ->
 def nameless(text: str) -> str:
     """Take the command out: how long it is, and so where it is broken, depends on this place."""
     text = re.sub(
-        r"(?m)^(mcp-touchstone \S+  judges  ).*\n(?:(?! |\n).+\n)*", r"\1<command>\n", text
+        r"(?m)^(mcp-touchstone \S+  judges  ).*\n(?:(?!  \S|\n).+\n)*", r"\1<command>\n", text
     )
-    return re.sub(r"(?m)^(  again +).*\n(?:(?! |\n).+\n)*", r"\1<command>\n", text)
+    return re.sub(r"(?m)^(  again +).*\n(?:(?!  \S|\n).+\n)*", r"\1<command>\n", text)
+
+
+@pytest.mark.parametrize("rest", ["", "mutants Name '{root}'\n", " Name '{root}'\n", "a\n b\n"])
+def test_a_command_is_taken_out_wherever_it_is_broken(rest: str) -> None:
+    text = f"mcp-touchstone 1  judges  x\n{rest}  server  y\n\n  again      x\n{rest}\nz\n"
+    shown = "mcp-touchstone 1  judges  <command>\n  server  y\n\n  again      <command>\n\nz\n"
+
+    assert nameless(text) == shown
 
 
 def test_no_screen_is_left_over() -> None:
