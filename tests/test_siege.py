@@ -31,6 +31,21 @@ def test_a_finding_says_what_came_back_by_which_call_and_why_it_matters() -> Non
     assert len(finding.judgement.wire) == 2
 
 
+def shows_it_again(script: str, said: str, place: Path) -> None:
+    """Run a reproduction with nothing but a shell: it finds what we found, and leaves nothing."""
+    done = subprocess.run(
+        ["sh", "-c", script.replace("sleep 5", "sleep 1")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"PATH": os.environ["PATH"], "TMPDIR": str(place)},
+    )
+
+    assert said in done.stdout, done.stdout + done.stderr
+    assert list(place.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("name", "threat", "said"),
     [
@@ -42,17 +57,7 @@ def test_the_reproduction_runs_by_itself(name: str, threat: str, said: str, tmp_
     run = attacked(name, (threat,))
     script = run.of(Outcome.FAIL)[0].gravest.reproduction
 
-    done = subprocess.run(
-        ["sh", "-c", script.replace("sleep 5", "sleep 1")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)},
-    )
-
-    assert said in done.stdout, done.stdout + done.stderr
-    assert list(tmp_path.iterdir()) == []
+    shows_it_again(script, said, tmp_path)
 
 
 def test_what_passed_says_how_much_was_fired(tmp_path: Path) -> None:
@@ -108,17 +113,7 @@ def test_the_reproduction_of_a_line_runs_by_itself(
     script = attacked(name, (threat,)).of(Outcome.FAIL)[0].gravest.reproduction
 
     assert len(script) < 4000
-    done = subprocess.run(
-        ["sh", "-c", script.replace("sleep 5", "sleep 1")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)},
-    )
-
-    assert said in done.stdout, done.stdout + done.stderr
-    assert list(tmp_path.iterdir()) == []
+    shows_it_again(script, said, tmp_path)
 
 
 def test_a_server_that_no_longer_reads_its_own_files_has_not_passed() -> None:
