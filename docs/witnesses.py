@@ -6,6 +6,7 @@ clause: its ``decision`` in the TOML.
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,17 +56,23 @@ def findings(report: dict[str, Any], catalogue: Catalogue) -> Iterator[str]:
         revisions = ", ".join(verdict["revision"] for verdict in verdicts)
         word = "FAIL" if outcome == "fail" else outcome
         yield f"**{word} `{clause}`** in {revisions}\n"
-        yield f"expected {judgement['expected']}; {code(judgement['actual'])}\n"
+        yield f"expected {placeless(judgement['expected'])}; {code(judgement['actual'])}\n"
         for line in judgement["wire"]:
             if line["guilty"]:
                 arrow = {"client": "→", "server": "←", "event": "·"}[line["from"]]
-                yield f"    {arrow} {line['text'][:SHOWN]}\n"
+                yield f"    {arrow} {placeless(line['text'])[:SHOWN]}\n"
         yield f"{catalogue[clause].decision or '(not settled)'}\n"
+
+
+def placeless(text: str) -> str:
+    """Leave out where the throw-away folder of that run lay."""
+    return re.sub(r"(?<!:)(?<!:/)/[^\s\"]*?/mcp-touc(?:hstone-\w+)?", "{world}", text)
 
 
 def code(text: str) -> str:
     """Quote text of a server for Markdown."""
-    clean = "".join(c if c.isprintable() else "?" for c in text[:SHOWN]).replace("`", "'")
+    shown = placeless(text)[:SHOWN]
+    clean = "".join(c if c.isprintable() else "?" for c in shown).replace("`", "'")
     return f"`{clean}`"
 
 

@@ -1,5 +1,7 @@
 """A server is started where there is no network, or not at all."""
 
+import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,15 +22,16 @@ except OSError:
 """
 
 
-def works() -> bool:
-    try:
-        offline.way()
-    except offline.OfflineError:
-        return False
-    return True
+def may() -> bool:
+    """Whether this system lets us, asked without the code that is tested."""
+    words = ["unshare", *(() if os.geteuid() == 0 else ("--map-current-user",)), "--net", "true"]
+    found = shutil.which("unshare") is not None
+    return found and subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
-able = pytest.mark.skipif(not works(), reason="no network namespaces may be made here")
+able = pytest.mark.skipif(
+    sys.platform != "linux" or not may(), reason="no network namespaces may be made here"
+)
 
 
 @able
