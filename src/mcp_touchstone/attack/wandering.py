@@ -24,8 +24,6 @@ WALKS: Final = {Tier.CORE: 5, Tier.DEEP: 60}
 
 NAMES: Final = ("a.txt", "b.txt", "d/a.txt", "d/b.txt")
 LINK: Final = "link"
-REPLACE: Final = "replaces with a link outwards"
-"""A step of ours: what a checkout or another program of the user may do at any time."""
 
 ROW: Final = Payload(
     "walk",
@@ -43,7 +41,8 @@ class Step:
     """One step of a walk.
 
     Attributes:
-        binding: what is called; None for a step of ours.
+        binding: what is called; None for a step of ours, which puts a link outwards there: what a
+            checkout or another program of the user may do at any time.
         name: below the folder of the walk.
         to: the destination of a move or copy.
     """
