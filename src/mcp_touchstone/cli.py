@@ -1,6 +1,7 @@
 """The command line: choose, call the gate, print. Holds no logic; imports the rest lazily."""
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -59,11 +60,20 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911  (one 
         print("mcp-touchstone: interrupted before anything was judged", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  (for exit)
+        _discard()
         return 141
     except OSError as error:  # a full disk, or no descriptors left: nothing of the server's
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  (for exit)
+        _discard()
         return _complain(f"{error.filename or 'the output'}: {error.strerror or error}")
+
+
+def _discard() -> None:
+    """Let what is not written yet go nowhere, so that nothing complains of it on the way out."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        number = sys.stdout.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, number)
+        os.close(nowhere)
 
 
 def _finished(status: int) -> int:
