@@ -108,6 +108,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "attack.modes", "attack.patching", "attack.sizes", "attack.uris", "attack.siege", "drawn",
         "properties",
         "attack.swapping", "attack.reach", "attack.racing", "attack.wandering", "attack.crowding",
+        "attack.injecting",
     },
     # attacks: trees with canaries; these know no MCP
     "offline": set(),
@@ -167,6 +168,10 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.patching": {
         *PURE, *FIELD, "attack.aimer", "attack.bindings", "attack.newlines", "attack.siege",
         "attack.slots", "attack.snapshot", "talk",
+    },
+    "attack.injecting": {
+        *FIELD, "arguments", "attack.aimer", "attack.bindings", "attack.siege", "attack.slots",
+        "attack.ways", "reply",
     },
     "attack.crowding": {"attack.bindings", "attack.siege", "reply", "talk"},
     "attack.racing": {

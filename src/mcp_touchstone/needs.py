@@ -115,6 +115,7 @@ WORDS: Final[dict[str, Word]] = {
 """Every word there is. ``dossier`` decides them, ``learning`` tries what they ask for."""
 
 OPERATIONS: Final[dict[str, Word]] = {
+    "tries-tools": Word("tool that takes a path and may be called in the throw-away root"),
     "reads-files": Word("tool or resource that gave back a file of the throw-away root"),
     "lists-folders": Word("tool that listed a folder of the throw-away root"),
     "changes-files": Word("tool that made or changed a file of the throw-away root"),

@@ -54,6 +54,15 @@ class Shot:
     before: tuple[Call | str, ...] = ()
 
 
+MAKES: Final = frozenset({Operation.CREATE, Operation.MKDIR})
+
+FILE: Final = "ok.txt"
+"""A plain file of the root that plain calls are made on."""
+
+FOLDER: Final = "dir"
+"""A plain folder of the root."""
+
+
 class Aimer:
     """Knows a field and what tools do to files."""
 
@@ -77,6 +86,21 @@ class Aimer:
                         continue
                     call = self._aimed(row, text, binding, aim)
                     yield Shot(row, text, binding, call, aim is not None)
+
+    def plain(self, binding: Binding, content: str | None = None) -> Call:
+        """Give a plain call on a plain file.
+
+        Args:
+            binding: what is called.
+            content: what is written; by default what the file holds.
+        """
+        root, data = str(self._field.root), (self._field.root / FILE).read_bytes()
+        new = f"new-{secrets.token_hex(4)}"
+        name = FOLDER if binding.operation is Operation.LIST else FILE
+        name = new if binding.operation in MAKES else name
+        text = data.decode() if content is None else content
+        to = binding.spelled(f"{new}.txt", root)
+        return binding.call(binding.spelled(name, root), root, to=to, before=data, content=text)
 
     def carried(self, rows: Iterable[Payload], kind: Carriage) -> Iterator[Shot]:
         """Aim payloads of a kind, each a source and a destination, at what moves and copies."""

@@ -27,6 +27,8 @@ class Operation(StrEnum):
     COPY = "copy"
     UNDO = "undo"
     DELETE = "delete"
+    CALL = "call"
+    """It was called; what it does to files nobody saw. Never bound, but fired at."""
 
 
 class Style(StrEnum):
@@ -76,12 +78,13 @@ class Binding:
     def __str__(self) -> str:
         """Say it in words."""
         where = f"resources/read {self.uri}…" if self.uri else self.tool
-        fixed = {k: v for k, v in self.arguments.items() if k not in self._filled}
+        fixed = {k: v for k, v in self.arguments.items() if k not in self.filled}
         how = " or ".join(style.value for style in self.styles)
         return f"{where}{' ' + brief(fixed, SHOWN) if fixed else ''} (paths {how})"
 
     @property
-    def _filled(self) -> set[str]:
+    def filled(self) -> set[str]:
+        """The arguments that hold a path or the rest; all others stay as they are."""
         return {str(slot.pointer[0]) for slot in self.slots}
 
     def spelled(self, text: str, root: str) -> str:
@@ -183,6 +186,7 @@ class Bindings:
     def meet(self, word: str) -> bool:
         """Whether a word of ``needs.OPERATIONS`` is met."""
         return {
+            "tries-tools": self.calls > 0,
             "reads-files": bool(self.of(Operation.READ)),
             "lists-folders": bool(self.of(Operation.LIST)),
             "changes-files": bool(self.of(*CHANGING)),

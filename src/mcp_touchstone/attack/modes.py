@@ -32,9 +32,7 @@ DOES: Final[Mapping[str, frozenset[str]]] = {
 }
 """What a payload does -> the operations that do it."""
 
-MAKES: Final = frozenset({"create", "mkdir"})
 EXPECTED: Final = "nothing is made, changed, moved or removed"
-FILE: Final = "ok.txt"
 SWITCH: Final = "dry_run"
 
 
@@ -109,14 +107,8 @@ class Modes:
     def _call(self, binding: Binding, *, same: bool = False) -> Call:
         """Give a plain call on a plain file, and remember how all of the root is."""
         self._before = take(self._field.root, known=self._before)
-        root, path = str(self._field.root), self._field.root / FILE
-        data = path.read_bytes()
-        new = f"new-{secrets.token_hex(4)}"
-        folder = binding.operation is Operation.LIST
-        name = new if str(binding.operation) in MAKES else "dir" if folder else FILE
-        content = data.decode() if same else f"touchstone {new}\n"
-        to = binding.spelled(f"{new}.txt", root)
-        return binding.call(binding.spelled(name, root), root, to=to, before=data, content=content)
+        content = None if same else f"touchstone {secrets.token_hex(4)}\n"
+        return self._siege.aimer.plain(binding, content)
 
     def _changes(self, binding: Binding, **said: bool) -> bool:
         """Whether a plain call changes something; it is put back."""

@@ -85,7 +85,8 @@ class Siege(Conversation):
         return self._command
 
     @property
-    def _aimer(self) -> Aimer:
+    def aimer(self) -> Aimer:
+        """What knows which calls a payload makes of bindings."""
         return Aimer(self.field, self.bindings)
 
     @property
@@ -116,7 +117,7 @@ class Siege(Conversation):
         """
         self._guard(*groups)
         stands = [row for row in self.payloads(*groups) if not _is_open(row)]
-        self.judge_shots(threat, self._aimer.shots(stands, set(operations)))
+        self.judge_shots(threat, self.aimer.shots(stands, set(operations)))
 
     def _guard(self, *groups: str) -> None:
         """Say what must not come back: what lies outside, or what a deny list names."""
@@ -200,19 +201,19 @@ class Siege(Conversation):
         """Let what moves and copies take payloads of a kind from here to there, and judge."""
         if kind is Carriage.DENIED:
             self._guard("deny.")
-        self.judge_shots(threat, self._aimer.carried(self.payloads(*groups), kind))
+        self.judge_shots(threat, self.aimer.carried(self.payloads(*groups), kind))
 
     def rebase(self, threat: str, *groups: str) -> None:
         """Tell every tool that takes one another base for its paths, and judge a threat."""
-        self.judge_shots(threat, self._aimer.rebased(self.payloads(*groups, via="args")))
+        self.judge_shots(threat, self.aimer.rebased(self.payloads(*groups, via="args")))
 
     def smuggle(self, threat: str, *groups: str) -> None:
         """Send arguments that no schema names beside a path that leads outside, and judge."""
-        self.judge_shots(threat, self._aimer.smuggled(self.payloads(*groups, via="args")))
+        self.judge_shots(threat, self.aimer.smuggled(self.payloads(*groups, via="args")))
 
     def shots(self, rows: Iterable[Payload], operations: Iterable[Operation]) -> Iterator[Shot]:
         """Aim some payloads at the bindings of some operations."""
-        return self._aimer.shots(rows, set(operations))
+        return self.aimer.shots(rows, set(operations))
 
     # --- what other ways to attack need
 

@@ -93,7 +93,11 @@ class Slot:
 
 def slots(schema: Any) -> list[Slot]:
     """Give the arguments of a tool whose role can be told."""
-    found = list(_walk(schema, schema, (), needed=True))
+    found = [
+        Slot(pointer, role, needed)
+        for pointer, leaf, needed in _leaves(schema, schema, (), needed=True)
+        if (role := _role(leaf, pointer)) is not None
+    ]
     roles = {slot.role for slot in found}
     if not {Role.FROM, Role.TO} <= roles:
         found = [s for s in found if s.role not in {Role.FROM, Role.TO} or _alone(s)]
@@ -112,7 +116,19 @@ def _alone(slot: Slot) -> bool:
     return is_path(name)
 
 
-def _walk(schema: Any, root: Any, pointer: Pointer, *, needed: bool) -> Iterator[Slot]:
+def texts(schema: Any) -> list[Pointer]:
+    """Give the arguments of a tool that take any text, whatever they are for."""
+    return [
+        pointer
+        for pointer, leaf, _ in _leaves(schema, schema, (), needed=True)
+        if pointer and "string" in _kinds(leaf) and not {"enum", "const"} & {*leaf}
+    ]
+
+
+def _leaves(
+    schema: Any, root: Any, pointer: Pointer, *, needed: bool
+) -> Iterator[tuple[Pointer, dict[str, Any], bool]]:
+    """Walk what holds no more below it: where it stands, its schema, whether it is required."""
     if not isinstance(schema, dict) or len(pointer) > DEEPEST:
         return
     schema = _plain(schema, root)
@@ -121,14 +137,12 @@ def _walk(schema: Any, root: Any, pointer: Pointer, *, needed: bool) -> Iterator
         wanted = required(schema)
         for name, below in properties.items():
             inner = needed and name in wanted
-            yield from _walk(below, root, (*pointer, name), needed=inner)
+            yield from _leaves(below, root, (*pointer, name), needed=inner)
         return
     if "items" in schema:
-        yield from _walk(schema["items"], root, (*pointer, 0), needed=needed)
+        yield from _leaves(schema["items"], root, (*pointer, 0), needed=needed)
         return
-    role = _role(schema, pointer)
-    if role is not None:
-        yield Slot(pointer, role, needed)
+    yield pointer, schema, needed
 
 
 def _plain(schema: dict[str, Any], root: Any) -> dict[str, Any]:
@@ -152,8 +166,7 @@ def _plain(schema: dict[str, Any], root: Any) -> dict[str, Any]:
 def _role(schema: Mapping[str, Any], pointer: Pointer) -> Role | None:
     name = next((part for part in reversed(pointer) if isinstance(part, str)), "")
     flat = re.sub(r"[^a-z0-9]", "", name.lower())
-    kind = schema.get("type", "string")
-    kinds = kind if isinstance(kind, list) else [kind]
+    kinds = _kinds(schema)
     if "string" not in kinds:
         is_line = flat in _BY_NAME[Role.LINE] and {"integer", "number"} & {*kinds}
         return Role.LINE if is_line else None
@@ -167,6 +180,11 @@ def _role(schema: Mapping[str, Any], pointer: Pointer) -> Role | None:
     if is_path(name) or (_SAYS_PATH.search(about) and not {*words(name)} & {"pattern", "glob"}):
         return Role.PATH
     return None
+
+
+def _kinds(schema: Mapping[str, Any]) -> list[Any]:
+    kind = schema.get("type", "string")
+    return kind if isinstance(kind, list) else [kind]
 
 
 def dry_run(schema: Any) -> str:
@@ -185,10 +203,17 @@ def dry_run(schema: Any) -> str:
 def assemble(schema: Any, values: Mapping[Pointer, Any], places: Places, turn: int = 0) -> Any:
     """Make arguments: what the schema requires, and these values where they belong."""
     made = candidates(schema, places)
-    arguments: Any = copy.deepcopy(made[min(turn, len(made) - 1)]) if made else {}
+    return extend(schema, made[min(turn, len(made) - 1)] if made else {}, values, places)
+
+
+def extend(
+    schema: Any, arguments: Mapping[str, Any], values: Mapping[Pointer, Any], places: Places
+) -> Any:
+    """Give arguments with values in some places; the way there is made where there is none."""
+    found = copy.deepcopy(dict(arguments))
     for pointer, value in values.items():
-        _Putter(schema, places).put(arguments, pointer, value, schema)
-    return arguments
+        _Putter(schema, places).put(found, pointer, value, schema)
+    return found
 
 
 def put(arguments: Mapping[str, Any], values: Mapping[Pointer, Any]) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from mcp_touchstone.attack.slots import Pointer, Role, Slot
 from mcp_touchstone.attack.ways import Way
 from mcp_touchstone.clause import nearest
 
-OPERATIONS: Final = tuple(str(one) for one in Operation if one is not Operation.UNDO)
+OPERATIONS: Final = tuple(
+    str(one) for one in Operation if one not in {Operation.UNDO, Operation.CALL}
+)
 """What can be said; undoing is found by itself, as it needs an edit before it."""
 
 CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})

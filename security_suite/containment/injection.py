@@ -1,0 +1,15 @@
+"""Arguments that a program behind a tool takes for more than a name."""
+
+from mcp_touchstone.suite import Siege, attack, injecting
+
+
+@attack("injection-options", fixtures=("base",))
+def passes_no_options_on(siege: Siege) -> None:
+    """What begins with a dash is a name, or refused: no program takes it for an option."""
+    injecting.options(siege, "injection-options", "args.option")
+
+
+@attack("injection-commands", fixtures=("base",))
+def runs_no_argument(siege: Siege) -> None:
+    """What stands in an argument is run by no shell and evaluated by nobody."""
+    injecting.commands(siege, "injection-commands", "args.shell", "args.eval")
