@@ -108,7 +108,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "attack.modes", "attack.patching", "attack.sizes", "attack.uris", "attack.siege", "drawn",
         "properties",
         "attack.swapping", "attack.reach", "attack.racing", "attack.wandering", "attack.crowding",
-        "attack.injecting",
+        "attack.injecting", "attack.scripting",
     },
     # attacks: trees with canaries; these know no MCP
     "offline": set(),
@@ -173,6 +173,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *FIELD, "arguments", "attack.aimer", "attack.bindings", "attack.siege", "attack.slots",
         "attack.ways", "reply",
     },
+    "attack.scripting": {*FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.slots"},
     "attack.crowding": {"attack.bindings", "attack.siege", "reply", "talk"},
     "attack.racing": {
         *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.tally", "talk",

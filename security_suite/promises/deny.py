@@ -1,6 +1,6 @@
 """Names inside the root that are not served."""
 
-from mcp_touchstone.suite import CHANGES, Carriage, Operation, Siege, attack
+from mcp_touchstone.suite import CHANGES, Carriage, Operation, Siege, attack, scripting
 
 TREES = ("base", "siblings", "links", "denied")
 
@@ -47,3 +47,9 @@ def keeps_build_output_unwritten(siege: Siege) -> None:
 def serves_what_only_looks_denied(siege: Siege) -> None:
     """Files whose names merely resemble denied ones can be read and made."""
     siege.serve("deny-near-miss", "deny.nearmiss")
+
+
+@attack("deny-scripts", fixtures=(*TREES, "script"))
+def denies_in_scripts_too(siege: Siege) -> None:
+    """What a script names is denied as what a path names."""
+    scripting.lead_to_denied(siege, "deny-scripts", "script.path", "script.exec")

@@ -122,6 +122,7 @@ OPERATIONS: Final[dict[str, Word]] = {
     "writes-files": Word("tool that wrote or made a file of the throw-away root as a whole"),
     "edits-files": Word("tool that edited a file of the throw-away root"),
     "patches-files": Word("tool that applied a unified diff to a file of the throw-away root"),
+    "runs-scripts": Word("tool that made a file of the throw-away root as a CEDARScript said"),
     "takes-hash": Word("tool that changed a file and was told the hash of what it held"),
     "dry-run-switch": Word("tool that changed a file and has an argument for a dry run"),
     "carries-files": Word("tool that moved or copied a file of the throw-away root"),

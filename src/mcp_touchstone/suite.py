@@ -2,7 +2,7 @@
 
 from mcp_touchstone import answer, arguments, drawn, listings, timestamps, uri_template
 from mcp_touchstone.ambient import Record
-from mcp_touchstone.attack import crowding, injecting, shells
+from mcp_touchstone.attack import crowding, injecting, scripting, shells
 from mcp_touchstone.attack.barrage import Barrage
 from mcp_touchstone.attack.bindings import CHANGING as CHANGES
 from mcp_touchstone.attack.bindings import IN_PLACE, Operation
@@ -156,6 +156,7 @@ __all__ = [
     "race",
     "same_outcome",
     "scenario",
+    "scripting",
     "served",
     "shapes",
     "shells",

@@ -54,7 +54,7 @@ class Shot:
     before: tuple[Call | str, ...] = ()
 
 
-MAKES: Final = frozenset({Operation.CREATE, Operation.MKDIR})
+MAKES: Final = frozenset({Operation.CREATE, Operation.MKDIR, Operation.SCRIPT})
 
 FILE: Final = "ok.txt"
 """A plain file of the root that plain calls are made on."""

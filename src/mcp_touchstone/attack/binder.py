@@ -14,9 +14,9 @@ from mcp_touchstone.arguments import Places, words
 from mcp_touchstone.attack.bindings import ROOT, Binding, Bindings, Operation, Style, fill, rooted
 from mcp_touchstone.attack.canary import Area
 from mcp_touchstone.attack.field import Field
-from mcp_touchstone.attack.slots import Pointer, Role, assemble, slots
+from mcp_touchstone.attack.slots import Pointer, Role, assemble, dry_run, slots
 from mcp_touchstone.attack.told import Told
-from mcp_touchstone.attack.ways import DELETING, MAKING, UNDOING, Way, ways
+from mcp_touchstone.attack.ways import DANGER, DELETING, MAKING, UNDOING, Way, ways
 from mcp_touchstone.clause import nearest
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.dossier import Spoken, is_read_only
@@ -70,6 +70,8 @@ class Binder:
             self._try(plan, found)
         for plan in plans:
             self._try_to_undo(plan, found)
+        for tool in tools:
+            self._try_scripts(tool, found)
         found += self._resources(spoken)
         why = ""
         if self._over:
@@ -140,6 +142,18 @@ class Binder:
             worked |= {s: a for s in Style if (a := self._undoes(plan, s, edit)) is not None}
         if worked:
             found.append(self._bound(Operation.UNDO, plan, worked))
+
+    def _try_scripts(self, tool: dict[str, Any], found: list[Binding]) -> None:
+        """Try whether a tool does what a script says; paths stand in it, so it may take none."""
+        schema = tool.get("inputSchema")
+        if tool["name"] not in self._named and {*words(tool["name"])} & DANGER:
+            return
+        for slot in [one for one in slots(schema) if one.role is Role.SCRIPT]:
+            dry = dry_run(schema)
+            plan = Way(tool, {(dry,): False} if dry else {}, (slot,))
+            worked = {s: a for s in Style if (a := self._creates(plan, s)) is not None}
+            if worked:
+                found.append(self._bound(Operation.SCRIPT, plan, worked))
 
     def _bound(self, does: Operation, plan: Way, worked: dict[Style, dict[str, Any]]) -> Binding:
         base = [s for s in slots(plan.tool.get("inputSchema")) if s.role is Role.BASE]

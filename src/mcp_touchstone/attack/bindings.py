@@ -27,6 +27,9 @@ class Operation(StrEnum):
     COPY = "copy"
     UNDO = "undo"
     DELETE = "delete"
+    SCRIPT = "script"
+    """It did what a CEDARScript said."""
+
     CALL = "call"
     """It was called; what it does to files nobody saw. Never bound, but fired at."""
 
@@ -151,8 +154,15 @@ def fill(role: Role, path: str, *, to: str, before: bytes, content: str) -> str 
         Role.OLD: PLAIN_PART if PLAIN_PART in first else first,
         Role.NEW: content,
         Role.HASH: hashlib.sha256(before).hexdigest(),
+        Role.SCRIPT: scripted(path, content),
     }
     return fillings.get(role)
+
+
+def scripted(path: str, content: str) -> str:
+    """Give the CEDARScript that makes a file, which is then all that is in it."""
+    lines = "\n".join(f"@0:{line}" for line in content.splitlines())
+    return f"CREATE FILE \"{path}\" WITH CONTENT '''\n{lines}\n'''"
 
 
 def unified(path: str, before: bytes, content: str) -> str:
@@ -189,13 +199,14 @@ class Bindings:
             "tries-tools": self.calls > 0,
             "reads-files": bool(self.of(Operation.READ)),
             "lists-folders": bool(self.of(Operation.LIST)),
-            "changes-files": bool(self.of(*CHANGING)),
+            "changes-files": bool(self.of(*CHANGING - {Operation.SCRIPT})),
             "writes-files": bool(self.of(Operation.WRITE, Operation.CREATE)),
             "edits-files": bool(self.of(Operation.EDIT)),
             "patches-files": any(binding.has(Role.DIFF) for binding in self.found),
             "takes-hash": any(binding.has(Role.HASH) for binding in self.found),
             "dry-run-switch": any(dry_run(b.schema) for b in self.of(*CHANGING)),
             "base-argument": any(binding.base is not None for binding in self.found),
+            "runs-scripts": bool(self.of(Operation.SCRIPT)),
             "carries-files": bool(self.of(*CARRYING)),
             "undoes-edits": bool(self.of(Operation.UNDO)),
             "file-uris": any(binding.uri.startswith("file:") for binding in self.found),

@@ -22,7 +22,7 @@ from mcp_touchstone.talk import Broken
 DOES: Final[Mapping[str, frozenset[str]]] = {
     "write": frozenset({"write", "edit"}),
     "write-same": frozenset({"write"}),
-    "create": frozenset({"create"}),
+    "create": frozenset({"create", "script"}),
     "delete": frozenset({"delete"}),
     "move": frozenset({"move", "copy"}),
     "mkdir": frozenset({"mkdir"}),

@@ -31,6 +31,7 @@ class Role(StrEnum):
     HASH = "expected hash"
     DIFF = "unified diff"
     LINE = "line number"
+    SCRIPT = "edit script"
 
 
 _BY_NAME: Final[Mapping[Role, frozenset[str]]] = {
@@ -63,6 +64,7 @@ _BY_NAME: Final[Mapping[Role, frozenset[str]]] = {
         "hash", "filehash", "expectedhash", "sha256", "checksum", "contenthash", "rangehash",
     }),
     Role.DIFF: frozenset({"diff", "difftext", "patch", "patchtext", "unifieddiff"}),
+    Role.SCRIPT: frozenset({"script", "scripttext", "cedarscript", "commands"}),
     Role.LINE: frozenset({
         "line", "startline", "endline", "insertline", "linenumber", "start", "end", "linestart",
         "lineend", "offset", "limit",

@@ -14,10 +14,10 @@ from mcp_touchstone.attack.slots import Pointer, Role, Slot
 from mcp_touchstone.attack.ways import Way
 from mcp_touchstone.clause import nearest
 
-OPERATIONS: Final = tuple(
-    str(one) for one in Operation if one not in {Operation.UNDO, Operation.CALL}
-)
-"""What can be said; undoing is found by itself, as it needs an edit before it."""
+UNSAID: Final = frozenset({Operation.UNDO, Operation.SCRIPT, Operation.CALL})
+OPERATIONS: Final = tuple(str(one) for one in Operation if one not in UNSAID)
+"""What can be said; undoing is found by itself, as it needs an edit before it, and so are scripts,
+which hold their paths."""
 
 CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
 STYLES: Final = tuple(style.name.lower() for style in Style)

@@ -1,0 +1,108 @@
+"""Tools that carry out CEDARScript, some of it, with one fault each; and good ones."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from tests.fakes.promises import BUILT, LISTED
+from tests.fakes.server import Guard, Refused
+
+MADE = re.compile(r'CREATE FILE "([^"]+)" WITH CONTENT \'\'\'\n(.*?)\n\'\'\'', re.DOTALL)
+LINE_GONE = re.compile(r'UPDATE FILE "([^"]+)" DELETE LINE "([^"]+)"')
+EDITED = re.compile(
+    r'UPDATE FILE "([^"]+)" REPLACE WHOLE WITH ED r\'\'\'\n(.*?)\n\'\'\'', re.DOTALL
+)
+MOVED = re.compile(r'MV FILE "([^"]+)" TO "([^"]+)"')
+REMOVED = re.compile(r'RM FILE "([^"]+)"')
+
+
+class Carries(Guard):
+    """Checks every path of every command before the first is carried out."""
+
+    promises = ("deny-list",)
+    families: tuple[str, ...] = ("injection", "deny")
+    tools = ("read_file", "apply_script")
+
+    def schema(self, tool: str) -> dict[str, object]:
+        if tool != "apply_script":
+            return super().schema(tool)
+        script = {"type": "string"}
+        return {"type": "object", "properties": {"script": script}, "required": ["script"]}
+
+    def place(self, text: str, *, writing: bool) -> str:
+        place = self.strictly(text)
+        if (LISTED | BUILT if writing else LISTED) & {*Path(place).relative_to(self.root).parts}:
+            raise Refused("that is denied")
+        return place
+
+    def first(self, path: str) -> str:
+        """Give where the main target of a command lies, or refuse."""
+        return self.place(path, writing=True)
+
+    def second(self, path: str) -> str:
+        """Give where the other end of a command lies, or refuse."""
+        return self.place(path, writing=True)
+
+    def apply_script(self, script: str) -> str:
+        made = [(self.first(path), text) for path, text in MADE.findall(script)]
+        shorter = [(self.first(path), line) for path, line in LINE_GONE.findall(script)]
+        edited = [(self.first(path), told) for path, told in EDITED.findall(script)]
+        moved = [(self.first(one), self.second(two)) for one, two in MOVED.findall(script)]
+        removed = [self.first(path) for path in REMOVED.findall(script)]
+        for place, text in made:
+            Path(place).parent.mkdir(parents=True, exist_ok=True)
+            Path(place).write_text(text.replace("@0:", "") + "\n", encoding="utf-8")
+        for place, line in shorter:
+            lines = Path(place).read_text(encoding="utf-8").splitlines(keepends=True)
+            Path(place).write_text("".join(x for x in lines if x.strip() != line), encoding="utf-8")
+        for place, told in edited:
+            self.edit(place, told)
+        for one, two in moved:
+            os.replace(one, two)
+        for place in removed:
+            Path(place).unlink()
+        return "done"
+
+    def edit(self, place: str, told: str) -> None:
+        if told != "1,$d":
+            raise Refused("that is more than a deletion")
+        Path(place).write_text("", encoding="utf-8")
+
+
+class ChecksTheFirstPath(Carries):
+    """Checks what a command is about, and not where it moves that."""
+
+    trips = frozenset({"injection-scripts"})
+
+    def second(self, path: str) -> str:
+        return os.path.join(self.root, path)
+
+
+class RunsFilters(Carries):
+    """Hands an edit to a program that knows a shell escape."""
+
+    trips = frozenset({"injection-scripts"})
+
+    def edit(self, place: str, told: str) -> None:
+        if told.startswith("!"):
+            subprocess.run(["sh", "-c", told[1:]], timeout=5, check=False, capture_output=True)
+
+
+class ReadsFilters(Carries):
+    """Lets an edit read any file into the one it is about."""
+
+    trips = frozenset({"injection-scripts"})
+
+    def edit(self, place: str, told: str) -> None:
+        if told.startswith("0r /"):
+            Path(place).write_bytes(Path(told[3:]).read_bytes())
+
+
+class AllowsInScripts(Carries):
+    """Asks the deny list about arguments, and not about scripts."""
+
+    trips = frozenset({"deny-scripts"})
+
+    def first(self, path: str) -> str:
+        return self.strictly(path)
