@@ -173,7 +173,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *FIELD, "arguments", "attack.aimer", "attack.bindings", "attack.siege", "attack.slots",
         "attack.ways", "reply",
     },
-    "attack.scripting": {*FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.slots"},
+    "attack.scripting": {
+        *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.slots", "reply",
+    },
     "attack.crowding": {"attack.bindings", "attack.siege", "reply", "talk"},
     "attack.racing": {
         *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.tally", "talk",
