@@ -6,6 +6,7 @@ from typing import Any
 from mcp_touchstone.suite import (
     Breach,
     Conversation,
+    Draw,
     Found,
     Heard,
     Property,
@@ -64,9 +65,7 @@ def answers_alike_under_any_id(talk: Conversation) -> None:
     def check(_own: Any, heard: Heard, twin: Heard) -> Iterator[Found]:
         yield from differences(heard, twin)
 
-    Property(talk, lambda draw: draw.ids() | draw.large_ids(), build, PLAIN_IDS, check).hold(
-        SURVIVED, SAME
-    )
+    Property(talk, Draw("ids"), build, PLAIN_IDS, check).hold(SURVIVED, SAME)
 
 
 @scenario(SURVIVED, SAME, drawn=True)
@@ -82,7 +81,7 @@ def reads_json_in_any_spelling(talk: Conversation) -> None:
         yield from differences(heard, twin)
 
     plain = (drawn.Spelling(), drawn.Spelling())
-    Property(talk, lambda draw: draw.spellings(), build, plain, check).hold(SURVIVED, SAME)
+    Property(talk, Draw("spellings"), build, plain, check).hold(SURVIVED, SAME)
 
 
 @scenario(SURVIVED, SAME, drawn=True)
@@ -98,7 +97,7 @@ def passes_over_what_nobody_defined(talk: Conversation) -> None:
         inside = extra is not None and extra.place == "params"
         yield from differences(heard, twin, Breach.WARN if inside else None)
 
-    Property(talk, lambda draw: draw.extras(), build, (None,), check).hold(SURVIVED, SAME)
+    Property(talk, Draw("extras"), build, (None,), check).hold(SURVIVED, SAME)
 
 
 def _added(message: dict[str, Any], extra: drawn.Extra | None) -> dict[str, Any]:
@@ -130,6 +129,6 @@ def knows_no_method_of_any_unknown_name(talk: Conversation) -> None:
                 at=reply,
             )
 
-    Property(talk, lambda draw: draw.methods(METHODS), build, (UNKNOWN,), check).hold(
+    Property(talk, Draw("methods", (METHODS,)), build, (UNKNOWN,), check).hold(
         SURVIVED, "jsonrpc-method-not-found"
     )

@@ -6,6 +6,7 @@ from typing import Any
 from mcp_touchstone.suite import (
     LISTS,
     Conversation,
+    Draw,
     Example,
     Found,
     Heard,
@@ -67,9 +68,9 @@ def outlives_every_argument_that_fits(talk: Conversation) -> None:
         return [Say(_edited(talk, drawable, edit), owed=False)]
 
     plain = [drawn.Edit(number, "") for number in range(len(drawable))]
-    Property(
-        talk, lambda draw: draw.fitting(_surfaces(drawable)), build, plain, survival=SURVIVED
-    ).hold(SURVIVED)
+    Property(talk, Draw("fitting", (_surfaces(drawable),)), build, plain, survival=SURVIVED).hold(
+        SURVIVED
+    )
 
 
 @scenario(VALIDATED, drawn=True)
@@ -97,7 +98,7 @@ def refuses_every_argument_that_does_not_fit(talk: Conversation) -> None:
     plain = [drawn.Edit(0, ""), *(edit for n, tool in enumerate(tools) for edit in _plain(n, tool))]
     Property(
         talk,
-        lambda draw: draw.unfitting(_surfaces(tools)),
+        Draw("unfitting", (_surfaces(tools),)),
         build,
         plain,
         check,
@@ -153,7 +154,7 @@ def answers_every_cursor(talk: Conversation) -> None:
 
         Property(
             talk,
-            lambda draw: draw.cursors(issued),
+            Draw("cursors", (issued,)),
             build,
             (None, "x-touchstone-no-such-cursor"),
             check,
@@ -182,4 +183,4 @@ def answers_every_uri(talk: Conversation) -> None:
             )
 
     plain = (never, "", "not a uri", f"{never}/a\0b", f"{never}/%zz%")
-    Property(talk, lambda draw: draw.uris(listed), build, plain, check, survival=URIS).hold(URIS)
+    Property(talk, Draw("uris", (listed,)), build, plain, check, survival=URIS).hold(URIS)

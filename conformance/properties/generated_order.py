@@ -5,6 +5,7 @@ from typing import Any
 
 from mcp_touchstone.suite import (
     Conversation,
+    Draw,
     Found,
     Heard,
     Property,
@@ -51,9 +52,7 @@ def keeps_answers_apart(talk: Conversation) -> None:
                 )
 
     plain = ([drawn.Step("request")] * DOZEN, [drawn.Step("request")])
-    Property(talk, lambda draw: draw.interleavings(len(methods)), build, plain, check).hold(
-        SURVIVED, SAME
-    )
+    Property(talk, Draw("interleavings", (len(methods),)), build, plain, check).hold(SURVIVED, SAME)
 
 
 def _agrees(talk: Conversation, method: str, reply: Reply) -> bool:

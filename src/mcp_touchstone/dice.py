@@ -1,8 +1,10 @@
 """What a run leaves to its scenarios: how much is drawn, from which seed, how far attacks go."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mcp_touchstone.clause import Clause
 from mcp_touchstone.scenario import Ambient
@@ -33,6 +35,24 @@ def _never() -> bool:
     return False
 
 
+class Drawn:
+    """The examples of a run so far: what is drawn for one revision is drawn for all.
+
+    Drawing takes more of a processor than asking does; one thread draws at a time.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, Sequence[Any]] = {}
+        self._turn = threading.Lock()
+
+    def give(self, key: str, draw: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+        """Give what was drawn under a key, drawing it where nobody has."""
+        with self._turn:
+            if key not in self._found:
+                self._found[key] = draw()
+            return self._found[key]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dice:
     """What a run lets its properties draw, and its attacks fire.
@@ -44,6 +64,7 @@ class Dice:
         home: a folder where the drawing may keep what it works out; None is its own default.
         stopped: whether the run is over before its time.
         tiers: levels of attacks that are fired.
+        drawn: the examples of the run so far.
     """
 
     examples: int = 0
@@ -52,3 +73,4 @@ class Dice:
     home: Path | None = None
     stopped: Callable[[], bool] = _never
     tiers: frozenset[Tier] = tiers()
+    drawn: Drawn = field(default_factory=Drawn)

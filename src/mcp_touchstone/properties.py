@@ -38,6 +38,23 @@ SHOWN: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
+class Draw:
+    """What examples are drawn from.
+
+    Attributes:
+        strategy: the name of a function of the module ``strategies``.
+        given: what it is given; ``repr`` tells two of them apart.
+    """
+
+    strategy: str
+    given: tuple[Any, ...] = ()
+
+    def of(self, strategies: ModuleType) -> Any:
+        """Give the strategy of Hypothesis."""
+        return getattr(strategies, self.strategy)(*self.given)
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     """One line of an example.
 
@@ -117,8 +134,6 @@ class Heard:
         return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
-Draw = Callable[[ModuleType], Any]
-"""From the module ``strategies`` to a strategy of Hypothesis."""
 Build = Callable[[Any], Sequence[Say]]
 """From a value to the lines that are said."""
 Check = Callable[[Any, Heard, Heard], Iterator[Found]]
@@ -194,21 +209,27 @@ class Property:
         """Say each example, then let the ambient rules look at all of them."""
         from mcp_touchstone import drawing, strategies  # noqa: PLC0415  (Hypothesis, when needed)
 
-        begun = now()
-        limit = max(SECONDS, EACH * self.talk.dice.examples)
+        dice = self.talk.dice
+        limit = max(SECONDS, EACH * dice.examples)
         known = {*map(repr, self.plain)}
 
-        def over() -> bool:
-            return now() - begun > limit or self.talk.dice.stopped()
+        def draw() -> Sequence[Any]:
+            return drawing.draw(self.draw.of(strategies), self._terms, dice.stopped)
 
-        for value in drawing.draw(self.draw(strategies), self._terms, over):
+        drawn = dice.drawn.give(repr((self._terms, self.draw)), draw)
+        begun = now()
+
+        def over() -> bool:
+            return now() - begun > limit or dice.stopped()
+
+        for value in drawn:
             if self._deaths > DEATHS or over():
                 break
             for fault in self._say(value) if repr(value) not in known else ():
                 if fault.clause not in self._settled:
                     self._pursue(value, fault)
         for clause, value in list(self._against_rules()):
-            late = now() - begun > limit + SECONDS or self.talk.dice.stopped()
+            late = now() - begun > limit + SECONDS or dice.stopped()
             if clause not in self._settled and not late:
                 self._pursue(value, Found(clause, ambient=True))
 
@@ -249,7 +270,7 @@ class Property:
             return self._breaks(other, fault) is not None
 
         plain = {*map(repr, self.plain)}
-        smallest = drawing.shrink(self.draw(strategies), value, fails, self._terms)
+        smallest = drawing.shrink(self.draw.of(strategies), value, fails, self._terms)
         shown = self._shows(smallest, fault)
         if not shown and repr(smallest) != repr(value):
             shown = self._shows(value, fault)
@@ -354,4 +375,4 @@ class Property:
         )
 
 
-__all__ = ["Found", "Heard", "Property", "Say"]
+__all__ = ["Draw", "Found", "Heard", "Property", "Say"]

@@ -99,7 +99,6 @@ class Schemas:
         self._folder = folder
         self._files: dict[str, dict[str, Any]] = {}
         self._compiled: dict[tuple[str, str, str], Validator] = {}
-        self._inside: dict[tuple[str, str, str], frozenset[str]] = {}
         self._seen: dict[bytes, Look] = {}
 
     def methods(self, revision: str, part: str = "results") -> tuple[str, ...]:
@@ -131,15 +130,17 @@ class Schemas:
             remember(self._seen, key, known)
         return known
 
-    def each(
-        self, revision: str, part: str, method: str, value: Any, name: str
-    ) -> Iterator[tuple[str, Any]]:
-        """Walk what stands in a message where a definition is asked for, with its place."""
-        if name not in self._names(revision, part, method):
-            return
+    def named(
+        self, revision: str, part: str, method: str, value: Any
+    ) -> dict[str, list[tuple[str, Any]]]:
+        """Give what stands in a message where each definition is asked for, with its place."""
+        found: dict[str, list[tuple[str, Any]]] = {}
+        start = _START.get(part, "result")
         for node in self._nodes(revision, part, method, value):
-            if node.schema.get(NAME) == name:
-                yield path_text(_START.get(part, "result"), node.path), node.value
+            if NAME in node.schema:
+                place = path_text(start, node.path)
+                found.setdefault(node.schema[NAME], []).append((place, node.value))
+        return found
 
     def expanded(self, revision: str, part: str, method: str) -> dict[str, Any]:
         """Give the schema of one method in one piece: no ``$ref``, ``counted-by`` resolved."""
@@ -156,14 +157,6 @@ class Schemas:
             for schema in inside(self.expanded(revision, part, method))
             for clause in schema.get(COUNTED_BY, {}).values()
         }
-
-    def _names(self, revision: str, part: str, method: str) -> frozenset[str]:
-        """Give the definitions that a schema is made of."""
-        key = (revision, part, method)
-        if key not in self._inside:
-            schema = self._validator(*key).schema
-            self._inside[key] = frozenset(one[NAME] for one in inside(schema) if NAME in one)
-        return self._inside[key]
 
     def _nodes(self, revision: str, part: str, method: str, value: Any) -> "Iterator[_Node]":
         validator = self._validator(revision, part, method)

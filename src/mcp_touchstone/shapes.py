@@ -54,9 +54,10 @@ class Typed:
         """What its schema says of it."""
         return SCHEMAS.look(self.revision, self.part, self.method, self.value)
 
-    def each(self, name: str) -> Iterator[tuple[str, Any]]:
-        """Walk what stands in it where a definition of the schemas is asked for: place, value."""
-        return SCHEMAS.each(self.revision, self.part, self.method, self.value, name)
+    @functools.cached_property
+    def named(self) -> dict[str, list[tuple[str, Any]]]:
+        """What stands in it where definitions of the schemas are asked for: place, value."""
+        return SCHEMAS.named(self.revision, self.part, self.method, self.value)
 
     def seen(self, clause: str, flaws: Iterable[Flaw], *, expected: str = "") -> Seen:
         """Say of a clause that it held here, or what broke it."""
@@ -92,7 +93,7 @@ def each(record: Record, *names: str) -> Iterator[tuple[Typed, str, Any]]:
     """
     for message in typed(record):
         for name in names:
-            for place, value in message.each(name):
+            for place, value in message.named.get(name, ()):
                 yield message, place, value
 
 
@@ -104,7 +105,7 @@ def read_ahead(record: Record) -> None:
     """
     with contextlib.suppress(Exception):
         for message in typed(record):
-            _ = message.look
+            _ = message.look, message.named
 
 
 def typed(record: Record) -> list[Typed]:

@@ -42,7 +42,7 @@ from mcp_touchstone.matchers import (
 )
 from mcp_touchstone.pending import Pending, Window
 from mcp_touchstone.process import Step
-from mcp_touchstone.properties import Found, Heard, Property, Say
+from mcp_touchstone.properties import Draw, Found, Heard, Property, Say
 from mcp_touchstone.questions import Question, input_requests, questions
 from mcp_touchstone.recon import LISTS
 from mcp_touchstone.revision import ALL, LATEST_LEGACY, LEGACY, MODERN, is_modern
@@ -87,6 +87,7 @@ __all__ = [
     "Connection",
     "Conversation",
     "Definitions",
+    "Draw",
     "Entry",
     "Example",
     "Exchange",
