@@ -143,6 +143,7 @@ def hands_out_the_result_once_it_is_over(talk: Conversation) -> None:
         "tasks-result-final", "tasks-result-related-meta", "tasks-cancel-terminal-rejected",
     )  # fmt: skip
     example = talk.example("task-tool")
+    before = _plain_result(talk, example)
     task = talk.task(example)
     task.wait(_patience(talk, example))
     if task.status not in {"completed", "failed"}:
@@ -150,7 +151,9 @@ def hands_out_the_result_once_it_is_over(talk: Conversation) -> None:
             talk.unseen(clause, f"the task did not end in time; its state is {task.status}")
         return
     reply = task.result()
-    plain = _plain_result(talk, example)
+    plain = _plain_result(talk, example) if before else None
+    if before and plain and not same_outcome(before, plain):
+        plain = None  # what the call says changes by itself
     gone = reply.code == INVALID and task.get().code == INVALID
     if gone or reply.code == NOT_FOUND:
         talk.unseen(clauses[0], f"the task is gone, or there is no tasks/result: {reply}")
@@ -184,11 +187,11 @@ def _patience(talk: Conversation, example: Example) -> float:
 
 
 def _plain_result(talk: Conversation, example: Example) -> Reply | None:
-    """Give the answer to the same call without a task, if it is the same each time."""
+    """Give the answer to the same call without a task; None where it cannot be had."""
     if task_support(example.item) != "optional":
         return None
-    first, second = talk.run(example), talk.run(example)
-    return second if second.answered and same_outcome(first, second) else None
+    reply = talk.run(example)
+    return reply if reply.answered else None
 
 
 def _judge_related(talk: Conversation, task: Task, reply: Reply) -> None:

@@ -4,7 +4,7 @@ import os
 import re
 from typing import Any, Final
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, meta, mutant, params
+from tests.mutants.kit import MODERN, Fault, Json, Out, control, meta, mutant, params
 
 MANY: Final = 60
 
@@ -254,3 +254,17 @@ class ParsesUrisForEver(Fault):
     def heard(self, line: bytes, message: Any) -> bytes | None:
         uri = params(message).get("uri") if identified(message) else None
         return None if isinstance(uri, str) and re.search(r"[{}]", uri) else line
+
+
+@control("generated-same-answer", examples=MANY)
+class LearnsToListMore(Fault):
+    """Has one resource more, for good, once it was asked for them under an id of digits."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "resources/list" and "result" in message:
+            grown = self.root.parent / "grown"
+            if isinstance(request["id"], str):
+                grown.touch()
+            if grown.exists():
+                message["result"]["resources"].append({"uri": "workspace:///new", "name": "new"})
+        return message  # type: ignore[no-any-return]

@@ -324,13 +324,13 @@ def mutant(
 
 
 def control(
-    *passes: str, revision: str = LEGACY, breaks: tuple[str, ...] = ()
+    *passes: str, revision: str = LEGACY, breaks: tuple[str, ...] = (), examples: int = 0
 ) -> Callable[[type[Fault]], type[Fault]]:
     """Register a server on which conditional clauses apply and hold.
 
     ``breaks`` is what cannot be had without: a deprecated feature is noted.
     """
-    return _register(breaks, "", revision, passes)
+    return _register(breaks, "", revision, passes, examples=examples)
 
 
 def _register(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.mutants.kit import Fault, Json, Out, meta, mutant, params, refusal
+from tests.mutants.kit import Fault, Json, Out, control, meta, mutant, params, refusal
 from tests.mutants.tasks import is_task
 from tests.mutants.tasks_states import RELATED, STATUS, Shows
 
@@ -20,6 +20,27 @@ class _Results(Fault):
     def on_result(self, message: Json, task: str) -> Out:
         """Give what is written in its place."""
         raise NotImplementedError
+
+
+@control("tasks-result-final")
+class LearnsWhileItWorks(Fault):
+    """Says a word more in every call that begins after a task is over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._over = False
+        self._wise: set[str] = set()
+
+    def said(self, message: Any, request: Json) -> Out:
+        method, result = request.get("method"), message.get("result", {})
+        if is_task(request) and self._over and "task" in result:
+            self._wise.add(result["task"]["taskId"])
+        own = params(request).get("taskId") in self._wise
+        knows_more = self._over if method == "tools/call" else own
+        self._over |= method == "tasks/result"
+        if knows_more and "content" in result:
+            result["content"].append({"type": "text", "text": "more"})
+        return message  # type: ignore[no-any-return]
 
 
 @mutant("tasks-result-final")
