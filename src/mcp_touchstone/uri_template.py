@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
 
 _NAME: Final = r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+(?:\.(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+)*"
 _VARIABLE: Final = re.compile(rf"(?P<name>{_NAME})(?P<modifier>\*|:[1-9][0-9]{{0,3}})?")
@@ -17,13 +18,10 @@ _RESERVED: Final = "=,!@|"
 _FIRST: Final = {"#": "#", ".": ".", "/": "/", ";": ";", "?": "?", "&": "&"}
 _BETWEEN: Final = {".": ".", "/": "/", ";": ";", "?": "&", "&": "&"}
 _NAMED: Final = ";?&"
-_UNRESERVED: Final = frozenset(
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-)
-_RESERVED_TOO: Final = _UNRESERVED | frozenset(b":/?#[]@!$&'()*+,;=%")
-"""Bytes that the operators + and # leave as they are."""
-_PATH: Final = _UNRESERVED | frozenset(b"/:@!$&'()*+,;=")
-"""Bytes that stand in a path as they are (RFC 3986, section 3.3)."""
+_RESERVED_TOO: Final = ":/?#[]@!$&'()*+,;=%"
+"""Signs that the operators + and # leave as they are, beside the unreserved ones."""
+_PATH: Final = "/:@!$&'()*+,;="
+"""Signs that stand in a path as they are (RFC 3986, section 3.3), beside the unreserved ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +106,12 @@ def expand(template: str, values: Mapping[str, str]) -> str:
 
 def path(text: str) -> str:
     """Write a text as the path of a URI; slashes stay, and a percent sign is encoded."""
-    return _encoded(text, _PATH)
-
-
-def _encoded(text: str, kept: frozenset[int]) -> str:
-    return "".join(chr(b) if b in kept else f"%{b:02X}" for b in text.encode())
+    return quote(text, _PATH)
 
 
 def _expanded(expression: Expression, values: Mapping[str, str]) -> str:
     operator = expression.operator
-    kept = _RESERVED_TOO if operator in {"+", "#"} else _UNRESERVED
+    kept = _RESERVED_TOO if operator in {"+", "#"} else ""
     words = []
     for name, modifier in expression.variables:
         if name not in values:
@@ -125,7 +119,7 @@ def _expanded(expression: Expression, values: Mapping[str, str]) -> str:
         value = values[name]
         if modifier.startswith(":"):
             value = value[: int(modifier[1:])]
-        text = _encoded(value, kept)
+        text = quote(value, kept)
         if operator and operator in _NAMED:
             bare = operator == ";" and not text
             text = name if bare else f"{name}={text}"

@@ -6,6 +6,7 @@ A token is never derivable from a path, so an error that repeats what was asked 
 
 import base64
 import contextlib
+import functools
 import json
 import secrets
 import zlib
@@ -126,16 +127,16 @@ def _views(data: bytes) -> Iterator[bytes]:
             return
 
 
-def _forms(text: str) -> Iterator[bytes]:
+@functools.lru_cache(maxsize=4096)
+def _forms(text: str) -> tuple[bytes, ...]:
+    """Give a text as it stands in bytes, in hexadecimal, in UTF-16 and in base64."""
     raw = text.encode()
-    yield raw
-    yield raw.hex().encode()
-    yield raw.hex().upper().encode()
-    yield text.encode("utf-16-le")
-    yield text.encode("utf-16-be")
+    found = [raw, raw.hex().encode(), raw.hex().upper().encode()]
+    found += [text.encode("utf-16-le"), text.encode("utf-16-be")]
     for shift in range(3):
         whole = base64.b64encode(b"\0" * shift + raw)
-        yield whole[(shift * 8 + 5) // 6 : (shift + len(raw)) * 8 // 6]
+        found.append(whole[(shift * 8 + 5) // 6 : (shift + len(raw)) * 8 // 6])
+    return tuple(found)
 
 
 _MARKS: Final = tuple(form for mark in (MARK, NAME_MARK) for form in _forms(mark))

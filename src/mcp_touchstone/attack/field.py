@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from mcp_touchstone.attack.canary import Area, Canaries, Canary
 from mcp_touchstone.attack.payload import CANARY
-from mcp_touchstone.attack.snapshot import Change, Fact, changes, take
+from mcp_touchstone.attack.snapshot import Change, Fact, changes, fact, take
 from mcp_touchstone.world import World
 
 DENYING: Final = "denied"
@@ -239,21 +239,19 @@ class Field(World):
 
     def _forbidden(self) -> dict[str, Fact]:
         """Give the facts of all a server has no business with; its home and its root left out."""
-        own = {f"{p.name}/" for p in (self.root, self.home, self.tmp)}
-        kept = {c.where for c in self.canaries.planted}
-        found = take(self.path, lambda name: f"{name}/" in own, self._before)
+        own = {p.name for p in (self.root, self.home, self.tmp)}
+        found = take(self.path, own.__contains__, self._before)
         at_home = f"{self.home.name}/{CANARY}"
-        if at_home in kept and (self.home / CANARY).exists():
-            found[at_home] = take(self.home)[CANARY]
+        if self.canaries.at(at_home) and (self.home / CANARY).exists():
+            found[at_home] = fact(f"{self.home}/{CANARY}", self._before.get(at_home))
         if self._denies:
-            name = self.root.name
-            known = {k.removeprefix(f"{name}/"): v for k, v in self._before.items()}
-            ours = f"{GIT}/" if self._own_git else "/"
-            for path, fact in take(
-                self.root, lambda path: f"{path}/".startswith(ours), known
-            ).items():
-                if not _LISTED.isdisjoint(path.split("/")):
-                    found[f"{name}/{path}"] = fact
+            ours = {GIT} if self._own_git else set()
+            prefix = f"{self.root.name}/"
+            found |= {
+                path: seen
+                for path, seen in take(self.root, ours.__contains__, self._before, prefix).items()
+                if not _LISTED.isdisjoint(path.split("/")[1:])
+            }
         return found
 
     def damage(self) -> list[Change]:

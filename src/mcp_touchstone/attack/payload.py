@@ -2,6 +2,7 @@
 
 import functools
 import secrets
+import threading
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -54,9 +55,17 @@ class Payload:
         return self.id.rpartition("-")[0]
 
 
-@functools.cache
+_turn: Final = threading.Lock()
+
+
 def load(folder: Path) -> Mapping[str, tuple[Payload, ...]]:
-    """Read all payload files of a folder: class -> its payloads."""
+    """Read all payload files of a folder, once: class -> its payloads."""
+    with _turn:  # all attacks begin at once, and each would read them
+        return _load(folder)
+
+
+@functools.cache
+def _load(folder: Path) -> Mapping[str, tuple[Payload, ...]]:
     found = {}
     for path in sorted(folder.glob("*.toml")):
         for group in tomllib.loads(path.read_text(encoding="utf-8"))["class"]:

@@ -36,6 +36,7 @@ def take(
     folder: Path,
     skip: Callable[[str], object] = lambda _path: False,
     known: Mapping[str, Fact] | None = None,
+    prefix: str = "",
 ) -> dict[str, Fact]:
     """Look at everything below a folder, the folder itself (".") included.
 
@@ -43,9 +44,10 @@ def take(
         folder: where to begin.
         skip: whether a path below it, and what is in it, is left out.
         known: facts from before; bytes whose inode did not change since are not read again.
+        prefix: stands before each name, there and in what is known.
     """
     known = known or {}
-    found = {".": _fact(str(folder), None)}
+    found = {f"{prefix}.": fact(str(folder))}
     waiting = [""]
     while waiting:
         here = waiting.pop()
@@ -57,8 +59,9 @@ def take(
             name = here + entry.name
             if skip(name):
                 continue
-            found[name] = _fact(entry.path, known.get(name))
-            if entry.is_dir(follow_symlinks=False):
+            shown = prefix + name
+            seen = found[shown] = fact(entry.path, known.get(shown))
+            if seen[0] == "folder":
                 waiting.append(f"{name}/")
     return found
 
@@ -92,7 +95,8 @@ def _told(before: Fact | None, after: Fact | None) -> str:
     return "written anew" if before[:3] == after[:3] else "given other attributes"
 
 
-def _fact(path: str, known: Fact | None) -> Fact:
+def fact(path: str, known: Fact | None = None) -> Fact:
+    """Give what is known of one path; bytes are read unless the inode is as it was."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -101,16 +105,16 @@ def _fact(path: str, known: Fact | None) -> Fact:
     if stat.S_ISDIR(found.st_mode):
         return ("folder", mode, found.st_mtime_ns)
     if stat.S_ISLNK(found.st_mode):
-        return ("link", str(Path(path).readlink()))
+        return ("link", os.readlink(path))  # noqa: PTH115  (a tree is looked at after each shot)
     if not stat.S_ISREG(found.st_mode):
         return ("special file", stat.S_IFMT(found.st_mode), mode)
-    fact = (
+    seen = (
         "file", mode, found.st_size, found.st_nlink, found.st_mtime_ns, found.st_ino,
         found.st_ctime_ns,
     )  # fmt: skip
-    if known is not None and known[:-1] == fact:
+    if known is not None and known[:-1] == seen:
         return known
-    return (*fact, _digest(path))
+    return (*seen, _digest(path))
 
 
 def _digest(path: str) -> str:
