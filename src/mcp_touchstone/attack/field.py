@@ -8,7 +8,7 @@ import contextlib
 import os
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -294,14 +294,21 @@ class Field(World):
                 here.unlink(missing_ok=True)
                 here.mkdir()
 
-    def mend(self) -> None:
-        """Put everything that was planted back, and take away what was made outside the root."""
-        for change in self.damage():
+    def mend(self, damage: Sequence[Change] | None = None) -> None:
+        """Put everything that was planted back, and take away what was made outside the root.
+
+        Args:
+            damage: what ``damage`` says now, for who has asked already.
+        """
+        found = self.damage() if damage is None else damage
+        mended = bool(found)
+        for change in found:
             if change.path not in self._planted and change.what.startswith("made"):
                 remove(self.path / change.path)
         for where, kept in self._planted.items():
             if where in self._stamps and self._stamps[where] == _stamp(f"{self.path}/{where}"):
                 continue
+            mended = True
             path = self.path / where
             with contextlib.suppress(OSError):
                 if isinstance(kept, str):
@@ -315,7 +322,8 @@ class Field(World):
                     path.write_bytes(kept)
                     os.utime(path, (PLANTED, PLANTED))
             self._stamps[where] = _stamp(str(path))
-        self._before = self._forbidden()
+        if mended:
+            self._before = self._forbidden()
 
 
 def _stamp(path: str) -> tuple[int, ...]:

@@ -340,7 +340,7 @@ class Siege(Conversation):
                     what = f"{whose(canary)} stand in {where} now"
                     tally.hits.append(Hit(shot, what, self.wire, reply))
                     remove(self.field.path / where)
-            self.field.mend()
+            self.field.mend(damage)
         if not reply.answered:
             self._lost(shot, reply, tally)
 
