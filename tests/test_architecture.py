@@ -108,7 +108,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "attack.modes", "attack.patching", "attack.sizes", "attack.uris", "attack.siege", "drawn",
         "properties",
         "attack.swapping", "attack.reach", "attack.racing", "attack.wandering", "attack.crowding",
-        "attack.injecting", "attack.scripting",
+        "attack.injecting", "attack.scripting", "attack.walking",
     },
     # attacks: trees with canaries; these know no MCP
     "offline": set(),
@@ -176,6 +176,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.scripting": {
         *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.slots", "reply",
     },
+    "attack.walking": {*FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.slots"},
     "attack.crowding": {"attack.bindings", "attack.siege", "reply", "talk"},
     "attack.racing": {
         *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.tally", "talk",

@@ -1,6 +1,6 @@
 """Names inside the root that are not served."""
 
-from mcp_touchstone.suite import CHANGES, Carriage, Operation, Siege, attack, scripting
+from mcp_touchstone.suite import CHANGES, Carriage, Operation, Siege, attack, scripting, walking
 
 TREES = ("base", "siblings", "links", "denied")
 
@@ -53,3 +53,9 @@ def serves_what_only_looks_denied(siege: Siege) -> None:
 def denies_in_scripts_too(siege: Siege) -> None:
     """What a script names is denied as what a path names."""
     scripting.lead_to_denied(siege, "deny-scripts", "script.path", "script.exec")
+
+
+@attack("deny-walk", fixtures=TREES)
+def finds_nothing_denied(siege: Siege) -> None:
+    """No walk over the root gives back what is denied."""
+    walking.to_denied(siege, "deny-walk", "walk.escape")

@@ -2,7 +2,7 @@
 
 from mcp_touchstone import answer, arguments, drawn, listings, timestamps, uri_template
 from mcp_touchstone.ambient import Record
-from mcp_touchstone.attack import crowding, injecting, scripting, shells
+from mcp_touchstone.attack import crowding, injecting, scripting, shells, walking
 from mcp_touchstone.attack.barrage import Barrage
 from mcp_touchstone.attack.bindings import CHANGING as CHANGES
 from mcp_touchstone.attack.bindings import IN_PLACE, Operation
@@ -170,6 +170,7 @@ __all__ = [
     "typed",
     "uri_template",
     "violations",
+    "walking",
     "wander",
     "willing",
     "wrong_types",

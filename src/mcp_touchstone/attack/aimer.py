@@ -19,13 +19,20 @@ BASES: Final = frozenset({"root", "cwd", "base", "repo_path", "working_dir", "pr
 """Arguments of a payload that stand for whatever a tool calls its base."""
 
 FIRED_AT: Final[Mapping[str, tuple[Operation, ...]]] = {
-    "read": (Operation.READ, Operation.EDIT, Operation.WRITE, Operation.MOVE, Operation.COPY),
-    "list": (Operation.LIST,),
-    "tree": (Operation.LIST,),
+    "read": (
+        Operation.READ,
+        Operation.SEARCH,
+        Operation.EDIT,
+        Operation.WRITE,
+        Operation.MOVE,
+        Operation.COPY,
+    ),
+    "list": (Operation.LIST, Operation.SEARCH, Operation.GLOB, Operation.COMPLETE),
+    "tree": (Operation.LIST, Operation.SEARCH, Operation.GLOB),
     "create": (Operation.CREATE, Operation.MKDIR, Operation.MOVE, Operation.COPY),
     "write": (Operation.EDIT, Operation.WRITE, Operation.CREATE),
     "patch": (Operation.EDIT, Operation.WRITE),
-    "search": (Operation.LIST,),
+    "search": (Operation.LIST, Operation.SEARCH, Operation.GLOB),
     "move": (Operation.MOVE, Operation.COPY),
     "copy": (Operation.COPY, Operation.MOVE),
     "delete": (Operation.DELETE,),
@@ -80,12 +87,19 @@ class Aimer:
                     else reach.aim(row, text, self._field)
                 )
                 for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
-                    if binding.operation not in operations:
+                    if binding.operation not in operations or self._takes_no_path(binding):
                         continue
                     if binding.operation in CHANGING and aim is None:
                         continue
                     call = self._aimed(row, text, binding, aim)
                     yield Shot(row, text, binding, call, aim is not None)
+
+    def _takes_no_path(self, binding: Binding) -> bool:
+        """Whether a walk begins where it always does, or where a listing of the same tool does."""
+        if binding.operation not in {Operation.SEARCH, Operation.GLOB}:
+            return False
+        lists = {known.tool for known in self._bindings.of(Operation.LIST)}
+        return binding.tool in lists or not binding.has(Role.PATH)
 
     def plain(self, binding: Binding, content: str | None = None) -> Call:
         """Give a plain call on a plain file.

@@ -6,15 +6,15 @@ to is what it did: bytes that came back, a tree that changed.
 
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.arguments import Places, words
 from mcp_touchstone.attack.bindings import ROOT, Binding, Bindings, Operation, Style, fill, rooted
-from mcp_touchstone.attack.canary import Area
+from mcp_touchstone.attack.canary import MARK, NAME_MARK, Area
 from mcp_touchstone.attack.field import Field
-from mcp_touchstone.attack.slots import Pointer, Role, assemble, dry_run, slots
+from mcp_touchstone.attack.slots import Pointer, Role, Slot, assemble, dry_run, slots
 from mcp_touchstone.attack.told import Told
 from mcp_touchstone.attack.ways import DANGER, DELETING, MAKING, UNDOING, Way, ways
 from mcp_touchstone.clause import nearest
@@ -30,6 +30,9 @@ HANGS: Final = 3
 """Calls without an answer after which nothing more is tried."""
 
 PAGES: Final = 10
+
+GLOBS: Final = (f"**/{NAME_MARK}*", f"*{NAME_MARK}*", NAME_MARK)
+"""Ways to ask for files by the beginning of their names."""
 
 OWN_FOLDER: Final = "probe"
 OWN: Final = re.compile(rf"{OWN_FOLDER}(/|$)")
@@ -72,6 +75,8 @@ class Binder:
             self._try_to_undo(plan, found)
         for tool in tools:
             self._try_scripts(tool, found)
+            self._try_walks(tool, found)
+        found += self._completions(spoken)
         found += self._resources(spoken)
         why = ""
         if self._over:
@@ -146,14 +151,34 @@ class Binder:
     def _try_scripts(self, tool: dict[str, Any], found: list[Binding]) -> None:
         """Try whether a tool does what a script says; paths stand in it, so it may take none."""
         schema = tool.get("inputSchema")
-        if tool["name"] not in self._named and {*words(tool["name"])} & DANGER:
-            return
-        for slot in [one for one in slots(schema) if one.role is Role.SCRIPT]:
+        for slot in self._slots_of(tool, Role.SCRIPT):
             dry = dry_run(schema)
             plan = Way(tool, {(dry,): False} if dry else {}, (slot,))
             worked = {s: a for s in Style if (a := self._creates(plan, s)) is not None}
             if worked:
                 found.append(self._bound(Operation.SCRIPT, plan, worked))
+
+    def _try_walks(self, tool: dict[str, Any], found: list[Binding]) -> None:
+        """Try whether a tool finds names by a pattern, or lines by a part of one, in all files.
+
+        What it is asked for is never the whole of what has to come back.
+        """
+        known = slots(tool.get("inputSchema"))
+        below = [one for one in known if one.role in {Role.PATH, Role.BASE}][:1]
+        for pattern in self._slots_of(tool, Role.PATTERN)[:1]:
+            for operation, forms in ((Operation.GLOB, GLOBS), (Operation.SEARCH, (MARK,))):
+                for form in forms:
+                    way = Way(tool, {pattern.pointer: form}, (*below, pattern))
+                    worked = {s: a for s in Style if (a := self._walks(way, s, operation))}
+                    if worked:
+                        found.append(self._bound(operation, way, worked))
+                        break
+
+    def _slots_of(self, tool: Mapping[str, Any], role: Role) -> list[Slot]:
+        """Give the arguments of a role of a tool that may be called."""
+        if tool["name"] not in self._named and {*words(tool["name"])} & DANGER:
+            return []
+        return [slot for slot in slots(tool.get("inputSchema")) if slot.role is role]
 
     def _bound(self, does: Operation, plan: Way, worked: dict[Style, dict[str, Any]]) -> Binding:
         base = [s for s in slots(plan.tool.get("inputSchema")) if s.role is Role.BASE]
@@ -214,7 +239,8 @@ class Binder:
             elif slot.role is Role.BASE:
                 values[slot.pointer] = str(self.field.root)
             else:
-                values[slot.pointer] = fill(slot.role, path, to=to, before=before, content=content)
+                value = fill(slot.role, path, to=to, before=before, content=content)
+                values |= {} if value is None else {slot.pointer: value}
         arguments = assemble(tool.get("inputSchema"), values, self._places)
         return self._ask("tools/call", {"name": tool["name"], "arguments": arguments}), arguments
 
@@ -244,6 +270,15 @@ class Binder:
     def _lists(self, plan: Way, style: Style) -> dict[str, Any] | None:
         reply, arguments = self._call(plan, self._spell(self._folder, style))
         return arguments if self._shows(reply, self._listed.token) else None
+
+    def _walks(self, plan: Way, style: Style, operation: Operation) -> dict[str, Any] | None:
+        token = self._listed.token
+        if operation is Operation.SEARCH:
+            self._file()
+            token = self.field.canaries.planted[-1].token
+        path = "." if style is Style.RELATIVE else str(self.field.root)
+        reply, arguments = self._call(plan, path)
+        return arguments if self._shows(reply, token) else None
 
     def _creates(self, plan: Way, style: Style) -> dict[str, Any] | None:
         path, content = self._fresh(), f"made {secrets.token_hex(8)}\n"
@@ -291,7 +326,18 @@ class Binder:
         _, arguments = self._call(plan, self._spell(path, style), to=self._spell(to, style))
         return arguments if _holds(to, data) and path.exists() is stays else None
 
-    # --- resources
+    # --- completions and resources
+
+    def _completions(self, spoken: Spoken) -> Iterator[Binding]:
+        for completes in spoken.completable if "completions" in spoken.capabilities else ():
+            worked = []
+            for style in Style:
+                binding = Binding(Operation.COMPLETE, "", styles=(style,), completes=completes)
+                call = binding.call(self._spell(self._folder, style), str(self.field.root))
+                if self._shows(self._ask(*call), self._listed.token):
+                    worked.append(style)
+            if worked:
+                yield Binding(Operation.COMPLETE, "", styles=tuple(worked), completes=completes)
 
     def _resources(self, spoken: Spoken) -> Iterator[Binding]:
         if "resources" not in spoken.capabilities:

@@ -27,6 +27,15 @@ class Operation(StrEnum):
     COPY = "copy"
     UNDO = "undo"
     DELETE = "delete"
+    SEARCH = "search"
+    """It gave back lines of files for a part of one."""
+
+    GLOB = "glob"
+    """It gave back names of files for a pattern."""
+
+    COMPLETE = "complete"
+    """It completed the path of a folder to names in it."""
+
     SCRIPT = "script"
     """It did what a CEDARScript said."""
 
@@ -50,9 +59,10 @@ PLAIN_PART: Final = " line 1"
 """The part of a canary file that is no secret: an edit has to name what it replaces, and a refusal
 may repeat that."""
 
-CHANGING: Final = frozenset(Operation) - {Operation.READ, Operation.LIST}
+WALKING: Final = frozenset({Operation.SEARCH, Operation.GLOB, Operation.COMPLETE})
+CHANGING: Final = frozenset(Operation) - WALKING - {Operation.READ, Operation.LIST}
 CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
-IN_PLACE: Final = frozenset(Operation) - CARRYING
+IN_PLACE: Final = frozenset(Operation) - CARRYING - {Operation.COMPLETE}
 SHOWN: Final = 70
 
 
@@ -68,6 +78,7 @@ class Binding:
         styles: how a path may be written.
         uri: for a resource, what stands before the path; the path is percent-encoded behind it.
         schema: the inputSchema of the tool.
+        completes: for a completion, the reference and the name of what is completed.
     """
 
     operation: Operation
@@ -77,10 +88,14 @@ class Binding:
     styles: tuple[Style, ...] = ()
     uri: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
+    completes: tuple[Mapping[str, str], str] | None = None
 
     def __str__(self) -> str:
         """Say it in words."""
         where = f"resources/read {self.uri}…" if self.uri else self.tool
+        if self.completes is not None:
+            reference, name = self.completes
+            where = f"completion of {name} in {reference.get('uri') or reference.get('name')}"
         fixed = {k: v for k, v in self.arguments.items() if k not in self.filled}
         how = " or ".join(style.value for style in self.styles)
         return f"{where}{' ' + brief(fixed, SHOWN) if fixed else ''} (paths {how})"
@@ -110,6 +125,10 @@ class Binding:
         """
         if self.uri:
             return "resources/read", {"uri": self.uri + uri_template.path(path)}
+        if self.completes is not None:
+            reference, name = self.completes
+            argument = {"name": name, "value": path.rstrip("/") + "/"}
+            return "completion/complete", {"ref": dict(reference), "argument": argument}
         values = {
             slot.pointer: filling
             for slot in self.slots
@@ -207,6 +226,9 @@ class Bindings:
             "dry-run-switch": any(dry_run(b.schema) for b in self.of(*CHANGING)),
             "base-argument": any(binding.base is not None for binding in self.found),
             "runs-scripts": bool(self.of(Operation.SCRIPT)),
+            "matches-names": bool(self.of(Operation.GLOB)),
+            "searches-files": bool(self.of(Operation.SEARCH)),
+            "completes-paths": bool(self.of(Operation.COMPLETE)),
             "carries-files": bool(self.of(*CARRYING)),
             "undoes-edits": bool(self.of(Operation.UNDO)),
             "file-uris": any(binding.uri.startswith("file:") for binding in self.found),
@@ -224,6 +246,7 @@ class Bindings:
                 "operation": str(binding.operation),
                 "tool": binding.tool or None,
                 "uri": binding.uri or None,
+                "completes": _document(binding.completes),
                 "arguments": json.loads(json.dumps(binding.arguments)),
                 "roles": {
                     "/".join(map(str, slot.pointer)): str(slot.role) for slot in binding.slots
@@ -232,3 +255,7 @@ class Bindings:
             }
             for binding in self.found
         ]
+
+
+def _document(completes: tuple[Mapping[str, str], str] | None) -> dict[str, Any] | None:
+    return None if completes is None else {"ref": dict(completes[0]), "argument": completes[1]}

@@ -320,8 +320,8 @@ class Siege(Conversation):
     def _fire(self, shot: Shot, tally: Tally, oracle: Oracle | None) -> None:
         tally.live += shot.live
         tally.dead += not shot.live
-        tally.tools.add(shot.binding.tool or "resources/read")
         method, params = shot.call
+        tally.tools.add(shot.binding.tool or method)
         limit = max(PATIENCE, self.pace.reply)
         reply = self.wire.request(method, params, required=False, seconds=limit)
         told = self.field.canaries.found_in_message(params, self._secret)

@@ -32,6 +32,7 @@ class Role(StrEnum):
     DIFF = "unified diff"
     LINE = "line number"
     SCRIPT = "edit script"
+    PATTERN = "pattern"
 
 
 _BY_NAME: Final[Mapping[Role, frozenset[str]]] = {
@@ -65,6 +66,10 @@ _BY_NAME: Final[Mapping[Role, frozenset[str]]] = {
     }),
     Role.DIFF: frozenset({"diff", "difftext", "patch", "patchtext", "unifieddiff"}),
     Role.SCRIPT: frozenset({"script", "scripttext", "cedarscript", "commands"}),
+    Role.PATTERN: frozenset({
+        "pattern", "glob", "globpattern", "filepattern", "searchpattern", "query", "regex", "term",
+        "searchterm", "keyword", "q",
+    }),
     Role.LINE: frozenset({
         "line", "startline", "endline", "insertline", "linenumber", "start", "end", "linestart",
         "lineend", "offset", "limit",

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone.attack.bindings import Operation, Style
+from mcp_touchstone.attack.bindings import WALKING, Operation, Style
 from mcp_touchstone.attack.slots import Pointer, Role, Slot
 from mcp_touchstone.attack.ways import Way
 from mcp_touchstone.clause import nearest
 
-UNSAID: Final = frozenset({Operation.UNDO, Operation.SCRIPT, Operation.CALL})
+UNSAID: Final = WALKING | {Operation.UNDO, Operation.SCRIPT, Operation.CALL}
 OPERATIONS: Final = tuple(str(one) for one in Operation if one not in UNSAID)
 """What can be said; undoing is found by itself, as it needs an edit before it, and so are scripts,
-which hold their paths."""
+patterns and completions, which are more than a path."""
 
 CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
 STYLES: Final = tuple(style.name.lower() for style in Style)

@@ -1,0 +1,144 @@
+"""Walks: searches, patterns and completions, which look at more than the path they are given.
+
+A pattern is a path of many: it may climb, be absolute, or go through a link. What is looked for
+are names and lines that stand nowhere but outside, or in what is denied.
+"""
+
+import glob
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.arguments import words
+from mcp_touchstone.attack import payload as payloads
+from mcp_touchstone.attack import reach
+from mcp_touchstone.attack.aimer import Shot
+from mcp_touchstone.attack.bindings import Binding, Operation
+from mcp_touchstone.attack.field import DENIED, Field
+from mcp_touchstone.attack.payload import Payload
+from mcp_touchstone.attack.siege import Siege
+from mcp_touchstone.attack.slots import Pointer, Role
+
+LARGE: Final = frozenset({"many", "deep"})
+"""Trees that are not built."""
+
+WALKS: Final = frozenset({Operation.LIST, Operation.SEARCH, Operation.GLOB})
+
+EXCLUDING: Final = frozenset({"exclude", "excluded", "excludes", "ignore", "ignored"})
+"""Words in the name of an argument that says what a walk leaves out."""
+
+
+def from_the_top(siege: Siege, threat: str, *groups: str) -> None:
+    """List and search the whole root, and go in where it has links."""
+    siege.judge_shots(threat, _walks(siege, _plain(siege, groups)))
+
+
+def by_pattern(siege: Siege, threat: str, *groups: str) -> None:
+    """Ask for names by patterns that lead outside; what may never end comes last."""
+    rows = [row for row in siege.payloads(*groups, via="pattern") if row.expect == "deny"]
+    siege.judge_shots(threat, _matched(siege, sorted(rows, key=lambda row: "**" in row.text)))
+
+
+def by_completion(siege: Siege, threat: str, *groups: str) -> None:
+    """Ask for completions of folders outside."""
+    rows = [row for row in siege.payloads(*groups) if row.operation in {"read", "list"}]
+    rows += [row for row in _said(siege, *groups) if not _names_denied(row)]
+    siege.judge_shots(threat, _completed(siege, rows))
+
+
+def to_denied(siege: Siege, threat: str, *groups: str) -> None:
+    """Walk over what is denied, ask for it by patterns, clear what a walk leaves out."""
+    siege.deny()
+
+    def shots() -> Iterator[Shot]:
+        yield from _walks(siege, _plain(siege, groups))
+        denied = siege.payloads(*groups, via="pattern")
+        yield from _matched(siege, [row for row in denied if row.expect == "safe"])
+        yield from _cleared(siege, siege.payloads(*groups, via="args"))
+        yield from _completed(siege, [row for row in _said(siege, *groups) if _names_denied(row)])
+
+    siege.judge_shots(threat, shots())
+
+
+def _plain(siege: Siege, groups: Iterable[str]) -> list[Payload]:
+    """Give the rows that begin at the top."""
+    rows = [row for row in siege.payloads(*groups) if row.expect == "safe"]
+    return [row for row in rows if row.operation != "stat" and not LARGE & {*row.fixtures}]
+
+
+def _walks(siege: Siege, rows: list[Payload]) -> Iterator[Shot]:
+    """Aim at what takes a path; where a walk always begins at the top, begin there once."""
+    yield from siege.shots(rows, WALKS)
+    for row in rows[:1]:
+        for binding in siege.bindings.of(Operation.SEARCH, Operation.GLOB):
+            yield Shot(row, row.text, binding, _call(siege, binding, {}), live=True)
+
+
+def _call(siege: Siege, binding: Binding, values: dict[Pointer, Any]) -> Any:
+    """Give the call that walks over the whole root, with other values in some places."""
+    root = str(siege.field.root)
+    paths = {s.pointer: binding.spelled(".", root) for s in binding.slots if s.role is Role.PATH}
+    return binding.calls_with({**paths, **values}, root)
+
+
+def _matched(siege: Siege, rows: Iterable[Payload]) -> Iterator[Shot]:
+    for row in rows:
+        text = payloads.fill(row.text, siege.field.names)
+        live = _leads_out(text, siege.field) or row.expect == "safe"
+        for binding in siege.bindings.of(Operation.GLOB):
+            patterns = {s.pointer: text for s in binding.slots if s.role is Role.PATTERN}
+            yield Shot(row, text, binding, _call(siege, binding, {**patterns}), live)
+
+
+def _leads_out(pattern: str, field: Field) -> bool:
+    """Whether a pattern finds something outside when nothing guards it.
+
+    Two stars are read as none or as one: links that lead up again make all of them endless.
+    """
+    near = {pattern.replace("**/", ""), pattern.replace("**", "*")}
+    found = [name for one in near for name in glob.glob(one, root_dir=field.root)]  # noqa: PTH207
+    places = (Path(os.path.realpath(field.root / name)) for name in found)
+    return any(not place.is_relative_to(field.root) for place in places)
+
+
+def _cleared(siege: Siege, rows: Iterable[Payload]) -> Iterator[Shot]:
+    """Say that a walk leaves out nothing, where a tool has an argument for what it does."""
+    for row in rows:
+        for binding in siege.bindings.of(*WALKS):
+            known = binding.schema.get("properties") or {}
+            named = [name for name in known if EXCLUDING & {*words(name)}]
+            lists = [n for n in named if isinstance(known[n], dict) and "items" in known[n]]
+            if lists:
+                none: dict[Pointer, Any] = {(name,): [] for name in lists}
+                yield Shot(row, row.text, binding, _call(siege, binding, none), live=True)
+
+
+def _said(siege: Siege, *groups: str) -> list[Payload]:
+    rows = siege.payloads(*groups, via="session")
+    return [row for row in rows if json.loads(row.text)["do"] == "complete"]
+
+
+def _names_denied(row: Payload) -> bool:
+    return any(f'"{name}/' in row.text for name in DENIED)
+
+
+def _completed(siege: Siege, rows: Iterable[Payload]) -> Iterator[Shot]:
+    """Ask for the names in a folder, or in the one in which a file stands."""
+    field, seen = siege.field, set()
+    for row in rows:
+        text = payloads.fill(row.text, field.names)
+        if row.via == "session":
+            text = str(json.loads(text)["value"])
+        folder = text.rpartition("/")[0] if row.operation == "read" else text
+        aim = reach.aim(replace(row, target="dir", live=("posix", "lexical")), folder, field)
+        if not folder or folder in seen or (row.via != "session" and aim is None):
+            continue
+        seen.add(folder)
+        for binding in siege.bindings.of(Operation.COMPLETE):
+            root = str(field.root)
+            yield Shot(
+                row, folder, binding, binding.call(binding.spelled(folder, root), root), True
+            )

@@ -1,0 +1,174 @@
+"""Servers that search, match patterns and complete paths, with one fault each; and good ones."""
+
+import fnmatch
+import glob
+import os
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.promises import LISTED, Denies
+from tests.fakes.server import STRING, Guard, answered
+
+
+class Walks(Guard):
+    """Finds names by a pattern and lines by a part of them; what lies outside is left out."""
+
+    families: tuple[str, ...] = ("walks", "links")
+    tools = ("read_file", "find_files", "search_text")
+    follows = False
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        if tool == "read_file":
+            return super().schema(tool)
+        name = "pattern" if tool == "find_files" else "query"
+        return {"type": "object", "properties": {name: STRING}, "required": [name]}
+
+    def find_files(self, pattern: str) -> str:
+        if "**" in pattern:
+            below = os.walk(self.root)
+            names = [os.path.join(folder, file) for folder, _, files in below for file in files]
+            found = [os.path.relpath(name, self.root) for name in names]
+            found = fnmatch.filter(found, pattern.replace("**/", "*"))
+        else:
+            found = glob.glob(pattern, root_dir=self.root, include_hidden=True)
+        return "\n".join(name for name in found if self.is_shown(name))
+
+    def is_shown(self, name: str) -> bool:
+        real = os.path.realpath(os.path.join(self.root, name))
+        return real.startswith(self.root + os.sep)
+
+    def search_text(self, query: str) -> str:
+        lines = []
+        for folder, folders, files in os.walk(self.root, followlinks=self.follows):
+            folders[:] = [name for name in folders if self.goes_into(folder, name)]
+            for file in files:
+                path = Path(folder, file)
+                if path.is_file() and self.is_searched(path):
+                    text = path.read_text(encoding="utf-8", errors="replace")
+                    lines += [line for line in text.splitlines() if query in line]
+        return "\n".join(lines)
+
+    def goes_into(self, folder: str, name: str) -> bool:
+        del folder, name
+        return True
+
+    def is_searched(self, path: Path) -> bool:
+        return self.is_shown(str(path))
+
+
+class MatchesAnywhere(Walks):
+    """Gives back whatever a pattern finds."""
+
+    trips = frozenset({"walks-pattern"})
+
+    def is_shown(self, name: str) -> bool:
+        return True
+
+    def is_searched(self, path: Path) -> bool:
+        return super().is_shown(str(path))
+
+
+class MatchesThroughLinks(Walks):
+    """Takes the dots out of what a pattern found, and leaves the links in."""
+
+    trips = frozenset({"walks-pattern"})
+
+    def is_shown(self, name: str) -> bool:
+        path = os.path.normpath(os.path.join(self.root, name))
+        return path.startswith(self.root + os.sep)
+
+    def is_searched(self, path: Path) -> bool:
+        return super().is_shown(os.path.realpath(path))
+
+
+class SearchesThroughLinks(Walks):
+    """Follows links in a search, but for those that lead up again."""
+
+    trips = frozenset({"links-walk"})
+    follows = True
+
+    def goes_into(self, folder: str, name: str) -> bool:
+        here = os.path.join(folder, name)
+        return not os.path.islink(here) or not folder.startswith(os.path.realpath(here))
+
+    def is_searched(self, path: Path) -> bool:
+        return True
+
+
+class WalksAroundDenied(Walks):
+    """Searches no denied folder and no denied file, whatever a call leaves out."""
+
+    promises = ("deny-list",)
+    families = ("walks", "deny")
+
+    def place(self, text: str, *, writing: bool) -> str:
+        return Denies.place(self, text, writing=writing)  # type: ignore[arg-type]
+
+    def check(self, place: str, *, writing: bool) -> None:
+        Denies.check(self, place, writing=writing)  # type: ignore[arg-type]
+
+    def parts(self, place: str) -> tuple[str, ...]:
+        return Path(place).relative_to(self.root).parts
+
+    def is_listed(self, part: str, listed: set[str]) -> bool:
+        return part in listed
+
+    def is_shown(self, name: str) -> bool:
+        real = os.path.realpath(os.path.join(self.root, name))
+        return super().is_shown(name) and not LISTED & {*self.parts(real)}
+
+
+class SearchesDenied(WalksAroundDenied):
+    """Asks the deny list about names, and searches all files."""
+
+    trips = frozenset({"deny-walk"})
+
+    def is_searched(self, path: Path) -> bool:
+        return os.path.realpath(path).startswith(self.root + os.sep)
+
+
+class Completes(Guard):
+    """Completes paths by what lies in a folder inside the root."""
+
+    families = ("walks",)
+    tools = ("read_file",)
+
+    def take(self, message: Any) -> None:
+        method, params = message.get("method"), message.get("params") or {}
+        if method == "initialize":
+            found = answered(self, message)
+            found["result"]["capabilities"] = {"completions": {}, "prompts": {}, "tools": {}}
+        elif method == "prompts/list":
+            prompt = {"name": "show", "arguments": [{"name": "path", "required": True}]}
+            found = {"result": {"prompts": [prompt]}}
+        elif method == "completion/complete":
+            values = self.offered(params["argument"]["value"])
+            found = {"result": {"completion": {"values": values[:100]}}}
+        else:
+            super().take(message)
+            return
+        if "id" in message:
+            self.emit({"jsonrpc": "2.0", "id": message["id"], **found})
+
+    def offered(self, typed: str) -> list[str]:
+        folder, _, start = typed.rpartition("/")
+        try:
+            names = sorted(os.listdir(self.looked_into(f"{folder}/" if folder else ".")))
+        except (OSError, ValueError, RuntimeError):
+            return []
+        return [f"{folder}/{name}" for name in names if name.startswith(start)]
+
+    def looked_into(self, folder: str) -> str:
+        real = os.path.realpath(os.path.join(self.root, folder))
+        if not (real + os.sep).startswith(self.root + os.sep):
+            raise ValueError(folder)
+        return real
+
+
+class CompletesAnywhere(Completes):
+    """Completes a path by what lies there."""
+
+    trips = frozenset({"walks-completion"})
+
+    def looked_into(self, folder: str) -> str:
+        return os.path.join(self.root, folder)
