@@ -176,7 +176,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.scripting": {
         *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.slots", "reply",
     },
-    "attack.walking": {*FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.slots"},
+    "attack.walking": {
+        *FIELD, "arguments", "attack.aimer", "attack.bindings", "attack.siege", "attack.slots",
+    },
     "attack.crowding": {"attack.bindings", "attack.siege", "reply", "talk"},
     "attack.racing": {
         *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.tally", "talk",
