@@ -116,7 +116,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.canary": set(),
     "attack.snapshot": set(),
     "attack.payload": {"tier"},
-    "attack.field": {"attack.canary", "attack.payload", "attack.snapshot", "world"},
+    "attack.field": {
+        "attack.canary", "attack.payload", "attack.snapshot", "repository", "world",
+    },
     "attack.reach": {"attack.field", "attack.payload"},
     # what calls do to them
     "attack.slots": {"arguments"},

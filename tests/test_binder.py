@@ -9,6 +9,7 @@ import pytest
 from mcp_touchstone.arguments import Places
 from mcp_touchstone.attack.bindings import Binding, Operation, Style
 from mcp_touchstone.attack.slots import Role, assemble, slots
+from mcp_touchstone.attack.ways import ways
 from mcp_touchstone.gate import survey
 from mcp_touchstone.target import ROOT, Target, reference
 
@@ -38,6 +39,7 @@ def roles(found: dict[str, Any]) -> dict[str, Role]:
             schema("path", edits={"type": "array", "items": schema("oldText", "newText")}),
             {"path": Role.PATH, "edits/0/oldText": Role.OLD, "edits/0/newText": Role.NEW},
         ),
+        (schema("path", "insert_text"), {"path": Role.PATH, "insert_text": Role.CONTENT}),
         (schema("name"), {}),
         (schema(where={"type": "string", "description": "Path of the note"}), {"where": Role.PATH}),
     ],
@@ -89,6 +91,22 @@ def test_the_reference_server_is_bound_without_a_word_of_configuration() -> None
     assert found[Operation.READ] >= {"file.read", "file.read_range", "text_editor", "workspace:///"}
     assert found[Operation.EDIT] >= {"file.apply_patch_only", "text_editor"}
     assert found[Operation.CREATE] == {"text_editor"}
+
+
+def test_a_repository_is_what_git_tools_list() -> None:
+    assert bound(fake("Keeper")) == {Operation.LIST: {"git_log"}, Operation.MKDIR: {"git_init"}}
+
+
+def test_a_replacement_that_may_be_left_out_is_given() -> None:
+    edit = {"name": "str_replace", "inputSchema": schema("path", "old_str", new_str=STRING)}
+
+    assert {Role.PATH, Role.OLD, Role.NEW} in [way.roles for way in ways(edit)]
+
+
+def test_tools_that_hide_their_arguments_are_guessed_by_name() -> None:
+    (first, *_) = ways({"name": "read_notes", "inputSchema": {"$ref": "#/definitions/any"}})
+
+    assert [slot.pointer for slot in first.slots] == [("paths", 0)]
 
 
 def test_nothing_is_called_that_was_not_given_a_root() -> None:

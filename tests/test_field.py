@@ -10,7 +10,7 @@ import pytest
 
 from mcp_touchstone.attack import payload, reach
 from mcp_touchstone.attack.canary import Area, Canaries
-from mcp_touchstone.attack.field import DENIED, VARIABLE, Field
+from mcp_touchstone.attack.field import DENIED, VARIABLE, Field, tell
 from mcp_touchstone.loader import home
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
@@ -140,3 +140,19 @@ def test_a_payload_that_stays_inside_reaches_nothing(field: Field) -> None:
         for row in LIBRARY[group]:
             if row.expect == "same-as-plain":
                 assert reach.aim(row, payload.fill(row.text, field.names), field) is None, row.id
+
+
+def test_what_lies_beside_a_repository_is_one_too() -> None:
+    with Field(SUITE / "fixtures.toml", is_repository=True) as made:
+        assert (made.outside / ".git").is_dir()
+        assert (made.sibling / ".git").is_dir()
+        assert not (made.path / ".git").exists()
+        assert not (made.home / ".git").exists()
+        assert made.damage() == []
+
+
+def test_a_folder_can_be_told_of_again(field: Field) -> None:
+    for name in ("first", "second"):
+        tell(field.root / "dir", field.canaries.name(f"root/{name}", Area.INSIDE))
+
+    assert (field.root / "dir/.git/index").read_bytes().count(b"mcpname-") == 1

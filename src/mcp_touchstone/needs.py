@@ -117,6 +117,9 @@ WORDS: Final[dict[str, Word]] = {
 OPERATIONS: Final[dict[str, Word]] = {
     "tries-tools": Word("tool that takes a path and may be called in the throw-away root"),
     "reads-files": Word("tool or resource that gave back a file of the throw-away root"),
+    "handles-files": Word(
+        "tool or resource that read, wrote or moved a file of the throw-away root"
+    ),
     "lists-folders": Word("tool that listed a folder of the throw-away root"),
     "changes-files": Word("tool that made or changed a file of the throw-away root"),
     "writes-files": Word("tool that wrote or made a file of the throw-away root as a whole"),

@@ -18,19 +18,20 @@ _FILE: Final = 0o100644
 _ALIGNED: Final = 8
 
 
-def commit(folder: Path, names: Iterable[str]) -> None:
+def commit(folder: Path, names: Iterable[str], subject: str = "First commit") -> None:
     """Make a folder a repository whose only commit holds some of its files.
 
     Args:
         folder: no repository yet.
         names: paths of files below it, with forward slashes.
+        subject: the message of the commit, one line.
     """
     git = folder / FOLDER
     for below in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"):
         (git / below).mkdir(parents=True)
     blobs = {name: _keep(git, b"blob", (folder / name).read_bytes()) for name in sorted(names)}
     tree = _tree(git, {tuple(name.split("/")): blob for name, blob in blobs.items()})
-    told = f"tree {tree.hex()}\nauthor {WHO}\ncommitter {WHO}\n\nFirst commit\n"
+    told = f"tree {tree.hex()}\nauthor {WHO}\ncommitter {WHO}\n\n{subject}\n"
     made = _keep(git, b"commit", told.encode())
     (git / "refs/heads/main").write_text(f"{made.hex()}\n", encoding="ascii")
     (git / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")

@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcp_touchstone.arguments import Places, words
 from mcp_touchstone.attack.bindings import ROOT, Binding, Bindings, Operation, Style, fill, rooted
 from mcp_touchstone.attack.canary import MARK, NAME_MARK, Area
-from mcp_touchstone.attack.field import Field
+from mcp_touchstone.attack.field import Field, tell
 from mcp_touchstone.attack.slots import Pointer, Role, Slot, assemble, dry_run, slots
 from mcp_touchstone.attack.told import Told
 from mcp_touchstone.attack.ways import DANGER, DELETING, MAKING, UNDOING, Way, ways
@@ -62,6 +62,8 @@ class Binder:
         self._folder.mkdir(exist_ok=True)
         self._listed = field.canaries.name(f"{field.root.name}/{OWN_FOLDER}", Area.INSIDE)
         (self._folder / self._listed.token).touch()
+        if field.is_repository:
+            tell(self._folder, self._listed)
 
     def find(self, spoken: Spoken, told: Iterable[Told] = ()) -> Bindings:
         """Try what the user says, then what looks as if it took a path."""

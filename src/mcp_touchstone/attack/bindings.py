@@ -62,6 +62,11 @@ may repeat that."""
 WALKING: Final = frozenset({Operation.SEARCH, Operation.GLOB, Operation.COMPLETE})
 CHANGING: Final = frozenset(Operation) - WALKING - {Operation.READ, Operation.LIST}
 CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
+HANDLING: Final = (
+    frozenset({Operation.READ, Operation.CREATE, Operation.WRITE, Operation.EDIT}) | CARRYING
+)
+"""What is done to single files; folders apart."""
+
 IN_PLACE: Final = frozenset(Operation) - CARRYING - {Operation.COMPLETE}
 SHOWN: Final = 70
 
@@ -217,6 +222,7 @@ class Bindings:
         return {
             "tries-tools": self.calls > 0,
             "reads-files": bool(self.of(Operation.READ)),
+            "handles-files": bool(self.of(*HANDLING)),
             "lists-folders": bool(self.of(Operation.LIST)),
             "changes-files": bool(self.of(*CHANGING - {Operation.SCRIPT})),
             "writes-files": bool(self.of(Operation.WRITE, Operation.CREATE)),

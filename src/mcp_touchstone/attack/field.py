@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone import repository
 from mcp_touchstone.attack.canary import Area, Canaries, Canary
 from mcp_touchstone.attack.payload import CANARY
 from mcp_touchstone.attack.snapshot import Change, Fact, changes, fact, take
@@ -91,6 +92,8 @@ class Field(World):
                 self._build(entry)
         self.control = self._control()
         self._plant_names()
+        if self.is_repository:
+            self._commit_outside()
         self._denies = DENYING in self._wanted
         self._before: dict[str, Fact] = {}
         self._before = self._forbidden()
@@ -210,6 +213,16 @@ class Field(World):
             (folder / canary.token).touch()
             self._planted[Path(where, canary.token).as_posix()] = b""
 
+    def _commit_outside(self) -> None:
+        """Make the folders beside the root repositories, where the server asks for such a root.
+
+        What it refuses to open for another reason it would seem to keep to itself.
+        """
+        for canary in [c for c in self.canaries.planted if c.is_name]:
+            folder = (self.path / canary.where).parent
+            if folder.parent == self.path and folder not in {self.root, self.home, self.tmp}:
+                tell(folder, canary)
+
     def _outside(self) -> list[Canary]:
         """Give the canaries in folders that must not be listed: denied ones too."""
         return [
@@ -324,6 +337,18 @@ class Field(World):
             self._stamps[where] = _stamp(str(path))
         if mended:
             self._before = self._forbidden()
+
+
+def tell(folder: Path, name: Canary) -> None:
+    """Make a folder a repository that names a file in its log, in its status and in its diff.
+
+    What it was a repository of before is gone.
+    """
+    remove(folder / repository.FOLDER)
+    file = folder / name.token
+    file.write_bytes(b"committed\n")
+    repository.commit(folder, [name.token], f"Add {name.token}")
+    file.write_bytes(b"")
 
 
 def _stamp(path: str) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from mcp_touchstone import answer
 from mcp_touchstone.arguments import words
 from mcp_touchstone.attack import limits
 from mcp_touchstone.attack.binder import Binder
-from mcp_touchstone.attack.bindings import Bindings
+from mcp_touchstone.attack.bindings import Bindings, Operation
 from mcp_touchstone.attack.field import ALWAYS, Field
 from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.client import CAPABILITIES, Client
@@ -117,10 +117,11 @@ def bind(pool: Pool, dossier: Dossier, revision: str) -> Bindings:
     found = _bound(pool, dossier, revision)
     tools = dossier.spoken[revision].named("tools")
     speaks = any(_GIT & {*words(tool["name"]), *_arguments(tool)} for tool in tools)
-    if found.found or not found.calls or not speaks or not pool.become_repository():
+    gives = bool(found.of(Operation.READ))
+    if gives or not found.calls or not speaks or not pool.become_repository():
         return found
     again = _bound(pool, dossier, revision)
-    return again if again.found else found
+    return again if len(again.found) > len(found.found) else found
 
 
 _GIT: Final = frozenset({"git", "repo", "repository"})

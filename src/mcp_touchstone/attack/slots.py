@@ -51,7 +51,7 @@ _BY_NAME: Final[Mapping[Role, frozenset[str]]] = {
     }),
     Role.CONTENT: frozenset({
         "content", "contents", "text", "filetext", "data", "body", "filecontent", "filecontents",
-        "markdown", "code", "value",
+        "markdown", "code", "value", "inserttext",
     }),
     Role.OLD: frozenset({
         "old", "oldtext", "oldstr", "oldstring", "oldcontent", "search", "find", "searchtext",

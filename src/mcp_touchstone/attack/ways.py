@@ -22,6 +22,7 @@ OPTIONAL: Final[tuple[frozenset[Role], ...]] = (
     frozenset(),
     frozenset({Role.CONTENT}),
     frozenset({Role.OLD, Role.NEW}),
+    frozenset({Role.NEW}),
     frozenset({Role.NEW, Role.LINE}),
     frozenset({Role.CONTENT, Role.LINE}),
     frozenset({Role.DIFF}),
@@ -38,7 +39,7 @@ def _guess(*names: str, **more: Any) -> dict[str, Any]:
 
 GUESSES: Final[tuple[tuple[frozenset[str], dict[str, Any]], ...]] = (
     (
-        frozenset({"multiple", "many", "batch", "files"}),
+        frozenset({"multiple", "many", "batch", "files", "notes", "documents"}),
         _guess(paths={"type": "array", "items": _TEXT}),
     ),
     (frozenset({"move", "rename", "copy"}), _guess("source", "destination")),
@@ -61,7 +62,7 @@ UNDOING: Final = frozenset({"undo", "revert", "restore", "rollback"})
 DELETING: Final = frozenset({"delete", "remove", "unlink", "rm", "trash"})
 """Words in the name of a tool that may remove files; it is called only where the user names it."""
 
-MAKING: Final = frozenset({"mkdir", "make", "create", "new", "add"})
+MAKING: Final = frozenset({"mkdir", "make", "create", "new", "add", "init"})
 """Words in the name of a tool that may make folders."""
 
 
