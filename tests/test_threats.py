@@ -2,15 +2,20 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from mcp_touchstone import needs
 from mcp_touchstone.attack import payload
+from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.clause import Breach, CatalogueError
+from mcp_touchstone.dice import Dice
 from mcp_touchstone.loader import BOTH, CONFORMANCE, SECURITY, home, load, rows
 from mcp_touchstone.scenario import Scenario
 from mcp_touchstone.threat import Severity, Threat, load_family
+from mcp_touchstone.tier import Tier
 from tests.fakes.catalogue import FAKES
 
 REGISTRY = load(SECURITY)
@@ -37,6 +42,38 @@ def test_an_attack_fires_classes_that_exist() -> None:
     for path in (home() / "security_suite").glob("*/*.py"):
         for name in re.findall(r'"([a-z]+\.[a-z-]+)"', path.read_text(encoding="utf-8")):
             assert name in LIBRARY, (path, name)
+
+
+CODE = "".join(
+    path.read_text(encoding="utf-8")
+    for folder in (home() / "security_suite", Path(payload.__file__).parent)
+    for path in sorted(folder.rglob("*.py"))
+)
+
+
+@pytest.mark.parametrize("group", LIBRARY)
+def test_payloads_are_fired_or_say_why_not(group: str) -> None:
+    judged = {threat.id for threat in THREATS}
+    rows = LIBRARY[group]
+    named = f'"{group}"' in CODE
+    elsewhere = all(row.instead or row.unfired for row in rows)
+
+    assert named is not elsewhere, "either an attack takes a class, or it says who judges that"
+    assert {threat for row in rows for threat in row.instead} <= judged
+    assert not any(row.instead and row.unfired for row in rows)
+
+
+def test_what_nobody_fires_is_given_to_no_attack() -> None:
+    kept = [row for rows in LIBRARY.values() for row in rows if row.unfired]
+    siege = SimpleNamespace(_library=LIBRARY, dice=Dice(tiers=frozenset(Tier)))
+    given = {
+        row.id
+        for row in kept
+        for one in Siege.payloads(cast("Siege", siege), row.group, via=row.via)
+    if one.id == row.id}  # fmt: skip
+
+    assert kept
+    assert given == set()
 
 
 def test_a_threat_needs_what_the_binder_can_find() -> None:

@@ -44,7 +44,7 @@ def normalises_no_path_behind_its_check(siege: Siege) -> None:
 @attack("traversal-separators", fixtures=TREES)
 def strips_no_path_into_a_climb(siege: Siege) -> None:
     """What is left of a path after filters is checked; other separators open no way out."""
-    siege.assail("traversal-separators", "path.separators", operations=IN_PLACE)
+    siege.assail("traversal-separators", "path.separators", "path.windows", operations=IN_PLACE)
 
 
 @attack("traversal-expansion", fixtures=TREES)

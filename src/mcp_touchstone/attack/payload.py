@@ -33,6 +33,8 @@ class Payload:
         tier: level of attacks it belongs to.
         recipe: how its text is generated, where it is too long to stand there.
         is_bytes: whether its characters stand for bytes of their number.
+        instead: threats that are judged by a driver of their own, in the way the row describes.
+        unfired: why nobody fires it; empty for what is fired.
     """
 
     id: str
@@ -48,6 +50,8 @@ class Payload:
     tier: Tier = Tier.CORE
     recipe: str = ""
     is_bytes: bool = False
+    instead: tuple[str, ...] = ()
+    unfired: str = ""
 
     @property
     def group(self) -> str:
@@ -69,11 +73,11 @@ def _load(folder: Path) -> Mapping[str, tuple[Payload, ...]]:
     found = {}
     for path in sorted(folder.glob("*.toml")):
         for group in tomllib.loads(path.read_text(encoding="utf-8"))["class"]:
-            found[group["id"]] = tuple(_payload(row) for row in group["payload"])
+            found[group["id"]] = tuple(_payload(row, group) for row in group["payload"])
     return found
 
 
-def _payload(row: Mapping[str, Any]) -> Payload:
+def _payload(row: Mapping[str, Any], group: Mapping[str, Any]) -> Payload:
     return Payload(
         id=row["id"],
         text=_generated(row.get("gen", "")) or row["payload"],
@@ -88,6 +92,8 @@ def _payload(row: Mapping[str, Any]) -> Payload:
         tier=_tier(row),
         recipe=row.get("gen", ""),
         is_bytes=row.get("enc") == "bytes",
+        instead=tuple(group.get("instead", ())),
+        unfired=row.get("unfired", group.get("unfired", "")),
     )
 
 

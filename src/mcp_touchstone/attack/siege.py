@@ -100,7 +100,7 @@ class Siege(Conversation):
             p
             for group in groups
             for p in self._library[group]
-            if p.via == via and p.tier in self.dice.tiers
+            if p.via == via and p.tier in self.dice.tiers and not p.unfired
         ]
 
     # --- what is fired

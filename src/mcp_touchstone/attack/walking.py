@@ -22,9 +22,6 @@ from mcp_touchstone.attack.payload import Payload
 from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.attack.slots import Pointer, Role
 
-LARGE: Final = frozenset({"many", "deep"})
-"""Trees that are not built."""
-
 WALKS: Final = frozenset({Operation.LIST, Operation.SEARCH, Operation.GLOB})
 
 EXCLUDING: Final = frozenset({"exclude", "excluded", "excludes", "ignore", "ignored"})
@@ -65,8 +62,7 @@ def to_denied(siege: Siege, threat: str, *groups: str) -> None:
 
 def _plain(siege: Siege, groups: Iterable[str]) -> list[Payload]:
     """Give the rows that begin at the top."""
-    rows = [row for row in siege.payloads(*groups) if row.expect == "safe"]
-    return [row for row in rows if row.operation != "stat" and not LARGE & {*row.fixtures}]
+    return [row for row in siege.payloads(*groups) if row.expect == "safe"]
 
 
 def _walks(siege: Siege, rows: list[Payload]) -> Iterator[Shot]:
