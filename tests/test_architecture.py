@@ -122,7 +122,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.reach": {"attack.field", "attack.payload"},
     # what calls do to them
     "attack.slots": {"arguments"},
-    "attack.bindings": {"attack.slots", "framing", "uri_template"},
+    "attack.bindings": {"attack.canary", "attack.slots", "framing", "uri_template"},
     "attack.reproduction": {*FIELD, "attack.bindings", "revision"},
     "attack.ways": {"arguments", "attack.slots"},
     "attack.told": {"attack.bindings", "attack.slots", "attack.ways", "clause"},

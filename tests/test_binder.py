@@ -91,6 +91,16 @@ def test_the_reference_server_is_bound_without_a_word_of_configuration() -> None
     assert found[Operation.READ] >= {"file.read", "file.read_range", "text_editor", "workspace:///"}
     assert found[Operation.EDIT] >= {"file.apply_patch_only", "text_editor"}
     assert found[Operation.CREATE] == {"text_editor"}
+    assert Operation.COMPLETE in found
+
+
+def test_patterns_searches_and_scripts_are_bound_by_what_came_of_them() -> None:
+    found = bound(fake("Walks"))
+    assert found[Operation.GLOB] == {"find_files"}
+    assert found[Operation.SEARCH] == {"search_text"}
+
+    assert bound(fake("Carries"))[Operation.SCRIPT] == {"apply_script"}
+    assert Operation.COMPLETE in bound(fake("Completes"))
 
 
 def test_a_repository_is_what_git_tools_list() -> None:

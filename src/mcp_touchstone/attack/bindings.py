@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from mcp_touchstone import uri_template
+from mcp_touchstone.attack.canary import NAME_MARK
 from mcp_touchstone.attack.slots import Pointer, Role, Slot, dry_run, put
 from mcp_touchstone.framing import brief
 
@@ -34,7 +35,7 @@ class Operation(StrEnum):
     """It gave back names of files for a pattern."""
 
     COMPLETE = "complete"
-    """It completed the path of a folder to names in it."""
+    """It completed the path of a folder, and how planted names begin, to names in it."""
 
     SCRIPT = "script"
     """It did what a CEDARScript said."""
@@ -132,7 +133,7 @@ class Binding:
             return "resources/read", {"uri": self.uri + uri_template.path(path)}
         if self.completes is not None:
             reference, name = self.completes
-            argument = {"name": name, "value": path.rstrip("/") + "/"}
+            argument = {"name": name, "value": f"{path.rstrip('/')}/{NAME_MARK}"}
             return "completion/complete", {"ref": dict(reference), "argument": argument}
         values = {
             slot.pointer: filling
