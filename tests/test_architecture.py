@@ -132,12 +132,12 @@ ALLOWED: Final[dict[str, set[str]]] = {
     # what it says of itself, and of what it should not
     "attack.leaks": {
         *PURE, *WIRE, *FIELD, "arguments", "attack.barrage", "attack.bindings", "attack.siege",
-        "attack.ways", "dossier", "matchers",
+        "attack.ways", "dossier", "repository", "matchers",
     },
     "attack.wording": set(),
     "attack.definitions": {
         *PURE, *FIELD, "arguments", "attack.binder", "attack.bindings", "attack.siege",
-        "attack.snapshot", "attack.ways", "attack.wording", "dossier", "talk",
+        "attack.snapshot", "attack.ways", "attack.wording", "dossier", "repository", "talk",
     },
     "attack.gauge": set(),
     "attack.barrage": {
@@ -151,7 +151,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.tally": {*PURE, *WIRE, *FIELD, "attack.aimer"},
     "attack.binder": {
         *PURE, *WIRE, *FIELD, "arguments", "attack.bindings", "attack.slots", "attack.told",
-        "attack.ways", "dossier",
+        "attack.ways", "dossier", "repository",
     },
     "attack.siege": {
         *PURE, *WIRE, *FIELD, "attack.bindings", "attack.binder", "attack.reproduction",

@@ -104,7 +104,11 @@ def test_patterns_searches_and_scripts_are_bound_by_what_came_of_them() -> None:
 
 
 def test_a_repository_is_what_git_tools_list() -> None:
-    assert bound(fake("Keeper")) == {Operation.LIST: {"git_log"}, Operation.MKDIR: {"git_init"}}
+    assert bound(fake("Keeper")) == {
+        Operation.LIST: {"git_log"},
+        Operation.MKDIR: {"git_init"},
+        Operation.STAGE: {"git_add"},
+    }
 
 
 def test_a_replacement_that_may_be_left_out_is_given() -> None:

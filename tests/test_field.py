@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from mcp_touchstone import repository
 from mcp_touchstone.attack import payload, reach
 from mcp_touchstone.attack.canary import Area, Canaries
 from mcp_touchstone.attack.field import DENIED, VARIABLE, Field, tell
@@ -156,3 +157,43 @@ def test_a_folder_can_be_told_of_again(field: Field) -> None:
         tell(field.root / "dir", field.canaries.name(f"root/{name}", Area.INSIDE))
 
     assert (field.root / "dir/.git/index").read_bytes().count(b"mcpname-") == 1
+
+
+def test_an_index_is_read_as_git_writes_it(field: Field) -> None:
+    names = {f"{'n' * n}.txt": f"{n}\n" for n in range(1, 9)}
+    folder = field.root / "dir/staged"
+    folder.mkdir()
+    assert repository.staged(folder) == {}
+    for name, text in names.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    repository.commit(folder, names)
+
+    found = repository.staged(folder)
+
+    assert list(found) == sorted(names)
+    assert len({*found.values()}) == len(names)
+    assert all(repository.keeps(folder, text.encode()) for text in names.values())
+    assert not repository.keeps(folder, b"another\n")
+
+
+def test_what_was_taken_into_the_repository_of_the_root_is_found() -> None:
+    with Field(SUITE / "fixtures.toml", is_repository=True) as made:
+        copy = made.root / "copy"
+        copy.mkdir()
+        data = (made.outside / "canary-file.txt").read_bytes()
+        (copy / "file").write_bytes(data)
+        repository.commit(copy, ["file"])
+        (name,) = (
+            p
+            for p in (copy / ".git/objects").glob("??/*")
+            if b"MCPCANARY" in repository.unpacked(p.read_bytes())
+        )
+        kept = made.root / ".git/objects" / name.parent.name / name.name
+        kept.parent.mkdir(exist_ok=True)
+        name.rename(kept)
+        (copy / "file").unlink()
+
+        ((where, canary),) = made.laundered({Area.OUTSIDE})
+
+    assert where == f"root/.git/objects/{name.parent.name}/{name.name}"
+    assert canary.where == "outside/canary-file.txt"

@@ -14,8 +14,14 @@ from typing import Final
 FOLDER: Final = ".git"
 WHO: Final = "mcp-touchstone <mcp-touchstone@localhost> 1700000000 +0000"
 
+LARGEST: Final = 1 << 20
+"""Bytes of an object that are looked at."""
+
 _FILE: Final = 0o100644
 _ALIGNED: Final = 8
+_HEADER: Final = struct.Struct(">4sII")
+_KNOWN: Final = 62
+"""Bytes of an entry of the index before its name."""
 
 
 def commit(folder: Path, names: Iterable[str], subject: str = "First commit") -> None:
@@ -43,13 +49,53 @@ def commit(folder: Path, names: Iterable[str], subject: str = "First commit") ->
     (git / "index").write_bytes(_index(folder, blobs))
 
 
-def _keep(git: Path, kind: bytes, data: bytes) -> bytes:
-    """Write an object and give its name."""
+def keeps(folder: Path, data: bytes) -> bool:
+    """Whether the bytes of a file lie in the repository of a folder, unpacked."""
+    return _object(folder / FOLDER, b"blob", data)[1].exists()
+
+
+def staged(folder: Path) -> dict[str, bytes]:
+    """Give what the index of a repository holds: names, each with mode and blob; nothing if none.
+
+    What git keeps beside them, to know which files it need not read again, is left out: looking at
+    a repository writes that anew.
+    """
+    try:
+        data = (folder / FOLDER / "index").read_bytes()
+    except OSError:
+        return {}
+    found, here = {}, _HEADER.size
+    kind, version, count = _HEADER.unpack_from(data)
+    if (kind, version) != (b"DIRC", 2):
+        return {"": data}
+    for _ in range(count):
+        end = data.index(b"\0", here + _KNOWN)
+        name = data[here + _KNOWN : end].decode("utf-8", "replace")
+        found[name] = data[here + 24 : here + 28] + data[here + 40 : here + 60]
+        here += (_KNOWN + len(data[here + _KNOWN : end])) // _ALIGNED * _ALIGNED + _ALIGNED
+    return found
+
+
+def unpacked(data: bytes) -> bytes:
+    """Give what an object of a repository holds; empty where it is none."""
+    try:
+        return zlib.decompressobj().decompress(data, LARGEST)
+    except zlib.error:
+        return b""
+
+
+def _object(git: Path, kind: bytes, data: bytes) -> tuple[bytes, Path]:
+    """Give the name of an object, and where it lies."""
     whole = kind + b" %d\0" % len(data) + data
     name = hashlib.sha1(whole, usedforsecurity=False).digest()
-    path = git / "objects" / name.hex()[:2] / name.hex()[2:]
+    return name, git / "objects" / name.hex()[:2] / name.hex()[2:]
+
+
+def _keep(git: Path, kind: bytes, data: bytes) -> bytes:
+    """Write an object and give its name."""
+    name, path = _object(git, kind, data)
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(zlib.compress(whole))
+    path.write_bytes(zlib.compress(kind + b" %d\0" % len(data) + data))
     return name
 
 

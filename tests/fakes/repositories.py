@@ -1,5 +1,6 @@
 """Servers that open git repositories and no files, with one fault each; and a good one."""
 
+import hashlib
 import os
 import zlib
 from pathlib import Path
@@ -12,11 +13,13 @@ class Keeper(Guard):
     """Opens the repository it was started with, and folders below it that are some themselves."""
 
     families = ("traversal", "links", "bases")
-    tools: tuple[str, ...] = ("git_log", "git_init")
+    tools: tuple[str, ...] = ("git_log", "git_init", "git_add")
 
     def schema(self, tool: str) -> dict[str, Any]:
-        del tool
-        return {"type": "object", "properties": {"repo_path": STRING}, "required": ["repo_path"]}
+        names: dict[str, Any] = {"repo_path": STRING}
+        if tool == "git_add":
+            names["files"] = {"type": "array", "items": STRING}
+        return {"type": "object", "properties": names, "required": list(names)}
 
     def git_log(self, repo_path: str) -> str:
         git = Path(self.place(repo_path, writing=False), ".git")
@@ -28,12 +31,55 @@ class Keeper(Guard):
         os.makedirs(Path(self.place(repo_path, writing=True), ".git"), exist_ok=True)
         return "initialised"
 
+    def git_add(self, repo_path: str, files: list[str]) -> str:
+        folder = self.base(repo_path)
+        for name in files:
+            data = Path(self.added(folder, os.path.join(folder, name))).read_bytes()
+            whole = b"blob %d\0" % len(data) + data
+            digest = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+            place = Path(folder, ".git/objects", digest[:2], digest[2:])
+            place.parent.mkdir(exist_ok=True)
+            place.write_bytes(zlib.compress(whole))
+        return "staged"
+
+    def base(self, repo_path: str) -> str:
+        return self.strictly(repo_path)
+
+    def added(self, folder: str, path: str) -> str:
+        del folder
+        return self.strictly(path)
+
+
+class AddsToAnyRepository(Keeper):
+    """Takes files into whatever repository a call names, those of that repository alone."""
+
+    trips = frozenset({"bases-argument"})
+
+    def base(self, repo_path: str) -> str:
+        return os.path.join(self.root, repo_path)
+
+    def added(self, folder: str, path: str) -> str:
+        return AddsToAnyRepository(folder).strictly(path)
+
+
+class AddsFilesOfOthers(Keeper):
+    """Opens only its own repositories, and takes into them whatever file it is told to."""
+
+    trips = frozenset(
+        {"traversal-dotdot", "traversal-absolute", "traversal-sibling", "traversal-two-readings"}
+        | {"traversal-separators", "links-write", "bases-argument"}
+    )
+
+    def added(self, folder: str, path: str) -> str:
+        del folder
+        return path
+
 
 class OpensAnyRepository(Keeper):
     """Opens whatever repository a call names, as old git servers did."""
 
     trips = frozenset({"traversal-dotdot", "traversal-absolute", "traversal-sibling", "links-read"})
-    tools = ("git_log",)
+    tools: tuple[str, ...] = ("git_log",)
 
     def place(self, text: str, *, writing: bool) -> str:
         return os.path.join(self.root, text)
@@ -46,6 +92,32 @@ class MakesRepositoriesAnywhere(Keeper):
         {"traversal-dotdot", "traversal-absolute", "traversal-sibling", "traversal-two-readings"}
         | {"links-write"}
     )
+    tools = ("git_log", "git_init")
 
     def place(self, text: str, *, writing: bool) -> str:
         return os.path.join(self.root, text) if writing else self.strictly(text)
+
+
+class LooksAtTheIndex(Keeper):
+    """Reads, and writes anew what the index knows of the times of files, as git status does."""
+
+    families = ("annotations",)
+    tools: tuple[str, ...] = ("git_log",)
+    changed = 12  # seconds of the first entry
+
+    def listed(self, tool: str) -> dict[str, Any]:
+        return {**super().listed(tool), "annotations": {"readOnlyHint": True}}
+
+    def git_log(self, repo_path: str) -> str:
+        index = Path(self.strictly(repo_path), ".git/index")
+        data = bytearray(index.read_bytes())
+        data[self.changed] ^= 1
+        index.write_bytes(data)
+        return super().git_log(repo_path)
+
+
+class StagesWhatItReads(LooksAtTheIndex):
+    """Says that it only reads, and puts another blob into the index."""
+
+    trips = frozenset({"annotations-read-only"})
+    changed = 12 + 40

@@ -26,6 +26,7 @@ FIRED_AT: Final[Mapping[str, tuple[Operation, ...]]] = {
         Operation.WRITE,
         Operation.MOVE,
         Operation.COPY,
+        Operation.STAGE,
     ),
     "list": (Operation.LIST, Operation.SEARCH, Operation.GLOB, Operation.COMPLETE),
     "tree": (Operation.LIST, Operation.SEARCH, Operation.GLOB),
@@ -142,7 +143,7 @@ class Aimer:
     def rebased(self, rows: Iterable[Payload]) -> Iterator[Shot]:
         """Tell every tool that takes one another base for its paths."""
         for row, path, base, _ in self._asked(rows):
-            for binding in self._bindings.of(Operation.READ, Operation.LIST):
+            for binding in self._bindings.based():
                 slot = binding.base
                 if base is not None and slot is not None:
                     here = "." if binding.operation is Operation.LIST else path

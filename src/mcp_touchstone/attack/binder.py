@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone import repository
 from mcp_touchstone.arguments import Places, words
 from mcp_touchstone.attack.bindings import ROOT, Binding, Bindings, Operation, Style, fill, rooted
 from mcp_touchstone.attack.canary import MARK, NAME_MARK, Area
 from mcp_touchstone.attack.field import Field, tell
 from mcp_touchstone.attack.slots import Pointer, Role, Slot, assemble, dry_run, slots
 from mcp_touchstone.attack.told import Told
-from mcp_touchstone.attack.ways import DANGER, DELETING, MAKING, UNDOING, Way, ways
+from mcp_touchstone.attack.ways import DANGER, DELETING, MAKING, STAGING, UNDOING, Way, ways
 from mcp_touchstone.clause import nearest
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.dossier import Spoken, is_read_only
@@ -209,6 +210,8 @@ class Binder:
             yield Operation.LIST, self._lists
             if {*words(plan.tool["name"])} & MAKING:
                 yield Operation.MKDIR, self._makes_folders
+            if self.field.is_repository and plan.words & STAGING:
+                yield Operation.STAGE, self._stages
             if plan.words & DELETING:
                 yield Operation.DELETE, self._deletes
 
@@ -307,6 +310,13 @@ class Binder:
         path, _ = self._file()
         _, arguments = self._call(plan, self._spell(path, style))
         return arguments if not path.exists() and self._folder.is_dir() else None
+
+    def _stages(self, plan: Way, style: Style) -> dict[str, Any] | None:
+        path = self.field.root / self._fresh().name  # the folder is a repository of its own
+        canary = self.field.canaries.plant(self.field.shown(path), Area.INSIDE)
+        path.write_bytes(canary.content.encode())
+        _, arguments = self._call(plan, self._spell(path, style))
+        return arguments if repository.keeps(self.field.root, path.read_bytes()) else None
 
     def _undoes(self, plan: Way, style: Style, edit: Binding) -> dict[str, Any] | None:
         (path, data), content = self._file(), f"edited {secrets.token_hex(8)}"

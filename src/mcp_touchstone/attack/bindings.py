@@ -37,6 +37,9 @@ class Operation(StrEnum):
     COMPLETE = "complete"
     """It completed the path of a folder, and how planted names begin, to names in it."""
 
+    STAGE = "stage"
+    """It took a file into the git repository of the root."""
+
     SCRIPT = "script"
     """It did what a CEDARScript said."""
 
@@ -63,9 +66,15 @@ may repeat that."""
 WALKING: Final = frozenset({Operation.SEARCH, Operation.GLOB, Operation.COMPLETE})
 CHANGING: Final = frozenset(Operation) - WALKING - {Operation.READ, Operation.LIST}
 CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
+TAKING: Final = CARRYING | {Operation.STAGE}
+"""What puts bytes of one place into another."""
+
 HANDLING: Final = (
-    frozenset({Operation.READ, Operation.CREATE, Operation.WRITE, Operation.EDIT}) | CARRYING
-)
+    frozenset({
+        Operation.READ, Operation.CREATE, Operation.WRITE, Operation.EDIT, Operation.STAGE,
+    })
+    | CARRYING
+)  # fmt: skip
 """What is done to single files; folders apart."""
 
 IN_PLACE: Final = frozenset(Operation) - CARRYING - {Operation.COMPLETE}
@@ -218,6 +227,11 @@ class Bindings:
         """Give the bindings of some operations."""
         return [binding for binding in self.found if binding.operation in operations]
 
+    def based(self) -> list[Binding]:
+        """Give those that can be told another base with an effect that shows."""
+        shown = self.of(Operation.READ, Operation.LIST, Operation.STAGE)
+        return [binding for binding in shown if binding.base is not None]
+
     def meet(self, word: str) -> bool:
         """Whether a word of ``needs.OPERATIONS`` is met."""
         return {
@@ -231,7 +245,7 @@ class Bindings:
             "patches-files": any(binding.has(Role.DIFF) for binding in self.found),
             "takes-hash": any(binding.has(Role.HASH) for binding in self.found),
             "dry-run-switch": any(dry_run(b.schema) for b in self.of(*CHANGING)),
-            "base-argument": any(binding.base is not None for binding in self.found),
+            "base-argument": bool(self.based()),
             "runs-scripts": bool(self.of(Operation.SCRIPT)),
             "matches-names": bool(self.of(Operation.GLOB)),
             "searches-files": bool(self.of(Operation.SEARCH)),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from mcp_touchstone import repository
 from mcp_touchstone.arguments import Places, candidates, words
 from mcp_touchstone.attack import wording
 from mcp_touchstone.attack.binder import OWN, Binder
@@ -194,7 +195,7 @@ class Definitions:
 
     def _done_by(self, tool: Mapping[str, Any]) -> list[str]:
         siege, field = self.siege, self.siege.field
-        before = take(field.root, OWN.match)
+        before, staged = take(field.root, OWN.match), repository.staged(field.root)
         spoken = Spoken(siege.spoken.opening, {"tools": [tool]})
         found = Binder(lambda: siege.wire, field).find(spoken)
         places = Places(folder=str(field.root), file=CONTROL, text="")
@@ -206,7 +207,10 @@ class Definitions:
             raise Broken(f"the server left when {tool['name']} was called")
         after = take(field.root, OWN.match, before)
         told = [f"{tool['name']} can {b.operation} files" for b in found.of(*CHANGING)]
-        near = [change for change in changes(before, after) if change.path not in {".", "probe"}]
+        own = {".", "probe"}
+        if repository.staged(field.root) == staged:
+            own.add(f"{repository.FOLDER}/index")
+        near = [change for change in changes(before, after) if change.path not in own]
         told += [f"{tool['name']}: {change}" for change in (*near, *field.damage())]
         field.mend()
         return told

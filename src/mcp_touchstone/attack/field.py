@@ -283,6 +283,7 @@ class Field(World):
                     continue
                 with contextlib.suppress(OSError):
                     data = path.read_bytes()
+                    data += repository.unpacked(data) if self._is_own(path) else b""
                     found += [
                         (self.shown(path), canary)
                         for canary in self.canaries.found(data, areas)

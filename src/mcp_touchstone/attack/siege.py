@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_touchstone.attack import payload as payloads
 from mcp_touchstone.attack.aimer import Aimer, Shot
 from mcp_touchstone.attack.bindings import (
-    CARRYING,
     CHANGING,
+    TAKING,
     Binding,
     Bindings,
     Call,
@@ -335,7 +335,7 @@ class Siege(Conversation):
             damage = self.field.damage()
             if damage:
                 tally.hits.append(Hit(shot, str(damage[0]), self.wire, reply))
-            if shot.binding.operation in CARRYING:
+            if shot.binding.operation in TAKING:
                 for where, canary in self.field.laundered(self._secret):
                     what = f"{whose(canary)} stand in {where} now"
                     tally.hits.append(Hit(shot, what, self.wire, reply))

@@ -14,7 +14,9 @@ from mcp_touchstone.attack.slots import Pointer, Role, Slot
 from mcp_touchstone.attack.ways import Way
 from mcp_touchstone.clause import nearest
 
-UNSAID: Final = WALKING | {Operation.UNDO, Operation.SCRIPT, Operation.CALL}
+UNSAID: Final = WALKING | {
+    Operation.UNDO, Operation.STAGE, Operation.SCRIPT, Operation.CALL,
+}  # fmt: skip
 OPERATIONS: Final = tuple(str(one) for one in Operation if one not in UNSAID)
 """What can be said; undoing is found by itself, as it needs an edit before it, and so are scripts,
 patterns and completions, which are more than a path."""

@@ -62,6 +62,9 @@ UNDOING: Final = frozenset({"undo", "revert", "restore", "rollback"})
 DELETING: Final = frozenset({"delete", "remove", "unlink", "rm", "trash"})
 """Words in the name of a tool that may remove files; it is called only where the user names it."""
 
+STAGING: Final = frozenset({"add", "stage"})
+"""Words in the name of a tool that may take files into a git repository."""
+
 MAKING: Final = frozenset({"mkdir", "make", "create", "new", "add", "init"})
 """Words in the name of a tool that may make folders."""
 
