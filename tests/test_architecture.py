@@ -108,7 +108,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "attack.modes", "attack.patching", "attack.sizes", "attack.uris", "attack.siege", "drawn",
         "properties",
         "attack.swapping", "attack.reach", "attack.racing", "attack.wandering", "attack.crowding",
-        "attack.injecting", "attack.scripting", "attack.walking",
+        "attack.injecting", "attack.scripting", "attack.walking", "attack.filling",
     },
     # attacks: trees with canaries; these know no MCP
     "offline": set(),
@@ -181,6 +181,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.walking": {
         *FIELD, "arguments", "attack.aimer", "attack.bindings", "attack.siege", "attack.slots",
     },
+    "attack.filling": {"attack.bindings", "attack.limits", "attack.siege", "talk"},
     "attack.crowding": {"attack.bindings", "attack.siege", "reply", "talk"},
     "attack.racing": {
         *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.tally", "talk",

@@ -2,7 +2,7 @@
 
 from mcp_touchstone import answer, arguments, drawn, listings, timestamps, uri_template
 from mcp_touchstone.ambient import Record
-from mcp_touchstone.attack import crowding, injecting, scripting, shells, walking
+from mcp_touchstone.attack import crowding, filling, injecting, scripting, shells, walking
 from mcp_touchstone.attack.barrage import Barrage
 from mcp_touchstone.attack.bindings import CHANGING as CHANGES
 from mcp_touchstone.attack.bindings import IN_PLACE, Operation
@@ -141,6 +141,7 @@ __all__ = [
     "drawn",
     "each",
     "edit",
+    "filling",
     "id_key",
     "injecting",
     "input_requests",

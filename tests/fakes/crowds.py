@@ -37,8 +37,11 @@ class AtOnce(Guard):
 
     def put(self, place: Path, text: str) -> None:
         beside = place.with_name(f"{place.name}.{secrets.token_hex(4)}")
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, place)
+        try:
+            beside.write_text(text, encoding="utf-8")
+            os.replace(beside, place)
+        finally:
+            beside.unlink(missing_ok=True)
 
     def write_file(self, path: str, content: str) -> str:
         self.put(Path(self.place(path, writing=True)), content)

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from collections.abc import Iterator
 from typing import Final
 
 LARGEST: Final = 256 * 1024 * 1024
@@ -22,3 +23,24 @@ def hold(pid: int, largest: int = LARGEST) -> None:
                 _, hard = resource.prlimit(pid, kind)
                 bound = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
                 resource.prlimit(pid, kind, (bound, bound))
+
+
+@contextlib.contextmanager
+def narrowed(pid: int, largest: int) -> Iterator[bool]:
+    """Limit the files that a process may write for a while; gives whether that could be done."""
+    if sys.platform != "linux":
+        yield False
+        return
+    import resource  # noqa: PLC0415  (only POSIX has it)
+
+    try:
+        before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (largest, before[1]))
+    except (OSError, ValueError):
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
