@@ -12,7 +12,7 @@ from tests.fakes.server import STRING, Guard
 class Keeper(Guard):
     """Opens the repository it was started with, and folders below it that are some themselves."""
 
-    families = ("traversal", "links", "bases")
+    families: tuple[str, ...] = ("traversal", "links", "bases")
     tools: tuple[str, ...] = ("git_log", "git_init", "git_add")
 
     def schema(self, tool: str) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class MakesRepositoriesAnywhere(Keeper):
         {"traversal-dotdot", "traversal-absolute", "traversal-sibling", "traversal-two-readings"}
         | {"links-write"}
     )
-    tools = ("git_log", "git_init")
+    tools: tuple[str, ...] = ("git_log", "git_init")
 
     def place(self, text: str, *, writing: bool) -> str:
         return os.path.join(self.root, text) if writing else self.strictly(text)
