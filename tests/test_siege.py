@@ -51,6 +51,10 @@ def shows_it_again(script: str, said: str, place: Path) -> None:
     [
         ("NetworkShare", "traversal-absolute", "FOUND: a canary came back"),
         ("ResolvesThenNormalises", "traversal-two-readings", "FOUND: a canary came back"),
+        ("OpensAnyRepository", "traversal-dotdot", "FOUND: a canary came back"),
+        ("MakesRepositoriesAnywhere", "traversal-absolute", "FOUND: the outside changed"),
+        ("AddsFilesOfOthers", "traversal-dotdot", "FOUND: a canary stands in the repository"),
+        ("OpensPipes", "special-pipes", "FOUND: the plain file was not read"),
     ],
 )
 def test_the_reproduction_runs_by_itself(name: str, threat: str, said: str, tmp_path: Path) -> None:

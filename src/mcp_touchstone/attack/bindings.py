@@ -66,6 +66,9 @@ may repeat that."""
 WALKING: Final = frozenset({Operation.SEARCH, Operation.GLOB, Operation.COMPLETE})
 CHANGING: Final = frozenset(Operation) - WALKING - {Operation.READ, Operation.LIST}
 CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
+UNSEEN: Final = frozenset({Operation.SCRIPT, Operation.STAGE})
+"""What changes no file of the root that its path names: needs of changed files leave it out."""
+
 TAKING: Final = CARRYING | {Operation.STAGE}
 """What puts bytes of one place into another."""
 
@@ -239,7 +242,7 @@ class Bindings:
             "reads-files": bool(self.of(Operation.READ)),
             "handles-files": bool(self.of(*HANDLING)),
             "lists-folders": bool(self.of(Operation.LIST)),
-            "changes-files": bool(self.of(*CHANGING - {Operation.SCRIPT})),
+            "changes-files": bool(self.of(*CHANGING - UNSEEN)),
             "writes-files": bool(self.of(Operation.WRITE, Operation.CREATE)),
             "edits-files": bool(self.of(Operation.EDIT)),
             "patches-files": any(binding.has(Role.DIFF) for binding in self.found),

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
-from mcp_touchstone.attack.bindings import Call
-from mcp_touchstone.attack.canary import Area
+from mcp_touchstone.attack.bindings import Binding, Call
+from mcp_touchstone.attack.canary import MARK, NAME_MARK, Area
 from mcp_touchstone.attack.field import Field
 from mcp_touchstone.attack.reach import PAIR
 
@@ -23,6 +23,22 @@ PLACE: Final = "@D@"
 CLIENT: Final = {"name": "mcp-touchstone", "version": __version__}
 PATIENCE: Final = 5
 """Seconds the server has to answer."""
+
+
+FOUND: Final = "$D.found"
+"""Where a line of a shell between calls says what it found."""
+
+_COMMITTED: Final = (
+    'for R in "$D"/*/; do [ "$R" = "$D/home/" ] || (cd "$R" && git init -q -b main && git add -A',
+    'git -c user.name=x -c user.email=x@localhost commit -qm "$(ls)"',
+    'for F in mcpname-*; do [ ! -e "$F" ] || echo changed > "$F"; done); done',
+)
+"""Makes the folders repositories that name their files in log, status and diff, with git itself."""
+
+_STAGED: Final = (
+    'git -C "$D/root" cat-file --batch-all-objects --batch > "$D.held"',
+    f'grep -aq {MARK} "$D.held" && echo "FOUND: a canary stands in the repository"; rm "$D.held"',
+)
 
 
 def script(
@@ -45,17 +61,48 @@ def script(
         "#!/bin/sh",
         'D=$(mktemp -d) && D=$(cd "$D" && pwd -P)',
         *_tree(field, text),
-        'look() { find "$D" -path "$D/root" -prune -o -type f -exec cksum {} +; }',
+        *(_COMMITTED if field.is_repository else ()),
+        "look() {",
+        'find "$D" -path "$D/root" -prune -o -type d -print -o -type f -exec cksum {} + | sort; }',
         'look > "$D.before"',
         "{",
         *_said(revision, steps, str(field.path)),
         f'sleep {PATIENCE}; }} | (cd "$D/root" && HOME="$D/home" {server}) | tee "$D.said"',
         'look | diff "$D.before" - || echo "FOUND: the outside changed"',
-        'grep -q MCPCANARY- "$D.said" && echo "FOUND: a canary came back"',
-        'grep -rq MCPCANARY- "$D/root" && echo "FOUND: a canary stands inside the root"',
-        'rm -r "$D" "$D.before" "$D.said"',
+        f'grep -Eq "{MARK}|{NAME_MARK}" "$D.said" && echo "FOUND: a canary came back"',
+        f'grep -rq {MARK} "$D/root" && echo "FOUND: a canary stands inside the root"',
+        *(_STAGED if field.is_repository else ()),
+        f'[ ! -e "{FOUND}" ] || cat "{FOUND}"',
+        f'rm -rf "$D" "$D.before" "$D.said" "{FOUND}"',
         "",
     ])  # fmt: skip
+
+
+def starved(
+    field: Field, command: Iterable[str], revision: str, reader: Binding, pipes: Iterable[str]
+) -> str:
+    """Write the script that reads pipes nobody writes to, and then a plain file.
+
+    Args:
+        field: the trees the calls were made in.
+        command: of the server.
+        revision: which is spoken.
+        reader: by what was read.
+        pipes: their names in the root.
+    """
+    root = str(field.root)
+    names = [*pipes, "ok.txt"]
+    calls = [reader.call(reader.spelled(name, root), root) for name in names]
+    every = " ".join(f'"{root}/{name}"' for name in names[:-1])
+    pattern = f'"id": ?{len(names) + 1}[,}}]'
+    answered = f'grep -Eq {shlex.quote(pattern)} "$D.said"'
+    looked = f'{answered} || echo "FOUND: the plain file was not read" > "{FOUND}"'
+    # who waits is let go once we have it open for both, and nobody waits anew for what is gone
+    freed = f'for F in {every}; do exec 4<> "$F"; rm "$F"; exec 4>&-; done'
+    wait = f"sleep {PATIENCE}"
+    return script(
+        field, command, revision, "ok.txt", f"mkfifo {every}", *calls, wait, looked, freed
+    )
 
 
 def _tree(field: Field, text: str) -> Iterable[str]:
@@ -63,11 +110,18 @@ def _tree(field: Field, text: str) -> Iterable[str]:
     yield 'mkdir -p "$D/root/dir/sub/deep" "$D/home"'
     yield 'printf "plain\\n" > "$D/root/ok.txt"'
     for canary in field.canaries.planted:
+        folder = Path(canary.where).parent
+        if (
+            canary.is_name
+            and canary.area is Area.OUTSIDE
+            and folder.name in ("outside", *_words(text))
+        ):
+            yield f'mkdir -p "$D"/{shlex.quote(folder.as_posix())}'
+            yield f'touch "$D"/{shlex.quote(canary.where)}'
         near = canary.where.startswith("outside/") or Path(canary.where).parts[0] in text
         if canary.area is Area.OUTSIDE and not canary.is_name and near:
-            folder = Path(canary.where).parent.as_posix()
             path = shlex.quote(canary.where)
-            yield f'mkdir -p "$D"/{shlex.quote(folder)}'
+            yield f'mkdir -p "$D"/{shlex.quote(folder.as_posix())}'
             yield f'printf "%s\\n" {shlex.quote(canary.token)} > "$D"/{path}'
     for link, target in sorted(_links(field, text).items()):
         there = target.replace(str(field.path), "$D")
@@ -75,9 +129,13 @@ def _tree(field: Field, text: str) -> Iterable[str]:
         yield f'ln -s "{there}" "$D/root"/{shlex.quote(link)}'
 
 
+def _words(text: str) -> set[str]:
+    return {word for word in text.replace("\\", "/").replace(PAIR, "/").split("/") if word}
+
+
 def _links(field: Field, text: str) -> dict[str, str]:
     """Give the links of the root that a path may meet, and those these lead to."""
-    words = {word for word in text.replace("\\", "/").replace(PAIR, "/").split("/") if word}
+    words = _words(text)
     found: dict[str, str] = {}
     for path in field.root.rglob("*"):
         if path.is_symlink() and {path.name, path.parent.name} & words:

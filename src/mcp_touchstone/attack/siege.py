@@ -25,7 +25,7 @@ from mcp_touchstone.attack.canary import Area, Canary
 from mcp_touchstone.attack.field import CONTROL, Field, remove
 from mcp_touchstone.attack.payload import Payload
 from mcp_touchstone.attack.reach import Carriage
-from mcp_touchstone.attack.reproduction import script
+from mcp_touchstone.attack.reproduction import script, starved
 from mcp_touchstone.attack.tally import Hit, Tally, said, whose
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.conversation import Conversation
@@ -175,11 +175,11 @@ class Siege(Conversation):
         """Read special files of the root at once and without waiting, then a plain one."""
         self._opened()
         root, blocked = str(self.field.root), None
+        names = [f"{name}{n}" for n in range(1, count + 1)]
         readers = self._control()
         for binding in readers:
-            for n in range(1, count + 1):
-                method, params = binding.call(binding.spelled(f"{name}{n}", root), root)
-                self.wire.say(self.wire.build(method, params), required=False)
+            for call in (binding.call(binding.spelled(one, root), root) for one in names):
+                self.wire.say(self.wire.build(*call), required=False)
             method, params = binding.call(binding.spelled(CONTROL, root), root)
             limit = max(PATIENCE, self.pace.reply)
             reply = self.wire.request(method, params, required=False, seconds=limit)
@@ -196,6 +196,9 @@ class Siege(Conversation):
             at=blocked[1] if blocked else None,
             mild=self._mild(threat),
         )
+        if blocked and self.judges(threat):
+            told = starved(self.field, self._command, self.revision, blocked[0], names)
+            self.judgements[-1] = replace(self.judgements[-1], reproduction=told)
 
     def carry(self, threat: str, kind: Carriage, *groups: str) -> None:
         """Let what moves and copies take payloads of a kind from here to there, and judge."""
