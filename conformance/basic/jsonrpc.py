@@ -103,7 +103,7 @@ def answers_with_a_result_or_an_error(record: Record) -> Iterator[Seen]:
         yield Seen(clause, not (result and error), entry.n, expected, "both")
         if result and value.get("error") is None:
             held = isinstance(value["result"], dict)
-            actual = f"a result that is {brief(value['result'], 40)}"
+            actual = "" if held else f"a result that is {brief(value['result'], 40)}"
             yield Seen("jsonrpc-result-is-object", held, entry.n, "a result object", actual)
 
 
@@ -118,7 +118,7 @@ def shapes_what_it_sends_unasked(record: Record) -> Iterator[Seen]:
             yield Seen("jsonrpc-params-object", held, entry.n, "params as an object", actual)
         if (message.method or "").startswith("notifications/"):
             held = "id" not in value
-            actual = f"{message.method} with id {brief(value.get('id'))}"
+            actual = "" if held else f"{message.method} with id {brief(value.get('id'))}"
             yield Seen("jsonrpc-notification-no-id", held, entry.n, "no id", actual)
 
 

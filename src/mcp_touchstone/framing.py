@@ -313,10 +313,13 @@ def id_key(value: Any) -> IdKey | None:
     return ("number", value)
 
 
+_plain: Final = json.JSONEncoder(ensure_ascii=False, default=str).encode
+
+
 def brief(value: Any, limit: int = 120) -> str:
     """Show a JSON value on one line, cut to ``limit`` characters."""
     try:
-        text = json.dumps(value, ensure_ascii=False, default=str)
+        text = _plain(value)
     except (ValueError, RecursionError):
         text = "(unprintable)"
     return text if len(text) <= limit else text[: limit - 1] + "…"

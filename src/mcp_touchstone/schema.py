@@ -26,7 +26,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -47,6 +47,8 @@ MOST: Final = 200
 """Flaws of one message that are looked for."""
 REMEMBERED: Final = 512
 """Messages whose verdict is kept: a server says the same many times in a run."""
+LONG: Final = 1 << 18
+"""Characters of a message whose verdict is not kept."""
 
 _REMEMBERING: Final = threading.Lock()
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*")
@@ -82,10 +84,13 @@ class Look:
     Attributes:
         flaws: what is wrong with it, at most MOST.
         clauses: the clauses of ``counted-by`` that had something to look at, broken or not.
+        named: definition -> what stands where it is asked for, of the right type or not: place,
+            value.
     """
 
     flaws: tuple[Flaw, ...]
     clauses: frozenset[str]
+    named: Mapping[str, Sequence[tuple[str, Any]]]
 
 
 class Schemas:
@@ -120,27 +125,22 @@ class Schemas:
         key = digest([revision, part, method, value])
         known = self._seen.get(key)
         if known is None:
-            found = islice(self.flaws(revision, part, method, value), MOST)
-            met = {
-                clause
-                for node in self._nodes(revision, part, method, value)
-                for clause in node.schema.get(COUNTED_BY, {}).values()
-            }
-            known = Look(tuple(found), frozenset(met))
+            known = self._looked(revision, part, method, value)
             remember(self._seen, key, known)
         return known
 
-    def named(
-        self, revision: str, part: str, method: str, value: Any
-    ) -> dict[str, list[tuple[str, Any]]]:
-        """Give what stands in a message where each definition is asked for, with its place."""
-        found: dict[str, list[tuple[str, Any]]] = {}
+    def _looked(self, revision: str, part: str, method: str, value: Any) -> Look:
+        flaws = islice(self.flaws(revision, part, method, value), MOST)
         start = _START.get(part, "result")
+        met: set[str] = set()
+        named: dict[str, list[tuple[str, Any]]] = {}
         for node in self._nodes(revision, part, method, value):
+            if COUNTED_BY in node.schema:
+                met.update(node.schema[COUNTED_BY].values())
             if NAME in node.schema:
                 place = path_text(start, node.path)
-                found.setdefault(node.schema[NAME], []).append((place, node.value))
-        return found
+                named.setdefault(node.schema[NAME], []).append((place, node.value))
+        return Look(tuple(flaws), frozenset(met), named)
 
     def expanded(self, revision: str, part: str, method: str) -> dict[str, Any]:
         """Give the schema of one method in one piece: no ``$ref``, ``counted-by`` resolved."""
@@ -179,11 +179,16 @@ class Schemas:
 _START: Final = {"notifications": "", "requests": "", "errors": "error"}
 
 
+_exact: Final = json.JSONEncoder(default=repr).encode
+
+
 def digest(value: Any) -> bytes:
-    """Give a short name to a JSON value; empty for one that is nested too deep to be written."""
+    """Give a short name to a JSON value; empty for one that is very long, or nested too deep."""
     try:
-        text = json.dumps(value, default=repr)
+        text = _exact(value)
     except RecursionError:
+        return b""
+    if len(text) > LONG:
         return b""
     return hashlib.blake2b(text.encode("ascii"), digest_size=16).digest()
 

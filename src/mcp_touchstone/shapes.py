@@ -54,11 +54,6 @@ class Typed:
         """What its schema says of it."""
         return SCHEMAS.look(self.revision, self.part, self.method, self.value)
 
-    @functools.cached_property
-    def named(self) -> dict[str, list[tuple[str, Any]]]:
-        """What stands in it where definitions of the schemas are asked for: place, value."""
-        return SCHEMAS.named(self.revision, self.part, self.method, self.value)
-
     def seen(self, clause: str, flaws: Iterable[Flaw], *, expected: str = "") -> Seen:
         """Say of a clause that it held here, or what broke it."""
         grave: list[str] = []
@@ -93,7 +88,7 @@ def each(record: Record, *names: str) -> Iterator[tuple[Typed, str, Any]]:
     """
     for message in typed(record):
         for name in names:
-            for place, value in message.named.get(name, ()):
+            for place, value in message.look.named.get(name, ()):
                 yield message, place, value
 
 
@@ -105,7 +100,7 @@ def read_ahead(record: Record) -> None:
     """
     with contextlib.suppress(Exception):
         for message in typed(record):
-            _ = message.look, message.named
+            _ = message.look
 
 
 def typed(record: Record) -> list[Typed]:
