@@ -277,7 +277,7 @@ def _owed(record: Record, asked: Asked) -> bool:
 @scenario("jsonrpc-response-id-echo")
 def echoes_the_id_as_sent(talk: Conversation) -> None:
     """A response repeats the id of its request, type and value; 7 and "7" are two ids."""
-    method = "server/discover" if talk.modern else "ping"
+    method = talk.wire.everyday
     for own in IDS:
         asked = talk.wire.say(talk.wire.build(method, id=own))
         reply, others = talk.first_response(asked)

@@ -219,7 +219,7 @@ def refuses_what_is_no_request(talk: Conversation) -> None:
 
 def _oddities(talk: Conversation) -> Iterator[tuple[str, Any, bool]]:
     """Give (what is wrong, the message, whether a lenient reader may serve it)."""
-    method = "server/discover" if talk.modern else "ping"
+    method = talk.wire.everyday
     params: dict[str, Any] = {"_meta": talk.wire.meta()} if talk.modern else {}
     yield "no method", {"jsonrpc": "2.0", "id": "odd-1", "params": params}, False
     yield "no jsonrpc", {"id": "odd-2", "method": method, "params": params}, True

@@ -1,11 +1,8 @@
 """basic/lifecycle: requests that stand alone, in the revision without sessions."""
 
-from dataclasses import replace
-
 from mcp_touchstone.suite import (
     FULL_CAPABILITIES,
     Conversation,
-    answer,
     list_methods,
     outcome,
     scenario,
@@ -82,7 +79,7 @@ def honours_what_another_process_gave(talk: Conversation) -> None:
     asking = next(iter(talk.examples("mrtr")), None)
     state = asking.result.get("requestState") if asking else None
     if asking and state is not None:
-        client = replace(willing(talk.revision), elicitation=answer.decline())
+        client = willing(talk.revision)
         params = {**asking.params, "requestState": state}
         params["inputResponses"] = talk.wire.filled(client, asking.result.get("inputRequests"))
         meta = talk.wire.meta(capabilities=client.capabilities)

@@ -175,7 +175,7 @@ def _alike(talk: Conversation, method: str, plain: Reply, reply: Reply) -> bool:
 def ignores_meta_it_does_not_know(talk: Conversation) -> None:
     """Unknown keys and a trace context in the _meta of a request change nothing."""
     reserved = "modelcontextprotocol.io/" if talk.revision == "2025-06-18" else META
-    method = next(iter(talk.spoken.listing), "server/discover" if talk.modern else "ping")
+    method = next(iter(talk.spoken.listing), talk.wire.everyday)
     plain = talk.request(method)
     talk.need(plain, f"{method}, answered before")
     own = talk.wire.meta() if talk.modern else {}

@@ -216,7 +216,7 @@ def reads_utf8_beyond_ascii(talk: Conversation) -> None:
     """An id in accented letters, CJK and emoji comes back as it was sent."""
     for text in ("é-ü-ß", "編集-서버", "🪨-🥇"):
         # Said as a line of our own making: whatever comes back is this clause's to judge.
-        probe = talk.wire.build("server/discover" if talk.modern else "ping", id=text)
+        probe = talk.wire.build(talk.wire.everyday, id=text)
         line = talk.wire.say(probe, malformed=True)
         reply, came = talk.first_response(line)
         held = talk.judge(

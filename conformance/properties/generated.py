@@ -20,8 +20,12 @@ from mcp_touchstone.suite import (
 
 SURVIVED, SAME = "generated-survived", "generated-same-answer"
 UNKNOWN = "x-touchstone/does-not-exist"
-NOTE = {"org.example.touchstone/note": '/é\u2028中😀\\"\t'}
+FOREIGN = "org.example.touchstone/"
+NOTE = {f"{FOREIGN}note": '/é\u2028中😀\\"\t'}
 """Something in ``_meta`` to be spelt."""
+
+PLAIN_META: tuple[Any, ...] = (7, {"a": [1, None]})
+"""Values of foreign keys in ``_meta`` that scenarios with clauses of their own send."""
 
 PLAIN_IDS: tuple[Any, ...] = (
     "touchstone", "plain", "7", "", 0, 1, 7, -7, 9007199254740991, "é-ü-ß", "編集-서버", "🪨-🥇",
@@ -35,15 +39,11 @@ METHODS = (
 SAFE = 2**53 - 1
 
 
-def everyday(talk: Conversation) -> str:
-    """Name the method that every server of this revision answers."""
-    return "server/discover" if talk.modern else "ping"
-
-
 def differences(heard: Heard, twin: Heard, mild: Breach | None = None) -> Iterator[Found]:
     """Find the answers that are not those of the plain lines."""
     for say, reply, plain in zip(heard.said, heard.replies, twin.replies, strict=True):
-        if say.owed and reply.answered and not same_outcome(reply, plain):
+        served = plain.result is not None
+        if say.owed and served and reply.answered and not same_outcome(reply, plain):
             yield Found(
                 SAME,
                 expected=f"what the plain request gets: {brief(outcome(plain), 80)}",
@@ -58,7 +58,7 @@ def answers_alike_under_any_id(talk: Conversation) -> None:
     """A request gets the same answer, whatever its id is."""
 
     def build(own: Any) -> Sequence[Say]:
-        message = talk.wire.build(everyday(talk), id=own)
+        message = talk.wire.build(talk.wire.everyday, id=own)
         kept = isinstance(own, str) or abs(own) <= SAFE
         return [Say(message, owed=kept, awaited=kept, malformed=not kept)]
 
@@ -74,7 +74,7 @@ def reads_json_in_any_spelling(talk: Conversation) -> None:
 
     def build(spelling: drawn.Spelling) -> Sequence[Say]:
         meta = {**(talk.wire.meta() if talk.modern else {}), **NOTE}
-        message = talk.wire.build(everyday(talk), meta=meta)
+        message = talk.wire.build(talk.wire.everyday, meta=meta)
         return [Say(message, raw=spelling.write(message))]
 
     def check(_spelling: Any, heard: Heard, twin: Heard) -> Iterator[Found]:
@@ -89,7 +89,7 @@ def passes_over_what_nobody_defined(talk: Conversation) -> None:
     """A request gets the same answer with a member more than it needs."""
 
     def build(extra: drawn.Extra | None) -> Sequence[Say]:
-        message = talk.wire.build(everyday(talk))
+        message = talk.wire.build(talk.wire.everyday)
         beside = extra is not None and extra.place == "message"
         return [Say(_added(message, extra), owed=not beside, awaited=not beside, malformed=beside)]
 
@@ -97,7 +97,8 @@ def passes_over_what_nobody_defined(talk: Conversation) -> None:
         inside = extra is not None and extra.place == "params"
         yield from differences(heard, twin, Breach.WARN if inside else None)
 
-    Property(talk, Draw("extras"), build, (None,), check).hold(SURVIVED, SAME)
+    plain = (None, *(drawn.Extra("_meta", f"{FOREIGN}plain", value) for value in PLAIN_META))
+    Property(talk, Draw("extras"), build, plain, check).hold(SURVIVED, SAME)
 
 
 def _added(message: dict[str, Any], extra: drawn.Extra | None) -> dict[str, Any]:

@@ -32,8 +32,7 @@ DOZEN = 12
 @scenario(SURVIVED, SAME, drawn=True)
 def keeps_answers_apart(talk: Conversation) -> None:
     """Requests sent without waiting get the answers they get one by one."""
-    everyday = "server/discover" if talk.modern else "ping"
-    methods = [everyday, UNKNOWN, *list_methods(talk.spoken.capabilities).values()]
+    methods = [talk.wire.everyday, UNKNOWN, *list_methods(talk.spoken.capabilities).values()]
     alone = {method: talk.request(method, required=False) for method in methods}
     steady = {m: r for m, r in alone.items() if _agrees(talk, m, r)}
 
@@ -56,7 +55,9 @@ def keeps_answers_apart(talk: Conversation) -> None:
                     at=reply,
                 )
 
-    plain = ([drawn.Step("request")] * DOZEN, [drawn.Step("request")])
+    request, digits = drawn.Step("request"), drawn.Step("request", text=True)
+    told = [drawn.Step("notification", n) for n in range(len(NOTICES))]
+    plain = ([request] * DOZEN, [request], [request, *told], [digits], [digits, request, digits])
     Property(talk, Draw("interleavings", (len(methods),)), build, plain, check).hold(SURVIVED, SAME)
 
 

@@ -395,10 +395,14 @@ class Connection:
             self.initialized()
         return reply
 
+    @property
+    def everyday(self) -> str:
+        """The method that every server of this revision answers."""
+        return "server/discover" if self.modern else "ping"
+
     def probe(self, *, seconds: float | None = None, required: bool = True) -> Reply:
         """Ask what every server of this revision answers: ping, or server/discover."""
-        method = "server/discover" if self.modern else "ping"
-        return self.request(method, seconds=seconds, required=required)
+        return self.request(self.everyday, seconds=seconds, required=required)
 
     def end(self, *, polite: bool = True) -> Ending:
         """Shut the server down."""

@@ -24,7 +24,7 @@ from mcp_touchstone.dice import Terms
 
 T = TypeVar("T")
 
-SPREAD: Final = 2
+SPREAD: Final = 4
 """Examples that are drawn for each one that is wanted."""
 
 _turns: Final = threading.RLock()

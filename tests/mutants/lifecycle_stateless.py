@@ -36,7 +36,9 @@ class LoadsItsToolsOnDiscover(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("lifecycle-stateless-no-prior-context", revision=MODERN)
+@mutant(
+    "lifecycle-stateless-no-prior-context", "versioning-dual-era-modern-request", revision=MODERN
+)
 class ShutsOutWhoAsksTooSoon(Fault):
     """Lists no tools for the rest of a process whose first message was not server/discover."""
 

@@ -273,10 +273,13 @@ class HoldsOneStream(_Streams):
 class EndsAllStreamsAtOnce(_Streams):
     """Ends every subscription when one is cancelled."""
 
+    ended: Json | None = None
+
     def heard(self, line: bytes, message: Any) -> bytes | None:
         wide = self.asked.get("touchstone-listen")
         cancels = isinstance(message, dict) and message.get("method") == "notifications/cancelled"
-        if cancels and wide and self.is_narrow(message):
+        if cancels and wide and wide is not self.ended and self.is_narrow(message):
+            self.ended = wide
             body = {"requestId": wide["id"]}
             self.tell({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": body})
             self.close(wide)

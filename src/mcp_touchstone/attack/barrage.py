@@ -210,7 +210,7 @@ class Barrage:
     def _script(self, *fired: Shell) -> str:
         siege = self.siege
         lines = shells.printed(fired, (str(siege.field.path), PLACE))
-        probe = siege.wire.build("server/discover" if siege.wire.modern else "ping")
+        probe = siege.wire.build(siege.wire.everyday)
         return talk(siege.command, siege.revision, lines, probe)
 
     # --- messages in messages

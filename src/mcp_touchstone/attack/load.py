@@ -216,7 +216,7 @@ class Load(Barrage):
             if self.reader is not None and n % 10 == 9:  # noqa: PLR2004  (every tenth)
                 made.append(wire.build(*self.reader.call(self._spelled("ok.txt"), root)))
             else:
-                made.append(wire.build("server/discover" if wire.modern else "ping"))
+                made.append(wire.build(wire.everyday))
         return made
 
     def _failing(self, count: int) -> Requests:
