@@ -34,6 +34,14 @@ class Joined(Guard):
         return os.path.join(self.root, text)
 
 
+class JoinedWithMore(Joined):
+    """Joins the path to the root and opens it, and does not look at arguments it does not know."""
+
+    def run(self, tool: str, given: dict[str, Any]) -> str:
+        known = self.schema(tool)["properties"]
+        return super().run(tool, {k: v for k, v in given.items() if k in known})
+
+
 class LeadingDotsOnly(Guard):
     """Looks for dot-dot at the beginning of the path alone, then normalises and opens."""
 

@@ -212,7 +212,19 @@ class Siege(Conversation):
 
     def smuggle(self, threat: str, *groups: str) -> None:
         """Send arguments that no schema names beside a path that leads outside, and judge."""
-        self.judge_shots(threat, self.aimer.smuggled(self.payloads(*groups, via="args")))
+        self._opened()
+        shots = list(self.aimer.smuggled(self.payloads(*groups, via="args")))
+        shut = [shot for shot in shots if not self._is_open_to(shot)]
+        if shots and not shut:
+            self.unseen(threat, "paths outside are read without any such argument")
+            return
+        self.judge_shots(threat, shut)
+
+    def _is_open_to(self, shot: Shot) -> bool:
+        """Whether the path of a shot alone gives back what lies outside: another finding."""
+        method, params = shot.binding.call(shot.text, str(self.field.root))
+        reply = self.wire.request(method, params, required=False)
+        return bool(self._canaries(reply, self._secret))
 
     def shots(self, rows: Iterable[Payload], operations: Iterable[Operation]) -> Iterator[Shot]:
         """Aim some payloads at the bindings of some operations."""
