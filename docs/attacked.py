@@ -1,0 +1,184 @@
+"""Write docs/attacked.md from JSON reports: ``python docs/attacked.py REPORTS_DIR``.
+
+For each server ``NAME.json`` (``check --suite security --json``), ``NAME.recon.json`` (``recon
+--json``) and ``NAME.label``: one line with name and release, one with the SDK, and one with what
+its own documentation says of its limits, where that decides a finding. In ``advisories/`` a
+``PACKAGE-RELEASE.json`` for each release below.
+
+What was found in a release that nothing newer mends is not written here.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+
+INTRO = """\
+# Servers under attack
+
+The [security suite](security.md) run on released servers with file tools that nobody here wrote,
+each in the newest release of the day, with nothing configured but how it is told of its folder:
+`mcp-touchstone check --suite security -- COMMAND {root}`, or with `--cwd {root}` or `--env
+NAME={root}`. This page was written from the reports by `python docs/attacked.py DIR`.
+Payloads are those live ones that had no effect; seconds were taken on two cores that did other
+work as well.
+"""
+
+PRIVATE = """\
+Each finding was read in the wire, and run again where it has a script; where that left doubt, the
+source of the server decided. **Findings in released packages that no newer release mends are reported in private and
+are not listed here**, nor can it be told from this page which servers have some. What is listed is
+what a server says of itself, and what was mended.
+"""
+
+ADVISED = """\
+## Releases with published advisories
+
+Each was installed as its users installed it then, started with nothing configured, and judged:
+
+```
+npm install @modelcontextprotocol/server-filesystem@RELEASE
+mcp-touchstone check --suite security --select traversal --select links -- \\
+    node node_modules/@modelcontextprotocol/server-filesystem/dist/index.js {root}
+
+pip install mcp-server-git==RELEASE 'mcp<2'     # 2025.12.18: and GitPython==3.1.46
+mcp-touchstone check --suite security --select traversal --select links --select injection -- \\
+    mcp-server-git --repository {root}
+```
+
+*Flagged* means that the threats named failed by the cause of the advisory, *cleared* that none of
+them did.
+
+| advisory | what it was | flagged in | by | cleared in |
+|---|---|---|---|---|"""
+
+NOTES = """\
+The tool schemas of the older file servers name no arguments with the libraries npm installs beside
+them today: bindings were found by guessing and calling. Git tools are bound in repositories made
+for the run: what names a file of one in its log, status or diff is a listing. Later releases of
+GitPython refuse paths outside by themselves, so CVE-2026-27735 shows only with one of its time.
+"""
+
+HEAD = """\
+| server | SDK | bound without configuration | judged | do not apply | payloads | seconds |
+|---|---|---|---|---|---|---|"""
+
+
+@dataclass(frozen=True, slots=True)
+class Advisory:
+    """What was published and mended, and the threats that have to tell both releases apart."""
+
+    id: str
+    package: str
+    what: str
+    tool: str
+    threats: tuple[str, ...]
+    flagged: tuple[str, ...]
+    cleared: str
+
+
+FILES, GIT = "server-filesystem", "mcp-server-git"
+ADVISORIES = (
+    Advisory(
+        "CVE-2025-53110", FILES, "a folder whose name begins with that of the root", "",
+        ("traversal-sibling",), ("0.6.2", "2025.3.28"), "2025.7.1",
+    ),
+    Advisory(
+        "CVE-2025-53109", FILES, "links that lead outside", "",
+        ("links-read", "links-write"), ("0.6.2", "2025.3.28"), "2025.7.1",
+    ),
+    Advisory(
+        "CVE-2025-68143", GIT, "repositories made anywhere", "git_init",
+        ("links-write", "traversal-two-readings"), ("2025.7.1",), "2025.9.25",
+    ),
+    Advisory(
+        "CVE-2025-68144", GIT, "options in a revision", "git_diff",
+        ("injection-options",), ("2025.7.1", "2025.9.25", "2025.11.25"), "2025.12.18",
+    ),
+    Advisory(
+        "CVE-2025-68145", GIT, "repositories beside the one that is allowed", "git_status",
+        ("traversal-absolute", "links-read"),
+        ("2025.7.1", "2025.9.25", "2025.11.25"), "2025.12.18",
+    ),
+    Advisory(
+        "CVE-2026-27735", GIT, "files from outside taken into the repository", "git_add",
+        ("traversal-dotdot", "traversal-expansion"), ("2025.12.18",), "2026.1.14",
+    ),
+)  # fmt: skip
+
+
+def page(folder: Path) -> Iterator[str]:
+    """Write the page."""
+    yield INTRO
+    yield HEAD
+    said, judged, held, unasked = [], 0, 0, 0
+    paths = [path for path in sorted(folder.glob("*.json")) if ".recon" not in path.name]
+    for path in paths:
+        report = json.loads(path.read_text("utf-8"))
+        recon = json.loads(path.with_suffix(".recon.json").read_text("utf-8"))
+        name, sdk, *own = path.with_suffix(".label").read_text("utf-8").strip().split("\n")
+        counts = report["summary"]["clauses"]
+        all_of = sum(counts.values()) - counts["unseen"]
+        judged += all_of
+        held += counts["pass"]
+        unasked += counts["broken"]
+        said += [f"- **{name}**: {line}" for line in own]
+        row = [
+            name, sdk, bound(recon), all_of, len(report["not_applicable"]) + counts["unseen"],
+            payloads(report), round(report["summary"]["seconds"]),
+        ]  # fmt: skip
+        yield "| " + " | ".join(map(str, row)) + " |"
+    yield (
+        f"\n{len(paths)} servers, {judged} times a threat was judged: {held} times it was "
+        f"withstood, {unasked} times it could not be judged (a call never answered, for one).\n"
+    )
+    yield PRIVATE
+    yield "## What servers say of their limits\n"
+    yield "\n".join(said) + "\n"
+    yield ADVISED
+    for advisory in ADVISORIES:
+        proven(advisory, folder / "advisories")
+        by = ", ".join(f"`{threat}`" for threat in advisory.threats)
+        where = f" through `{advisory.tool}`" if advisory.tool else ""
+        flagged = f"{advisory.package} {', '.join(advisory.flagged)}"
+        row = [advisory.id, advisory.what, flagged, by + where, advisory.cleared]
+        yield "| " + " | ".join(row) + " |"
+    yield "\n" + NOTES
+
+
+def bound(recon: dict[str, Any]) -> str:
+    """Name the operations that were found, each with the number of tools that do it."""
+    tools: dict[str, set[str]] = {}
+    for binding in recon["bindings"] or ():
+        tools.setdefault(binding["operation"], set()).add(binding["tool"] or binding["uri"])
+    return ", ".join(f"{name} {len(found)}" for name, found in tools.items()) or "nothing"
+
+
+def payloads(report: dict[str, Any]) -> int:
+    """Count the live payloads that had no effect."""
+    told = [v["judgements"][0]["actual"] for v in report["verdicts"] if v["outcome"] == "pass"]
+    return sum(int(n) for text in told for n in re.findall(r"(\d+) live payloads", text))
+
+
+def proven(advisory: Advisory, folder: Path) -> None:
+    """Fail unless the reports say what the page is about to say."""
+    for release in (*advisory.flagged, advisory.cleared):
+        text = (folder / f"{advisory.package}-{release}.json").read_text("utf-8")
+        verdicts = {v["clause"]: v for v in json.loads(text)["verdicts"]}
+        for threat in advisory.threats:
+            verdict = verdicts.get(threat, {"outcome": "left out", "judgements": []})
+            fell = verdict["outcome"] == "fail"
+            seen = any(advisory.tool in one["actual"] for one in verdict["judgements"])
+            if fell != (release in advisory.flagged) or (fell and not seen):
+                msg = f"{advisory.id}: {threat} is {verdict['outcome']} in {release}"
+                raise SystemExit(msg)
+
+
+if __name__ == "__main__":
+    text = "\n".join(page(Path(sys.argv[1]))).rstrip() + "\n"
+    (HERE / "attacked.md").write_text(text, encoding="utf-8", newline="\n")
