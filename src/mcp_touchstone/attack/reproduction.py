@@ -14,7 +14,7 @@ from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
 from mcp_touchstone.attack.bindings import Binding, Call
 from mcp_touchstone.attack.canary import MARK, NAME_MARK, Area
-from mcp_touchstone.attack.field import Field
+from mcp_touchstone.attack.field import VARIABLE, Field
 from mcp_touchstone.attack.reach import PAIR
 
 PLACE: Final = "@D@"
@@ -57,6 +57,7 @@ def script(
         '"' + word.replace("{root}", "$D/root") + '"' if "{root}" in word else shlex.quote(word)
         for word in command
     )
+    secret = f"{VARIABLE}={field.variable.token}"
     return "\n".join([
         "#!/bin/sh",
         'D=$(mktemp -d) && D=$(cd "$D" && pwd -P)',
@@ -67,7 +68,8 @@ def script(
         'look > "$D.before"',
         "{",
         *_said(revision, steps, str(field.path)),
-        f'sleep {PATIENCE}; }} | (cd "$D/root" && HOME="$D/home" {server}) | tee "$D.said"',
+        f'sleep {PATIENCE}; }} | (cd "$D/root" && HOME="$D/home" {secret} {server}) |',
+        'tee "$D.said"',
         'look | diff "$D.before" - || echo "FOUND: the outside changed"',
         f'grep -Eq "{MARK}|{NAME_MARK}" "$D.said" && echo "FOUND: a canary came back"',
         f'grep -rq {MARK} "$D/root" && echo "FOUND: a canary stands inside the root"',
@@ -118,11 +120,13 @@ def _tree(field: Field, text: str) -> Iterable[str]:
         ):
             yield f'mkdir -p "$D"/{shlex.quote(folder.as_posix())}'
             yield f'touch "$D"/{shlex.quote(canary.where)}'
-        near = canary.where.startswith("outside/") or Path(canary.where).parts[0] in text
+        near = Path(canary.where).parts[0] in ("outside", field.home.name)
+        near = near or Path(canary.where).parts[0] in text
         if canary.area is Area.OUTSIDE and not canary.is_name and near:
             path = shlex.quote(canary.where)
             yield f'mkdir -p "$D"/{shlex.quote(folder.as_posix())}'
-            yield f'printf "%s\\n" {shlex.quote(canary.token)} > "$D"/{path}'
+            lines = " ".join(map(shlex.quote, canary.content.splitlines()))
+            yield f'printf "%s\\n" {lines} > "$D"/{path}'
     for link, target in sorted(_links(field, text).items()):
         there = target.replace(str(field.path), "$D")
         yield f'mkdir -p "$D/root"/{shlex.quote(Path(link).parent.as_posix())}'
