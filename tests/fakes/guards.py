@@ -37,6 +37,8 @@ class Joined(Guard):
 class JoinedWithMore(Joined):
     """Joins the path to the root and opens it, and does not look at arguments it does not know."""
 
+    trips = Joined.trips | {"lines-strings", "messages-keys"}
+
     def run(self, tool: str, given: dict[str, Any]) -> str:
         known = self.schema(tool)["properties"]
         return super().run(tool, {k: v for k, v in given.items() if k in known})
