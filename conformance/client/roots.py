@@ -123,7 +123,7 @@ def hears_of_other_roots(talk: Conversation) -> None:
         talk.wire.wait(lambda: list(questions(talk.wire.transcript)), talk.pace.silence)
         talk.quiet()
     line = talk.notify(CHANGED)
-    talk.wire.wait(lambda: _asked(talk, line), talk.pace.silence if before else 0.0)
+    talk.wire.wait(lambda: _asked(talk, line), talk.pace.reply if before else 0.0)
     talk.quiet()
     reply = talk.probe(required=False)
     for method in talk.spoken.listing[:1]:
