@@ -65,7 +65,7 @@ def answers_alike_under_any_id(talk: Conversation) -> None:
     def check(_own: Any, heard: Heard, twin: Heard) -> Iterator[Found]:
         yield from differences(heard, twin)
 
-    Property(talk, Draw("ids"), build, PLAIN_IDS, check).hold(SURVIVED, SAME)
+    Property(talk, Draw("any_ids"), build, PLAIN_IDS, check).hold(SURVIVED, SAME)
 
 
 @scenario(SURVIVED, SAME, drawn=True)
