@@ -30,9 +30,9 @@ work as well.
 """
 
 PRIVATE = """\
-Each finding was read in the wire, and run again where it has a script; where that left doubt, the
-source of the server decided. **Findings in released packages that no newer release mends are
-reported in private and are not listed here**, nor can it be told from this page which servers have
+Findings were read in the wire of these reports, and most of those that have a script were run
+again; for four servers the source was read as well. **Findings in released packages that no newer release mends are
+not listed here**, nor can it be told from this page which servers have
 some. What is listed is what a server says of itself, and what was mended.
 """
 
