@@ -31,8 +31,8 @@ work as well.
 
 PRIVATE = """\
 Findings were read in the wire of these reports, and most of those that have a script were run
-again; for four servers the source was read as well. **Findings in released packages that no newer release mends are
-not listed here**, nor can it be told from this page which servers have
+again; for four servers the source was read as well. **Findings in released packages that no newer
+release mends are not listed here**, nor can it be told from this page which servers have
 some. What is listed is what a server says of itself, and what was mended.
 """
 
