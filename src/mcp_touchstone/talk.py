@@ -211,6 +211,11 @@ class Talk:
             raise Broken(f"{what}: {reply}")
         return reply.result
 
+    def need_answer(self, reply: Reply, what: str) -> None:
+        """End the scenario as BROKEN where a request it rests on got neither result nor error."""
+        if not reply.answered:
+            raise Broken(f"{what}: {reply}")
+
     # --- the client's side
 
     def use(self, client: Client) -> None:
