@@ -30,7 +30,7 @@ def near(mutant: kit.Mutant) -> tuple[str, ...]:
     """Give the clauses a mutant is held against; empty for all of them.
 
     The chapters it has to do with, and every rule that watches all traffic. With
-    MCP_TOUCHSTONE_WHOLE in the environment it is all of them, which takes an hour.
+    MCP_TOUCHSTONE_WHOLE in the environment it is all of them, which takes an hour or more.
     """
     chapters = {REGISTRY.catalogue[c].chapter for c in (*mutant.breaks, *mutant.passes)}
     if not chapters or "MCP_TOUCHSTONE_WHOLE" in os.environ:

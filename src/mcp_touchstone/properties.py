@@ -39,6 +39,7 @@ UNRELIABLE: Final = frozenset(
 """Where plain lines break one of these, no answer can be read, or said to belong to a request."""
 
 BEYOND: Final = "🪨-🥇"
+"""An id beyond ASCII, one of those that ``stdio-utf8-input`` sends."""
 
 SHOWN: Final = 160
 """Characters of a line that a finding quotes."""
