@@ -12,16 +12,20 @@ reference server; a command may hold {root}.
 import argparse
 import os
 import platform
-import shlex
 import statistics
+import sys
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.servers import named
 from mcp_touchstone import revision as rev
 from mcp_touchstone.connection import Connection, Pace
 from mcp_touchstone.gate import Choice, judge
 from mcp_touchstone.loader import load
 from mcp_touchstone.pool import Pool
 from mcp_touchstone.process import now
-from mcp_touchstone.target import Target, absolute, reference
+from mcp_touchstone.target import Target
 from mcp_touchstone.world import World
 
 
@@ -48,13 +52,10 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=max(6, 2 * (os.cpu_count() or 1)))
+    parser.add_argument("--jobs", type=int, default=0)
     parser.add_argument("server", nargs="*", metavar="NAME=COMMAND")
     options = parser.parse_args()
-    targets = {"reference": reference()}
-    for pair in options.server:
-        name, _, command = pair.partition("=")
-        targets[name] = Target(command=absolute(tuple(shlex.split(command))))
+    targets = named(options.server)
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, jobs {options.jobs}")
     print(
         f"{'server':<16}{'start-up s':>12}{'run s':>9}{'ratio':>8}{'efficient':>11}"

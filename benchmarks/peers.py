@@ -1,6 +1,7 @@
-"""Judged checks a second: the official conformance suite and ours, one server, in turns.
+"""Judged checks a second: the official conformance suite, mcpscore and ours, one server, in turns.
 
-    python benchmarks/peers.py --suite FOLDER --http 'COMMAND' --stdio 'COMMAND' [--runs N]
+    python benchmarks/peers.py --suite FOLDER --http 'COMMAND' --stdio 'COMMAND'
+        [--mcpscore PROGRAM] [--runs N]
 
 The official suite speaks HTTP and is fetched into FOLDER by npm where it is not there; COMMAND
 starts the server over HTTP on ``$PORT`` (the URL is http://127.0.0.1:$PORT/mcp), the other one over
@@ -9,12 +10,15 @@ stdio. For example, with @modelcontextprotocol/server-everything:
     --http 'mcp-server-everything streamableHttp' --stdio 'mcp-server-everything stdio'
 
 What is counted: for the official suite the checks in its results, of what it requires for the
-revision; for us the clauses judged in that revision, each with all its judgements. The server of
-the official suite runs already when its clock starts; ours is started by us, many times, and the
-start of our tool is in our time.
+revision; each is one assertion about one exchange. For mcpscore (PyPI) the rules it passed or
+failed. For us both: the clauses judged in that revision, and their judgements, which are what a
+check of the suite is; a rule that watches all traffic counts once, however much it saw. The server
+of the official suite runs already when its clock starts; mcpscore and we start it ourselves, and
+the start of each tool is in its time.
 """
 
 import argparse
+import json
 import os
 import platform
 import shlex
@@ -64,15 +68,17 @@ def official(suite: Suite, url: str) -> tuple[int, float]:
         return sum(map(len, verdict.checks.values())), time.monotonic() - begun
 
 
-def ours(command: str, *, quick: bool) -> tuple[int, float]:
-    """Judge over stdio; give the clauses judged and the seconds, the start of the tool included."""
+def ours(command: str, *, quick: bool) -> tuple[int, int, float]:
+    """Judge over stdio; give clauses, judgements and seconds, the start of the tool included."""
     begun = time.monotonic()
     code = (
         "import sys; from mcp_touchstone.loader import load; from mcp_touchstone.gate import *;"
         "from mcp_touchstone.target import *; from mcp_touchstone.verdict import Outcome;"
-        f"choice = Choice(revisions=({REVISION!r},), examples=0, jobs=12, quick={quick});"
+        f"choice = Choice(revisions=({REVISION!r},), examples=0, quick={quick});"
         "run = judge(Target(command=absolute(tuple(sys.argv[1:]))), load(), choice);"
-        "print(sum(v.outcome is not Outcome.UNSEEN for v in run.verdicts))"
+        "judged = [v for v in run.verdicts if v.outcome is not Outcome.UNSEEN];"
+        "seen = [j for v in judged for j in v.judgements if j.outcome is not Outcome.UNSEEN];"
+        "print(len(judged), len(seen))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, *shlex.split(command)],
@@ -80,7 +86,20 @@ def ours(command: str, *, quick: bool) -> tuple[int, float]:
         text=True,
         check=True,
     )
-    return int(done.stdout), time.monotonic() - begun
+    clauses, judgements = map(int, done.stdout.split())
+    return clauses, judgements, time.monotonic() - begun
+
+
+def mcpscore(program: str, command: str) -> tuple[int, float]:
+    """Let mcpscore judge over stdio; give the rules it assessed and the seconds."""
+    begun = time.monotonic()
+    done = subprocess.run(
+        [program, "--json", "--stdio", *shlex.split(command)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return int(json.loads(done.stdout)["summary"]["total"]), time.monotonic() - begun
 
 
 def main() -> None:
@@ -89,6 +108,7 @@ def main() -> None:
     parser.add_argument("--suite", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--http", required=True, metavar="COMMAND")
     parser.add_argument("--stdio", required=True, metavar="COMMAND")
+    parser.add_argument("--mcpscore", metavar="PROGRAM")
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
     suite = install(options.suite)
@@ -97,8 +117,13 @@ def main() -> None:
     try:
         for _ in range(options.runs):
             found.setdefault(f"official suite {VERSION}", []).append(official(suite, url))
-            found.setdefault("ours", []).append(ours(options.stdio, quick=False))
-            found.setdefault("ours, --quick", []).append(ours(options.stdio, quick=True))
+            if options.mcpscore:
+                theirs = mcpscore(options.mcpscore, options.stdio)
+                found.setdefault("mcpscore, over stdio", []).append(theirs)
+            for name, quick in (("check", False), ("check --quick", True)):
+                clauses, judgements, seconds = ours(options.stdio, quick=quick)
+                found.setdefault(f"{name}: clauses", []).append((clauses, seconds))
+                found.setdefault(f"{name}: judgements", []).append((judgements, seconds))
     finally:
         server.kill()
         server.wait()
@@ -106,13 +131,13 @@ def main() -> None:
         name: statistics.median(count / seconds for count, seconds in runs)
         for name, runs in found.items()
     }
-    theirs = next(iter(rates.values()))
+    first = next(iter(rates.values()))
     machine = f"Python {platform.python_version()}, {os.cpu_count()} cores"
     print(f"{machine}, {options.runs} runs, {REVISION}")
     print(f"{'':<32}{'judged':>8}{'s':>8}{'per s':>9}{'to the suite':>14}")
     for name, runs in found.items():
         seconds = statistics.median(spent for _, spent in runs)
-        ratio = rates[name] / theirs
+        ratio = rates[name] / first
         print(f"{name:<32}{runs[-1][0]:>8}{seconds:>8.2f}{rates[name]:>9.1f}{ratio:>13.1f}x")
 
 

@@ -11,6 +11,7 @@ What was found in a release that nothing newer mends is not written here.
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,10 +31,10 @@ work as well.
 """
 
 PRIVATE = """\
-Findings were read in the wire of these reports, and most of those that have a script were run
-again; for four servers the source was read as well. **Findings in released packages that no newer
-release mends are not listed here**, nor can it be told from this page which servers have
-some. What is listed is what a server says of itself, and what was mended.
+Every finding, warning and note was read in the wire of these reports, and most of those that have
+a script were run again; for four servers the source was read as well. **Findings in released
+packages that no newer release mends are not listed here**, nor can it be told from this page which
+servers have some. What is listed is what a server says of itself, and what was mended.
 """
 
 ADVISED = """\
@@ -63,6 +64,15 @@ them today: bindings were found by guessing and calling. Git tools are bound in 
 for the run: what names a file of one in its log, status or diff is a listing. Later releases of
 GitPython refuse paths outside by themselves, so CVE-2026-27735 shows only with one of its time.
 """
+
+NOTED_HEAD = """\
+## What the notes were
+
+A note is no finding: nobody promised what it speaks of, or no text asks for it. Each was read with
+the wire beside it and is true of its server. With `--promise` most of them would count.
+
+| threat | servers | what was seen | decision |
+|---|---|---|---|"""
 
 HEAD = """\
 | server | SDK | bound without configuration | judged | do not apply | payloads | seconds |
@@ -97,7 +107,7 @@ ADVISORIES = (
         ("links-write", "traversal-two-readings"), ("2025.7.1",), "2025.9.25",
     ),
     Advisory(
-        "CVE-2025-68144", GIT, "options in a revision", "git_diff",
+        "CVE-2025-68144", GIT, "options in a revision", "git_checkout",
         ("injection-options",), ("2025.7.1", "2025.9.25", "2025.11.25"), "2025.12.18",
     ),
     Advisory(
@@ -112,11 +122,74 @@ ADVISORIES = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What the notes and warnings of one threat were when somebody read them all."""
+
+    threat: str
+    seen: str
+    decision: str
+
+
+NOTED = (
+    Noted(
+        "deny-direct",
+        "files that many deny lists have (`.git/config`, `.env`, `node_modules`) are read, or made,"
+        " by their plain names",
+        "by design: no list was promised, and the names are ours. Some deny a few of these names:"
+        " that is their list, and `deny` of the promise names it",
+    ),
+    Noted(
+        "deny-alias",
+        "what is refused by its plain name is read through a link",
+        "a hole, if the list is a promise: judged by the names the server denies, it fails",
+    ),
+    Noted(
+        "deny-write-only",
+        "files in `bin` are changed, or something is made there",
+        "by design: what edits files edits build output, unless it says otherwise",
+    ),
+    Noted(
+        "crowds-whole",
+        "a file that several calls write at once holds parts of several contents",
+        "true, and of consequence only to clients that do not wait: nobody promised whole writes",
+    ),
+    Noted(
+        "crowds-confirmed",
+        "of eight edits at once all are confirmed and one is in the file",
+        "the same; the edits that were lost are those a model believes it made",
+    ),
+    Noted(
+        "storage-full",
+        "a write without room leaves what there was room for, of the new content",
+        "true: written in place, where the old bytes are lost, or only where the file is new."
+        " Nobody promised whole writes; who writes beside the file and renames is not noted",
+    ),
+    Noted(
+        "secrets-errors",
+        "a refusal names the absolute place that a link leads to",
+        "true and slight: the call did not name that place, but nobody promised redaction",
+    ),
+    Noted(
+        "messages-early",
+        "a file or a folder is made by a call before `initialize`",
+        "by design: clients should not do it, and no revision says that servers must refuse it",
+    ),
+    Noted(
+        "load-stderr",
+        "(a warning) calls are no longer answered once nobody reads stderr and its pipe is full",
+        "true: each failing call is logged, and writing waits. Clients that leave stderr unread are"
+        " rare, so it is low",
+    ),
+)
+"""One for each threat that these reports note or warn of: the page is not written without."""
+
+
 def page(folder: Path) -> Iterator[str]:
     """Write the page."""
     yield INTRO
     yield HEAD
-    said, judged, held, unasked = [], 0, 0, 0
+    said, judged, held, unasked, notes = [], 0, 0, 0, Counter[str]()
     paths = [path for path in sorted(folder.glob("*.json")) if ".recon" not in path.name]
     for path in paths:
         report = json.loads(path.read_text("utf-8"))
@@ -127,19 +200,24 @@ def page(folder: Path) -> Iterator[str]:
         judged += all_of
         held += counts["pass"]
         unasked += counts["broken"]
+        notes.update(v["clause"] for v in report["verdicts"] if v["outcome"] in {"note", "warn"})
         said += [f"- **{name}**: {line}" for line in own]
         row = [
             name, sdk, bound(recon), all_of, len(report["not_applicable"]) + counts["unseen"],
             payloads(report), round(report["summary"]["seconds"]),
         ]  # fmt: skip
         yield "| " + " | ".join(map(str, row)) + " |"
+    failed = f", {unasked} times it could not be judged (a call never answered, for one)"
     yield (
         f"\n{len(paths)} servers, {judged} times a threat was judged: {held} times it was "
-        f"withstood, {unasked} times it could not be judged (a call never answered, for one).\n"
+        f"withstood{failed if unasked else ''}.\n"
     )
     yield PRIVATE
     yield "## What servers say of their limits\n"
     yield "\n".join(said) + "\n"
+    yield NOTED_HEAD
+    yield from noted(notes)
+    yield ""
     yield ADVISED
     for advisory in ADVISORIES:
         proven(advisory, folder / "advisories")
@@ -149,6 +227,16 @@ def page(folder: Path) -> Iterator[str]:
         row = [advisory.id, advisory.what, flagged, by + where, advisory.cleared]
         yield "| " + " | ".join(row) + " |"
     yield "\n" + NOTES
+
+
+def noted(notes: Counter[str]) -> Iterator[str]:
+    """Say what was decided of each threat that was noted; fail where nobody has read it."""
+    if unread := notes.keys() ^ {one.threat for one in NOTED}:
+        raise SystemExit(
+            f"read these notes, or take out what was said: {', '.join(sorted(unread))}"
+        )
+    for one in NOTED:
+        yield f"| `{one.threat}` | {notes[one.threat]} | {one.seen} | {one.decision} |"
 
 
 def bound(recon: dict[str, Any]) -> str:

@@ -89,12 +89,12 @@ def threats() -> Iterator[str]:
         for threat in chapter.clauses:
             if isinstance(threat, Threat):
                 yield from danger(threat)
+    yield from kept()
 
 
 def levels(rows: list[Threat]) -> Iterator[str]:
     """Write what ``--attacks`` chooses from."""
-    library = payload.load(home() / "security_suite" / "payloads")
-    fired = [row for group in library.values() for row in group]
+    fired = [row for row in _payloads() if not (row.unfired or row.instead)]
     yield "Levels: `core` is always fired, the others beside it with `--attacks LEVEL`.\n"
     yield "| level | threats | payloads | what it is |"
     yield "|---|---|---|---|"
@@ -102,6 +102,35 @@ def levels(rows: list[Threat]) -> Iterator[str]:
         threats_ = sum(row.tier is tier for row in rows)
         payloads_ = sum(row.tier is tier for row in fired)
         yield f"| `{tier}` | {threats_} | {payloads_} | {meaning} |"
+
+
+def _payloads() -> list[payload.Payload]:
+    library = payload.load(home() / "security_suite" / "payloads")
+    return [row for group in library.values() for row in group]
+
+
+def kept() -> Iterator[str]:
+    """Write which payloads are not fired as they stand, and why."""
+    why: dict[str, list[str]] = {}
+    for row in _payloads():
+        if row.unfired or row.instead:
+            by = ", ".join(f"[{threat}](#{threat})" for threat in row.instead)
+            why.setdefault(row.unfired or f"{by} in a way of its own", []).append(row.id)
+    count = sum(map(len, why.values()))
+    yield "\n## What is not fired\n"
+    yield (
+        f"{count} more payloads are kept and not fired as they stand. Each of the others is fired "
+        "at some server of the tests.\n"
+    )
+    yield "| payloads | why |"
+    yield "|---|---|"
+    for reason, ids in sorted(why.items(), key=lambda pair: pair[1]):
+        groups: dict[str, list[str]] = {}
+        for one in ids:
+            group, _, number = one.rpartition("-")
+            groups.setdefault(group, []).append(number)
+        named = "; ".join(f"`{group}` {' '.join(numbers)}" for group, numbers in groups.items())
+        yield f"| {named} | {reason} |"
 
 
 def danger(threat: Threat) -> Iterator[str]:

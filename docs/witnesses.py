@@ -24,7 +24,9 @@ INTRO = """\
 Servers nobody here wrote (and minimal ones on the official SDKs), judged by
 `mcp-touchstone check --json NAME.json -- COMMAND`; this page was written from those reports by
 `python docs/witnesses.py DIR`. For each: the revisions found, the clauses judged, and each
-failure and warning with the line of wire that proves it and why it is right.
+failure and warning with the line of wire that proves it and why it is right. In server-everything
+four tools that are not annotated read-only were named too: `--call trigger-elicitation-request
+--call trigger-url-elicitation --call trigger-sampling-request --call simulate-research-query`.
 """
 
 

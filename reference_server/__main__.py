@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import FrameType
+    from typing import NoReturn
 
     from .server import Feature
 
@@ -115,5 +116,13 @@ def _handle_signals(server: Server) -> list[int]:
     return received
 
 
+def _leave(code: int) -> NoReturn:
+    """End the process: all is written by now, and to take the interpreter apart is no use."""
+    for stream in (sys.stdout, sys.stderr):  # what a library printed
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    _leave(main(sys.argv[1:]))

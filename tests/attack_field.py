@@ -13,6 +13,7 @@ import stat
 import tomllib
 from typing import TYPE_CHECKING, Any
 
+from mcp_touchstone.attack.denied import DEFAULT
 from tests.conftest import HERE
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Field:
                     self._build(entry)
         for payload in payloads("deny"):
             if payload["class"] == "deny.nearmiss" and payload["op"] == "read":
-                self._file(self.root / payload["payload"], b"near miss\n")
+                self._file(self.root / self.fill(payload["payload"]), b"near miss\n")
         self._file(self.root / "p.txt", b"line1\nline2\nline3\n")
 
     # --- building
@@ -103,8 +104,14 @@ class Field:
 
     # --- speaking
 
-    def fill(self, template: str, denied: str = ".git") -> str:
+    def texts(self, template: str) -> Iterator[str]:
+        """Give the texts a payload stands for: one for each name it speaks of."""
+        for text in DEFAULT.texts(template):
+            yield self.fill(text)
+
+    def fill(self, template: str) -> str:
         """Put this field's names into a payload."""
+        template = next(DEFAULT.texts(template))
         values = {
             "root": str(self.root),
             "root_name": self.root.name,
@@ -119,7 +126,6 @@ class Field:
             "outside_bs": str(self.outside).replace("/", "\\"),
             "sibling": str(self.sibling),
             "sibling_name": self.sibling.name,
-            "denied": denied,
             "canary": CANARY_NAME,
             "canary_nfd": CANARY_NAME,
             "nonce": secrets.token_hex(4),

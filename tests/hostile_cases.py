@@ -97,6 +97,11 @@ GROUPS: dict[str, dict[str, Case]] = {
         "speaks_http": Case(status=1, said=("HTTP/1.1 400 Bad Request",), select="stdio"),
         "has_an_id_of_a_megabyte": Case(status=0, said=("3 pass",), memory=FLOOD),
         "changes_its_tools_at_every_list": SOUND,
+        "forgets_what_came_with_an_array": Case(
+            status=1,
+            said=("the next request is answered, after an array",),
+            select="jsonrpc-invalid-request",
+        ),
     },
     "processes": {
         "ignores_end_of_input_and_sigterm": Case(

@@ -21,7 +21,7 @@ PURE: Final = {
 CLIENT: Final = {"answer", "client"}
 WIRE: Final = {"process", "connection"}
 DRIVING: Final = {"questions", "pending", "rounds", "tasks", "subscriptions"}
-FIELD: Final = {"attack.canary", "attack.payload", "attack.field", "attack.reach"}
+FIELD: Final = {"attack.canary", "attack.denied", "attack.payload", "attack.field", "attack.reach"}
 KNOWN: Final = {"needs", "dossier"}
 BRIDGING: Final = {"bridge.refusals", "bridge.streams", "bridge.exchanges", "bridge.child"}
 
@@ -66,7 +66,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *WIRE, "ambient", "conversation", "dice", "drawing", "excerpt", "strategies",
     },
     # the world: programs and folders; these two know no MCP
-    "process": {"framing", "transcript"},
+    "feed": set(),
+    "process": {"feed", "framing", "transcript"},
     "strays": {"process"},
     "repository": set(),
     "seeding": set(),
@@ -99,6 +100,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *PURE, *KNOWN, "arguments", "process", "recon", "target", "scout", "examples", "traffic",
         "asking",
     },
+    "doorway": {"process"},
+    "agenda": {"dossier", "needs", "plan", "results", "scenario"},
+    "schedule": {"lane", "pace", "plan", "results", "scenario"},
     "suite": {
         *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
         "conversation", "ambient", "schema", "dialect", "shapes", "arguments", "uri_template",
@@ -109,30 +113,37 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "properties",
         "attack.swapping", "attack.reach", "attack.racing", "attack.wandering", "attack.crowding",
         "attack.injecting", "attack.scripting", "attack.walking", "attack.filling",
+        "attack.killing", "attack.blocking", "attack.resembling",
     },
     # attacks: trees with canaries; these know no MCP
     "offline": set(),
     "attack.limits": set(),
     "attack.canary": set(),
     "attack.snapshot": set(),
-    "attack.payload": {"tier"},
+    "attack.denied": set(),
+    "attack.payload": {"attack.denied", "tier"},
     "attack.field": {
-        "attack.canary", "attack.payload", "attack.snapshot", "repository", "world",
+        "attack.canary", "attack.denied", "attack.payload", "attack.snapshot", "repository",
+        "world",
     },
     "attack.reach": {"attack.field", "attack.payload"},
     # what calls do to them
     "attack.slots": {"arguments"},
     "attack.bindings": {"attack.canary", "attack.slots", "framing", "uri_template"},
-    "attack.reproduction": {*FIELD, "attack.bindings", "revision"},
+    "attack.rerun": {
+        *FIELD, "attack.aimer", "attack.shells", "concealed", "revision", "target",
+    },
+    "attack.reproduction": {
+        "attack.aimer", "attack.bindings", "attack.rerun", "attack.shells", "revision",
+    },
     "attack.ways": {"arguments", "attack.slots"},
     "attack.told": {"attack.bindings", "attack.slots", "attack.ways", "clause"},
     # lines, and what becomes of who gets them
     "attack.shells": {"attack.payload"},
-    "attack.rerun": {"revision"},
     # what it says of itself, and of what it should not
     "attack.leaks": {
         *PURE, *WIRE, *FIELD, "arguments", "attack.barrage", "attack.bindings", "attack.siege",
-        "attack.ways", "dossier", "repository", "matchers",
+        "attack.tally", "attack.ways", "dossier", "repository", "matchers",
     },
     "attack.wording": set(),
     "attack.definitions": {
@@ -141,22 +152,22 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "attack.gauge": set(),
     "attack.barrage": {
-        *PURE, *WIRE, *FIELD, "attack.bindings", "attack.rerun", "attack.shells", "attack.siege",
-        "attack.slots", "attack.tally", "talk",
+        *PURE, *WIRE, *FIELD, "attack.bindings", "attack.reproduction", "attack.shells",
+        "attack.siege", "attack.slots", "attack.tally", "talk",
     },
     "attack.load": {
         *PURE, *WIRE, "attack.barrage", "attack.gauge", "attack.shells", "attack.siege", "talk",
     },
     "attack.aimer": {*FIELD, "attack.bindings", "attack.slots"},
-    "attack.tally": {*PURE, *WIRE, *FIELD, "attack.aimer"},
+    "attack.tally": {*PURE, *WIRE, *FIELD, "attack.aimer", "attack.bindings"},
     "attack.binder": {
         *PURE, *WIRE, *FIELD, "arguments", "attack.bindings", "attack.slots", "attack.told",
         "attack.ways", "dossier", "repository",
     },
     "attack.siege": {
         *PURE, *WIRE, *FIELD, "attack.bindings", "attack.binder", "attack.reproduction",
-        "attack.aimer", "attack.slots", "attack.snapshot", "attack.tally",
-        "conversation", "talk", "terms",
+        "attack.aimer", "attack.rerun", "attack.slots", "attack.snapshot", "attack.tally",
+        "conversation", "talk", "target", "terms", "threat",
     },
     "attack.modes": {
         *PURE, *FIELD, "attack.aimer", "attack.binder", "attack.bindings", "attack.siege",
@@ -173,7 +184,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "attack.injecting": {
         *FIELD, "arguments", "attack.aimer", "attack.bindings", "attack.siege", "attack.slots",
-        "attack.ways", "reply",
+        "attack.tally", "attack.ways", "reply",
     },
     "attack.scripting": {
         *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.slots", "reply",
@@ -181,7 +192,13 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "attack.walking": {
         *FIELD, "arguments", "attack.aimer", "attack.bindings", "attack.siege", "attack.slots",
     },
-    "attack.filling": {"attack.bindings", "attack.limits", "attack.siege", "talk"},
+    "attack.filling": {"attack.bindings", "attack.limits", "attack.siege", "reply", "talk"},
+    "attack.killing": {
+        "attack.bindings", "attack.field", "attack.reproduction", "attack.siege", "attack.slots",
+        "clause", "process", "reply",
+    },
+    "attack.blocking": {"attack.field", "attack.reproduction", "attack.siege", "talk"},
+    "attack.resembling": {"attack.bindings", "attack.payload", "attack.siege", "talk"},
     "attack.crowding": {"attack.bindings", "attack.siege", "reply", "talk"},
     "attack.racing": {
         *FIELD, "attack.aimer", "attack.bindings", "attack.siege", "attack.tally", "talk",
@@ -195,9 +212,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     # one run
     "loader": {"clause", "scenario", "threat"},
-    "terms": {"clause", "threat"},
-    "target": {"attack.told", "loader", "terms"},
-    "pool": {*PURE, *WIRE, "client", "recon", "ambient", "strays", "target", "world"},
+    "terms": {"attack.denied", "clause", "threat"},
+    "target": {"attack.denied", "attack.told", "loader", "terms"},
+    "pool": {*PURE, *WIRE, "client", "doorway", "recon", "ambient", "strays", "target", "world"},
     "plan": {*PURE, "floor", "needs", "results", "threat", "tier"},
     "baseline": {*PURE, "plan", "results", "threat", "toml_text"},
     "config": {"clause"},
@@ -210,19 +227,20 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "config_file", "floor", "loader", "offline", "plan", "seeding", "target", "terms", "tier",
     },
     "lane": {
-        *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "plan", "pool",
-        "results",
+        *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "doorway",
+        "plan", "pool", "results",
     },
     "gate": {
         *PURE, *WIRE, *KNOWN, "recon", "ambient", "shapes", "target", "world", "pool", "results",
         "plan", "lane", "dice", "arguments", "attack.grounds", "scout", "learning", "strays",
+        "agenda", "schedule", "schema",
     },
     "tour": {*PURE, *WIRE, "arguments", "dossier", "scrubber", "target"},
     "concealed": set(),
     "golden": {
         "concealed",
-        "revision", "process", "connection", "dossier", "target", "world", "pool", "plan", "gate",
-        "scrubber", "difference", "tour", "shelf",
+        "revision", "pace", "process", "connection", "dossier", "target", "world", "pool", "plan",
+        "gate", "scrubber", "difference", "tour", "shelf",
     },
     "shelf": {"revision", "plan", "scrubber", "tour"},
     "interop": {
@@ -323,7 +341,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     "socket": {"bridge.responses"},
     "socketserver": {"bridge.listener"},
     "http": {"bridge.responses"},
-    "select": {"bridge.responses"},
+    "select": {"bridge.responses", "feed"},
     "multiprocessing": set(),
     "asyncio": {"interop_client"},
     "hypothesis": {"drawing", "strategies"},

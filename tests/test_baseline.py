@@ -25,6 +25,7 @@ from mcp_touchstone.floor import WORDS, Floor
 from mcp_touchstone.loader import BOTH, load
 from mcp_touchstone.pace import Pace
 from mcp_touchstone.plan import Choice
+from mcp_touchstone.reply import Reply
 from mcp_touchstone.results import Absent, Run, Verdict
 from mcp_touchstone.target import Target
 from mcp_touchstone.toml_text import key, value
@@ -45,12 +46,14 @@ def run(
     found: Mapping[tuple[str, str], Outcome],
     *,
     spoken: tuple[str, ...] = (OLD, NEW),
+    asked: tuple[str, ...] = rev.ALL,
     absent: Mapping[tuple[str, str], str] | None = None,
     floor: Floor | None = None,
 ) -> Run:
     """Give a run that found this."""
     made = Run(Target(command=("x",)), Dossier(Pace(1.0)), floor=floor or Floor())
     made.dossier.spoken = cast("dict[str, Any]", dict.fromkeys(spoken))
+    made.dossier.refused = {each: Reply(0) for each in asked if each not in spoken}
     for (rule, revision), outcome in found.items():
         judgement = Judgement(
             clause=rule, revision=revision, outcome=outcome, scenario="s", actual="no\nanswer"
@@ -157,6 +160,14 @@ def test_what_the_choice_leaves_out_is_not_stale(choice: Choice) -> None:
     made = settled(run({(PING, NEW): Outcome.PASS}), entry(PING), choice=choice)
 
     assert (why(made), made.exit_code) == ([], 0)
+
+
+def test_what_the_server_was_not_asked_for_is_not_stale() -> None:
+    made = run({(PING, NEW): Outcome.PASS}, spoken=(NEW,), asked=(NEW,))
+    choice = Choice(revisions=(NEW,))
+
+    assert why(settled(made, entry(PING), choice=choice)) == []
+    assert why(settled(made, entry(PING, "2025-03-26"), choice=choice)) == []
 
 
 def test_one_revision_that_was_asked_for_can_be_stale() -> None:

@@ -32,6 +32,19 @@ def touchstone(*words: str, cwd: Path = ROOT) -> "subprocess.CompletedProcess[st
     )
 
 
+def test_what_was_printed_before_a_mistake_is_not_lost_on_the_way_out() -> None:
+    code = (
+        "import sys; from mcp_touchstone import cli;"
+        "cli.main = lambda: print('first', end='') or print('then', file=sys.stderr) or 2;"
+        "cli.program()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (2, "first", "then\n")
+
+
 def test_without_a_server_the_reference_server_is_judged_and_conforms(tmp_path: Path) -> None:
     done = touchstone("check", "--json", str(tmp_path / "out.json"))
     report = json.loads((tmp_path / "out.json").read_text("utf-8"))

@@ -32,6 +32,7 @@ attacks = ["deep"]
 revision = ["2025-11-25"]
 level = "MUST"
 strict = true
+quick = true
 fail-on = ["should", "high"]
 baseline = "known.toml"
 jobs = 4
@@ -59,7 +60,8 @@ def test_every_key_comes_to_words_the_command_line_knows() -> None:
     assert options.attacks == ["deep"]
     assert options.offline is True
     assert (options.select, options.level) == (["ping", "tools"], ["MUST"])
-    assert (options.strict, options.fail_on) == (True, ["should", "high"])
+    assert (options.strict, options.quick) == (True, True)
+    assert options.fail_on == ["should", "high"]
     assert (options.jobs, options.examples, options.seed) == (4, 0, 7)
     assert options.baseline == Path("known.toml")
     assert config.command(found) == ("node", "dist/index.js", "{root}")

@@ -25,9 +25,9 @@ def test_what_happens_at_the_same_time_is_counted_once() -> None:
 def test_the_floor_is_the_work_of_all_cores_or_the_longest_conversation() -> None:
     talks = [[Wait(Kind.STARTUP, 0, 1), Wait(Kind.ANSWER, 1, 1.5)]] * 8
 
-    assert account(talks, 0, 9, processor=1.0, cores=2).floor == 4.0
+    assert account(talks, 0, 9, processor=8.0, cores=2).floor == 4.0
     assert account(talks, 0, 9, processor=0.1, cores=2).floor == 1.5
-    assert account(talks, 0, 6, processor=1.0, cores=4).efficiency == pytest.approx(1 / 3)
+    assert account(talks, 0, 6, processor=8.0, cores=4).efficiency == pytest.approx(1 / 3)
 
 
 def test_nothing_at_all_costs_nothing() -> None:

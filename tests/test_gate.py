@@ -609,7 +609,9 @@ def test_every_slot_is_told_from_its_start_to_its_end(registry: Registry) -> Non
 
     judge(server(), registry, Choice(jobs=1), on_event=lambda what, _: told.append(what))
 
-    assert told == ["recon", "learnt", "plan", "start", "done", "start", "done"]
+    assert [what for what in told if what in {"start", "done"}] == ["start", "done"] * 2
+    assert [what for what in told if what not in {"start", "done"}] == ["recon", "learnt", "plan"]
+    assert told[0] == "recon", "what needs nothing else may begin at once"
 
 
 def test_one_conversation_at_a_time_and_eight_find_the_same() -> None:
@@ -656,6 +658,33 @@ def needing(tmp_path: Path) -> Iterator[Registry]:
 
 def toy(registry: Registry, *select: str) -> Run:
     return judge(Target(command=TOY_SERVER, startup=LONG), registry, Choice(select=select))
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", LEGACY])
+def test_a_server_is_asked_for_the_revisions_chosen_and_the_newest_of_each_era(
+    needing: Registry, revision: str
+) -> None:
+    says("toy-called", held=True)
+    chosen = {revision, rev.LATEST_LEGACY, rev.LATEST_MODERN}
+    choice = Choice(select=("toy-called",), revisions=(revision,))
+
+    run = judge(Target(command=TOY_SERVER, startup=LONG), needing, choice)
+
+    assert run.processes == len(chosen)
+    assert set(run.dossier.asked) == chosen
+    assert {verdict.revision for verdict in run.verdicts} == {revision}
+
+
+def test_a_server_is_asked_for_all_revisions_where_a_scenario_compares_them(
+    needing: Registry,
+) -> None:
+    says("toy-called", held=True, everywhere=True)
+    choice = Choice(revisions=("2025-06-18",))
+
+    run = judge(Target(command=TOY_SERVER, startup=LONG), needing, choice)
+
+    assert run.dossier.asked == rev.ALL
+    assert {verdict.revision for verdict in run.verdicts} == {"2025-06-18"}
 
 
 def test_what_a_chosen_clause_needs_is_tried_and_nothing_else(needing: Registry) -> None:

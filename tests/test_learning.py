@@ -192,6 +192,13 @@ def test_a_call_that_waits_for_each_of_many_things_is_not_made_to_last_for_ever(
         assert SLOW <= slow.seconds < 2 * WISHED
 
 
+def test_a_call_that_was_slow_once_is_no_call_that_lasts() -> None:
+    with tried("stutter", words={"callable-tool", "slow-call"}, on=(LEGACY,)) as found:
+        (call,) = found.dossier.spoken[LEGACY].examples("callable-tool")
+        assert call.seconds >= SLOW
+        assert found.lacks("slow-call")
+
+
 # --- resources, prompts, completions
 
 

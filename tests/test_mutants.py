@@ -96,9 +96,13 @@ def test_every_conditional_clause_is_seen_to_hold_somewhere() -> None:
     """On the reference server or on a control: a condition never met proves nothing."""
     from mcp_touchstone.target import reference  # noqa: PLC0415
 
-    run = judge(reference(startup=20.0), REGISTRY, Choice())
-    passed = {verdict.clause.id for verdict in run.of(Outcome.PASS)}
-    passed |= {clause for mutant in MUTANTS.values() for clause in mutant.passes}
+    passed = {clause for mutant in MUTANTS.values() for clause in mutant.passes}
+    # Once more alone, where a moment was missed among all that goes on at once.
+    for jobs in (0, 1):
+        run = judge(reference(startup=20.0), REGISTRY, Choice(jobs=jobs))
+        passed |= {verdict.clause.id for verdict in run.of(Outcome.PASS)}
+        if not [c for c in REGISTRY.catalogue if c.judged and c.id not in passed]:
+            break
 
     assert [c.id for c in REGISTRY.catalogue if c.judged and c.id not in passed] == []
 

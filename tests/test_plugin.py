@@ -70,6 +70,15 @@ def test_strict_is_left_to_the_clause(run: Run) -> None:
     assert run("--mcp-strict", server=server).ret == 0
 
 
+def test_a_quick_look_skips_what_would_take_a_process_or_seconds(run: Run) -> None:
+    words = ["echoes_the_id_as_sent", "drops_a_call_that_is_cancelled"]
+
+    result = run("-rs", "--mcp-quick", select=words)
+
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(["SKIPPED*left out: --quick*"])
+
+
 def test_a_node_id_reruns_one_scenario(run: Run) -> None:
     result = run(NODE, select=[])
 

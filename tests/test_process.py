@@ -222,6 +222,13 @@ def test_a_message_without_its_line_feed_can_be_taken(start: Start) -> None:
     assert not process.take_unfinished(), "and nothing is taken twice"
 
 
+def test_the_last_words_of_a_server_that_left_are_read_to_their_end(start: Start) -> None:
+    process = start("sys.stderr.write('x' * 60_000 + ' last words')", "os._exit(3)")
+
+    assert process.wait(LONG) == 3
+    assert process.stderr().endswith("last words")
+
+
 def test_stderr_is_drained_and_its_end_is_kept(start: Start) -> None:
     process = start(
         "for _ in range(300): sys.stderr.write('x' * 9999 + '\\n')",

@@ -250,7 +250,7 @@ def test_a_sound_server_passes_and_is_not_restarted() -> None:
 
     assert judged.exit_code == 0
     assert {verdict.outcome for verdict in judged.verdicts} == {Outcome.PASS}
-    assert judged.processes == 6, "five of recon, one for properties"
+    assert judged.processes == 3, "two of recon, one for properties"
 
 
 def test_nothing_is_drawn_where_nobody_wants_it() -> None:

@@ -49,6 +49,16 @@ def test_a_quick_run_finds_what_is_broken() -> None:
     assert run.of(Outcome.WARN, Outcome.FAIL)
 
 
+def test_a_quick_run_does_not_doubt_revisions_it_asked_nobody_for() -> None:
+    target = Target(command=tuple(mutant_command("ListsBothEras")))
+
+    run = judge(target, load(), Choice(quick=True, select=("versioning",)))
+
+    assert "2025-03-26" in run.dossier.spoken["2026-07-28"].versions
+    assert "2025-03-26" not in run.dossier.asked
+    assert not run.of(Outcome.FAIL)
+
+
 def test_the_report_says_what_the_time_went_into(quick: Run) -> None:
     document = machine.document(quick)
     schema = json.loads(Path(machine.SCHEMA).read_text("utf-8"))

@@ -2,10 +2,11 @@
 
 from mcp_touchstone.ambient import Record
 from mcp_touchstone.dossier import Dossier
-from mcp_touchstone.framing import encode
+from mcp_touchstone.framing import Line, encode
 from mcp_touchstone.pace import Pace
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.revision import META
+from mcp_touchstone.session import Role
 from mcp_touchstone.transcript import Transcript
 
 
@@ -35,6 +36,20 @@ def test_a_stateless_request_declares_for_itself() -> None:
     found = record("2026-07-28", able, odd, [able], 7)
 
     assert [found.declared(n) for n in range(1, 5)] == [{"roots": {}}, {}, {}, {}]
+
+
+def test_what_comes_after_a_walk_is_walked_the_next_time() -> None:
+    found = record("2025-11-25", initialize())
+
+    def hears(value: object) -> None:
+        raw = encode(value).rstrip(b"\n")
+        found.transcript.heard(Line(raw, len(raw)))
+
+    hears({"jsonrpc": "2.0", "method": "notifications/message", "params": {}})
+    assert [m.method for _, m in found.messages(Role.NOTIFICATION)] == ["notifications/message"]
+    hears({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25"}})
+    assert [m.role for _, m in found.messages()] == [Role.NOTIFICATION, Role.ANSWER]
+    assert [m.role for _, m in found.messages(Role.ANSWER)] == [Role.ANSWER]
 
 
 def test_a_reply_succeeds_with_a_final_result_that_reports_no_error() -> None:

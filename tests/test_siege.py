@@ -2,17 +2,22 @@
 
 import json
 import os
-import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from mcp_touchstone.attack import siege
 from mcp_touchstone.cli import main
+from mcp_touchstone.gate import judge
+from mcp_touchstone.loader import SECURITY, load
+from mcp_touchstone.plan import Choice
 from mcp_touchstone.report.digest import findings
 from mcp_touchstone.report.terminal import in_full
 from mcp_touchstone.verdict import Outcome
-from tests.fakes.matrix import attacked
+from tests.fakes.matrix import attacked, target_of
+from tests.rerun import script_of, shows_it_again
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
@@ -31,21 +36,6 @@ def test_a_finding_says_what_came_back_by_which_call_and_why_it_matters() -> Non
     assert len(finding.judgement.wire) == 2
 
 
-def shows_it_again(script: str, said: str, place: Path) -> None:
-    """Run a reproduction with nothing but a shell: it finds what we found, and leaves nothing."""
-    done = subprocess.run(
-        ["sh", "-c", script.replace("sleep 5", "sleep 1")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={"PATH": os.environ["PATH"], "TMPDIR": str(place)},
-    )
-
-    assert said in done.stdout, done.stdout + done.stderr
-    assert list(place.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("name", "threat", "said"),
     [
@@ -61,9 +51,7 @@ def shows_it_again(script: str, said: str, place: Path) -> None:
 )
 def test_the_reproduction_runs_by_itself(name: str, threat: str, said: str, tmp_path: Path) -> None:
     run = attacked(name, (threat,))
-    script = run.of(Outcome.FAIL)[0].gravest.reproduction
-
-    shows_it_again(script, said, tmp_path)
+    shows_it_again(script_of(run), said, tmp_path)
 
 
 def test_what_passed_says_how_much_was_fired(tmp_path: Path) -> None:
@@ -116,7 +104,7 @@ def test_the_protocol_of_a_server_without_a_root_is_attacked(
 def test_the_reproduction_of_a_line_runs_by_itself(
     name: str, threat: str, said: str, tmp_path: Path
 ) -> None:
-    script = attacked(name, (threat,)).of(Outcome.FAIL)[0].gravest.reproduction
+    script = script_of(attacked(name, (threat,)))
 
     assert len(script) < 4000
     shows_it_again(script, said, tmp_path)
@@ -128,18 +116,38 @@ def test_a_server_that_no_longer_reads_its_own_files_has_not_passed() -> None:
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.BROKEN]
 
 
+@pytest.mark.parametrize(
+    ("name", "outcome", "told"),
+    [
+        ("PondersOverLongNames", Outcome.NOTE, "left out, as it took too long: 1 at read_file"),
+        ("PondersOverNames", Outcome.BROKEN, "2 calls got no answer"),
+    ],
+)
+def test_a_call_without_an_answer_is_said_and_many_are_no_judgement(
+    name: str, outcome: Outcome, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(siege, "PATIENCE", 0.5)
+    target = replace(target_of(name), startup=3.0)
+
+    run = judge(target, load(SECURITY), Choice(select=("traversal-hostile-names",)))
+
+    (verdict,) = run.verdicts
+    assert (verdict.outcome, told in verdict.gravest.actual) == (outcome, True), verdict.gravest
+
+
+def test_a_walk_that_never_ends_is_caught_where_it_would_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(siege, "PATIENCE", 0.5)
+    target = replace(target_of("WalksForEver"), startup=3.0)
+
+    (verdict,) = judge(target, load(SECURITY), Choice(select=("links-walk",))).verdicts
+
+    assert verdict.outcome is Outcome.FAIL
+    assert "near" in verdict.gravest.actual
+
+
 def test_a_finding_of_several_steps_is_reproduced_step_by_step(tmp_path: Path) -> None:
     run = attacked("UndoesByName", ("moves-undo",))
-    script = run.of(Outcome.FAIL)[0].gravest.reproduction
 
-    done = subprocess.run(
-        ["sh", "-c", script.replace("sleep 5", "sleep 1")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)},
-    )
-
-    assert "FOUND: the outside changed" in done.stdout, done.stdout + done.stderr
-    assert list(tmp_path.iterdir()) == []
+    shows_it_again(script_of(run), "FOUND: the outside changed", tmp_path)

@@ -122,6 +122,15 @@ def test_progress_says_what_is_under_way_and_how_long_the_rest_may_take() -> Non
     assert progress.text() == "40/40"
 
 
+def test_progress_counts_what_is_done_before_it_is_known_how_much_there_is() -> None:
+    progress = Progress(clock=lambda: 0.0)
+    progress.start("basic/ping  2025-11-25")
+    progress.done("basic/ping  2025-11-25")
+    assert progress.text() == "1/…"
+    progress.plan(40)
+    assert progress.text() == "1/40"
+
+
 # --- whole screens
 
 

@@ -17,6 +17,7 @@ from mcp_touchstone.scenario import Scenario
 from mcp_touchstone.threat import Severity, Threat, load_family
 from mcp_touchstone.tier import Tier
 from tests.fakes.catalogue import FAKES
+from tests.fakes.matrix import proofs
 
 REGISTRY = load(SECURITY)
 THREATS = [row for row in REGISTRY.catalogue if isinstance(row, Threat)]
@@ -61,6 +62,15 @@ def test_payloads_are_fired_or_say_why_not(group: str) -> None:
     assert named is not elsewhere, "either an attack takes a class, or it says who judges that"
     assert {threat for row in rows for threat in row.instead} <= judged
     assert not any(row.instead and row.unfired for row in rows)
+
+
+def test_each_row_is_fired_by_a_fake_or_says_why_not() -> None:
+    """That the fakes do fire what they are named for, test_fakes shows."""
+    due = {row.id for rows in LIBRARY.values() for row in rows if not (row.unfired or row.instead)}
+    rows_of = proofs()
+
+    assert set().union(*rows_of.values()) == due
+    assert {*rows_of} <= {*FAKES}
 
 
 def test_what_nobody_fires_is_given_to_no_attack() -> None:

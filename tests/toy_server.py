@@ -60,6 +60,7 @@ def all_tools() -> dict[str, dict[str, Any]]:
         "count": tool("count", outputSchema={"type": "object"}),
         "nap": tool("nap", properties={"duration": {"type": "number"}}, required=[]),
         "naps": tool("naps", properties={"duration": {"type": "number"}}, required=[]),
+        "stutter": tool("stutter"),
         "hang": tool("hang"),
         "die": tool("die"),
         "chat": tool("chat"),
@@ -120,6 +121,8 @@ def run(name: str, arguments: dict[str, Any], request: dict[str, Any]) -> dict[s
         return nap(arguments.get("duration", 0.05), meta.get("progressToken"), request["id"])
     if name == "naps":
         return nap(5 * arguments["duration"], None, request["id"])
+    if name == "stutter":
+        return stutter()
     if name == "chat":
         if not modern or META + "logLevel" in meta:
             notify("notifications/message", {"level": "info", "data": "chatting"})
@@ -129,6 +132,15 @@ def run(name: str, arguments: dict[str, Any], request: dict[str, Any]) -> dict[s
     if name in QUESTIONS:
         return question(name, params, modern)
     return wrong(f"{name} does not do that")
+
+
+def stutter() -> dict[str, Any]:
+    """Be slow once, as anything is on a machine that has too much to do."""
+    mark = ROOT / "stuttered"
+    if not mark.exists():
+        mark.touch()
+        time.sleep(1.2)
+    return text("done")
 
 
 def nap(seconds: float, token: Any, request_id: Any) -> dict[str, Any]:

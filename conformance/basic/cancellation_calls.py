@@ -18,7 +18,7 @@ GRACE = 1.0
 OVER = 1.15
 """A call is over when it has had so many times the time it took before."""
 
-ROUNDS = 4
+ROUNDS = 8
 REASON = "nobody waits for it"
 
 
@@ -27,6 +27,7 @@ REASON = "nobody waits for it"
     "cancellation-stdio-no-further-messages",
     "cancellation-stop-work",
     apart=True,
+    lasts=True,
 )
 def drops_a_call_that_is_cancelled(talk: Conversation) -> None:
     """A long call that is cancelled comes to nothing: no response, no reports, no more work."""
@@ -39,7 +40,7 @@ def drops_a_call_that_is_cancelled(talk: Conversation) -> None:
     call = talk.here(talk.example("slow-call"))
     before = traces(talk.root)
     pending = talk.start(call, token="touchstone-cancel", level="debug")  # noqa: S106
-    talk.wire.wait(lambda: pending.progress() or pending.answers(), call.seconds / 8)
+    talk.wire.wait(lambda: pending.progress() or pending.answers(), call.seconds / 4)
     worked = bool(pending.progress()) or traces(talk.root) != before
     pending.cancel(REASON)
     # A server that answers this has read the cancellation: from then on it is late.
@@ -145,12 +146,21 @@ def ignores_cancellations_of_nothing(talk: Conversation) -> None:
 @scenario("cancellation-race-tolerated", hurts=True)
 def copes_with_cancellations_that_cross(talk: Conversation) -> None:
     """Requests that are cancelled in the same breath leave the server as it was."""
-    cheap = talk.wire.everyday
-    for method in (cheap, *talk.spoken.listing[:1]) * ROUNDS:
-        asked = talk.wire.build(method)
-        params = {"requestId": asked["id"], "reason": REASON}
-        cancelled = {"jsonrpc": "2.0", "method": CANCELLED, "params": params}
-        talk.wire.say_together(asked, cancelled)
+    methods = (talk.wire.everyday, *talk.spoken.listing[:1])
+    # Each behind its request, and behind several: a server whose answers wait for one another is
+    # met while it writes, however fast it reads.
+    for together in (1, len(methods) * ROUNDS):
+        asked = [talk.wire.build(method) for method in methods * ROUNDS]
+        for some in (asked[n : n + together] for n in range(0, len(asked), together)):
+            cancelled = [
+                {
+                    "jsonrpc": "2.0",
+                    "method": CANCELLED,
+                    "params": {"requestId": one["id"], "reason": REASON},
+                }
+                for one in some
+            ]
+            talk.wire.say_together(*some, *cancelled)
     _judge_alive(talk, "cancellation-race-tolerated", "requests cancelled at once")
 
 

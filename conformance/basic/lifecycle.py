@@ -153,7 +153,7 @@ def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
         yield Seen(clause, not empty, entry.n, expected, actual, mild=Breach.WARN)
 
 
-@scenario("lifecycle-version-echo")
+@scenario("lifecycle-version-echo", everywhere=True)
 def echoes_every_revision_it_names(talk: Conversation) -> None:
     """A revision the server names in one answer is the answer when that revision is asked for."""
     offers = talk.dossier.offers
@@ -173,6 +173,7 @@ def echoes_every_revision_it_names(talk: Conversation) -> None:
     "lifecycle-version-counteroffer-latest",
     fresh=True,
     once=True,
+    everywhere=True,
 )
 def counters_an_unknown_revision(talk: Conversation) -> None:
     """Offered a revision nobody speaks, the server names the newest of its own.
@@ -244,6 +245,7 @@ def survives_an_incomplete_initialize(talk: Conversation) -> None:
     "ping-empty-response",
     "lifecycle-timeout-cancels",
     fresh=True,
+    lasts=True,
 )
 def welcomes_any_client(talk: Conversation) -> None:
     """A client with unknown capabilities and a foreign name is served like any other.

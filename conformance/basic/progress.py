@@ -269,7 +269,7 @@ def reports_with_the_token_it_was_given(talk: Conversation) -> None:
     )
 
 
-@scenario("progress-task-stops-terminal")
+@scenario("progress-task-stops-terminal", lasts=True)
 def reports_on_a_task_until_it_ends(talk: Conversation) -> None:
     """A task reports with the token of the call that made it, and not behind its end."""
     clause = "progress-task-stops-terminal"

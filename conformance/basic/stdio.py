@@ -28,6 +28,9 @@ from mcp_touchstone.suite import (
 MESSAGES_ONLY = "nothing but JSON-RPC messages on stdout"
 GRACE = 1.0
 HALF_A_LINE_FEED = b"\0"
+MARKS = {b"\xff\xfe", b"\xfe\xff"}
+"""What UTF-16 begins with; it stands alone where a server ends before its first message."""
+
 LISTEN = "subscriptions/listen"
 CLOSED = b"we closed its input"
 LEFT = b"the server closed its output"
@@ -100,7 +103,7 @@ def _purity(record: Record, entry: Entry) -> Iterator[Seen]:
     if Fault.BLANK in reading.faults:
         actual = "a blank line"
         yield Seen(clause, False, entry.n, MESSAGES_ONLY, actual, mild=Breach.WARN)
-    elif entry.raw == HALF_A_LINE_FEED:
+    elif entry.raw == HALF_A_LINE_FEED or entry.raw in MARKS:
         return
     elif Fault.NOT_JSON in reading.faults:
         if Fault.UNTERMINATED in reading.faults and _killed(record):
@@ -151,7 +154,7 @@ def _killed(record: Record) -> bool:
 def _encoding(entry: Entry) -> Iterator[Seen]:
     clause = "stdio-utf8-output"
     reading = entry.reading
-    if reading is None or not reading.readable:
+    if reading is None or not (reading.readable or entry.raw in MARKS):
         return
     if Fault.NOT_UTF8 in reading.faults:
         yield Seen(clause, False, entry.n, "a line in UTF-8", "bytes that are not UTF-8")

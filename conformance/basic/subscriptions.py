@@ -333,6 +333,7 @@ def knows_how_to_listen(talk: Conversation) -> None:
     "subscriptions-concurrent",
     "subscriptions-stays-open",
     "subscriptions-cancel-ends",
+    lasts=True,
 )
 def holds_several_streams_at_once(talk: Conversation) -> None:
     """Streams are acknowledged at once, stay open beside each other, and end one by one."""

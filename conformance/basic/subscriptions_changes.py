@@ -23,6 +23,7 @@ LATER = 1.3
     "subscriptions-id-in-meta",
     "subscriptions-cancel-ends",
     apart=True,
+    lasts=True,
 )
 def tells_a_stream_what_it_asked_for(talk: Conversation) -> None:
     """A new file and an edited one are told to the streams that asked, until they are cancelled."""

@@ -136,7 +136,9 @@ def _items(page: Reply) -> list[object]:
 # --- what comes out
 
 
-@scenario("tasks-result-final", "tasks-result-related-meta", "tasks-cancel-terminal-rejected")
+@scenario(
+    "tasks-result-final", "tasks-result-related-meta", "tasks-cancel-terminal-rejected", lasts=True
+)
 def hands_out_the_result_once_it_is_over(talk: Conversation) -> None:
     """tasks/result gives what the call would have given, and a finished task is not cancelled."""
     clauses = (
@@ -209,7 +211,7 @@ def _judge_related(talk: Conversation, task: Task, reply: Reply) -> None:
     )
 
 
-@scenario("tasks-failed-status-message", "tasks-iserror-means-failed")
+@scenario("tasks-failed-status-message", "tasks-iserror-means-failed", lasts=True)
 def fails_openly(talk: Conversation) -> None:
     """A task whose tool fails is failed, and says why."""
     for exchange in _failing(talk):

@@ -26,6 +26,7 @@ PROGRESS = "touchstone-lasting-task"
     "tasks-cancel-transition",
     "tasks-terminal-final",
     fresh=True,
+    lasts=True,
 )
 def works_while_it_is_asked(talk: Conversation) -> None:
     """A task that lasts is created at once, holds its result back, and can be cancelled."""
@@ -122,11 +123,16 @@ def _has_result(talk: Conversation, task: Task) -> bool:
 
 
 def _was_stuck(talk: Conversation, poll: Reply, begun: int, reply: Reply) -> bool:
-    """Whether a poll that was sent long before the result got its answer only after it."""
-    if reply.entry is None or not poll.answered:
-        return not poll.answered
+    """Whether a poll that was sent long before the result got its answer only after it, or never.
+
+    A server that left with the result answers nothing any more, however short the poll had waited.
+    """
+    left = talk.wire.gone and not poll.answered
+    if reply.entry is None or not (poll.answered or left):
+        return not (poll.answered or left)
     start, sent, end = (talk.wire.transcript[n].at for n in (begun, poll.asked, reply.entry))
-    return (poll.entry or 0) > reply.entry and end - sent > max(0.5, (end - start) / 2)
+    after = left or (poll.entry or 0) > reply.entry
+    return after and end - sent > max(0.5, (end - start) / 2)
 
 
 def _judge_prompt(talk: Conversation, task: Task, example: Example) -> None:

@@ -169,10 +169,10 @@ def tells_a_stream_what_it_promised(talk: Conversation) -> None:
             stream.cancel()
         return
     before, after = _around(talk)
-    talk.quiet()
+    how = listings.difference(before, after) if before and after is not None else ""
+    talk.quiet(listings.LATE if how else None)
     told = [entry for entry, message in stream.heard() if message.method == CHANGED]
     stream.cancel()
-    how = listings.difference(before, after) if before and after is not None else ""
     if not how:
         talk.unseen(declared, "the list did not change while it was watched")
     else:

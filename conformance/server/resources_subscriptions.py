@@ -77,6 +77,7 @@ def has_no_subscribe_any_more(talk: Conversation) -> None:
     "resources-list-changed-notification-legacy",
     "resources-no-updates-after-unsubscribe",
     apart=True,
+    lasts=True,
 )
 def tells_a_session_what_changed(talk: Conversation) -> None:
     """A new file is announced to a session, and an edited one until it is unsubscribed from."""

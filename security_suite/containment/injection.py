@@ -3,13 +3,13 @@
 from mcp_touchstone.suite import Siege, attack, injecting, scripting
 
 
-@attack("injection-options", fixtures=("base",))
+@attack("injection-options", fixtures=("base",), lasts=True)
 def passes_no_options_on(siege: Siege) -> None:
     """What begins with a dash is a name, or refused: no program takes it for an option."""
     injecting.options(siege, "injection-options", "args.option")
 
 
-@attack("injection-commands", fixtures=("base",))
+@attack("injection-commands", fixtures=("base",), lasts=True)
 def runs_no_argument(siege: Siege) -> None:
     """What stands in an argument is run by no shell and evaluated by nobody."""
     injecting.commands(siege, "injection-commands", "args.shell", "args.eval")

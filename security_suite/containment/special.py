@@ -1,12 +1,12 @@
 """Pipes, and the folders in which the kernel shows processes."""
 
-from mcp_touchstone.suite import Operation, Siege, attack
+from mcp_touchstone.suite import Operation, Siege, attack, blocking
 
 
 @attack("special-pipes", fixtures=("base", "special"))
 def reads_on_beside_blocked_pipes(siege: Siege) -> None:
     """A plain file can be read while eight pipes are being read."""
-    siege.starve("special-pipes", "fifo", 8)
+    blocking.starve(siege, "special-pipes", "fifo", 8)
 
 
 @attack("special-procfs", fixtures=("base", "links"))

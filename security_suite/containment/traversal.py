@@ -32,7 +32,7 @@ def opens_what_it_has_checked(siege: Siege) -> None:
 @attack("traversal-encoded", fixtures=TREES)
 def decodes_no_path_behind_its_check(siege: Siege) -> None:
     """Encoded climbs are names, or are decoded before the check."""
-    siege.assail("traversal-encoded", "path.encoded", operations=IN_PLACE)
+    siege.assail("traversal-encoded", "path.encoded", "path.uri", operations=IN_PLACE)
 
 
 @attack("traversal-unicode", fixtures=TREES)
@@ -53,7 +53,7 @@ def expands_no_path_out_of_the_root(siege: Siege) -> None:
     siege.assail("traversal-expansion", "path.expansion", operations=IN_PLACE)
 
 
-@attack("traversal-hostile-names", fixtures=TREES)
+@attack("traversal-hostile-names", fixtures=TREES, lasts=True)
 def survives_hostile_names(siege: Siege) -> None:
     """Names with NUL and control characters, and endless ones, end no process and leak nothing."""
     siege.assail("traversal-hostile-names", "path.nul-control", "path.limits", operations=IN_PLACE)

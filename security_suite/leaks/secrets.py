@@ -3,7 +3,9 @@
 from mcp_touchstone.suite import Leaks, Siege, attack
 
 
-@attack("secrets-environment", "secrets-logs", "secrets-errors", fixtures=("base", "links"))
+@attack(
+    "secrets-environment", "secrets-logs", "secrets-errors", fixtures=("base", "links"), lasts=True
+)
 def keeps_secrets(siege: Siege) -> None:
     """Neither results nor errors nor logs hold what was not meant for them."""
     leaks = Leaks(siege)

@@ -10,6 +10,7 @@ from mcp_touchstone.suite import Definitions, Siege, attack
     "definitions-drift",
     "annotations-read-only",
     fixtures=("base",),
+    lasts=True,
 )
 def means_what_it_says(siege: Siege) -> None:
     """Definitions hide nothing, give no orders, stay as they are, and annotations are true."""

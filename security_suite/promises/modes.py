@@ -3,7 +3,7 @@
 from mcp_touchstone.suite import Modes, Siege, attack
 
 
-@attack("modes-read-only", "modes-read-only-switch", fixtures=("base",))
+@attack("modes-read-only", "modes-read-only-switch", fixtures=("base",), lasts=True)
 def writes_nothing_when_read_only(siege: Siege) -> None:
     """No tool makes, changes, moves or removes a file of a server that is read-only."""
     modes = Modes(siege)

@@ -14,8 +14,7 @@ def patches_the_file_of_the_call(siege: Siege) -> None:
 @attack("patches-denied", fixtures=(*TREES, "denied"))
 def patches_nothing_that_is_denied(siege: Siege) -> None:
     """No header of a diff leads to a denied file."""
-    named = (".git", ".env", "bin/", "lnk_git")
-    Patches(siege).lead_astray("patches-denied", "patch.target", "patch.special", naming=named)
+    Patches(siege).lead_astray("patches-denied", "patch.target", "patch.special", denied=True)
 
 
 @attack("patches-special", fixtures=TREES)

@@ -15,6 +15,7 @@ STORM = 200
     "load-stderr",
     "load-descriptors",
     fixtures=("base",),
+    lasts=True,
 )
 def bears_too_much_at_once(siege: Siege) -> None:
     """A server answers on after floods, long lines, unread outputs and storms of cancellations."""

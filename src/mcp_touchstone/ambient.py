@@ -1,7 +1,7 @@
 """Rules about all traffic: run them over every transcript, fold what they saw. Sends nothing."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_touchstone.clause import Breach, Clause
@@ -26,12 +26,21 @@ class Record:
         dossier: what recon learnt.
         ending: how the process ended; None while it runs.
         stderr: the end of what the process wrote to stderr.
+        walked: what was found by walking the transcript, for the next rule that asks: by roles,
+            with the length it had.
+        counted: what rules saw in it, by rule, once its process has ended; with its length.
     """
 
     transcript: Transcript
     dossier: Dossier
     ending: Ending | None = None
     stderr: bytes = b""
+    walked: dict[tuple[Role, ...], tuple[int, list[tuple[Entry, Message]]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    counted: dict[str, "tuple[int, dict[str, _Tally]]"] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def revision(self) -> str:
@@ -44,10 +53,17 @@ class Record:
 
     def messages(self, *roles: Role) -> Iterator[tuple[Entry, Message]]:
         """Walk the server's messages, optionally of some roles only."""
-        for entry in self.lines():
-            for message in entry.messages:
-                if not roles or message.role in roles:
-                    yield entry, message
+        length = len(self.transcript)
+        known = self.walked.get(roles)
+        if known is None or known[0] != length:
+            pairs = (
+                self.messages()
+                if roles
+                else ((entry, message) for entry in self.lines() for message in entry.messages)
+            )
+            found = [pair for pair in pairs if not roles or pair[1].role in roles]
+            known = self.walked[roles] = length, found
+        return iter(known[1])
 
     def answers(self, kind: Kind) -> Iterator[tuple[Entry, Message]]:
         """Walk results or errors that answer a request of ours."""
@@ -87,12 +103,26 @@ def judge(rule: Ambient, records: Iterable[Record], clauses: Iterable[Clause]) -
     revision = ""
     for record in records:
         revision = record.revision
-        for seen in rule.watch(record):
-            if seen.clause in tally:
-                tally[seen.clause].add(seen, record, wanted[seen.clause])
+        for clause_id, seen in count(rule, record, wanted.values()).items():
+            tally[clause_id].join(seen)
     return [
         counted.judgement(wanted[clause_id], rule, revision) for clause_id, counted in tally.items()
     ]
+
+
+def count(rule: Ambient, record: Record, clauses: Iterable[Clause]) -> "dict[str, _Tally]":
+    """Count what one rule sees in one record, for each of its clauses; once it has ended, once."""
+    length = len(record.transcript)
+    before, found = record.counted.get(rule.id, (-1, {}))
+    if before != length:
+        wanted = {clause.id: clause for clause in clauses}
+        found = {clause_id: _Tally() for clause_id in wanted}
+        for seen in rule.watch(record):
+            if seen.clause in found:
+                found[seen.clause].add(seen, record, wanted[seen.clause])
+        if record.ending is not None:
+            record.counted[rule.id] = length, found
+    return found
 
 
 def breaches(
@@ -125,6 +155,16 @@ class _Tally:
         outcome = Outcome(_weight(seen, clause).value)
         if self.gravest is None or outcome.rank < self.gravest[0].rank:
             self.gravest = (outcome, seen, record)
+
+    def join(self, later: "_Tally") -> None:
+        """Take over what was seen in a later record."""
+        self.looked += later.looked
+        self.breaches += later.breaches
+        graver = self.gravest is None or (
+            later.gravest is not None and later.gravest[0].rank < self.gravest[0].rank
+        )
+        if graver:
+            self.gravest = later.gravest
 
     def judgement(self, clause: Clause, rule: Ambient, revision: str) -> Judgement:
         source = f"{rule.path.rpartition('/')[2]}:{rule.line}"

@@ -21,6 +21,9 @@ LONGEST: Final = 10_000
 
 WORD: Final = "hello"
 
+BRIEF: Final = 0.001
+"""Seconds asked for where nobody wants to see a tool at work."""
+
 SHORT: Final = 0.1
 """Seconds asked for where a tool takes a duration; 1 where it takes whole seconds."""
 
@@ -53,11 +56,13 @@ class Places:
         folder: the root the server was given, an absolute path.
         file: a text file in it, relative, with forward slashes.
         text: what that file holds.
+        seconds: how long a call shall last, where that can be said.
     """
 
     folder: str = "."
     file: str = "README.md"
     text: str = ""
+    seconds: float = SHORT
 
     @property
     def absolute(self) -> str:
@@ -152,9 +157,9 @@ def _time(name: str, schema: Mapping[str, Any], seconds: float) -> float:
     return _number(schema, seconds * 1000 if {*words(name)} & _MILLISECONDS else seconds)
 
 
-def _short(name: str, schema: Mapping[str, Any]) -> float:
+def _short(name: str, schema: Mapping[str, Any], seconds: float) -> float:
     whole_seconds = schema.get("type") == "integer" and not {*words(name)} & _MILLISECONDS
-    return _time(name, schema, 1 if whole_seconds else SHORT)
+    return _time(name, schema, 1 if whole_seconds else seconds)
 
 
 def _number(schema: Mapping[str, Any], wish: float) -> float:
@@ -276,7 +281,9 @@ class _Maker:
         named = properties if isinstance(properties, dict) else {}
         wanted = list(dict.fromkeys([*required(schema), *(named if self._whole else ())]))
         made = {name: self.value(named.get(name), name, depth + 1) for name in wanted}
-        return made | {name: _short(name, kind) for name, kind in _timers(schema)}
+        return made | {
+            name: _short(name, kind, self._places.seconds) for name, kind in _timers(schema)
+        }
 
     def _array(self, schema: Mapping[str, Any], name: str, depth: int) -> list[Any]:
         least = schema.get("minItems")
@@ -300,7 +307,7 @@ class _Maker:
 
     def _amount(self, schema: Mapping[str, Any], name: str) -> float:
         if is_time(name):
-            return _short(name, schema)
+            return _short(name, schema, self._places.seconds)
         return _number(schema, 1)
 
     def _text(self, schema: Mapping[str, Any], name: str) -> str:

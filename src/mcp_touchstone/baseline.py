@@ -256,11 +256,13 @@ class _View:
         if self._run.trouble or self._run.interrupted or entry.rule not in self._whole:
             return ""
         judged = self.judged(entry.rule)
-        spoken = [r for r in self._holds[entry.rule] if r in self._run.dossier.spoken]
+        dossier = self._run.dossier
+        silent = {*dossier.asked} - {*dossier.spoken}
+        concerned = [r for r in self._holds[entry.rule] if r not in silent]
         if not entry.revisions:
-            if self._narrowed and not set(spoken) <= set(judged):
+            if self._narrowed and not set(concerned) <= set(judged):
                 return ""
-            if not spoken:
+            if not concerned:
                 return "the server speaks no revision in which it holds"
         said = {r: self._gone(entry, r, judged) for r in entry.revisions or judged}
         if not said or not all(said.values()):
@@ -280,7 +282,8 @@ class _View:
             return "it can be judged now" if entry.broken and outcome in findings else ""
         if (entry.rule, revision) in self._absent:
             return self._absent[entry.rule, revision]
-        if revision not in self._run.dossier.spoken:
+        dossier = self._run.dossier
+        if revision in dossier.asked and revision not in dossier.spoken:
             return f"the server does not speak {revision}"
         return "" if self._narrowed else f"it is not judged in {revision}" if judged else ""
 

@@ -150,7 +150,7 @@ def _check(commands: "argparse._SubParsersAction[Parser]") -> None:
         help=(
             "what the server claims beside containment, which is assumed; what breaks a promise "
             'it never made is a note; repeatable; with terms NAME=\'{"args": [WORDS it is started '
-            'with for this], "limit": N}\'; ' + ", ".join(DECLARED)
+            'with for this], "limit": N, "deny": [NAMES]}\'; ' + ", ".join(DECLARED)
         ),
     )
     what.add_argument(

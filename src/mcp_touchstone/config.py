@@ -32,7 +32,7 @@ KEYS: Final = {
     "env": _ENV, "cwd": _TEXT, "root-from": _TEXT, "offline": _FLAG, "timeout": _NUMBER,
     "call": _USES, "prompt": _USES, "resource": _TEXTS, "promise": _PROMISES,
     "suite": _TEXT, "select": _TEXTS, "revision": _TEXTS, "level": _TEXTS, "strict": _FLAG,
-    "attacks": _TEXTS, "bindings": _BINDS,
+    "attacks": _TEXTS, "bindings": _BINDS, "quick": _FLAG,
     "fail-on": _TEXTS, "baseline": _TEXT, "jobs": _NUMBER, "examples": _NUMBER, "seed": _NUMBER,
 }  # fmt: skip
 """Key -> what its value is. ``from`` and ``server`` name a client's file and a server in it."""

@@ -123,12 +123,20 @@ class Connection:
         """Write one JSON value as a line; give its number."""
         return self.say_raw(encode(message), message, required=required, malformed=malformed)
 
-    def say_together(self, *messages: Any) -> None:
-        """Write some messages, a line each, in one write; no answer to them is owed."""
+    def say_together(self, *messages: Any, broken: int = 0) -> list[int]:
+        """Write some messages, a line each, in one write; give their numbers.
+
+        No answer to them is owed, and the first ``broken`` of them are broken on purpose.
+        """
         raws = [encode(message) for message in messages]
-        for raw, message in zip(raws, messages, strict=True):
-            self.transcript.said(raw, message, required=False, modern=self.modern)
+        lines = [
+            self.transcript.said(
+                raw, message, malformed=i < broken, required=False, modern=self.modern
+            )
+            for i, (raw, message) in enumerate(zip(raws, messages, strict=True))
+        ]
         self._send(b"".join(raws))
+        return lines
 
     def say_raw(
         self,

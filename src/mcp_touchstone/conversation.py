@@ -25,7 +25,11 @@ _OUTCOME = {Breach.FAIL: Outcome.FAIL, Breach.WARN: Outcome.WARN, Breach.NOTE: O
 
 
 class Conversation(Talk):
-    """The hands of a scenario."""
+    """The hands of a scenario.
+
+    Attributes:
+        fired: ids of the payloads that were sent, where it is an attack.
+    """
 
     def __init__(
         self,
@@ -40,6 +44,7 @@ class Conversation(Talk):
         super().__init__(connection, dossier=dossier, revision=revision, spawn=spawn)
         self.judgements: list[Judgement] = []
         self.dice = Dice()
+        self.fired: set[str] = set()
         self._scenario = scenario
         self._clauses = {clause.id: clause for clause in clauses}
         self._declared = {clause.id for clause in scenario.clauses}
@@ -62,6 +67,7 @@ class Conversation(Talk):
         actual: object = "",
         at: Reply | Entry | int | None = None,
         mild: Breach | None = None,
+        because: str = "",
     ) -> bool:
         """Record whether a clause held; several ids are one finding under several windows.
 
@@ -72,6 +78,7 @@ class Conversation(Talk):
             actual: what the server did; a Reply says itself.
             at: the line that shows it.
             mild: what a breach counts as at most here, where the clause allows for it.
+            because: why that is less than its own weight; needed where somebody may wonder.
         """
         for clause_id in (clause,) if isinstance(clause, str) else clause:
             if clause_id not in self._declared:
@@ -81,7 +88,8 @@ class Conversation(Talk):
                 continue
             breach = row.breach if mild is None else max(mild, row.breach, key=_LIGHTNESS.index)
             outcome = Outcome.PASS if held else _OUTCOME[breach]
-            self._record(row, outcome, expected, str(actual), at)
+            said = because if not held and breach is not row.breach else ""
+            self._record(row, outcome, expected, str(actual), at, because=said)
         return held
 
     def unseen(self, clause: str, why: str) -> None:
@@ -99,6 +107,8 @@ class Conversation(Talk):
         expected: str,
         actual: str,
         at: Reply | Entry | int | None,
+        *,
+        because: str = "",
     ) -> None:
         guilty, related = _place(at)
         transcript = self.wire.transcript
@@ -115,6 +125,7 @@ class Conversation(Talk):
                 source=f"{self._scenario.path.rpartition('/')[2]}:{self._line()}",
                 process=transcript.label,
                 replay=transcript.replay,
+                because=because,
             )
         )
 

@@ -36,8 +36,9 @@ class Cost:
         answers: none was, and some answer was waited for.
         silence: neither, and some conversation was listening.
         ours: none of these: judging, reading, ending processes.
-        floor: what no judge could do without who starts these processes: the processor time of all
-            start-ups on all cores, or one start-up and the longest conversation, if that is longer.
+        floor: what no judge could do without who has these conversations: the processor time of all
+            servers, their start-ups and their answers, spread over all cores; or one start-up and
+            the longest conversation, if that is longer.
     """
 
     startup: float
@@ -71,8 +72,8 @@ def account(
         conversations: the waits of each process.
         begun: when the run began.
         ended: when it was over.
-        processor: processor time of one start-up; 0 where nobody knows.
-        cores: how many processes can start at a time.
+        processor: processor time of all servers together, in seconds; 0 where nobody knows.
+        cores: how many processes can run at a time.
     """
     waits = [wait for conversation in conversations for wait in conversation]
     spent = []
@@ -87,7 +88,7 @@ def account(
         answers=spent[1] - spent[0],
         silence=spent[2] - spent[1],
         ours=max(0.0, ended - begun - spent[2]),
-        floor=max(processor * len(starts) / max(1, cores), shortest + longest),
+        floor=max(processor / max(1, cores), shortest + longest),
     )
 
 

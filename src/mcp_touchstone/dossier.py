@@ -240,6 +240,8 @@ class Dossier:
         root: the folder examples were found in; empty where nothing was tried.
         granted: folders the server was told of, by its command, its environment, or as its own.
         bindings: what tools were seen to do to files; None where nobody looked.
+        settle: (revision, word) -> returns once the word is decided there; what is known may be
+            used while the rest is still tried.
     """
 
     pace: Pace
@@ -253,6 +255,7 @@ class Dossier:
     root: str = ""
     granted: tuple[Path, ...] = ()
     bindings: Bindings | None = None
+    settle: Callable[[str, str], None] = field(default=lambda _revision, _word: None, repr=False)
 
     @property
     def modern(self) -> bool:
@@ -263,6 +266,12 @@ class Dossier:
     def legacy(self) -> tuple[str, ...]:
         """Handshake revisions spoken, oldest first."""
         return tuple(revision for revision in rev.LEGACY if revision in self.spoken)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Revisions the server was asked for, oldest first; of others nothing is known."""
+        known = {*self.spoken, *self.refused, *self.offers}
+        return tuple(revision for revision in rev.ALL if revision in known)
 
     @property
     def name(self) -> str:

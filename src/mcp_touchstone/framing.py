@@ -8,6 +8,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -179,17 +180,8 @@ def _utf16(raw: bytes) -> list[str]:
 
 def _parse(text: str, faults: set[Fault]) -> Reading:
     found = set(faults)
-
-    def constant(_: str) -> None:
-        found.add(Fault.CONSTANT)
-
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        table = dict(pairs)
-        if len(table) != len(pairs):
-            found.add(Fault.DUPLICATE_KEY)
-        return table
-
-    value = json.loads(text, parse_constant=constant, object_pairs_hook=members, parse_int=_integer)
+    _noted.set(found)
+    value = (_READER if len(text) < _DIGITS else _LONG_READER).decode(text)
     if "\\u" in text or "\\U" in text:
         try:
             json.dumps(value, ensure_ascii=False, default=str).encode()
@@ -198,8 +190,29 @@ def _parse(text: str, faults: set[Fault]) -> Reading:
     return Reading(value, frozenset(found))
 
 
+_noted: Final[ContextVar[set[Fault]]] = ContextVar("noted")
+"""Faults of the text that is being read; readers are made once, which is half of what they cost."""
+
+
+def _constant(_: str) -> None:
+    _noted.get().add(Fault.CONSTANT)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        _noted.get().add(Fault.DUPLICATE_KEY)
+    return table
+
+
 def _integer(digits: str) -> int | Decimal:
     return int(digits) if len(digits) < _DIGITS else Decimal(digits)
+
+
+_READER: Final = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_members)
+_LONG_READER: Final = json.JSONDecoder(
+    parse_constant=_constant, object_pairs_hook=_members, parse_int=_integer
+)
 
 
 def apart(line: Line) -> Iterator[Line]:
@@ -264,7 +277,11 @@ def encode(message: Any) -> bytes:
 
 
 def _dumps(message: Any, *, ensure_ascii: bool) -> str:
-    return json.dumps(message, ensure_ascii=ensure_ascii, separators=(",", ":"), default=str)
+    return (_ASCII_WRITER if ensure_ascii else _WRITER).encode(message)
+
+
+_WRITER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+_ASCII_WRITER: Final = json.JSONEncoder(separators=(",", ":"), default=str)
 
 
 class Kind(StrEnum):

@@ -4,37 +4,43 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Final
 
-from mcp_touchstone import ambient, plan, shapes
+from mcp_touchstone import ambient, plan, schema, shapes
 from mcp_touchstone import revision as rev
+from mcp_touchstone.agenda import Agenda
+from mcp_touchstone.ambient import Record
 from mcp_touchstone.arguments import Places
 from mcp_touchstone.attack import grounds
 from mcp_touchstone.clause import Breach, Clause
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.cost import account
-from mcp_touchstone.dice import Dice
+from mcp_touchstone.dice import Dice, Rules
 from mcp_touchstone.dossier import Canary, Dossier
 from mcp_touchstone.lane import OnEvent, drive, our_fault
-from mcp_touchstone.learning import Ground, learn
+from mcp_touchstone.learning import Ground, Lessons, learn
 from mcp_touchstone.needs import WORDS
-from mcp_touchstone.pace import Pace
+from mcp_touchstone.pace import SLICE, TRAILING, TRAILING_IN_A_HURRY, Pace
 from mcp_touchstone.plan import Choice, UsageError
 from mcp_touchstone.pool import Exhausted, Pool
-from mcp_touchstone.process import LaunchError, now
+from mcp_touchstone.process import LaunchError, now, processor
 from mcp_touchstone.recon import explore
 from mcp_touchstone.results import Run, Slot, Verdict, unasked
 from mcp_touchstone.scenario import Ambient, Registry, Share
+from mcp_touchstone.schedule import Schedule
 from mcp_touchstone.scout import Line
 from mcp_touchstone.strays import end_abandoned
 from mcp_touchstone.target import Target
 from mcp_touchstone.verdict import Judgement, Outcome, evidence, worst
 from mcp_touchstone.world import NOTE, NOTES, World, abandoned, clear
 
-JOBS: Final = min(24, max(12, 6 * (os.cpu_count() or 1)))
+JOBS: Final = min(64, 20 * (os.cpu_count() or 1))
 """Conversations at once, where nobody says how many: mostly they listen to silence."""
+
+ATTACKS: Final = 2 * (os.cpu_count() or 1)
+"""Attacks at once, where nobody says how many: they listen to nothing."""
 
 
 def judge(
@@ -53,8 +59,9 @@ def judge(
     """
     choice.check(registry)
     stop = stop or threading.Event()
-    pace = Pace(target.startup)
+    pace = Pace(target.startup, trailing=TRAILING_IN_A_HURRY if choice.quick else TRAILING)
     begun = now()
+    before = processor()
     tidy()
     with World(seed=target.seed) as world:
         pool = Pool(target, world, pace)
@@ -83,7 +90,7 @@ def judge(
         [connection.waits for connection in run.connections],
         begun,
         ended,
-        processor=pace.processor,
+        processor=processor() - before,
         cores=os.cpu_count() or 1,
     )
     return run
@@ -136,9 +143,7 @@ def survey(
 def _ground(pool: Pool, stop: threading.Event) -> Ground:
     """Let things be tried on the shared processes of a pool."""
 
-    def line(revision: str, willing: bool) -> Line:
-        share = Share.WILLING if willing else Share.ORDINARY
-
+    def line(revision: str, share: Share) -> Line:
         def get() -> Connection:
             try:
                 return pool.shared(revision, share)
@@ -156,17 +161,42 @@ def _ground(pool: Pool, stop: threading.Event) -> Ground:
     return Ground(line, pool.target.named_in(root), places, stop, abort)
 
 
-def _meet(pool: Pool, choice: Choice) -> tuple[Dossier, dict[str, Connection]]:
-    """Explore the server; in a hurry the newest revision of each era, all if it knows neither."""
-    if choice.quick:
-        newest = choice.revisions[-1:] or (rev.LATEST_LEGACY, rev.LATEST_MODERN)
-        dossier, connections = explore(pool.spawn, pool.pace, newest)
-        if dossier.spoken or choice.revisions:
+def _meet(pool: Pool, registry: Registry, choice: Choice) -> tuple[Dossier, dict[str, Connection]]:
+    """Explore the server in the revisions that are judged; in all if it speaks none asked for."""
+    asked = _asked(registry, choice)
+    if asked != rev.ALL:
+        dossier, connections = explore(pool.spawn_at_once, pool.pace, asked)
+        if dossier.spoken:
             return dossier, connections
         for connection in connections.values():
             connection.transcript.judged = False
             pool.retire(connection)
     return _explored(pool)
+
+
+def _asked(registry: Registry, choice: Choice) -> tuple[str, ...]:
+    """Give the revisions a server is asked for, oldest first: those that are judged and why.
+
+    The newest of each era is asked for beside those chosen: some clauses hold where a server speaks
+    both eras, or one alone, and some are about the newest it has. A hurry does without.
+    """
+    newest = (rev.LATEST_LEGACY, rev.LATEST_MODERN)
+    if choice.quick:
+        return choice.revisions[-1:] or newest
+    compared = any(
+        case.everywhere and choice.takes(case, clause)
+        for case in registry.scenarios
+        for clause in case.clauses
+    )
+    if compared or not choice.revisions:
+        return rev.ALL
+    return tuple(one for one in rev.ALL if one in {*choice.revisions, *newest})
+
+
+def _prepare() -> None:
+    """Import what is needed later, while a server starts; what is wrong with it shows there."""
+    with contextlib.suppress(Exception):
+        schema.prepare()
 
 
 AFTER_END: Final = 1.0
@@ -179,13 +209,13 @@ def _explored(pool: Pool) -> tuple[Dossier, dict[str, Connection]]:
     Raises:
         LaunchError: it could not be started.
     """
-    found = explore(pool.spawn, pool.pace)
+    found = explore(pool.spawn_at_once, pool.pace)
     if found[0].spoken or not pool.target.rooted:
         return found
     left = all(one.process.wait(AFTER_END) is not None for one in found[1].values())
     if not left or not pool.become_repository():
         return found
-    again = explore(pool.spawn, pool.pace)
+    again = explore(pool.spawn_at_once, pool.pace)
     first, second = (again, found) if again[0].spoken else (found, again)
     for connection in second[1].values():
         connection.transcript.judged = False
@@ -215,7 +245,12 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
     on_event: OnEvent,
     stop: threading.Event,
 ) -> None:
-    dossier, connections = _meet(pool, choice)
+    idle = threading.Thread(target=_prepare, name="prepare")
+    idle.start()
+    try:
+        dossier, connections = _meet(pool, registry, choice)
+    finally:
+        idle.join()
     dossier.canary = _planted(pool.world)
     dossier.root = str(pool.world.root)
     dossier.granted = pool.target.folders_in(pool.world.root)
@@ -223,44 +258,84 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
     pool.knows(dossier)
     pool.adopt(connections, dossier)
     on_event("recon", dossier)
-    learn(dossier, plan.wanted(dossier, registry, choice), _ground(pool, stop))
-    if revision := plan.besieged(dossier, registry, choice):
-        dossier.bindings = grounds.bind(pool, dossier, revision)
-        if dossier.bindings.untrue:
-            raise UsageError(f"--bindings {dossier.bindings.untrue[0]}; `recon` shows what does")
-    on_event("learnt", dossier)
-    plan.make(run, registry, choice)
-    if not run.slots and not run.trouble:
-        raise UsageError(plan.nothing(run, choice))
-    on_event("plan", run.slots)
-    if run.trouble:
-        return
-    if any(isinstance(slot.case, Ambient) for slot in run.slots):
-        pool.on_end = shapes.read_ahead
-    lanes = plan.lanes(run.slots)
-    dice = _dice(run, pool, choice, stop)
-    with ThreadPoolExecutor(max_workers=choice.jobs or JOBS, thread_name_prefix="lane") as threads:
-        waiting: set[Future[None]] = {
-            threads.submit(drive, lane, pool, dossier, on_event, stop, dice=dice) for lane in lanes
-        }
+    lessons = Lessons(dossier, plan.wanted(dossier, registry, choice), _ground(pool, stop))
+    dossier.settle = lessons.settle
+    agenda = Agenda(run, registry, choice)
+    planned = threading.Event()
+    if any(isinstance(case, Ambient) for case in registry.cases()):
+        pool.on_end = lambda record: _look_ahead(run, record, planned=planned.is_set())
+    dice = _dice(run, pool, choice, stop, planned)
+    with (
+        contextlib.closing(dice.drawn),
+        ThreadPoolExecutor(choice.jobs or JOBS, thread_name_prefix="lane") as threads,
+        ThreadPoolExecutor(ATTACKS, thread_name_prefix="attack") as workers,
+    ):
+        schedule = Schedule(
+            threads,
+            lambda lane: drive(lane, pool, dossier, on_event, stop, dice=dice),
+            threads if choice.jobs else workers,
+        )
         try:
-            while waiting:
-                done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in done:
-                    future.result()
+            binding = workers.submit(_bind, pool, dossier, plan.besieged(dossier, registry, choice))
+            for _ in lessons.steps():
+                schedule.add(agenda.ready(lessons.decided, lessons.free))
+            while wait([binding], SLICE).not_done:
+                pass  # a lock without a limit would keep Ctrl-C waiting on some systems
+            binding.result()
+            on_event("learnt", dossier)
+            _plan(run, registry, choice, agenda.begun)
+            on_event("plan", run.slots)
+            planned.set()
+            begun = {id(slot) for slot in agenda.begun}
+            if not run.trouble:
+                schedule.add(slot for slot in run.slots if id(slot) not in begun)
+            schedule.finish()
         except BaseException:
             stop.set()
+            schedule.close()
             for connection in pool.connections:
                 connection.process.kill()
             raise
 
 
-def _dice(run: Run, pool: Pool, choice: Choice, stop: threading.Event) -> Dice:
+def _bind(pool: Pool, dossier: Dossier, revision: str) -> None:
+    """Find out what tools do to files, where attacks are chosen.
+
+    Raises:
+        UsageError: a binding the user named is none.
+    """
+    if revision:
+        found = grounds.bind(pool, dossier, revision)
+        if found.untrue:
+            raise UsageError(f"--bindings {found.untrue[0]}; `recon` shows what does")
+        dossier.bindings = found
+
+
+def _plan(run: Run, registry: Registry, choice: Choice, begun: Iterable[Slot]) -> None:
+    """Fix the plan.
+
+    Raises:
+        UsageError: it is empty.
+    """
+    plan.make(run, registry, choice, begun)
+    if not run.slots and not run.trouble:
+        raise UsageError(plan.nothing(run, choice))
+
+
+def _dice(
+    run: Run, pool: Pool, choice: Choice, stop: threading.Event, planned: threading.Event
+) -> Dice:
     """Say what properties may draw, and which rules of this run look on."""
-    rules: dict[str, list[tuple[Ambient, tuple[Clause, ...]]]] = {}
-    for slot in run.slots:
-        if isinstance(slot.case, Ambient):
-            rules.setdefault(slot.revision, []).append((slot.case, slot.clauses))
+
+    def rules(revision: str) -> Rules:
+        while not (planned.wait(SLICE) or stop.is_set()):
+            pass
+        return [
+            (slot.case, slot.clauses)
+            for slot in run.slots
+            if isinstance(slot.case, Ambient) and slot.revision == revision
+        ]
+
     return Dice(
         examples=choice.examples,
         seed=choice.seed,
@@ -269,6 +344,15 @@ def _dice(run: Run, pool: Pool, choice: Choice, stop: threading.Event) -> Dice:
         stopped=stop.is_set,
         tiers=choice.tiers,
     )
+
+
+def _look_ahead(run: Run, record: Record, *, planned: bool) -> None:
+    """Look at a conversation that has ended while others go on; a fault shows when all have."""
+    shapes.read_ahead(record)
+    for slot in run.slots if planned else ():
+        if isinstance(slot.case, Ambient) and slot.revision == record.revision:
+            with contextlib.suppress(Exception):
+                ambient.count(slot.case, record, slot.clauses)
 
 
 def _ambient(run: Run, pool: Pool) -> None:

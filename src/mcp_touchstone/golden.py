@@ -19,6 +19,7 @@ from mcp_touchstone.connection import Connection
 from mcp_touchstone.difference import VOLATILE, Difference, differences, steady, still_volatile
 from mcp_touchstone.dossier import Dossier, is_read_only
 from mcp_touchstone.gate import survey
+from mcp_touchstone.pace import SLICE
 from mcp_touchstone.plan import UsageError
 from mcp_touchstone.pool import Pool
 from mcp_touchstone.process import LaunchError
@@ -27,9 +28,6 @@ from mcp_touchstone.shelf import Recording, Shelf
 from mcp_touchstone.target import Target
 from mcp_touchstone.tour import WORDS, Document, Offer, Stop, Tour, plan
 from mcp_touchstone.world import World
-
-SLICE: Final = 0.2
-"""Seconds between two moments in which an interruption is noticed."""
 
 APART: Final = 1.1
 """Seconds that lie at least between the beginnings of two recordings: clocks often show seconds."""

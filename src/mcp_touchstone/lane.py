@@ -1,7 +1,10 @@
-"""Drive the scenarios that share a process, one behind the other. Prints nothing."""
+"""Drive the scenarios that share a process, one behind the other. Prints nothing.
+
+What can be judged is not known at once: a lane is fed while it runs.
+"""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from mcp_touchstone import revision as rev
 from mcp_touchstone.attack import grounds
@@ -9,6 +12,7 @@ from mcp_touchstone.client import willing
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.conversation import Broken, Conversation
 from mcp_touchstone.dice import Dice
+from mcp_touchstone.doorway import Turn
 from mcp_touchstone.plan import share
 from mcp_touchstone.pool import Exhausted, Pool
 from mcp_touchstone.process import LaunchError, now
@@ -22,8 +26,46 @@ OnEvent = Callable[[str, object], None]
 Slot."""
 
 
+class Lane:
+    """Slots that share a process, in the order they come; what may hurt it waits for the end."""
+
+    def __init__(self) -> None:
+        self._slots: list[Slot] = []
+        self._harmful: list[Slot] = []
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def add(self, slots: Iterable[Slot]) -> None:
+        """Take more slots."""
+        with self._changed:
+            for slot in slots:
+                (self._harmful if _hurts(slot) else self._slots).append(slot)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def __iter__(self) -> Iterator[Slot]:
+        """Give slot after slot; wait for more until the lane is closed."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._slots or self._closed)
+                if not self._slots:
+                    break
+                slot = self._slots.pop(0)
+            yield slot
+        yield from self._harmful
+
+
+def _hurts(slot: Slot) -> bool:
+    return isinstance(slot.case, Scenario) and slot.case.hurts
+
+
 def drive(
-    lane: list[Slot],
+    lane: Iterable[Slot],
     pool: Pool,
     dossier: Dossier,
     on_event: OnEvent,
@@ -32,6 +74,7 @@ def drive(
     dice: Dice | None = None,
 ) -> None:
     """Run one lane to its end, or until ``stop`` is set; then let its process go."""
+    slot = None
     for slot in lane:
         if stop.is_set():
             return
@@ -41,9 +84,8 @@ def drive(
         slot.seconds = now() - begun
         slot.done = not stop.is_set()
         on_event("done", slot)
-    last = lane[-1]
-    if isinstance(last.case, Scenario) and not last.case.fresh:
-        pool.release(last.revision, share(last))
+    if slot is not None and isinstance(slot.case, Scenario) and not slot.case.fresh:
+        pool.release(slot.revision, share(slot))
 
 
 def _run_slot(slot: Slot, pool: Pool, dossier: Dossier, stop: threading.Event, dice: Dice) -> None:
@@ -72,6 +114,7 @@ def _run_slot(slot: Slot, pool: Pool, dossier: Dossier, stop: threading.Event, d
         why = str(error)
     except Exception as error:  # noqa: BLE001  (a fault of a scenario must not lose the run)
         why = our_fault(error)
+    slot.fired = frozenset(talk.fired)
     connection.use(before)
     if stop.is_set():
         return
@@ -94,19 +137,24 @@ def _begin(
     """
     if scenario.fixtures:
         return grounds.siege(pool, slot, dossier)
+    turn = Turn.LONG if scenario.lasts else Turn.OTHER
+
+    def spawn() -> Connection:
+        return pool.spawn(revision, scenario.name, turn=turn)
+
     if not scenario.fresh:
         connection = pool.shared(slot.revision, share(slot))
     elif scenario.apart:
-        connection = pool.apart(revision, scenario.name)
+        connection = pool.apart(revision, scenario.name, turn=turn)
     else:
-        connection = pool.spawn(revision, scenario.name)
+        connection = spawn()
     return Conversation(
         connection,
         scenario,
         slot.clauses,
         dossier=dossier,
         revision=slot.revision,
-        spawn=lambda: pool.spawn(revision, scenario.name),
+        spawn=spawn,
     )
 
 

@@ -3,6 +3,15 @@
 from dataclasses import dataclass
 from typing import Final
 
+SLICE: Final = 0.2
+"""Seconds between two moments in which an interruption is noticed."""
+
+TRAILING: Final = 0.12
+"""Seconds that something the server writes unasked is given to trail behind an answer, at least."""
+
+TRAILING_IN_A_HURRY: Final = 0.04
+"""The same, for a quick look."""
+
 UNFINISHED: Final = 2.0
 """Seconds after which a whole message without its line feed is taken as it stands."""
 
@@ -17,16 +26,16 @@ class Pace:
     Attributes:
         startup: limit for the first answer of a process.
         started: measured time to the first answer.
-        processor: measured processor time to the first answer, with all it started; 0 if unknown.
         round_trip: measured time of a cheap request.
         unfinished: time after which a whole message without its line feed is taken as it stands.
+        trailing: time for what the server writes unasked, however fast it answers.
     """
 
     startup: float
     started: float = 0.5
-    processor: float = 0.0
     round_trip: float = 0.01
     unfinished: float = UNFINISHED
+    trailing: float = TRAILING
 
     @property
     def reply(self) -> float:
@@ -36,7 +45,7 @@ class Pace:
     @property
     def settle(self) -> float:
         """How long something the server writes unasked may trail behind an answer."""
-        return min(1.0, max(0.12, 10 * self.round_trip))
+        return min(1.0, max(self.trailing, 10 * self.round_trip))
 
     @property
     def silence(self) -> float:

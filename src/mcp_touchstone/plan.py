@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -47,7 +47,7 @@ class Choice:
         examples: what is drawn for each property in each revision; 0 leaves properties out.
         seed: what the drawing starts from; the same seed draws the same.
         quick: judge the newest revision only, in the one conversation everybody shares; no tool is
-            tried out, and nothing is drawn.
+            tried out, nothing is drawn, and nobody listens for seconds.
         floor: from which gravity on a finding fails the gate.
         tiers: levels of attacks that are fired.
     """
@@ -74,7 +74,8 @@ class Choice:
         """Whether a case can be run with the examples and in the time there are."""
         if not isinstance(case, Scenario):
             return True
-        if self.quick and (case.fresh or case.willing or case.hurts or case.fixtures):
+        slow = case.lasts or case.fresh or case.willing or case.hurts or case.fixtures
+        if self.quick and slow:
             return False
         return not case.drawn or (self.examples > 0 and not self.quick)
 
@@ -149,7 +150,7 @@ def wanted(dossier: "Dossier", registry: Registry, choice: Choice) -> dict[str, 
             if clause.needs and choice.takes(case, clause) and choice.draws(case):
                 if choice.hurries_past(clause):
                     continue
-                for revision in _judged(dossier, choice):
+                for revision in judged(dossier, choice):
                     if revision in clause.revisions:
                         words.setdefault(revision, set()).update(
                             word for need in clause.needs for word in needs.choices(need)
@@ -170,51 +171,69 @@ def besieged(dossier: "Dossier", registry: Registry, choice: Choice) -> str:
         and any(choice.takes(case, clause) and choice.fires(clause) for clause in case.clauses)
         for case in registry.cases()
     )
-    return "".join(front(_judged(dossier, choice))) if chosen else ""
+    return "".join(front(judged(dossier, choice))) if chosen else ""
 
 
-def front(judged: Sequence[str]) -> Sequence[str]:
+def front(revisions: Sequence[str]) -> Sequence[str]:
     """Give the revision attacks are run in: a session where there is one, the newest."""
-    return [r for r in judged if not rev.is_modern(r)][-1:] or judged[-1:]
+    return [r for r in revisions if not rev.is_modern(r)][-1:] or revisions[-1:]
 
 
-def _judged(dossier: "Dossier", choice: Choice) -> tuple[str, ...]:
+def judged(dossier: "Dossier", choice: Choice) -> tuple[str, ...]:
+    """Give the revisions to judge, oldest first."""
     chosen = choice.revisions or rev.ALL
     spoken = tuple(r for r in rev.ALL if r in dossier.spoken and r in chosen)
     return spoken[-1:] if choice.quick else spoken
 
 
-def make(run: Run, registry: Registry, choice: Choice) -> None:
-    """Fix what has to be judged: slots and what does not apply go into the run."""
+def make(run: Run, registry: Registry, choice: Choice, begun: Iterable[Slot] = ()) -> None:
+    """Fix what has to be judged: slots and what does not apply go into the run.
+
+    Args:
+        run: takes them.
+        registry: what there is.
+        choice: what part of it.
+        begun: slots that were planned before everything was known, and may be under way.
+    """
+    known = {(slot.case.id, slot.revision): slot for slot in begun}
     dossier = run.dossier
     spoken = tuple(r for r in rev.ALL if r in dossier.spoken)
     if not spoken:
         run.trouble = dossier.trouble or "the server speaks no revision we know"
         _plan_mute(run, registry, choice)
         return
-    judged = _judged(dossier, choice)
+    revisions = judged(dossier, choice)
     for case in registry.cases():
         if not choice.draws(case):
             _leave_out(run, case, registry, choice)
             continue
-        if isinstance(case, Scenario) and case.once:
-            _plan_once(run, case, judged, choice)
-            continue
-        for revision in front(judged) if is_attack(case) else judged:
-            clauses = _applicable(run, case, revision, choice)
-            if clauses:
-                run.slots.append(Slot(case, revision, clauses))
+        for slot in slots(run, case, revisions, choice):
+            run.slots.append(known.get((case.id, slot.revision), slot))
 
 
-def _plan_once(run: Run, case: Scenario, wanted: Sequence[str], choice: Choice) -> None:
-    by_revision = {
-        revision: clauses
-        for revision in wanted
-        if not rev.is_modern(revision) and (clauses := _applicable(run, case, revision, choice))
-    }
-    if by_revision:
-        *others, newest = by_revision
-        run.slots.append(Slot(case, newest, by_revision[newest], also=tuple(others)))
+def slots(run: Run, case: Case, revisions: Sequence[str], choice: Choice) -> Iterator[Slot]:
+    """Plan one case; what does not apply goes into the run.
+
+    Args:
+        run: what is known of the server, and takes what does not apply.
+        case: which.
+        revisions: where it may be judged; all of those a case needs that is run ``once``.
+        choice: what part of it.
+    """
+    if isinstance(case, Scenario) and case.once:
+        by_revision = {
+            revision: clauses
+            for revision in revisions
+            if not rev.is_modern(revision) and (clauses := _applicable(run, case, revision, choice))
+        }
+        if by_revision:
+            *others, newest = by_revision
+            yield Slot(case, newest, by_revision[newest], also=tuple(others))
+        return
+    for revision in front(revisions) if is_attack(case) else revisions:
+        clauses = _applicable(run, case, revision, choice)
+        if clauses:
+            yield Slot(case, revision, clauses)
 
 
 def _leave_out(run: Run, case: Case, registry: Registry, choice: Choice) -> None:
@@ -223,7 +242,7 @@ def _leave_out(run: Run, case: Case, registry: Registry, choice: Choice) -> None
     others = {c.id for other in registry.cases() if choice.draws(other) for c in other.clauses}
     for clause in case.clauses:
         if clause.id not in others and choice.takes(case, clause):
-            for revision in _judged(run.dossier, choice):
+            for revision in judged(run.dossier, choice):
                 if revision in clause.revisions:
                     run.absent.append(Absent(clause.id, revision, why, by_choice=True))
 
@@ -235,13 +254,13 @@ def _plan_mute(run: Run, registry: Registry, choice: Choice) -> None:
         tried = [rev.LATEST_LEGACY]
     newest = tried[-1]
     reply = run.dossier.refused.get(newest)
-    judged = {"writes_one_message_a_line"}
+    names = {"writes_one_message_a_line"}
     if reply is not None and reply.result is not None:
-        judged.add("introduces_itself_in_the_right_types")
+        names.add("introduces_itself_in_the_right_types")
     if reply is not None and reply.answered and "protocolVersion" not in (reply.result or {}):
-        judged.add("answers_initialize")
+        names.add("answers_initialize")
     for case in registry.cases():
-        if case.name in judged and (choice.cases is None or case.id in choice.cases):
+        if case.name in names and (choice.cases is None or case.id in choice.cases):
             clauses = tuple(
                 c for c in case.clauses if newest in c.revisions and choice.takes(case, c)
             )
@@ -276,34 +295,20 @@ def _applicable(run: Run, case: Case, revision: str, choice: Choice) -> tuple[Cl
     return tuple(found)
 
 
-def lanes(slots: Iterable[Slot]) -> list[list[Slot]]:
-    """Group slots that share a process; what may hurt it comes last. The longest lanes first.
+def share(slot: Slot) -> Share:
+    """Say which live process a slot takes part in.
 
     A session has one process for ordinary clients and one for willing ones. Stateless requests
-    declare for themselves, so both share one there. Properties have one of their own.
+    declare for themselves, so both share one there. Properties have one of their own, and so has
+    what lasts: who comes behind it would have to wait.
     """
-    shared: dict[tuple[str, Share], list[Slot]] = {}
-    fresh: list[list[Slot]] = []
-    for slot in slots:
-        if not isinstance(slot.case, Scenario):
-            continue
-        if slot.case.fresh:
-            fresh.append([slot])
-        else:
-            shared.setdefault((slot.revision, share(slot)), []).append(slot)
-    for lane in shared.values():
-        lane.sort(key=lambda slot: isinstance(slot.case, Scenario) and slot.case.hurts)
-    return [*shared.values(), *fresh]
-
-
-def share(slot: Slot) -> Share:
-    """Say which live process a slot takes part in."""
     if not isinstance(slot.case, Scenario):
         return Share.ORDINARY
     if slot.case.drawn:
         return Share.DRAWN
-    willing = slot.case.willing and not rev.is_modern(slot.revision)
-    return Share.WILLING if willing else Share.ORDINARY
+    if slot.case.willing and not rev.is_modern(slot.revision):
+        return Share.WILLING
+    return Share.LASTING if slot.case.lasts else Share.ORDINARY
 
 
 def nothing(run: Run, choice: Choice) -> str:

@@ -37,6 +37,11 @@ SINGLE = {
     "seed": ("S", "what the drawing of examples starts from; the same seed draws the same"),
 }
 """The other options that are words of `mcp-touchstone check`: name -> its value and its help."""
+FLAGS = {
+    "strict": "a broken SHOULD is a failure",
+    "quick": "only what is judged at once, in the newest revision; no tool is tried out",
+}
+"""Options without a value, each an ini key too."""
 FILES = {
     "config": "where the server stands: touchstone.toml, pyproject.toml, or a client's file",
     "baseline": "known failures (default touchstone-baseline.toml, where there is one)",
@@ -68,9 +73,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, (metavar, text) in SINGLE.items():
         group.addoption(f"--mcp-{name}", metavar=metavar, help=text)
         parser.addini(f"mcp_{name}", text)
-    strict = "a broken SHOULD is a failure"
-    group.addoption("--mcp-strict", action="store_true", help=strict)
-    parser.addini("mcp_strict", strict, type="bool", default=False)
+    for name, text in FLAGS.items():
+        group.addoption(f"--mcp-{name}", action="store_true", help=text)
+        parser.addini(f"mcp_{name}", text, type="bool", default=False)
     group.addoption("--mcp-no-baseline", action="store_true", help="judge as if nothing were known")
 
 

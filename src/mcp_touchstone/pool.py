@@ -14,6 +14,7 @@ from typing import Final
 from mcp_touchstone.ambient import Record
 from mcp_touchstone.client import willing as willing_client
 from mcp_touchstone.connection import Connection, Pace
+from mcp_touchstone.doorway import Doorway, Turn
 from mcp_touchstone.process import MARK, Ending, LaunchError, ServerProcess, now
 from mcp_touchstone.recon import Dossier
 from mcp_touchstone.scenario import Share
@@ -41,6 +42,8 @@ class Pool:
     """Starts, shares and ends the processes of a run.
 
     Attributes:
+        has_repositories: whether the roots of fields to come are git repositories; the world of the
+            run stays what it is while somebody talks in it.
         on_end: called with the record of each process that ended and is judged, on a thread of its
             own while others still talk.
     """
@@ -51,31 +54,34 @@ class Pool:
         self.pace = pace
         self.started = 0
         self._mark = f"{os.getpid()}-{uuid.uuid4().hex}"
-        self._env = self._env_in(world)
+        self._env = self._env_in(world, target)
         self._worlds: list[World] = []
         self._shared: dict[_Key, Connection] = {}
         self._replaced: dict[_Key, int] = {}
         self._silent: dict[_Key, int] = {}
         self._all: list[Connection] = []
         self._endings: dict[int, Future[Ending]] = {}
+        self._records: dict[int, Record] = {}
         self._undertakers = ThreadPoolExecutor(max_workers=64, thread_name_prefix="undertaker")
         self._lock = threading.Lock()
         self._closed = False
+        self.has_repositories = world.is_repository
+        self._doorway = Doorway(lambda: pace.started)
         self._dossier = Dossier(pace)
         self.on_end: Callable[[Record], None] = lambda _record: None
 
-    def _env_in(self, world: World) -> dict[str, str]:
-        return {**world.env(os.environ), **self.target.env_in(world.root), MARK: self._mark}
+    def _env_in(self, world: World, target: Target) -> dict[str, str]:
+        return {**world.env(os.environ), **target.env_in(world.root), MARK: self._mark}
 
-    def apart(self, revision: str, label: str) -> Connection:
-        """Start a process nobody has spoken to, in a world of its own.
+    def apart(self, revision: str, label: str, *, turn: Turn = Turn.OTHER) -> Connection:
+        """Start a process nobody has spoken to, in a world of its own; else like ``spawn``.
 
         Raises:
             LaunchError: it could not be started, or the run is over.
         """
         world = World(seed=self.target.seed, is_repository=self.world.is_repository)
         self.keep(world)
-        return self.spawn(revision, label, world)
+        return self.spawn(revision, label, world, turn=turn)
 
     def keep(self, world: World) -> None:
         """Take a world over: it is removed when the run is over.
@@ -94,18 +100,39 @@ class Pool:
         label: str,
         world: World | None = None,
         target: Target | None = None,
+        *,
+        turn: Turn = Turn.OTHER,
     ) -> Connection:
         """Start a process nobody has spoken to, in the world of the run or in another.
+
+        Waits while others are starting.
 
         Args:
             revision: which it is asked to speak.
             label: what people call it.
             world: where; by default the world of the run.
             target: the target as it is started there, where that differs.
+            turn: whether others have to wait longer.
 
         Raises:
             LaunchError: it could not be started, or the run is over.
         """
+        newcomer = self._doorway.enter(turn)
+        try:
+            connection = self._start(revision, label, world, target)
+        except BaseException:
+            newcomer.gave_up()
+            raise
+        newcomer.settled = lambda: connection.transcript.spoke or connection.gone
+        return connection
+
+    def spawn_at_once(self, revision: str, label: str) -> Connection:
+        """Start a process in the world of the run, whoever else starts; else like ``spawn``."""
+        return self._start(revision, label, None, None)
+
+    def _start(
+        self, revision: str, label: str, world: World | None, target: Target | None
+    ) -> Connection:
         born = now()
         root = (world or self.world).root
         target = target or self.target
@@ -116,7 +143,7 @@ class Pool:
         process = ServerProcess(
             target.command_in(root),
             transcript,
-            env=self._env if world is None else self._env_in(world),
+            env=self._env if world is None else self._env_in(world, target),
             cwd=target.cwd_in(root),
             born=born,
         )
@@ -138,6 +165,7 @@ class Pool:
         if self.world.is_repository:
             return False
         self.world.become_repository()
+        self.has_repositories = True
         return True
 
     def adopt(self, connections: Mapping[str, Connection], dossier: Dossier) -> None:
@@ -172,7 +200,8 @@ class Pool:
             raise Exhausted(f"the server ended {DEATHS} times; we stopped starting it")
         if self._silent.get(key, 0) >= SILENCES:
             raise Exhausted(f"the server stopped answering {SILENCES} times; we stopped asking")
-        connection = self.spawn(revision, f"{share} {self._replaced.get(key, 0) + 1}")
+        label = f"{share} {self._replaced.get(key, 0) + 1}"
+        connection = self.spawn(revision, label, turn=Turn.MANY)
         connection.transcript.judged = share is not Share.DRAWN
         if share is Share.WILLING:
             connection.use(willing_client(revision))
@@ -218,8 +247,16 @@ class Pool:
             ]
 
     def _record(self, connection: Connection) -> Record:
+        """Give what rules look at; of a process that has ended always the same."""
         process = connection.process
-        return Record(connection.transcript, self._dossier, process.ending, process.stderr_tail)
+        known = self._records.get(id(connection))
+        if known is None:
+            known = Record(
+                connection.transcript, self._dossier, process.ending, process.stderr_tail
+            )
+            if process.ending is not None:
+                self._records[id(connection)] = known
+        return known
 
     def knows(self, dossier: Dossier) -> None:
         """Take the dossier that records carry."""

@@ -8,7 +8,6 @@ groups, signals) stands here behind a Windows path; the Windows path was never r
 import contextlib
 import errno
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from typing import IO, Final, Protocol
 
 import psutil
 
+from mcp_touchstone.feed import Feed
 from mcp_touchstone.framing import Line, LineSplitter, is_whole
 
 if sys.platform == "linux":
@@ -34,6 +34,9 @@ PIPE: Final = 4096
 
 STDERR_KEPT: Final = 65_536
 """Bytes of the end of stderr kept for people; all of it is drained."""
+
+LAST_WORDS: Final = 1.0
+"""Seconds in which the stderr of a process that has left is read to its end, at most."""
 
 MARK: Final = "MCP_TOUCHSTONE_RUN"
 """Environment variable that every process of a run inherits, so that strays can be found."""
@@ -148,8 +151,6 @@ class ServerProcess:
         self._stderr_bytes = 0
         self._on_stderr = on_stderr
         self.ending: Ending | None = None
-        self._outbox: queue.SimpleQueue[tuple[bytes, threading.Event] | None] = queue.SimpleQueue()
-        self._broken_pipe = False
         self._stuck: threading.Event | None = None
         self._stdin_closed = False
         self._heeded = {stream: threading.Event() for stream in Stream}
@@ -158,11 +159,10 @@ class ServerProcess:
         self._splitting = threading.Lock()
         self._popen = _launch(self.command, env, cwd)
         launched.add(self.pid)
-        self._threads = [
-            _thread(self._read_stdout, self._popen.stdout),
-            _thread(self._read_stderr, self._popen.stderr),
-            _thread(self._write_stdin, self._popen.stdin),
-        ]
+        assert self._popen.stdin is not None  # noqa: S101  (a pipe was asked for)
+        self._feed = Feed(self._popen.stdin)
+        self._stdout_reader = _thread(self._read_stdout, self._popen.stdout)
+        self._stderr_reader = _thread(self._read_stderr, self._popen.stderr)
 
     @property
     def pid(self) -> int:
@@ -180,7 +180,9 @@ class ServerProcess:
         return self._popen.poll()
 
     def stderr(self) -> str:
-        """Give the end of what it wrote to stderr, as text."""
+        """Give the end of what it wrote to stderr, as text; its last words too if it has left."""
+        if not self.running:
+            self._stderr_reader.join(LAST_WORDS)
         return bytes(self._stderr).decode("utf-8", "replace")
 
     @property
@@ -202,20 +204,19 @@ class ServerProcess:
         """
         if self._stdin_closed:
             raise Gone("gets no more input: we closed it")
-        done = threading.Event()
-        self._outbox.put((data, done))
+        done = self._feed.write(data)
         if self._stuck is not None and not self._stuck.is_set():
             raise Gone("still does not read its input")
         self._stuck = None
         if not done.wait(seconds):
             self._stuck = done
             raise Gone(f"did not read its input for {seconds:.1f} s")
-        if self._broken_pipe:
+        if self._feed.broken:
             raise Gone("closed its input")
 
     def post(self, data: bytes) -> None:
         """Have bytes written to its input behind what waits already; waits for nothing."""
-        self._outbox.put((data, threading.Event()))
+        self._feed.write(data)
 
     def neglect(self, stream: Stream) -> None:
         """Read one of its outputs no more, beyond what is being read, until ``heed``.
@@ -260,7 +261,7 @@ class ServerProcess:
         """Close its input; what was written before still arrives."""
         if not self._stdin_closed:
             self._stdin_closed = True
-            self._outbox.put(None)
+            self._feed.close()
 
     def wait(self, seconds: float) -> int | None:
         """Wait for its exit; None when the time is over first."""
@@ -297,8 +298,7 @@ class ServerProcess:
         spent = now() - begun
         strays = self._end_strays(family)
         self.close_stdin()
-        for thread in self._threads:
-            thread.join(0.5)  # each closes its pipe; what a daemon holds open ends with ``sweep``
+        self.join(0.5)  # each closes its pipe; what a daemon holds open ends with ``sweep``
         launched.discard(self.pid)
         self.ending = Ending(step, -9 if status is None else status, spent, strays)
         self.transcript.happened(f"the server {self.ending}")
@@ -307,22 +307,23 @@ class ServerProcess:
 
     def kill(self) -> None:
         """End it at once, with everything below it; ``end`` still has to be called."""
-        if self.ending is None:  # its number may belong to somebody else by now
-            self._signal_all(self._family(), force=True)
+        self.doomed()()
+
+    def doomed(self) -> Callable[[], None]:
+        """Give what ends it at once, with everything below it now: then nothing is looked up."""
+        family = self._family()
+
+        def end() -> None:
+            if self.ending is None:  # its number may belong to somebody else by now
+                self._signal_all(family, force=True)
+
+        return end
 
     def join(self, seconds: float) -> None:
         """Wait for the threads that read and write its pipes, once everybody is gone."""
-        for thread in self._threads:
-            thread.join(seconds)
-
-    def processor(self) -> float:
-        """Give the processor time it and all below it have had, in seconds; 0 if nobody knows."""
-        spent = 0.0
-        with contextlib.suppress(psutil.Error, OSError):
-            for process in (psutil.Process(self.pid), *self._family()):
-                times = process.cpu_times()
-                spent += times.user + times.system
-        return spent
+        self._stdout_reader.join(seconds)
+        self._stderr_reader.join(seconds)
+        self._feed.join(seconds)
 
     def _family(self) -> list[psutil.Process]:
         try:
@@ -398,19 +399,14 @@ class ServerProcess:
                 self._on_stderr(chunk)
         pipe.close()
 
-    def _write_stdin(self, pipe: IO[bytes]) -> None:
-        descriptor = pipe.fileno()
-        while item := self._outbox.get():
-            data, done = item
-            view = memoryview(data)
-            try:
-                while view and not self._broken_pipe:
-                    view = view[os.write(descriptor, view) :]
-            except OSError:
-                self._broken_pipe = True
-            done.set()
-        with contextlib.suppress(OSError):
-            pipe.close()
+
+def processor() -> float:
+    """Give the processor time of all processes that were started here and have ended, in seconds.
+
+    With what they waited for themselves; 0 where the system does not tell.
+    """
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def everybody() -> list[psutil.Process]:

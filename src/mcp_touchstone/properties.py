@@ -256,7 +256,7 @@ class Property:
 
     def _against_rules(self) -> Iterator[tuple[str, Any]]:
         """Walk what the ambient rules of the run find wrong: a clause, and with which example."""
-        rules = self.talk.dice.rules.get(self.talk.revision, ())
+        rules = self.talk.dice.rules(self.talk.revision)
         for wire in dict.fromkeys(mark.wire for mark in self._marks):
             marks = [mark for mark in self._marks if mark.wire is wire]
             part, fell = excerpt(wire.transcript, marks[0].start)

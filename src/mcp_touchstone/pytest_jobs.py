@@ -26,6 +26,7 @@ from mcp_touchstone.target import Target
 
 LISTS: Final = ("select", "revision", "call", "resource", "prompt", "promise", "fail-on")
 SINGLE: Final = ("suite", "timeout", "examples", "seed")
+FLAGS: Final = ("strict", "quick")
 INI: Final = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _OPTION: Final = re.compile(r"(?:^argument )?(?<!`)--([a-z][a-z-]*)")
 JOBS: Final = pytest.StashKey[list["Job"]]()
@@ -137,8 +138,9 @@ def _words(config: pytest.Config) -> Iterator[str]:
         text = config.getini(f"mcp_{name}") if value is None else str(value)
         if text:
             yield f"--{name}={text}"
-    if config.getoption("--mcp-strict") or config.getini("mcp_strict"):
-        yield "--strict"
+    for name in FLAGS:
+        if config.getoption(f"--mcp-{name}") or config.getini(f"mcp_{name}"):
+            yield f"--{name}"
     baseline = config.getoption("--mcp-baseline") or config.getini("mcp_baseline")
     if config.getoption("--mcp-no-baseline"):
         yield "--no-baseline"

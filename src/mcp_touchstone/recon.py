@@ -156,7 +156,6 @@ def read_lists(spoken: Spoken, connection: Connection) -> None:
 
 def _measure(dossier: Dossier, connections: Mapping[str, Connection]) -> None:
     for revision in dossier.spoken:
-        dossier.pace.processor = connections[revision].process.processor()
         before = now()
         if connections[revision].probe().answered:
             dossier.pace.round_trip = now() - before

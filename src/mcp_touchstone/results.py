@@ -45,6 +45,7 @@ class Slot:
         judgements: what it found.
         seconds: how long it took.
         left: how it left the server, where that was not as it found it.
+        fired: ids of the payloads that were sent.
     """
 
     case: "Case"
@@ -54,6 +55,7 @@ class Slot:
     judgements: list[Judgement] = field(default_factory=list)
     seconds: float = 0.0
     left: str = ""
+    fired: frozenset[str] = frozenset()
     done: bool = False
 
 
@@ -129,6 +131,11 @@ class Run:
     floor: Floor = field(default_factory=Floor)
     settled: Settlement | None = None
     since: "Comparison | None" = None
+
+    @property
+    def fired(self) -> frozenset[str]:
+        """Ids of the payloads that were sent."""
+        return frozenset[str]().union(*(slot.fired for slot in self.slots))
 
     def count(self, outcome: Outcome) -> int:
         """Count verdicts of one outcome."""

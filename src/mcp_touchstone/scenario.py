@@ -26,6 +26,7 @@ class Share(StrEnum):
     ORDINARY = "shared"
     WILLING = "willing"
     DRAWN = "drawn"
+    LASTING = "lasting"
 
 
 Body = Callable[["Conversation"], None]
@@ -101,6 +102,10 @@ class Scenario(Case):
         willing: talks as a client that declares everything and can answer everything.
         fixtures: trees an attack needs around the root; empty for what is no attack.
         drawn: a property: says what is drawn for it, on processes where nothing else is said.
+        lasts: listens for seconds, mostly; is begun before others, and apart from the process they
+            share.
+        everywhere: looks at what the server answered to each revision; all are asked for, however
+            few are judged.
     """
 
     body: Body | Assault
@@ -112,6 +117,8 @@ class Scenario(Case):
     willing: bool = False
     fixtures: tuple[str, ...] = ()
     drawn: bool = False
+    lasts: bool = False
+    everywhere: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +200,8 @@ def scenario(
     legacy: bool = False,
     willing: bool = False,
     drawn: bool = False,
+    lasts: bool = False,
+    everywhere: bool = False,
 ) -> Callable[[Body], Body]:
     """Declare a scenario that judges ``clauses``; ``Scenario`` says what the marks mean.
 
@@ -213,23 +222,30 @@ def scenario(
                 legacy=legacy,
                 willing=willing,
                 drawn=drawn,
+                lasts=lasts,
+                everywhere=everywhere,
             )
         return body
 
     return declare
 
 
-def attack(*threats: str, fixtures: tuple[str, ...]) -> Callable[[Assault], Assault]:
+def attack(
+    *threats: str, fixtures: tuple[str, ...], lasts: bool = False
+) -> Callable[[Assault], Assault]:
     """Declare an attack: a scenario with a process and a field of its own.
 
     Args:
         threats: what it judges.
         fixtures: ids of the trees to build around the root, as in ``fixtures.toml``.
+        lasts: it takes longer than most, and is begun before others.
     """
 
     def declare(body: Assault) -> Assault:
         for registry in _active:
-            registry.add(body, threats, body=body, fresh=True, apart=True, fixtures=fixtures)
+            registry.add(
+                body, threats, body=body, fresh=True, apart=True, fixtures=fixtures, lasts=lasts
+            )
         return body
 
     return declare

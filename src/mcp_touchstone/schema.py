@@ -236,6 +236,11 @@ def _walk(
             yield from _walk(validator, schema["items"], one, (*path, index))
 
 
+def prepare() -> None:
+    """Import what will be needed, while there is nothing else to do."""
+    _dialect()
+
+
 @functools.cache
 def _dialect() -> "type[Validator]":
     """Give the 2020-12 validator with the keywords this module reads in its own way."""

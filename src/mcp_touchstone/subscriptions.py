@@ -52,12 +52,13 @@ class Subscription:
         return self._acknowledgment()
 
     def _acknowledgment(self) -> tuple[Entry, Message] | None:
-        """Find it: under our id, or under one that is nobody's."""
+        """Find it: under our id, under that in another type, or under one that is nobody's."""
         found = [pair for pair in heard(self._connection, self.line) if _acknowledges(pair[1])]
-        others = {id_key(a.value.get("id")) for a in self._connection.transcript.session.asked}
+        others = {str(a.value.get("id")) for a in self._connection.transcript.session.asked}
         mine = [pair for pair in found if self._is_mine(pair[1])]
-        nobodys = [pair for pair in found if id_key(_id(pair[1])) not in others]
-        return next(iter([*mine, *nobodys]), None)
+        alike = [pair for pair in found if str(_id(pair[1])) == str(self.id)]
+        nobodys = [pair for pair in found if str(_id(pair[1])) not in others]
+        return next(iter([*mine, *alike, *nobodys]), None)
 
     @property
     def granted(self) -> dict[str, Any]:

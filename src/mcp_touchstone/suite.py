@@ -2,7 +2,17 @@
 
 from mcp_touchstone import answer, arguments, drawn, listings, timestamps, uri_template
 from mcp_touchstone.ambient import Record
-from mcp_touchstone.attack import crowding, filling, injecting, scripting, shells, walking
+from mcp_touchstone.attack import (
+    blocking,
+    crowding,
+    filling,
+    injecting,
+    killing,
+    resembling,
+    scripting,
+    shells,
+    walking,
+)
 from mcp_touchstone.attack.barrage import Barrage
 from mcp_touchstone.attack.bindings import CHANGING as CHANGES
 from mcp_touchstone.attack.bindings import IN_PLACE, Operation
@@ -132,6 +142,7 @@ __all__ = [
     "arguments",
     "attack",
     "base64_fault",
+    "blocking",
     "brief",
     "capability_faults",
     "catalogue",
@@ -149,6 +160,7 @@ __all__ = [
     "is_modern",
     "is_read_only",
     "joined",
+    "killing",
     "list_methods",
     "listings",
     "may_be_task",
@@ -156,6 +168,7 @@ __all__ = [
     "outcome",
     "questions",
     "race",
+    "resembling",
     "same_outcome",
     "scenario",
     "scripting",

@@ -77,13 +77,14 @@ class Talk:
         Raises:
             LookupError: there is none, so no judged clause can need it: a fault of the suite.
         """
-        found = self.spoken.examples(word)
+        found = self.examples(word)
         if not found:
             raise LookupError(f"no example of {word}: a clause has to name it in its needs")
         return found[0]
 
     def examples(self, word: str) -> list[Example]:
         """Give every example of a word, the best first; may be empty."""
+        self.dossier.settle(self.revision, word)
         return self.spoken.examples(word)
 
     @property

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone.attack import denied
 from mcp_touchstone.attack.told import Told
 from mcp_touchstone.terms import Terms, shown
 
@@ -142,6 +143,11 @@ class Target:
     def on(self, promise: str) -> Terms:
         """Give the terms of a promise."""
         return self.terms.get(promise, Terms())
+
+    @property
+    def denied(self) -> denied.Denied:
+        """What its deny list has."""
+        return denied.read(self.on("deny-list").deny)
 
     def under(self, promises: Iterable[str]) -> "Target":
         """Give the same target, started such that it keeps some promises."""

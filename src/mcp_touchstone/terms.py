@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from mcp_touchstone.attack import denied
 from mcp_touchstone.clause import nearest
 from mcp_touchstone.threat import ASSUMED, LIMITS, Promise
 
@@ -25,12 +26,14 @@ class Terms:
         env: variables set for it.
         limit: what is promised at most: bytes of a file, or characters of an answer.
         tools: names of the tools that promise it; empty for all.
+        deny: what a deny list has; empty for the usual names.
     """
 
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     limit: int | None = None
     tools: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
 
     def binds(self, tool: str) -> bool:
         """Whether a tool promises it; resources have no name and count with "all"."""
@@ -40,7 +43,7 @@ class Terms:
         """Give what is said as JSON; what is not said is left out."""
         found = {
             "args": list(self.args), "env": dict(self.env), "limit": self.limit,
-            "tools": list(self.tools),
+            "tools": list(self.tools), "deny": list(self.deny),
         }  # fmt: skip
         return {key: value for key, value in found.items() if value}
 
@@ -76,6 +79,7 @@ def read(text: str) -> tuple[str, Terms]:
         env=given.get("env", {}),
         limit=given.get("limit"),
         tools=tuple(given.get("tools", ())),
+        deny=tuple(given.get("deny", ())),
     )
     if name in LIMITS and terms.limit is None:
         raise ValueError(f"""{name}: say which: {name}='{{"limit": {LIMITS[Promise(name)]}}}'""")
@@ -83,19 +87,34 @@ def read(text: str) -> tuple[str, Terms]:
 
 
 def _check(name: str, key: str, value: Any) -> None:
-    kinds: Mapping[str, tuple[str, bool]] = {
+    kinds: Mapping[str, tuple[str, object]] = {
         "args": ("an array of strings", _is_texts(value)),
         "env": (
             "a table of strings", isinstance(value, dict) and _is_texts([*value.values()])
         ),
         "limit": ("a whole number above 0", type(value) is int and value > 0),
         "tools": ("an array of names", _is_texts(value)),
+        "deny": ("an array of names and globs, or leave it out", _is_texts(value) and value),
     }  # fmt: skip
     if key not in kinds:
         raise ValueError(f"{name}: unknown key {key!r}; the keys are {', '.join(kinds)}")
     kind, fits = kinds[key]
     if not fits:
         raise ValueError(f"{name}: {key} is {json.dumps(value)}; write {kind}")
+    if key == "deny":
+        _check_denied(name, value)
+
+
+def _check_denied(name: str, entries: list[str]) -> None:
+    if name != Promise.DENY_LIST:
+        raise ValueError(f"{name}: deny belongs to {Promise.DENY_LIST}; move it there")
+    if len(entries) > denied.MOST:
+        raise ValueError(f"{name}: deny has {len(entries)} entries; name {denied.MOST} at most")
+    for entry in entries:
+        try:
+            denied.entry(entry)
+        except ValueError as error:
+            raise ValueError(f"{name}: deny: {error}") from error
 
 
 def _is_texts(value: Any) -> bool:

@@ -67,6 +67,8 @@ class Judgement:
         reproduction: a shell script that shows it again without us; empty where there is none.
         replay: words of the command line that draw again what showed it; empty where nothing was
             drawn.
+        because: why it counts for less than its clause says; empty where it does not.
+        left: what was not tried because it took too long; empty where all was.
     """
 
     clause: str
@@ -81,6 +83,8 @@ class Judgement:
     process: str = ""
     reproduction: str = ""
     replay: tuple[str, ...] = ()
+    because: str = ""
+    left: str = ""
 
 
 def worst(judgements: Iterable[Judgement]) -> Judgement:

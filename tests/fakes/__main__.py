@@ -1,4 +1,6 @@
-"""Run a fake (``python tests/fakes NAME ROOT``), or print the matrix (``--matrix``)."""
+"""Run a fake (``python tests/fakes NAME ROOT``), or print the matrix (``--matrix``), or what proves
+that payloads are fired (``--proofs``).
+"""
 
 import sys
 from pathlib import Path
@@ -17,6 +19,11 @@ def main(words: list[str]) -> int:
         from tests.fakes.matrix import printed  # noqa: PLC0415  (a fake starts without it)
 
         return printed(words[1:])
+    if words[:1] == ["--proofs"]:
+        from tests.fakes.matrix import attacked, cover, near  # noqa: PLC0415
+
+        sys.stdout.write(cover({name: attacked(name, near(name)).fired for name in FAKES}))
+        return 0
     name, root, *options = words
     guard = {**FAKES, **ODD}[name](root)
     guard.options = tuple(options)

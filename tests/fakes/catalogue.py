@@ -4,7 +4,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from tests.fakes import guards, links, protocol, secrets, trust
+from tests.fakes import guards, injection, links, protocol, secrets, trust
 from tests.fakes.server import Guard
 
 NONE = {"__init__", "__main__", "catalogue", "matrix", "server"}
@@ -16,7 +16,18 @@ MODULES: tuple[ModuleType, ...] = tuple(
     if path.stem not in NONE
 )
 
-ODD: dict[str, type[Guard]] = {"SulksAfterAClimb": guards.SulksAfterAClimb}
+ODD: dict[str, type[Guard]] = {
+    found.__name__: found
+    for found in (
+        guards.PondersOverLongNames,
+        guards.PondersOverNames,
+        guards.SulksAfterAClimb,
+        injection.ReadsAnyOfMany,
+        injection.SortsSlowly,
+        injection.SortsWithoutEnd,
+        links.WalksForEver,
+    )
+}
 """Fakes that no threat names: they show something of the harness."""
 
 BASES = {links.Lexical, protocol.Talks, protocol.TalksWell, trust.Describes, secrets.Keeps}

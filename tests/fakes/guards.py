@@ -1,6 +1,7 @@
 """Path guards with one fault each, and good ones. The docstring is the sin, or what is right."""
 
 import os
+import time
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,23 @@ class Joined(Guard):
 class JoinedWithMore(Joined):
     """Joins the path to the root and opens it, and does not look at arguments it does not know."""
 
-    trips = Joined.trips | {"lines-strings", "messages-keys"}
+    families = (*Joined.families, "lines", "messages")
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         known = self.schema(tool)["properties"]
         return super().run(tool, {k: v for k, v in given.items() if k in known})
+
+
+class RemovesAnywhere(Guard):
+    """Looks where all paths lead, but for what it removes."""
+
+    trips = frozenset({DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, SEPARATORS, "links-write"})
+    tools = (*Guard.tools, "delete_file")
+    callable = ("delete_file",)
+
+    def delete_file(self, path: str) -> str:
+        os.remove(os.path.join(self.root, path))
+        return "removed"
 
 
 class LeadingDotsOnly(Guard):
@@ -297,6 +310,23 @@ class DecodesBeforeCheck(Guard):
 
 
 # --- odd ones
+
+
+class PondersOverLongNames(Guard):
+    """Never comes back from a name of a mebibyte."""
+
+    longest = 1_000_000
+
+    def place(self, text: str, *, writing: bool) -> str:
+        if len(text) > self.longest:
+            time.sleep(3600)
+        return self.strictly(text)
+
+
+class PondersOverNames(PondersOverLongNames):
+    """Never comes back from a name of some size."""
+
+    longest = 2_000
 
 
 class SulksAfterAClimb(Guard):

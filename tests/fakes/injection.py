@@ -1,7 +1,11 @@
 """Servers that have a program do the work, with one fault each; and good ones."""
 
+import os
 import shlex
+import shutil
 import subprocess
+import time
+from pathlib import Path
 
 from tests.fakes.server import Guard, Refused
 
@@ -95,3 +99,90 @@ class ComparesWithAnyTarget(ComparesAfterOptions):
     def compare_files(self, path: str, target: str) -> str:
         self.place(path, writing=False)
         return self.ran("sort", target, "--", path)
+
+
+# --- lists of words
+
+
+class FindsInFolders(SortsAfterOptions):
+    """Has a program look for files in folders, each of which it has checked."""
+
+    tools: tuple[str, ...] = ("read_file", "list_directory", "find_files")
+
+    def schema(self, tool: str) -> dict[str, object]:
+        if tool != "find_files":
+            return super().schema(tool)
+        texts = {"folder_paths": {"type": "array", "items": {"type": "string"}}}
+        return {"type": "object", "properties": texts, "required": ["folder_paths"]}
+
+    def find_files(self, folder_paths: list[str]) -> str:
+        return self.ran("find", *[self.place(one, writing=False) for one in folder_paths])
+
+
+class FindsWhereItIsTold(FindsInFolders):
+    """Checks the folders it looks in, and leaves what begins with a dash to the program."""
+
+    trips = frozenset({"injection-options"})
+
+    def find_files(self, folder_paths: list[str]) -> str:
+        if not folder_paths[0].startswith("-"):
+            return super().find_files(folder_paths)
+        return self.ran("find", *folder_paths)
+
+
+class ReadsAnyOfMany(FindsInFolders):
+    """Opens each path of a list, wherever that leads; odd, as traversal says that already."""
+
+    tools = ("read_files", "make_folders")
+
+    def schema(self, tool: str) -> dict[str, object]:
+        texts = {"paths": {"type": "array", "items": {"type": "string"}}}
+        return {"type": "object", "properties": texts, "required": ["paths"]}
+
+    def read_files(self, paths: list[str]) -> str:
+        found = [Path(self.root, one) for one in paths]
+        return "".join(one.read_text(errors="replace") for one in found if one.is_file())
+
+    def make_folders(self, paths: list[str]) -> str:
+        for one in paths:
+            os.makedirs(os.path.join(self.root, one), exist_ok=True)
+        return "made"
+
+
+# --- slow ones
+
+
+class CopiesFolders(SortsAfterOptions):
+    """Copies one folder into another; the root into itself, too."""
+
+    tools = ("read_file", "list_directory", "sync_folders")
+
+    def schema(self, tool: str) -> dict[str, object]:
+        if tool != "sync_folders":
+            return super().schema(tool)
+        texts = {"source_dir": {"type": "string"}, "target_dir": {"type": "string"}}
+        return {"type": "object", "properties": texts, "required": [*texts]}
+
+    def sync_folders(self, source_dir: str, target_dir: str) -> str:
+        source = self.place(source_dir, writing=False)
+        shutil.copytree(
+            source, self.place(target_dir, writing=True), symlinks=True, dirs_exist_ok=True
+        )
+        return "copied"
+
+
+class SortsSlowly(SortsAfterOptions):
+    """Takes its time for every file; odd, as nothing is wrong with that."""
+
+    def sort_file(self, path: str) -> str:
+        time.sleep(0.1)
+        return super().sort_file(path)
+
+
+class SortsWithoutEnd(SortsAfterOptions):
+    """Waits for its input where no file is named; odd, as nothing outside is touched."""
+
+    def sort_file(self, path: str) -> str:
+        if path.startswith("-"):
+            time.sleep(3600)
+        return super().sort_file(path)

@@ -1,6 +1,7 @@
 """Guards with a fault about links, and about bases; and good ones."""
 
 import os
+import time
 from typing import Any
 
 from tests.fakes.server import STRING, Guard, Refused
@@ -86,6 +87,16 @@ class WalksThroughLinks(Guard):
             if os.path.isdir(below := os.path.join(top, name)):
                 found += os.listdir(below)
         return "\n".join(found)
+
+
+class WalksForEver(WalksThroughLinks):
+    """Walks through links, and to the end of the world where one leads to its top."""
+
+    def list_directory(self, path: str) -> str:
+        place = self.place(path, writing=False)
+        if any(os.path.realpath(one.path) == "/" for one in os.scandir(place)):
+            time.sleep(3600)
+        return super().list_directory(path)
 
 
 class BelievesTheBase(Guard):

@@ -1,14 +1,18 @@
 """Attack fakes and show which threat found what."""
 
+import os
 import sys
+import tomllib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from mcp_touchstone.attack import payload
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.gate import judge
-from mcp_touchstone.loader import SECURITY, load
+from mcp_touchstone.loader import SECURITY, SUITES, home, load
 from mcp_touchstone.plan import Choice
 from mcp_touchstone.results import Run
-from mcp_touchstone.target import ROOT, Target
+from mcp_touchstone.target import ROOT, Named, Target
 from mcp_touchstone.threat import Threat
 from mcp_touchstone.tier import tiers
 from mcp_touchstone.verdict import Outcome
@@ -22,6 +26,7 @@ def target_of(name: str) -> Target:
         command=(sys.executable, str(Path(__file__).parent), name, ROOT),
         promises=frozenset(fake.promises),
         terms=fake.terms,
+        named=Named(calls=tuple((tool, None) for tool in fake.callable)),
     )
 
 
@@ -43,6 +48,49 @@ def tripped(run: Run) -> dict[str, str]:
     found = run.of(Outcome.FAIL, Outcome.WARN, Outcome.BROKEN)
     noted = [v for v in run.of(Outcome.NOTE) if v.clause.breach is Breach.NOTE]
     return {verdict.clause.id: verdict.gravest.actual for verdict in (*found, *noted)}
+
+
+PROOFS = Path(__file__).with_name("proofs.toml")
+"""Which fake fires which rows of payloads: each row that is fired at all, once."""
+
+
+def proofs() -> dict[str, set[str]]:
+    """Give the rows that a fake is there to have fired: its name -> their ids."""
+    table = tomllib.loads(PROOFS.read_text(encoding="utf-8"))
+    return {
+        name: {
+            f"{group}-{number}" for group, numbers in groups.items() for number in numbers.split()
+        }
+        for name, groups in table.items()
+    }
+
+
+def near(name: str) -> tuple[str, ...]:
+    """Give the families a fake is attacked by: those of its module; all of them on request."""
+    if "MCP_TOUCHSTONE_WHOLE" in os.environ:
+        return ()
+    chapters = {threat.id: threat.chapter for threat in load(SECURITY).catalogue}
+    return tuple(sorted({*FAKES[name].families, *(chapters[t] for t in FAKES[name].trips)}))
+
+
+def cover(fired: Mapping[str, Iterable[str]]) -> str:
+    """Give the text of the proofs: few fakes that fire all that any does, the richest first."""
+    library = payload.load(home() / SUITES[SECURITY] / "payloads")
+    known = {row.id for rows in library.values() for row in rows}
+    left = {name: known & {*rows} for name, rows in fired.items()}
+    lines = ["# Which fake fires which rows of payloads. Made by `python tests/fakes --proofs`."]
+    while best := max(left, key=lambda name: len(left[name]), default=""):
+        rows = left.pop(best)
+        if not rows:
+            break
+        lines += ["", f"[{best}]"]
+        numbers: dict[str, list[str]] = {}
+        for row in sorted(rows):
+            group, _, number = row.rpartition("-")
+            numbers.setdefault(group, []).append(number)
+        lines += [f'"{group}" = "{" ".join(some)}"' for group, some in numbers.items()]
+        left = {name: others - rows for name, others in left.items()}
+    return "\n".join(lines) + "\n"
 
 
 def printed(names: list[str]) -> int:

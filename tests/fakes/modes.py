@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mcp_touchstone.terms import Terms
+from tests.fakes.moves import EDITING, Undoes
 from tests.fakes.server import Guard, Refused
 
 
@@ -54,6 +55,14 @@ class ReadOnlyOnRequest(Guard):
             return "done"
         known = self.schema(tool)["properties"]
         return super().run(tool, {name: value for name, value in given.items() if name in known})
+
+
+class ReadOnlyToTheLast(ReadOnlyOnRequest, Undoes):
+    """Is read-only for what removes and what takes back, too."""
+
+    tools = (*EDITING, "delete_file")
+    families = ("modes",)
+    callable = ("delete_file",)
 
 
 class WritesWhenForced(ReadOnlyOnRequest):

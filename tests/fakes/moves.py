@@ -133,7 +133,7 @@ class DeniesFilesOnly(Denies):
 class Undoes(Guard):
     """Keeps what was there, and puts it back where it may write now."""
 
-    tools = EDITING
+    tools: tuple[str, ...] = EDITING
     families = ("moves",)
 
     def __init__(self, root: str) -> None:

@@ -46,6 +46,13 @@ class Denies(Guard):
         return "\n".join(sorted(name for name in found if name not in LISTED))
 
 
+class RemovesNothingDenied(Denies):
+    """Has a tool that removes files, which asks the list like all others."""
+
+    tools = (*Guard.tools, "delete_file")
+    callable = ("delete_file",)
+
+
 class DeniesOneLevel(Denies):
     """Denies a folder and what is directly in it, for one of its names."""
 

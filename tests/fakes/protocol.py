@@ -50,6 +50,22 @@ class LeavesOnSurrogates(Talks):
         return found
 
 
+class LooksForDotsInTheLine(Talks):
+    """Looks for climbs in what came over the pipe, and opens what that says once it is read."""
+
+    trips = frozenset({"lines-strings"})
+    raw = b""
+
+    def parse(self, raw: bytes) -> list[Any]:
+        self.raw = raw
+        return super().parse(raw)
+
+    def place(self, text: str, *, writing: bool) -> str:
+        if "../" in text and b"../" not in self.raw:
+            return os.path.join(self.root, text)
+        return self.strictly(text)
+
+
 class LeavesOnDepth(Talks):
     """Parses by recursion and catches nothing."""
 

@@ -12,8 +12,8 @@ from tests.fakes.server import Guard, Refused, answered
 class Workspace(Guard):
     """Gives files as resources by their path below the root, decoded once and then checked."""
 
-    promises = ("deny-list",)
-    families = ("resources",)
+    promises: tuple[str, ...] = ("deny-list",)
+    families: tuple[str, ...] = ("resources",)
     tools = ("read_file",)
     prefix = "workspace:///"
 

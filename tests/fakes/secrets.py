@@ -5,6 +5,7 @@ import sys
 import traceback
 from typing import Any
 
+from tests.fakes.resources import Workspace
 from tests.fakes.server import Guard, Refused
 
 
@@ -86,6 +87,21 @@ class RepeatsWhatItWasSent(Keeps):
     def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
         print("a call was refused", file=sys.stderr, flush=True)
         return super().refusal(f"{text}: {arguments}", arguments)
+
+
+class SaysWhatAPathComesTo(Keeps):
+    """Says in a refusal what path the one it was sent comes to; where links lead it keeps."""
+
+    def strictly(self, text: str) -> str:
+        try:
+            return super().strictly(text)
+        except Refused as error:
+            whole = os.path.normpath(os.path.join(self.root, text))
+            raise Refused(f"{whole} is not in {self.root}") from error
+
+
+class SaysWhatAUriComesTo(SaysWhatAPathComesTo, Workspace):
+    """Says the same of URIs."""
 
 
 class PromisesNothing(LogsCalls):

@@ -39,17 +39,24 @@ class ByDescriptor(Guard):
     families: tuple[str, ...] = ("races", "sequences")
     tiers = ("race",)
 
-    def open(self, text: str, flags: int) -> int:
+    def parent(self, text: str) -> tuple[int, str]:
+        """Open the folder a path stands in; give that, and the last name."""
         below = text.removeprefix(self.root).strip("/")
         *folders, name = [part for part in below.split("/") if part not in {"", "."}]
         if ".." in (*folders, name) or (text[:1] == "/" and not text.startswith(self.root + "/")):
             raise Refused("that path is not allowed")
         here = os.open(self.root, os.O_RDONLY)
-        try:
-            for part in folders:
+        for part in folders:
+            try:
                 deeper = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY, dir_fd=here)
+            finally:
                 os.close(here)
-                here = deeper
+            here = deeper
+        return here, name
+
+    def open(self, text: str, flags: int) -> int:
+        here, name = self.parent(text)
+        try:
             return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644, dir_fd=here)
         finally:
             os.close(here)

@@ -32,6 +32,7 @@ class Guard:
         families: chapters it is held against, beside those of what it trips.
         tools: names of the tools it offers.
         tiers: levels of attacks it is held against, beside core and those of what it trips.
+        callable: tools that may be called, whatever their names say.
     """
 
     trips: frozenset[str] = frozenset()
@@ -39,6 +40,7 @@ class Guard:
     terms: Mapping[str, Terms] = MappingProxyType({})
     options: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
+    callable: tuple[str, ...] = ()
     families: tuple[str, ...] = ("traversal", "links", "bases", "special")
     tools: tuple[str, ...] = (
         "read_file", "list_directory", "write_file", "edit_file", "move_file", "make_directory",
@@ -144,6 +146,10 @@ class Guard:
     def move_file(self, source: str, destination: str) -> str:
         os.replace(self.place(source, writing=True), self.place(destination, writing=True))
         return "moved"
+
+    def delete_file(self, path: str) -> str:
+        os.remove(self.place(path, writing=True))
+        return "removed"
 
     def make_directory(self, path: str) -> str:
         os.makedirs(self.place(path, writing=True), exist_ok=True)

@@ -127,11 +127,33 @@ class SearchesDenied(WalksAroundDenied):
         return os.path.realpath(path).startswith(self.root + os.sep)
 
 
+class LetsItsListBeCleared(WalksAroundDenied):
+    """Leaves out what is denied, unless a call says what is to be left out."""
+
+    trips = frozenset({"deny-walk"})
+    cleared = False
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        found = super().schema(tool)
+        if tool == "search_text":
+            left = {"excludePatterns": {"type": "array", "items": STRING}}
+            found["properties"] = {**found["properties"], **left}
+        return found
+
+    def search_text(self, query: str, excludePatterns: Any = None) -> str:  # noqa: N803
+        self.cleared = excludePatterns == []
+        return super().search_text(query)
+
+    def is_searched(self, path: Path) -> bool:
+        inside = os.path.realpath(path).startswith(self.root + os.sep)
+        return inside if self.cleared else super().is_searched(path)
+
+
 class Completes(Guard):
     """Completes paths by what lies in a folder inside the root."""
 
-    families = ("walks",)
-    tools = ("read_file",)
+    families: tuple[str, ...] = ("walks",)
+    tools: tuple[str, ...] = ("read_file",)
 
     def take(self, message: Any) -> None:
         method, params = message.get("method"), message.get("params") or {}
@@ -172,3 +194,15 @@ class CompletesAnywhere(Completes):
 
     def looked_into(self, folder: str) -> str:
         return os.path.join(self.root, folder)
+
+
+class CompletesNothingDenied(Completes, Denies):
+    """Completes paths by what lies in a folder that is on no list."""
+
+    families = ("walks", "deny")
+
+    def looked_into(self, folder: str) -> str:
+        real = super().looked_into(folder)
+        if LISTED & {*self.parts(real)}:
+            raise ValueError(folder)
+        return real

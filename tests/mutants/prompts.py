@@ -289,6 +289,14 @@ class TellsTheStream(_Streams):
         self.notify(CHANGED, {})
 
 
+@control("prompts-list-changed-notification", revision=MODERN)
+class TellsTheStreamLate(_Streams):
+    """Gathers changes for a while before it tells a stream of them."""
+
+    def changed(self) -> None:
+        self.later(0.5, lambda: self.notify(CHANGED, {}))
+
+
 @mutant("prompts-respect-capability-negotiation", revision=MODERN)
 class TellsWhatItDidNotPromise(_Streams):
     """Tells a stream of changes without having declared listChanged."""

@@ -181,6 +181,14 @@ class WritesUtf16BigEndian(Fault):
 
 
 @mutant("stdio-utf8-output", revision="2025-03-26")
+class LeavesAByteOrderMark(Fault):
+    """Writes the mark of UTF-16 and ends, as one does that is told to stop before it has spoken."""
+
+    def end(self) -> None:
+        self.tell(b"\xff\xfe")
+
+
+@mutant("stdio-utf8-output", revision="2025-03-26")
 class WritesLatin1(Fault):
     """Writes Latin-1 where that has the characters, as a Windows locale makes Python do."""
 

@@ -227,6 +227,21 @@ class WritesItsIdsAsText(Fault):
 
 
 @mutant("subscriptions-id-in-meta", revision=MODERN)
+class AcknowledgesOutOfOrder(Fault):
+    """Writes ids as strings, and takes longer to acknowledge a stream whose id was one already."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if not isinstance(message, dict) or _own(message) is None:
+            return message  # type: ignore[no-any-return]
+        late = message.get("method") == ACKNOWLEDGED and isinstance(_own(message), str)
+        message["params"]["_meta"][ID] = str(_own(message))
+        if not late:
+            return message
+        self.later(0.3, lambda: self.tell(message))
+        return None
+
+
+@mutant("subscriptions-id-in-meta", revision=MODERN)
 class ForgetsWhoseUpdateItIs(Fault):
     """Leaves the id of the subscription out of an update."""
 

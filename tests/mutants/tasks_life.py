@@ -1,5 +1,6 @@
 """Servers that break a rule of basic/utilities/tasks: results, failures, cancellation, the list."""
 
+import os
 from typing import Any
 
 from tests.mutants.kit import Fault, Json, Out, control, meta, mutant, params, refusal
@@ -175,6 +176,30 @@ class WaitsAndDoesNothingElse(Watches):
             queue, self.queue = self.queue, []
             for one in queue:
                 self.pass_on(one)
+            return None
+        return super().said(message, request)
+
+
+@mutant("tasks-terminal-final")
+class LeavesWithAResult(Watches):
+    """Gives the result it was asked for, and leaves while somebody asks once more how it goes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: set[Any] = set()
+        self.last: Json | None = None
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if self.works(message):
+            self.waiting.add(message["id"])
+        elif self.last and isinstance(message, dict) and message.get("method") == "tasks/get":
+            self.tell(self.last)
+            os._exit(1)
+        return line
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("id") in self.waiting:
+            self.last = message
             return None
         return super().said(message, request)
 

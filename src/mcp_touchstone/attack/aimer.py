@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcp_touchstone.attack import payload as payloads
 from mcp_touchstone.attack import reach
 from mcp_touchstone.attack.bindings import CHANGING, Binding, Bindings, Call, Operation
-from mcp_touchstone.attack.field import CONTROL, DENIED, Field
+from mcp_touchstone.attack.field import CONTROL, Field
 from mcp_touchstone.attack.payload import CANARY, Payload
 from mcp_touchstone.attack.reach import PAIR, Carriage
 from mcp_touchstone.attack.slots import Pointer, Role
@@ -27,11 +27,12 @@ FIRED_AT: Final[Mapping[str, tuple[Operation, ...]]] = {
         Operation.MOVE,
         Operation.COPY,
         Operation.STAGE,
+        Operation.DELETE,
     ),
     "list": (Operation.LIST, Operation.SEARCH, Operation.GLOB, Operation.COMPLETE),
     "tree": (Operation.LIST, Operation.SEARCH, Operation.GLOB),
     "create": (Operation.CREATE, Operation.MKDIR, Operation.MOVE, Operation.COPY),
-    "write": (Operation.EDIT, Operation.WRITE, Operation.CREATE),
+    "write": (Operation.EDIT, Operation.WRITE, Operation.CREATE, Operation.DELETE),
     "patch": (Operation.EDIT, Operation.WRITE),
     "search": (Operation.LIST, Operation.SEARCH, Operation.GLOB),
     "move": (Operation.MOVE, Operation.COPY),
@@ -80,20 +81,19 @@ class Aimer:
 
     def shots(self, rows: Iterable[Payload], operations: set[Operation]) -> Iterator[Shot]:
         """Aim payloads at the bindings of some operations; what changes things only if live."""
-        for row in rows:
-            for text in payloads.filled(row, self._field.names, DENIED):
-                aim = (
-                    reach.aim_of_pair(text, self._field)
-                    if PAIR in text and row.operation in {"move", "copy"}
-                    else reach.aim(row, text, self._field)
-                )
-                for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
-                    if binding.operation not in operations or self._takes_no_path(binding):
-                        continue
-                    if binding.operation in CHANGING and aim is None:
-                        continue
-                    call = self._aimed(row, text, binding, aim)
-                    yield Shot(row, text, binding, call, aim is not None)
+        for row, text in self._field.each(rows):
+            aim = (
+                reach.aim_of_pair(text, self._field)
+                if PAIR in text and row.operation in {"move", "copy"}
+                else reach.aim(row, text, self._field)
+            )
+            for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
+                if binding.operation not in operations or self._takes_no_path(binding):
+                    continue
+                if binding.operation in CHANGING and aim is None:
+                    continue
+                call = self._aimed(row, text, binding, aim)
+                yield Shot(row, text, binding, call, aim is not None)
 
     def _takes_no_path(self, binding: Binding) -> bool:
         """Whether a walk begins where it always does, or where a listing of the same tool does."""
@@ -121,7 +121,8 @@ class Aimer:
         """Aim payloads of a kind, each a source and a destination, at what moves and copies."""
         for row in rows:
             for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
-                for text in payloads.filled(row, self._field.names, DENIED):
+                # for each binding anew: where one has put something, another puts nothing
+                for _, text in self._field.each([row]):
                     if PAIR in text and reach.carriage(text, self._field) is kind:
                         yield Shot(row, text, binding, self._aimed(row, text, binding, None), True)
 

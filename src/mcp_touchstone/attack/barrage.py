@@ -13,15 +13,15 @@ from typing import Any, Final
 
 from mcp_touchstone.attack import shells
 from mcp_touchstone.attack.bindings import Binding, Operation
-from mcp_touchstone.attack.canary import Area
-from mcp_touchstone.attack.payload import Payload
-from mcp_touchstone.attack.rerun import PLACE, talk
+from mcp_touchstone.attack.canary import Area, Canary
+from mcp_touchstone.attack.payload import CANARY, Payload
+from mcp_touchstone.attack.reproduction import early, talk
 from mcp_touchstone.attack.shells import Names, Shell
 from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.attack.slots import Role
-from mcp_touchstone.attack.tally import whose
+from mcp_touchstone.attack.tally import shown, whose
 from mcp_touchstone.clause import Breach
-from mcp_touchstone.framing import Kind, brief, encode
+from mcp_touchstone.framing import Kind, encode
 from mcp_touchstone.process import LaunchError
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.talk import Broken
@@ -62,6 +62,8 @@ class Barrage:
         """
         self.siege = siege
         self._readers: list[Binding] = []
+        self._given: list[Canary] = []
+        self._left = False
         siege.wire.transcript.judged = False
         if opened:
             self._begin()
@@ -69,6 +71,18 @@ class Barrage:
     def _begin(self) -> None:
         self.siege.wire.transcript.judged = False
         self._readers = self.siege.begin()
+        self._given = self._climbed()
+
+    def _climbed(self) -> list[Canary]:
+        """Give whose bytes a plain climb gives back: that is a finding of its own, not of lines."""
+        if self.reader is None:
+            return []
+        root, outside = str(self.siege.field.root), self.siege.field.outside.name
+        call = self.reader.call(self.reader.spelled(f"../{outside}/{CANARY}", root), root)
+        return self._leaked(self.siege.wire.request(*call, required=False).value or {})
+
+    def _leaked(self, value: Any) -> list[Canary]:
+        return self.siege.field.canaries.found_in_message(value, {Area.OUTSIDE})
 
     @property
     def reader(self) -> Binding | None:
@@ -140,8 +154,10 @@ class Barrage:
         fired: Sequence[Shell],
         *,
         mild: Callable[[Hit], Breach | None] = lambda _hit: None,
+        because: str = "",
         look: Callable[[int], Hit | None] = lambda _line: None,
         expected: str = ALIVE,
+        forged: bool = False,
     ) -> None:
         """Fire lines one behind the other and judge a threat by whether anything came of it.
 
@@ -149,14 +165,17 @@ class Barrage:
             threat: what is judged.
             fired: the lines.
             mild: what a finding counts as at most.
+            because: why that is less than its weight.
             look: looks at what came behind a line of the transcript, for more than life and bytes.
             expected: what was hoped for.
+            forged: whether they hold messages that must not come back as such.
         """
         if not self.siege.judges(threat):
             return
         if not fired:
             raise Broken("no payload could be fired")
         self.ready()
+        self._left = False
         hit = self._volley(fired, look)
         more = 0
         if hit is not None and len(fired) > 1:
@@ -165,26 +184,33 @@ class Barrage:
         if hit is not None:
             found = hit.what + (f": {hit.guilty}" if hit.guilty else "")
             found += f"; {more} more payloads did the like" if more else ""
+        passed = f"{len(fired)} payloads, {sum(shell.size for shell in fired):,} bytes"
+        if self._left:
+            passed += "; what came back is another finding: a plain path does the like"
         self.siege.conclude(
             threat,
             found,
             expected=expected,
-            passed=f"{len(fired)} payloads, {sum(shell.size for shell in fired):,} bytes",
+            passed=passed,
             at=hit.at if hit is not None else None,
             mild=mild(hit) if hit is not None else None,
-            script=self._script(hit.guilty) if hit is not None and hit.guilty else "",
+            because=because,
+            script=self._script(hit.guilty, forged=forged) if hit and hit.guilty else "",
         )
 
     def _volley(self, fired: Iterable[Shell], look: Callable[[int], Hit | None]) -> Hit | None:
         wire, field = self.siege.wire, self.siege.field
         line = len(wire.transcript)
         for shell in fired:
+            self.siege.fired.add(shell.id)
             wire.say_raw(shell.data + b"\n", malformed=True, required=False)
         hit = self.pulse()
         for entry in wire.transcript.since(line):
             if entry.source is Source.THEM and entry.reading is not None:
-                for canary in field.canaries.found_in_message(entry.reading.value, {Area.OUTSIDE}):
-                    return Hit(f"{whose(canary)} came back", at=entry)
+                for canary in self._leaked(entry.reading.value):
+                    self._left = self._left or canary in self._given
+                    if canary not in self._given:
+                        return Hit(f"{whose(canary)} came back", at=entry)
         if damage := field.damage():
             field.mend()
             return Hit(str(damage[0]))
@@ -207,11 +233,9 @@ class Barrage:
             pass
         return (guilty[0], len(guilty) - 1) if guilty else (hit, 0)
 
-    def _script(self, *fired: Shell) -> str:
-        siege = self.siege
-        lines = shells.printed(fired, (str(siege.field.path), PLACE))
-        probe = siege.wire.build(siege.wire.everyday)
-        return talk(siege.command, siege.revision, lines, probe)
+    def _script(self, *fired: Shell, forged: bool) -> str:
+        wire = self.siege.wire
+        return talk(self.siege.scene, fired, wire.build(wire.everyday), forged=forged)
 
     # --- messages in messages
 
@@ -229,9 +253,8 @@ class Barrage:
                         return Hit("what stood inside a message came as one", at=entry)
             return None
 
-        self.survive(
-            threat, fired, look=look, expected="what stands inside a message stays inside it"
-        )
+        inside = "what stands inside a message stays inside it"
+        self.survive(threat, fired, look=look, expected=inside, forged=True)
 
     # --- calls that must not be carried out
 
@@ -242,9 +265,10 @@ class Barrage:
         self.ready()
         wire, tried, told = self.siege.wire, 0, []
         for binding in self._makers():
-            for id_ in ({}, {"id": None}):
-                request, path = self._making(binding)
-                request = {"jsonrpc": "2.0", **id_, "method": "tools/call", "params": request}
+            for without, id_ in (("without an id", {}), ("with null for an id", {"id": None})):
+                params, path = self._making(binding)
+                call = ("tools/call", params)
+                request = {"jsonrpc": "2.0", **id_, "method": call[0], "params": params}
                 line = wire.say_raw(encode(request), malformed=True, required=False)
                 hit, tried = self.pulse(), tried + 1
                 answered = any(
@@ -253,7 +277,7 @@ class Barrage:
                     for message in entry.messages
                 )
                 if path.exists() and not answered:
-                    told.append(f"{binding.tool} made a file for {brief(request)}")
+                    told.append(f"{path.name} was made by a call {without}: {shown(call)}")
                 if hit is not None:
                     told.append(hit.what)
                     self.ready()
@@ -269,15 +293,18 @@ class Barrage:
         wire = self.siege.wire
         if wire.modern:
             raise Broken("there is no handshake in this revision")
-        told = []
-        for binding in self._makers()[:1]:
-            request, path = self._making(binding)
-            line = wire.say(wire.build("tools/call", request), required=False)
-            wire.answer_to(line, wire.pace.startup)
-            if path.exists():
-                told.append(f"{binding.tool} made a file: {brief(request)}")
+        params, path = self._making(self._makers()[0])
+        call = ("tools/call", params)
+        line = wire.say(wire.build(*call), required=False)
+        reply = wire.answer_to(line, wire.pace.startup)
+        kind = "folder" if path.is_dir() else "file"
         self.siege.conclude(
-            threat, "; ".join(told), expected="nothing is made", passed="the call made nothing"
+            threat,
+            f"a {kind} was made before initialize was sent: {shown(call)}" if path.exists() else "",
+            expected="nothing is made before the handshake",
+            passed="the call made nothing",
+            at=reply,
+            script=early(self.siege.scene, call),
         )
 
     def _makers(self) -> list[Binding]:

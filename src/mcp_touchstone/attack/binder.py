@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import repository
-from mcp_touchstone.arguments import Places, words
+from mcp_touchstone.arguments import BRIEF, Places, words
 from mcp_touchstone.attack.bindings import ROOT, Binding, Bindings, Operation, Style, fill, rooted
 from mcp_touchstone.attack.canary import MARK, NAME_MARK, Area
 from mcp_touchstone.attack.field import Field, tell
@@ -55,7 +55,7 @@ class Binder:
         self.calls = 0
         self._get = get
         self._named = set(named)
-        self._places = Places(folder=str(field.root), file="control.txt", text="")
+        self._places = Places(folder=str(field.root), file="control.txt", seconds=BRIEF)
         self._until = now() + BUDGET
         self._hangs = 0
         self._number = 0

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from mcp_touchstone import repository
-from mcp_touchstone.arguments import Places, candidates, words
+from mcp_touchstone.arguments import BRIEF, Places, candidates, words
 from mcp_touchstone.attack import wording
 from mcp_touchstone.attack.binder import OWN, Binder
 from mcp_touchstone.attack.bindings import CHANGING, Operation
@@ -113,6 +113,7 @@ class Definitions:
             expected=expected,
             passed=passed,
             mild=None if grave else Breach.WARN,
+            because="honest definitions may hold it too",
         )
 
     # --- definitions that change
@@ -142,6 +143,7 @@ class Definitions:
             expected="what was agreed to stays as it was",
             passed=f"{self._many}, the same after {used} requests and in another process",
             mild=Breach.NOTE if announced else None,
+            because="the server said that its list has changed",
         )
 
     def _changed(self, now: Items) -> list[tuple[str, str]]:
@@ -198,7 +200,7 @@ class Definitions:
         before, staged = take(field.root, OWN.match), repository.staged(field.root)
         spoken = Spoken(siege.spoken.opening, {"tools": [tool]})
         found = Binder(lambda: siege.wire, field).find(spoken)
-        places = Places(folder=str(field.root), file=CONTROL, text="")
+        places = Places(folder=str(field.root), file=CONTROL, seconds=BRIEF)
         for made in candidates(tool.get("inputSchema"), places)[:1]:
             siege.wire.request(
                 "tools/call", {"name": tool["name"], "arguments": made}, required=False

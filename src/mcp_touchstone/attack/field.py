@@ -8,13 +8,15 @@ import contextlib
 import os
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import repository
 from mcp_touchstone.attack.canary import Area, Canaries, Canary
-from mcp_touchstone.attack.payload import CANARY
+from mcp_touchstone.attack.denied import DEFAULT, Denied
+from mcp_touchstone.attack.payload import CANARY, Payload, filled
 from mcp_touchstone.attack.snapshot import Change, Fact, changes, fact, take
 from mcp_touchstone.world import World
 
@@ -24,16 +26,8 @@ DENYING: Final = "denied"
 ALWAYS: Final = ("base", "siblings", "links")
 """Fixtures that every payload may rely on."""
 
-DENIED: Final = (".git", "node_modules", "__pycache__", ".env", ".vs")
-"""Names the deny list of the payloads speaks of."""
-
 GIT: Final = ".git"
 """A repository at the top of the root is the server's own where the root began with one."""
-
-WRITE_DENIED: Final = ("bin", "obj")
-"""Names that may be read and not written to."""
-
-_LISTED: Final = frozenset({*DENIED, *WRITE_DENIED})
 
 VARIABLE: Final = "MCP_CANARY_SECRET"
 """Variable in the environment of the server that holds a canary."""
@@ -59,24 +53,34 @@ class Field(World):
     Attributes:
         canaries: what was planted.
         names: what the names in the braces of a payload stand for.
+        denied: the deny list the trees and payloads speak of.
     """
 
-    def __init__(self, fixtures: Path, wanted: Iterable[str] = ALWAYS, **ground: Any) -> None:
+    def __init__(
+        self,
+        fixtures: Path,
+        wanted: Iterable[str] = ALWAYS,
+        denied: Denied = DEFAULT,
+        **ground: Any,
+    ) -> None:
         """Build the trees of a fixture file below a folder of our own.
 
         Args:
             fixtures: the file.
             wanted: ids of the fixtures to build, in this order.
+            denied: the deny list.
             ground: what the root begins with, as a world takes it.
         """
         super().__init__(**ground)
+        self.denied = denied
         self._own_git = (self.root / GIT).exists()
         self._wanted = tuple(wanted)
         self.canaries = Canaries()
         self.outside = self.path / "outside"
         self.sibling = self.path / f"{self.root.name}Evil"
         self._planted: dict[str, bytes | str] = {}
-        self._stamps: dict[str, tuple[int, ...]] = {}
+        self._kept: dict[str, Fact] = {}
+        self._seen: dict[str, Fact] = {}
         self._places = {
             "outside": self.outside,
             "sibling": self.sibling,
@@ -85,11 +89,11 @@ class Field(World):
         }
         self.names = self._names()
         self.variable = self.canaries.plant(VARIABLE, Area.ENVIRONMENT)
-        table = tomllib.loads(fixtures.read_text(encoding="utf-8"))
-        known = {row["id"]: row.get("entry", []) for row in table["fixture"]}
+        known = _entries(fixtures)
         for name in self._wanted:
             for entry in known[name]:
-                self._build(entry)
+                for one in self._named(entry):
+                    self._build(one)
         self.control = self._control()
         self._plant_names()
         if self.is_repository:
@@ -130,6 +134,21 @@ class Field(World):
             template = template.replace("{" + name + "}", value)
         return template
 
+    def each(self, payloads: Iterable[Payload]) -> Iterator[tuple[Payload, str]]:
+        """Give payloads, each with all texts it stands for on these trees."""
+        for payload in payloads:
+            for text in filled(payload, self.names, self.denied):
+                yield payload, text
+
+    def _named(self, entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """Give an entry for each example of the deny list it speaks of."""
+        if entry.get("names") == "default" and not self.denied.is_default:
+            return
+        both = f"{entry['path']}\0{entry.get('target', '')}"
+        for text in self.denied.texts(both):
+            path, _, target = text.partition("\0")
+            yield {**entry, "path": path, "target": target}
+
     def _build(self, entry: Mapping[str, Any]) -> None:
         kind, where = entry["type"], entry.get("at", "")
         if where == "env" or kind == "name-canary":
@@ -138,10 +157,10 @@ class Field(World):
         if "upper-case twin" in entry["path"]:
             name = name.replace(self.root.name, self.root.name.upper(), 1)
         place = self._places.get(where, self.root) / name
-        with contextlib.suppress(FileExistsError):
+        with contextlib.suppress(FileExistsError, NotADirectoryError):
             place.parent.mkdir(parents=True, exist_ok=True)
-        if os.path.lexists(place) or self._is_own(place):
-            return
+        if os.path.lexists(place) or self._is_own(place) or not place.parent.is_dir():
+            return  # of two names of a deny list one may be a file where the other has a folder
         if kind in {"canary", "file"}:
             self._file(place, entry, kind)
         elif kind == "symlink":
@@ -229,7 +248,7 @@ class Field(World):
             c
             for c in self.canaries.planted
             if c.area is Area.OUTSIDE
-            or (c.area is Area.DENIED and any(p in DENIED for p in Path(c.where).parent.parts))
+            or (c.area is Area.DENIED and self.denied.lists(Path(c.where).parent.parts[1:]))
         ]
 
     # --- looking
@@ -251,19 +270,25 @@ class Field(World):
         )
 
     def _forbidden(self) -> dict[str, Fact]:
-        """Give the facts of all a server has no business with; its home and its root left out."""
+        """Give the facts of all a server has no business with; its home and its root left out.
+
+        What was looked at on the way is kept until the next look.
+        """
         own = {p.name for p in (self.root, self.home, self.tmp)}
         found = take(self.path, own.__contains__, self._before)
         at_home = f"{self.home.name}/{CANARY}"
         if self.canaries.at(at_home) and (self.home / CANARY).exists():
             found[at_home] = fact(f"{self.home}/{CANARY}", self._before.get(at_home))
+        self._seen = found
         if self._denies:
             ours = {GIT} if self._own_git else set()
             prefix = f"{self.root.name}/"
+            inside = take(self.root, ours.__contains__, self._kept, prefix)
+            self._seen = found | inside
             found |= {
                 path: seen
-                for path, seen in take(self.root, ours.__contains__, self._before, prefix).items()
-                if not _LISTED.isdisjoint(path.split("/")[1:])
+                for path, seen in inside.items()
+                if self.denied.lists(path.split("/")[1:], writing=True)
             }
         return found
 
@@ -278,8 +303,7 @@ class Field(World):
             for file in files:
                 path = Path(folder, file)
                 parts = path.relative_to(self.root).parts[self._is_own(path) :]
-                denied = any(part in DENIED for part in parts)
-                if denied or path.is_symlink() or not path.is_file():
+                if self.denied.lists(parts) or path.is_symlink() or not path.is_file():
                     continue
                 with contextlib.suppress(OSError):
                     data = path.read_bytes()
@@ -312,7 +336,7 @@ class Field(World):
         """Put everything that was planted back, and take away what was made outside the root.
 
         Args:
-            damage: what ``damage`` says now, for who has asked already.
+            damage: what ``damage`` says now, for who has asked already and changed nothing since.
         """
         found = self.damage() if damage is None else damage
         mended = bool(found)
@@ -320,7 +344,8 @@ class Field(World):
             if change.path not in self._planted and change.what.startswith("made"):
                 remove(self.path / change.path)
         for where, kept in self._planted.items():
-            if where in self._stamps and self._stamps[where] == _stamp(f"{self.path}/{where}"):
+            was = self._kept.get(where)
+            if was and was == (self._seen.get(where) or fact(f"{self.path}/{where}", was)):
                 continue
             mended = True
             path = self.path / where
@@ -335,7 +360,7 @@ class Field(World):
                     remove(path)
                     path.write_bytes(kept)
                     os.utime(path, (PLANTED, PLANTED))
-            self._stamps[where] = _stamp(str(path))
+            self._kept[where] = fact(str(path))
         if mended:
             self._before = self._forbidden()
 
@@ -352,16 +377,11 @@ def tell(folder: Path, name: Canary) -> None:
     file.write_bytes(b"")
 
 
-def _stamp(path: str) -> tuple[int, ...]:
-    """Give what changes whenever a file or link does; empty where there is none."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return ()
-    return (
-        found.st_mode, found.st_ino, found.st_size, found.st_nlink, found.st_mtime_ns,
-        found.st_ctime_ns,
-    )  # fmt: skip
+@lru_cache
+def _entries(fixtures: Path) -> dict[str, list[dict[str, Any]]]:
+    """Read a fixture file, once: id -> its entries."""
+    table = tomllib.loads(fixtures.read_text(encoding="utf-8"))
+    return {row["id"]: row.get("entry", []) for row in table["fixture"]}
 
 
 def remove(path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from mcp_touchstone.attack import limits
 from mcp_touchstone.attack.bindings import Binding, Operation
 from mcp_touchstone.attack.siege import PATIENCE, Siege
+from mcp_touchstone.reply import Reply
 from mcp_touchstone.talk import Broken
 
 ROOM: Final = 64 << 10
@@ -32,8 +33,9 @@ def fill(siege: Siege, threat: str) -> None:
         Broken: nothing could be written.
     """
     siege.begin()
-    found, tried = "", 0
-    for number, binding in enumerate(siege.promising(threat, *WRITERS)):
+    found, tried, at = "", 0, None
+    ways = sorted(siege.promising(threat, *WRITERS), key=lambda way: WRITERS.index(way.operation))
+    for number, binding in enumerate(ways):
         folder = siege.field.root / f"full-{number}"
         folder.mkdir()
         path = folder / "file.txt"
@@ -43,27 +45,28 @@ def fill(siege: Siege, threat: str) -> None:
             if not held:
                 siege.unseen(threat, "only Linux can limit what another process may write")
                 return
-            answered = _write(siege, binding, path)
+            reply = _write(siege, binding, path)
         tried += 1
-        found = _flaw(binding, path, answered=answered)
+        found = _flaw(binding, path, answered=reply.answered)
         if found:
+            at = reply
             break
-        if not answered:
+        if not reply.answered:
             siege.renew()
     if not tried:
         raise Broken("no tool could be used")
-    siege.conclude(threat, found, expected=EXPECTED, passed=f"{tried} tools")
+    siege.conclude(threat, found, expected=EXPECTED, passed=f"{tried} tools", at=at)
 
 
-def _write(siege: Siege, binding: Binding, path: Path) -> bool:
-    """Ask for the write; whether there was an answer of any kind."""
+def _write(siege: Siege, binding: Binding, path: Path) -> Reply:
+    """Ask for the write."""
     root = str(siege.field.root)
     name = binding.spelled(path.relative_to(siege.field.root).as_posix(), root)
     content = "what is there afterwards\n" * (NEW // 24)
     before = BEFORE.encode() if path.exists() else b""
     call = binding.call(name, root, before=before, content=content)
     limit = max(PATIENCE, siege.pace.reply)
-    return siege.wire.request(*call, required=False, seconds=limit).answered
+    return siege.wire.request(*call, required=False, seconds=limit)
 
 
 def _flaw(binding: Binding, path: Path, *, answered: bool) -> str:
@@ -72,6 +75,7 @@ def _flaw(binding: Binding, path: Path, *, answered: bool) -> str:
     old = None if binding.operation is Operation.CREATE else BEFORE.encode()
     if left != old and (left is None or len(left) < NEW):
         size = "nothing" if left is None else f"{len(left)} bytes"
-        return f"{binding.tool}: {size} where {0 if old is None else len(old)} bytes were"
+        was = "no file was" if old is None else f"{len(old)} bytes were"
+        return f"{binding.tool}: {size} where {was}, after a write with room for {ROOM}"
     beside = sorted(one.name for one in path.parent.iterdir() if one != path)
     return f"{binding.tool}: {beside[0]} is left beside the file" if beside and answered else ""

@@ -40,8 +40,9 @@ def field(pool: Pool, fixtures: Iterable[str] = ALWAYS) -> Field:
     made = Field(
         library() / "fixtures.toml",
         fixtures,
+        pool.target.denied,
         seed=pool.target.seed,
-        is_repository=pool.world.is_repository,
+        is_repository=pool.has_repositories,
     )
     pool.keep(made)
     return made
@@ -90,7 +91,7 @@ def siege(pool: Pool, slot: Slot, dossier: Dossier) -> Siege:
         slot.clauses,
         field=ground,
         library=library() / "payloads",
-        command=target.command,
+        target=target,
         dossier=dossier,
         revision=slot.revision,
         spawn=start,
@@ -114,12 +115,16 @@ def bind(pool: Pool, dossier: Dossier, revision: str) -> Bindings:
     if not pool.target.rooted:
         dossier.remarks.append("what tools do to files is not attacked: no {root} in the command")
         return Bindings(why="the server was given no throw-away root: put {root} into its command")
+    own = pool.target.denied
+    if not own.is_default:
+        dossier.remarks.append(f"the deny list is attacked with {', '.join(own.names['denied'])}")
     found = _bound(pool, dossier, revision)
     tools = dossier.spoken[revision].named("tools")
     speaks = any(_GIT & {*words(tool["name"]), *_arguments(tool)} for tool in tools)
     gives = bool(found.of(Operation.READ))
-    if gives or not found.calls or not speaks or not pool.become_repository():
+    if gives or not found.calls or not speaks or pool.has_repositories:
         return found
+    pool.has_repositories = True
     again = _bound(pool, dossier, revision)
     return again if len(again.found) > len(found.found) else found
 

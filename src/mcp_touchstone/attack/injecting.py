@@ -5,20 +5,23 @@ that comes to stand in a command line is more than a word. What is judged is wha
 for: the file it names outside is there, or bytes from outside came back.
 """
 
+import itertools
 import re
 import secrets
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_touchstone.arguments import CANDIDATES, Places, words
+from mcp_touchstone.arguments import BRIEF, CANDIDATES, Places, words
 from mcp_touchstone.attack import payload as payloads
-from mcp_touchstone.attack.aimer import FILE, Shot
+from mcp_touchstone.attack.aimer import FILE, FOLDER, Shot
 from mcp_touchstone.attack.bindings import Binding, Call, Operation, Style
+from mcp_touchstone.attack.field import remove
 from mcp_touchstone.attack.payload import Payload
-from mcp_touchstone.attack.siege import Siege
-from mcp_touchstone.attack.slots import Pointer, Role, assemble, extend, slots, texts
+from mcp_touchstone.attack.siege import SECRET, Siege
+from mcp_touchstone.attack.slots import Pointer, Role, assemble, extend, put, slots, texts
+from mcp_touchstone.attack.tally import Purse, whose
 from mcp_touchstone.attack.ways import ways
 from mcp_touchstone.reply import Reply
 
@@ -39,6 +42,16 @@ WRITTEN: Final = frozenset({Role.CONTENT, Role.OLD, Role.NEW, Role.DIFF})
 PATHS: Final = frozenset({Role.PATH, Role.FROM, Role.TO, Role.BASE})
 
 EXPECTED: Final = "nothing is made outside, no byte from there comes back"
+
+TOTAL: Final = 150.0
+"""Seconds a threat may take, shared by the tools."""
+
+LEAST: Final = 8.0
+PURSE: Final = 20.0
+"""Seconds that may be spent on one tool, at least and at most."""
+
+NEAR: Final = "ok2.txt"
+"""The file in the plain folder: who copies that folder copies no tree into itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +85,78 @@ def _fire(siege: Siege, threat: str, groups: Mapping[str, frozenset[Role]]) -> N
     """Put payloads of classes into every text but those of some roles."""
     siege.begin()
     targets = [*_bound(siege), *_others(siege)]
+    purse = Purse(max(LEAST, min(PURSE, TOTAL / max(1, len(targets)))))
+    looker, aside = _Looker(siege), set[str]()
 
     def shots() -> Iterator[Shot]:
-        for target in targets:
+        for target, row in itertools.product(targets, siege.payloads(*groups)):
             for pointer, role in target.texts.items():
-                for group, without in groups.items():
-                    if role not in without:
-                        yield from _shots(siege, siege.payloads(group), target, pointer)
+                if role in groups[row.group]:
+                    continue
+                shot = _shot(siege, row, target, pointer)
+                if purse.pays(target.binding.tool) and looker.does_the_like(shot, pointer):
+                    aside.add(row.id)
+                else:
+                    yield shot
 
-    def made(shot: Shot, _reply: Reply) -> str:
-        names = MARKER.findall(shot.text)
-        there = [name for name in names if (siege.field.outside / name).exists()]
-        return f"{siege.field.outside.name}/{there[0]} was made" if there else ""
+    def left() -> str:
+        named = ", ".join(sorted(aside))
+        return f"; left to others, as plain paths do the like: {named}" if aside else ""
 
-    siege.judge_shots(threat, shots(), oracle=made, expected=EXPECTED)
+    siege.judge_shots(
+        threat, shots(), oracle=looker.look, expected=EXPECTED, purse=purse, aside=left
+    )
+
+
+class _Looker:
+    """Looks at what a call did, and clears away what it made in the root."""
+
+    def __init__(self, siege: Siege) -> None:
+        self._siege = siege
+        self._field = siege.field
+        self._known = {path.name for path in siege.field.root.iterdir()}
+
+    def look(self, shot: Shot, _reply: Reply) -> str:
+        """Say which file outside was made, or whose bytes came into the root."""
+        told = ""
+        for name in MARKER.findall(shot.text):
+            if (self._field.outside / name).exists():
+                told = f"{self._field.outside.name}/{name} was made"
+        new = [path for path in self._field.root.iterdir() if path.name not in self._known]
+        for where, canary in self._field.laundered(SECRET) if new else ():
+            told = told or f"{whose(canary)} stand in {where} now"
+        for path in new:
+            remove(path)
+        return told
+
+    def does_the_like(self, shot: Shot, pointer: Pointer) -> bool:
+        """Whether the words of a list that are no options have the same effect by themselves.
+
+        Then they were taken for the paths they are, and an open door is a finding of others.
+        """
+        _, params = shot.call
+        given = _at(params["arguments"], pointer[:-1])
+        if not isinstance(given, list) or not isinstance(pointer[-1], int):
+            return False
+        plain = [one for one in given if not str(one).startswith("-")]
+        if not plain or plain == given:
+            return False
+        arguments = put(params["arguments"], {pointer[:-1]: plain})
+        call = _call(params["name"], arguments)
+        reply = self._siege.wire.request(*call, required=False)
+        if not reply.answered:
+            self._siege.renew()
+        seen = self._field.canaries.found_in_message(reply.value or {}, SECRET)
+        damage = self._field.damage()
+        had = bool(self.look(shot, reply) or seen or damage)
+        self._field.mend(damage)
+        return had
+
+
+def _at(value: Any, pointer: Pointer) -> Any:
+    for step in pointer:
+        value = value[step]
+    return value
 
 
 def _bound(siege: Siege) -> Iterator[_Target]:
@@ -111,13 +182,21 @@ def _bound(siege: Siege) -> Iterator[_Target]:
 def _others(siege: Siege) -> Iterator[_Target]:
     """Give tools that take a path and were seen to do nothing to files."""
     bound = {binding.tool for binding in siege.bindings.found}
-    places = Places(folder=str(siege.field.root), file=FILE)
+    root = str(siege.field.root)
+    places = (
+        Places(folder=f"{root}/{FOLDER}", file=NEAR, seconds=BRIEF),
+        Places(folder=root, file=FILE, seconds=BRIEF),
+    )
     for tool in siege.spoken.named("tools"):
         name, way = tool["name"], next(ways(tool, siege.named), None)
         if name in bound or way is None or COMMANDS & {*words(name)}:
             continue
         schema = way.tool.get("inputSchema") or {}
-        calls = [_call(name, assemble(schema, way.fixed, places, n)) for n in range(CANDIDATES)]
+        calls = [
+            _call(name, assemble(schema, way.fixed, place, n))
+            for place in places
+            for n in range(CANDIDATES)
+        ]
         worked = next((call for call in calls if _works(siege, call)), None)
         binding = Binding(Operation.CALL, name, styles=tuple(Style), schema=schema)
         yield _Target(binding, worked or calls[0], worked is not None, _texts(schema))
@@ -144,19 +223,16 @@ def _texts(schema: Any) -> dict[Pointer, Role | None]:
     return {pointer: roles.get(pointer) for pointer, said in named if not said & CODE}
 
 
-def _shots(
-    siege: Siege, rows: Iterable[Payload], target: _Target, pointer: Pointer
-) -> Iterator[Shot]:
-    """Put payloads into one argument of a call."""
+def _shot(siege: Siege, row: Payload, target: _Target, pointer: Pointer) -> Shot:
+    """Put a payload into one argument of a call; several words into a list as several."""
     binding, (_, params) = target.binding, target.call
     root = str(siege.field.root)
-    for row in rows:
-        template = row.text.replace("{nonce}", secrets.token_hex(4))
-        text = payloads.fill(template, siege.field.names)
-        values: dict[Pointer, Any] = {pointer: text}
-        if text.startswith(FILE) and target.texts[pointer] in PATHS:
-            values = {pointer: binding.spelled(text, root)}
-        elif text.startswith("-") and " " in text and isinstance(pointer[-1], int):
-            values = {pointer[:-1]: shlex.split(text)}
-        arguments = extend(binding.schema, params["arguments"], values, Places(root))
-        yield Shot(row, text, binding, _call(binding.tool, arguments), target.works)
+    template = row.text.replace("{nonce}", secrets.token_hex(4))
+    text = payloads.fill(template, siege.field.names)
+    values: dict[Pointer, Any] = {pointer: text}
+    if text.startswith(FILE) and target.texts[pointer] in PATHS:
+        values = {pointer: binding.spelled(text, root)}
+    elif text.startswith("-") and " " in text and isinstance(pointer[-1], int):
+        values = {pointer[:-1]: shlex.split(text)}
+    arguments = extend(binding.schema, params["arguments"], values, Places(root, seconds=BRIEF))
+    return Shot(row, text, binding, _call(binding.tool, arguments), target.works)

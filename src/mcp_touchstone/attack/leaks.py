@@ -4,18 +4,21 @@ Secrets are random and made for the run: one in the environment, others in the s
 arguments and contents. What a caller sent may come back to the caller; it may not go into logs.
 """
 
+import os
 import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_touchstone.arguments import Places, candidates, required, words
+from mcp_touchstone.arguments import BRIEF, Places, candidates, required, words
 from mcp_touchstone.attack.barrage import NOBODY
-from mcp_touchstone.attack.bindings import Operation
+from mcp_touchstone.attack.bindings import Call, Operation
 from mcp_touchstone.attack.canary import Area
 from mcp_touchstone.attack.field import CONTROL
 from mcp_touchstone.attack.siege import Siege
+from mcp_touchstone.attack.tally import shown
 from mcp_touchstone.attack.ways import DANGER
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.dossier import is_read_only
@@ -101,6 +104,7 @@ class Leaks:
             passed=f"{count} requests of all kinds",
             at=grave[0][1] if grave else None,
             mild=Breach.NOTE if grave and grave[0][2] else None,
+            because="its name says that it shows the environment",
         )
 
     def _asked(self, entry: Entry) -> str:
@@ -125,7 +129,7 @@ class Leaks:
             for path in (CONTROL, ".", "no such file", "x" * 5000, "\0"):
                 method, params = binding.call(binding.spelled(path, root), root)
                 wire.request(method, params, required=False)
-        places = Places(folder=root, file=CONTROL, text="")
+        places = Places(folder=root, file=CONTROL, seconds=BRIEF)
         for tool in self._safe():
             for made in [*candidates(tool.get("inputSchema"), places)[:1], {"path": 1}, {}]:
                 self._call(tool["name"], made)
@@ -173,6 +177,7 @@ class Leaks:
     def _shapes(self) -> Iterator[Any]:
         for row in self.siege.payloads("leak.log", via="content"):
             if "{secret}" in row.text:
+                self.siege.fired.add(row.id)
                 yield row
 
     def _telling(self, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -213,7 +218,7 @@ class Leaks:
             return
         wire, field = self.siege.wire, self.siege.field
         root, above = str(field.root), str(field.path)
-        told: list[tuple[str, Reply]] = []
+        told: list[tuple[str, Call, Reply]] = []
         count = 0
         for call in self._failing():
             reply = wire.request(call[0], call[1], required=False)
@@ -222,18 +227,25 @@ class Leaks:
                 continue
             text = "\n".join(_strings(reply.value))
             if any(pattern.search(text) for pattern in TRACES):
-                told.append(("a stack trace", reply))
+                told.append(("a stack trace", call, reply))
             sent = brief(call[1], 100_000)
+            named = list(_named(root, call))
             for path in re.findall(re.escape(above) + r"(?:/[\w.-]+)*", text):
-                inside = path == root or path.startswith(root + "/")
-                if not inside and path not in sent:
-                    told.append((f"{path.replace(above, '…')}, which nobody named", reply))
+                known = [path in sent, _holds(root, path), *(_holds(path, one) for one in named)]
+                if not any(known):
+                    where = path.replace(above, "…")
+                    told.append((f"{where}, which the call does not name", call, reply))
+        found = ""
+        if told:
+            what, call, _ = told[0]
+            more = f"; {len(told) - 1} more errors do the like" if told[1:] else ""
+            found = f"the error of {shown(call)} holds {what}{more}"
         self.siege.conclude(
             threat,
-            f"an error holds {told[0][0]}; {len(told)} in all" if told else "",
+            found,
             expected="errors tell what is wrong with a call and nothing of the machine",
             passed=f"{count} calls that fail",
-            at=told[0][1] if told else None,
+            at=told[0][2] if told else None,
         )
 
     def _failing(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -241,6 +253,7 @@ class Leaks:
         root = str(siege.field.root)
         for binding in siege.bindings.of(Operation.READ):
             for row in siege.payloads("leak.error", via="path"):
+                siege.fired.add(row.id)
                 path = row.text
                 for name, value in siege.field.names.items():
                     path = path.replace("{" + name + "}", value)
@@ -250,6 +263,18 @@ class Leaks:
             for made in ({"path": 1}, {"path": ["x"]}, {"path": {"a": None}}) if needed else ():
                 yield "tools/call", {"name": tool["name"], "arguments": made}
         yield "no/such/method", {}
+
+
+def _named(root: str, call: Call) -> Iterator[str]:
+    """Give the paths that the texts of a call come to, behind a scheme too; links are not read."""
+    for text in _strings(call[1]):
+        for below in (text, text.partition("://")[2].lstrip("/")):
+            yield os.path.normpath(Path(root) / below)
+
+
+def _holds(folder: str, path: str) -> bool:
+    """Whether a path is a folder or lies in it."""
+    return path == folder or path.startswith(folder + "/")
 
 
 def _secret(recipe: str, text: str, id: str) -> Secret:  # noqa: A002  (as payloads call it)

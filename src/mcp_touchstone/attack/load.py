@@ -53,6 +53,9 @@ Requests = list[dict[str, Any]]
 class Load(Barrage):
     """Fires much, and looks at what is left."""
 
+    _first: int | None = None
+    """The line of the first request that was left without an answer, or had two."""
+
     # --- floods
 
     def flood(self, threat: str, count: int, *, others: Sequence[bytes] = ()) -> None:
@@ -116,7 +119,6 @@ class Load(Barrage):
         wire.process.heed()
         what = f"{count} answers of {size} bytes, read when the pipe was full"
         if gone:
-            owed = self._owed(asked, 0)
             self._conclude(threat, lambda: owed() or "left while nobody read its answers", what)
         else:
             self._conclude(threat, owed, what)
@@ -146,24 +148,31 @@ class Load(Barrage):
         if found:
             found += f" while nobody read its stderr: {each} bytes for each failing call"
         self.siege.conclude(
-            threat, found, expected=GOES_ON, passed=f"{count} failing calls, {each} bytes each"
+            threat,
+            found,
+            expected=GOES_ON,
+            passed=f"{count} failing calls, {each} bytes each",
+            at=self._first,
         )
 
     def _say(self, asked: Requests, data: bytes) -> Callable[[], str]:
         wire = self.siege.wire
         line = len(wire.transcript)
-        for request in asked:
-            wire.transcript.said(encode(request), request, required=False, modern=wire.modern)
+        said = {
+            id_key(request["id"]): wire.transcript.said(
+                encode(request), request, required=False, modern=wire.modern
+            )
+            for request in asked
+        }
         wire.process.post(data)
-        return self._owed(asked, line)
+        return self._owed(said, line)
 
-    def _owed(self, asked: Requests, line: int) -> Callable[[], str]:
+    def _owed(self, said: Mapping[Any, int], line: int) -> Callable[[], str]:
         """Give what waits until all these are answered, and says what became of those that not."""
 
         def wait() -> str:
             transcript = self.siege.wire.transcript
-            owed = {id_key(request["id"]) for request in asked}
-            known, twice, at = set(owed), 0, line
+            owed, twice, at = set(said), 0, line
             until = now() + PATIENCE
             while True:
                 entries = transcript.since(at)
@@ -171,7 +180,9 @@ class Load(Barrage):
                 for entry in entries:
                     for message in entry.messages:
                         key = id_key(message.value.get("id")) if _answers(message.role) else None
-                        twice += key in known and key not in owed
+                        if key in said and key not in owed:
+                            twice += 1
+                            self._first = self._first or said[key]
                         owed.discard(key)
                 left = transcript.ended or transcript.overflow
                 if twice or not owed or left or now() > until:
@@ -182,7 +193,8 @@ class Load(Barrage):
                 return f"{twice} requests were answered more than once"
             if owed:
                 why = self.siege.wire.absence(self.limit)
-                return f"{len(owed)} of {len(asked)} requests got no answer: {why}"
+                self._first = min(said[key] for key in owed)
+                return f"{len(owed)} of {len(said)} requests: {why}"
             return ""
 
         return wait
@@ -193,9 +205,12 @@ class Load(Barrage):
         if hit is not None:
             found = f"afterwards: {hit.what}"
         self.siege.conclude(
-            threat, found, expected="every request is answered once, and the server lives on",
+            threat,
+            found,
+            expected="every request is answered once, and the server lives on",
             passed=passed,
-        )  # fmt: skip
+            at=self._first if hit is None else hit.at,
+        )
 
     def _until_full(self, stream: Stream) -> None:
         process = self.siege.wire.process
@@ -242,7 +257,7 @@ class Load(Barrage):
         self.ready()
         gauge = Gauge(self.siege.wire.process.pid)
         before, process = gauge.peak(), self.siege.wire.process
-        self.survive(survival, fired, mild=_leaves)
+        self.survive(survival, fired, mild=_leaves, because=LEFT)
         if not self.siege.judges(memory):
             return
         if not self.siege.judges(survival):
@@ -293,6 +308,9 @@ FILLED: Final = PIPE if sys.platform == "linux" else 65_536
 """Bytes after which a pipe that nobody reads is full."""
 
 GOES_ON: Final = "requests are answered whether anybody reads stderr or not"
+
+
+LEFT: Final = "it left with status 0 over a line that is longer than servers have to bear"
 
 
 def _cancelled(params: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -130,7 +130,7 @@ class Modes:
             changed = self._changed()
             return str(changed[0]) if changed else ""
 
-        self._siege.judge_shots(threat, shots, oracle=oracle, expected=EXPECTED)
+        self._siege.judge_shots(threat, shots, oracle=oracle, expected=EXPECTED, still=True)
 
     def _search(self, threat: str) -> None:
         """Call all that looks as if it took a path, and judge whether the root is as it was."""

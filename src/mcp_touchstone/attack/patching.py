@@ -51,16 +51,15 @@ class Patches:
 
     # --- attacks
 
-    def lead_astray(self, threat: str, *groups: str, naming: Iterable[str] = ("",)) -> None:
+    def lead_astray(self, threat: str, *groups: str, denied: bool = False) -> None:
         """Name other files in the headers of a diff, and judge what lies outside.
 
         Args:
             threat: what is judged.
             groups: classes of payloads.
-            naming: words of which one has to stand in a payload.
+            denied: whether only those are sent that name what is denied.
         """
-        words = tuple(naming)
-        rows = [r for r in self._rows("diff", *groups) if any(w in r.text for w in words)]
+        rows = [row for row in self._rows("diff", *groups) if row.is_denied or not denied]
         self._judge(threat, rows, "ok.txt", PLAIN, lambda _shot: "")
 
     def ask_for_more(self, threat: str, *groups: str) -> None:
@@ -134,8 +133,7 @@ class Patches:
         self, threat: str, rows: Iterable[Payload], name: str, data: bytes, look: Look
     ) -> None:
         def shots() -> Iterator[Shot]:
-            for row in rows:
-                text = payloads.fill(row.text, self._field.names)
+            for row, text in self._field.each(rows):
                 for binding in self._patchers(threat):
                     self._prepare(name, data)
                     yield Shot(row, text, binding, self._patch(binding, text), live=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone.attack.denied import Denied
 from mcp_touchstone.tier import Tier
 
 CANARY: Final = "canary-file.txt"
@@ -35,6 +36,7 @@ class Payload:
         is_bytes: whether its characters stand for bytes of their number.
         instead: threats that are judged by a driver of their own, in the way the row describes.
         unfired: why nobody fires it; empty for what is fired.
+        is_default: whether it speaks by name of what only the default deny list has.
     """
 
     id: str
@@ -52,6 +54,12 @@ class Payload:
     is_bytes: bool = False
     instead: tuple[str, ...] = ()
     unfired: str = ""
+    is_default: bool = False
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether it names what a deny list has."""
+        return self.is_default or "{denied" in self.text
 
     @property
     def group(self) -> str:
@@ -94,6 +102,7 @@ def _payload(row: Mapping[str, Any], group: Mapping[str, Any]) -> Payload:
         is_bytes=row.get("enc") == "bytes",
         instead=tuple(group.get("instead", ())),
         unfired=row.get("unfired", group.get("unfired", "")),
+        is_default=row.get("names") == "default",
     )
 
 
@@ -119,7 +128,9 @@ def fill(template: str, names: Mapping[str, str]) -> str:
     return template
 
 
-def filled(payload: Payload, names: Mapping[str, str], denied: tuple[str, ...]) -> Iterator[str]:
-    """Give the texts a payload stands for: one, or one for each denied name."""
-    for one in denied if "{denied}" in payload.text else ("",):
-        yield fill(payload.text, {**names, "denied": one})
+def filled(payload: Payload, names: Mapping[str, str], denied: Denied) -> Iterator[str]:
+    """Give the texts a payload stands for: one, or one for each denied name; none for some."""
+    if payload.is_default and not denied.is_default:
+        return
+    for text in denied.texts(payload.text, everything=payload.group == "deny.direct"):
+        yield fill(text, names)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
-from mcp_touchstone.attack.field import DENIED, WRITE_DENIED, Field
-from mcp_touchstone.attack.payload import Payload
+from mcp_touchstone.attack.field import Field
+from mcp_touchstone.attack.payload import CANARY, Payload
 
 FIRST_STEP: Final = frozenset({"posix", "lexical"})
 ROUNDS: Final = 3
@@ -116,10 +116,11 @@ def _leads_out(folder: Path, field: Field) -> bool:
 
 
 def _is_listed(path: str, field: Field) -> bool:
-    """Whether a path leads to what a deny list has, or would stand there."""
+    """Whether a path leads to what a deny list has or to a folder of it, or would stand there."""
     real = Path(os.path.realpath(path))
     below = real.relative_to(field.root).parts if real.is_relative_to(field.root) else ()
-    return any(part in {*DENIED, *WRITE_DENIED} for part in below)
+    held = (*below, CANARY) if real.is_dir() else below
+    return field.denied.lists(held, writing=True)
 
 
 def taken(text: str, field: Field) -> Path | None:
@@ -155,9 +156,8 @@ def _denied(path: str, operation: str, field: Field) -> Path | None:
     real = Path(os.path.realpath(path, strict=not makes))
     if not real.is_relative_to(field.root):
         return None
-    listed = {*DENIED, *(() if operation in {"read", "list"} else WRITE_DENIED)}
     parts = real.relative_to(field.root).parts
-    found = any(part in listed for part in parts)
+    found = field.denied.lists(parts, writing=operation not in {"read", "list"})
     return real if found and (makes or real.is_dir() is (operation == "list")) else None
 
 

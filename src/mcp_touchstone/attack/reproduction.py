@@ -1,99 +1,79 @@
-"""A finding as a shell script that runs without us: the tree, the lines, what to look for. Pure.
-
-The script makes a folder of its own, puts into it what the call meets on its way, and shows
-what the server answers and what of the outside is not as it was.
-"""
+"""What the script of a finding says to the server: calls, or lines and a question. Pure."""
 
 import json
 import shlex
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
+from mcp_touchstone.attack import shells
+from mcp_touchstone.attack.aimer import FILE
 from mcp_touchstone.attack.bindings import Binding, Call
-from mcp_touchstone.attack.canary import MARK, NAME_MARK, Area
-from mcp_touchstone.attack.field import VARIABLE, Field
-from mcp_touchstone.attack.reach import PAIR
+from mcp_touchstone.attack.rerun import CLIENT, FOUND, PATIENCE, PID, PLACE, Scene, opening
+from mcp_touchstone.attack.shells import Shell
 
-PLACE: Final = "@D@"
-"""Stands for the folder of the script in the lines it sends."""
+FIRST: Final = 2
+"""Id of the first call; the opening has the one before."""
 
-CLIENT: Final = {"name": "mcp-touchstone", "version": __version__}
-PATIENCE: Final = 5
-"""Seconds the server has to answer."""
+KILLS: Final = 20
+"""How often a script kills the server; where half a file is seen, it ends."""
 
-
-FOUND: Final = "$D.found"
-"""Where a line of a shell between calls says what it found."""
-
-_COMMITTED: Final = (
-    'for R in "$D"/*/; do [ "$R" = "$D/home/" ] || (cd "$R" && git init -q -b main && git add -A',
-    'git -c user.name=x -c user.email=x@localhost commit -qm "$(ls)"',
-    'for F in mcpname-*; do [ ! -e "$F" ] || echo changed > "$F"; done); done',
-)
-"""Makes the folders repositories that name their files in log, status and diff, with git itself."""
-
-_STAGED: Final = (
-    'git -C "$D/root" cat-file --batch-all-objects --batch > "$D.held"',
-    f'grep -aq {MARK} "$D.held" && echo "FOUND: a canary stands in the repository"; rm "$D.held"',
-)
+LOOKS: Final = 200_000
+"""How often it looks at a file that should change: about a second."""
 
 
 def script(
-    field: Field, command: Iterable[str], revision: str, text: str, *steps: Call | str
+    scene: Scene, text: str, *steps: Call | str, still: bool = False, died: bool = False
 ) -> str:
-    """Write the script.
+    """Write the script that makes some calls.
 
     Args:
-        field: the trees the call was fired at.
-        command: of the server; ``{root}`` in it stands for the root.
-        revision: which is spoken.
+        scene: where they were made.
         text: the path that was sent: what it meets is made.
         steps: calls, and between them lines of a shell in which ``$D`` is the folder.
+        still: whether nothing in the root may change.
+        died: whether the last call got no answer.
     """
-    server = " ".join(
-        '"' + word.replace("{root}", "$D/root") + '"' if "{root}" in word else shlex.quote(word)
-        for word in command
-    )
-    secret = f"{VARIABLE}={field.variable.token}"
-    return "\n".join([
-        "#!/bin/sh",
-        'D=$(mktemp -d) && D=$(cd "$D" && pwd -P)',
-        *_tree(field, text),
-        *(_COMMITTED if field.is_repository else ()),
-        "look() {",
-        'find "$D" -path "$D/root" -prune -o -type d -print -o -type f -exec cksum {} + | sort; }',
-        'look > "$D.before"',
-        "{",
-        *_said(revision, steps, str(field.path)),
-        f'sleep {PATIENCE}; }} | (cd "$D/root" && HOME="$D/home" {secret} {server}) |',
-        'tee "$D.said"',
-        'look | diff "$D.before" - || echo "FOUND: the outside changed"',
-        f'grep -Eq "{MARK}|{NAME_MARK}" "$D.said" && echo "FOUND: a canary came back"',
-        f'grep -rq {MARK} "$D/root" && echo "FOUND: a canary stands inside the root"',
-        *(_STAGED if field.is_repository else ()),
-        f'[ ! -e "{FOUND}" ] || cat "{FOUND}"',
-        f'rm -rf "$D" "$D.before" "$D.said" "{FOUND}"',
-        "",
-    ])  # fmt: skip
+    calls = sum(not isinstance(step, str) for step in steps)
+    said = _said(scene.revision, steps, str(scene.field.path))
+    return scene.script(text, said, waits=FIRST + calls - 1, judged=died, still=still)
 
 
-def starved(
-    field: Field, command: Iterable[str], revision: str, reader: Binding, pipes: Iterable[str]
+def talk(
+    scene: Scene, fired: Iterable[Shell], probe: Mapping[str, Any], *, forged: bool = False
 ) -> str:
+    """Write the script of an attack on the protocol: the opening, some lines, and a question.
+
+    Args:
+        scene: where they were sent.
+        fired: the lines.
+        probe: the request that is asked at the end.
+        forged: whether they hold messages that must not come back as such.
+    """
+    fired = list(fired)
+    place = (str(scene.field.path), PLACE)
+    said = [
+        "{",
+        *(f"printf '%s\\n' {shlex.quote(json.dumps(line))}" for line in opening(scene.revision)),
+        *shells.printed(fired, place),
+        "printf '\\n'",
+        f"printf '%s\\n' {shlex.quote(json.dumps(probe))}",
+        f'}} | sed "s|{PLACE}|$D|g"',
+    ]
+    text = " ".join(shell.opened for shell in fired)
+    return scene.script(text, said, waits=probe["id"], judged=True, forged=forged)
+
+
+def starved(scene: Scene, reader: Binding, pipes: Iterable[str]) -> str:
     """Write the script that reads pipes nobody writes to, and then a plain file.
 
     Args:
-        field: the trees the calls were made in.
-        command: of the server.
-        revision: which is spoken.
+        scene: where the calls were made.
         reader: by what was read.
         pipes: their names in the root.
     """
-    root = str(field.root)
-    names = [*pipes, "ok.txt"]
+    root = str(scene.field.root)
+    names = [*pipes, FILE]
     calls = [reader.call(reader.spelled(name, root), root) for name in names]
     every = " ".join(f'"{root}/{name}"' for name in names[:-1])
     pattern = f'"id": ?{len(names) + 1}[,}}]'
@@ -102,61 +82,83 @@ def starved(
     # who waits is let go once we have it open for both, and nobody waits anew for what is gone
     freed = f'for F in {every}; do exec 4<> "$F"; rm "$F"; exec 4>&-; done'
     wait = f"sleep {PATIENCE}"
-    return script(
-        field, command, revision, "ok.txt", f"mkfifo {every}", *calls, wait, looked, freed
+    return script(scene, FILE, f"mkfifo {every}", *calls, wait, looked, freed)
+
+
+def early(scene: Scene, call: Call) -> str:
+    """Write the script that makes one call before the handshake, and looks at the root."""
+    said = _sent([_line(scene.revision, FIRST, call)], str(scene.field.path))
+    return scene.script(FILE, said, waits=FIRST, still=True)
+
+
+def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[str, str]) -> str:
+    """Write the script that kills the server as soon as a file it writes is seen to change.
+
+    Args:
+        scene: where it was killed.
+        call: what writes.
+        path: the file, below the root.
+        old: what the file holds before; None where it is made.
+        units: lines that what is written, and what was there, hold many times in a row.
+    """
+    place = (str(scene.field.path), PLACE)
+    opened = [shells.plain("", "", message) for message in opening(scene.revision)]
+    line = json.dumps(_line(scene.revision, FIRST, call), ensure_ascii=True)
+    again = json.dumps(_line(scene.revision, FIRST + 1, call), ensure_ascii=True)
+    repeated = json.dumps(units[0])[1:-1]
+
+    def sent(*said: Shell) -> list[str]:
+        return ["{", *shells.printed(said, place), f'}} | sed "s|{PLACE}|$D|g"']
+
+    laid = '[ ! -e "$D.old" ] || { cp "$D.old" "$F"; touch -t 200001010000 "$F" "$D.old"; }'
+    held = (
+        []
+        if old is None
+        else [
+            "{",
+            *shells.printed([_spread(old.decode().removesuffix("\n"), units[1])], place),
+            '} > "$D.old"',
+        ]
+    )
+    seen = '[ -e "$F" ]' if old is None else '{ [ "$F" -nt "$D.old" ] || [ ! -e "$F" ]; }'
+    same = '[ ! -e "$F" ]' if old is None else 'cmp -s "$F" "$D.old"'
+    told = 'echo "FOUND: neither the old file nor the new one: $(ls -l "$F" 2>&1)"'
+    return scene.script(
+        FILE,
+        [
+            f'F="$D/root/"{shlex.quote(path)}; rm -rf "${{F%/*}}"; mkdir -p "${{F%/*}}"',
+            *held,
+            laid,
+            *sent(*opened, _spread(line, repeated)),
+            f"answered {FIRST}",
+            f'cp "$F" "$D.new"; rm -f "$F"; {laid}; read -r P < "{PID}"',
+            *sent(_spread(again, repeated)),
+            f"N=0; until {seen} || [ $N -ge {LOOKS} ]; do N=$((N+1)); done; kill -KILL $P",
+            "sleep 0.3",
+            f'{same} || cmp -s "$F" "$D.new" || {told} > "{FOUND}"',
+        ],
+        waits=FIRST + 1,
+        tries=KILLS,
     )
 
 
-def _tree(field: Field, text: str) -> Iterable[str]:
-    """Give the commands that make the root, what the path meets, and every canary outside."""
-    yield 'mkdir -p "$D/root/dir/sub/deep" "$D/home"'
-    yield 'printf "plain\\n" > "$D/root/ok.txt"'
-    for canary in field.canaries.planted:
-        folder = Path(canary.where).parent
-        if (
-            canary.is_name
-            and canary.area is Area.OUTSIDE
-            and folder.name in ("outside", *_words(text))
-        ):
-            yield f'mkdir -p "$D"/{shlex.quote(folder.as_posix())}'
-            yield f'touch "$D"/{shlex.quote(canary.where)}'
-        near = Path(canary.where).parts[0] in ("outside", field.home.name)
-        near = near or Path(canary.where).parts[0] in text
-        if canary.area is Area.OUTSIDE and not canary.is_name and near:
-            path = shlex.quote(canary.where)
-            yield f'mkdir -p "$D"/{shlex.quote(folder.as_posix())}'
-            lines = " ".join(map(shlex.quote, canary.content.splitlines()))
-            yield f'printf "%s\\n" {lines} > "$D"/{path}'
-    for link, target in sorted(_links(field, text).items()):
-        there = target.replace(str(field.path), "$D")
-        yield f'mkdir -p "$D/root"/{shlex.quote(Path(link).parent.as_posix())}'
-        yield f'ln -s "{there}" "$D/root"/{shlex.quote(link)}'
+def _spread(line: str, unit: str) -> Shell:
+    """Give a line as the parts it is printed from, a text it repeats only once."""
+    begin = line.find(unit)
+    if begin < 0:
+        return shells.plain("", "", line)
+    end = begin
+    while line.startswith(unit, end):
+        end += len(unit)
+    count = (end - begin) // len(unit)
+    parts = ((line[:begin].encode(), 1), (unit.encode(), count), (line[end:].encode(), 1))
+    return Shell("", "", parts)
 
 
-def _words(text: str) -> set[str]:
-    return {word for word in text.replace("\\", "/").replace(PAIR, "/").split("/") if word}
-
-
-def _links(field: Field, text: str) -> dict[str, str]:
-    """Give the links of the root that a path may meet, and those these lead to."""
-    words = _words(text)
-    found: dict[str, str] = {}
-    for path in field.root.rglob("*"):
-        if path.is_symlink() and {path.name, path.parent.name} & words:
-            here = path
-            while here.is_symlink() and here.is_relative_to(field.root):
-                name = here.relative_to(field.root).as_posix()
-                if name in found:
-                    break
-                found[name] = str(here.readlink())
-                here = Path(str(here.parent / here.readlink()))
-    return found
-
-
-def _said(revision: str, steps: Iterable[Call | str], parent: str) -> Iterable[str]:
+def _said(revision: str, steps: Iterable[Call | str], parent: str) -> Iterator[str]:
     """Give the commands that say it: calls as lines, with time to answer between the steps."""
-    said: list[dict[str, Any]] = list(_opening(revision))
-    number = 1
+    said: list[dict[str, Any]] = list(opening(revision))
+    number = FIRST - 1
     for step in steps:
         if isinstance(step, str):
             yield from _sent(said, parent)
@@ -169,19 +171,12 @@ def _said(revision: str, steps: Iterable[Call | str], parent: str) -> Iterable[s
     yield from _sent(said, parent)
 
 
-def _sent(lines: list[dict[str, Any]], parent: str) -> Iterable[str]:
+def _sent(lines: list[dict[str, Any]], parent: str) -> Iterator[str]:
     if lines:
         yield f"sed \"s|{PLACE}|$D|g\" <<'LINES'"
         for line in lines:
             yield json.dumps(line, ensure_ascii=True).replace(parent, PLACE)
         yield "LINES"
-
-
-def _opening(revision: str) -> Iterable[dict[str, Any]]:
-    if not rev.is_modern(revision):
-        opening = {"protocolVersion": revision, "capabilities": {}, "clientInfo": CLIENT}
-        yield {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening}
-        yield {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 def _line(revision: str, number: int, call: Call) -> dict[str, Any]:

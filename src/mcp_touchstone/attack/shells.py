@@ -5,6 +5,7 @@ long one is made. A shell keeps its parts, so that a script can make it again wi
 """
 
 import json
+import re
 import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -42,6 +43,12 @@ class Shell:
     def size(self) -> int:
         """How many bytes that are."""
         return sum(len(unit) * count for unit, count in self.parts)
+
+    @property
+    def opened(self) -> str:
+        """What it says once its escapes are read, as far as it is text."""
+        text = b" ".join(unit for unit, _ in self.parts).decode("utf-8", "replace")
+        return re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text)
 
     def __str__(self) -> str:
         """Say it in words."""
@@ -181,10 +188,14 @@ def printed(shells: Iterable[Shell], place: tuple[str, str]) -> list[str]:
     commands = []
     for shell in shells:
         for unit, count in (*shell.parts, (b"\n", 1)):
-            word = "".join(_octal(byte) for byte in unit.replace(old, new))
-            once = f"printf '{word}'"
-            commands.append(once if count == 1 else _often(word, count))
+            text = word(unit.replace(old, new))
+            commands.append(f"printf '{text}'" if count == 1 else _often(text, count))
     return commands
+
+
+def word(data: bytes) -> str:
+    """Write bytes as a format of printf, between single quotes."""
+    return "".join(map(_octal, data))
 
 
 def _often(word: str, count: int) -> str:

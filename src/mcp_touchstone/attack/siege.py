@@ -18,20 +18,23 @@ from mcp_touchstone.attack.bindings import (
     TAKING,
     Binding,
     Bindings,
-    Call,
     Operation,
 )
 from mcp_touchstone.attack.canary import Area, Canary
 from mcp_touchstone.attack.field import CONTROL, Field, remove
 from mcp_touchstone.attack.payload import Payload
 from mcp_touchstone.attack.reach import Carriage
-from mcp_touchstone.attack.reproduction import script, starved
-from mcp_touchstone.attack.tally import Hit, Tally, said, whose
+from mcp_touchstone.attack.reproduction import script
+from mcp_touchstone.attack.rerun import Scene
+from mcp_touchstone.attack.tally import Hit, Purse, Tally, said, whose
 from mcp_touchstone.clause import Breach
 from mcp_touchstone.conversation import Conversation
+from mcp_touchstone.process import now
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.talk import Broken
+from mcp_touchstone.target import Target
 from mcp_touchstone.terms import Terms
+from mcp_touchstone.threat import Threat
 from mcp_touchstone.transcript import Entry
 
 if TYPE_CHECKING:
@@ -45,7 +48,17 @@ SECRET: Final = frozenset({Area.OUTSIDE, Area.ENVIRONMENT})
 Oracle = Callable[[Shot, Reply], str]
 """Says in words which effect a shot had that it must not have; nothing where it had none."""
 
+NAMELESS: Final = "what the server says it denies has no such names"
+
 EXPECTED: Final = "nothing from outside comes back, nothing there changes, the server lives on"
+
+DENIED: Final = "nothing denied or outside comes back, nothing there changes, the server lives on"
+
+LISTLESS: Final = "the server promised no deny list and has none: see deny-direct"
+
+UNTRIED: Final = "what was not tried has neither passed nor failed"
+
+EVERY: Final = "every payload is answered in the time there is"
 
 
 class Siege(Conversation):
@@ -60,7 +73,7 @@ class Siege(Conversation):
         *words: Any,
         field: Field,
         library: Path,
-        command: Iterable[str],
+        target: Target,
         **more: Any,
     ) -> None:
         """Take what a conversation takes, and what is fired from where.
@@ -69,20 +82,20 @@ class Siege(Conversation):
             words: what a conversation takes.
             field: the trees.
             library: folder of the payloads.
-            command: of the server, with ``{root}`` in it, for reproductions.
+            target: the server as it is started, for reproductions.
             more: what a conversation takes.
         """
         super().__init__(*words, **more)
         self.field = field
         self._library = payloads.load(library)
-        self._command = tuple(command)
+        self._target = target
         self._secret = SECRET
         self._respawn: Callable[[], Connection] = more["spawn"]
 
     @property
-    def command(self) -> tuple[str, ...]:
-        """The command of the server, with ``{root}`` in it."""
-        return self._command
+    def scene(self) -> Scene:
+        """What a script of a finding has to build up again."""
+        return Scene(self.field, self._target, self.revision, Area.DENIED in self._secret)
 
     @property
     def aimer(self) -> Aimer:
@@ -117,6 +130,9 @@ class Siege(Conversation):
         """
         self._guard(*groups)
         stands = [row for row in self.payloads(*groups) if not _is_open(row)]
+        if not any(True for _ in self.field.each(stands)):
+            self.unseen(threat, NAMELESS)
+            return
         self.judge_shots(threat, self.aimer.shots(stands, set(operations)))
 
     def _guard(self, *groups: str) -> None:
@@ -127,78 +143,6 @@ class Siege(Conversation):
     def deny(self) -> None:
         """Let what a deny list names be what must not come back, too."""
         self._guard("deny.")
-
-    def serve(self, threat: str, *groups: str) -> None:
-        """Read plain files that a guard may mistake for others: their bytes have to come back."""
-        self._opened()
-        readers, refused, tried = self._control(), [], 0
-        for row in self.payloads(*groups):
-            path = self.field.root / payloads.fill(row.text, self.field.names)
-            if row.operation == "create":
-                for binding in self.bindings.of(Operation.CREATE):
-                    reply = self.wire.request(*self._made(path, binding), required=False)
-                    tried += 1
-                    if not path.is_file():
-                        where = self.field.shown(path)
-                        refused.append((f"{binding.tool} did not make {where}", reply))
-            if row.operation != "read":
-                continue
-            plain = self.field.plain(path)
-            for binding in readers:
-                root = str(self.field.root)
-                method, params = binding.call(binding.spelled(row.text, root), root)
-                reply = self.wire.request(method, params, required=False)
-                tried += 1
-                if plain not in self._canaries(reply, {Area.INSIDE}):
-                    refused.append((f"{binding.tool or method} did not give {row.text}", reply))
-        if not tried:
-            raise Broken("no payload could be fired")
-        self.judge(
-            threat,
-            not refused,
-            expected="what is on no list is served",
-            actual=f"{refused[0][0]}; {len(refused)} of {tried} calls"
-            if refused
-            else f"{tried} calls",
-            at=refused[0][1] if refused else None,
-            mild=self._mild(threat),
-        )
-
-    def _made(self, path: Path, binding: Binding) -> Call:
-        """Give the call that makes a file in a folder that is there."""
-        path.parent.mkdir(exist_ok=True)
-        root = str(self.field.root)
-        text = binding.spelled(path.relative_to(self.field.root).as_posix(), root)
-        return binding.call(text, root, content="touchstone\n")
-
-    def starve(self, threat: str, name: str, count: int) -> None:
-        """Read special files of the root at once and without waiting, then a plain one."""
-        self._opened()
-        root, blocked = str(self.field.root), None
-        names = [f"{name}{n}" for n in range(1, count + 1)]
-        readers = self._control()
-        for binding in readers:
-            for call in (binding.call(binding.spelled(one, root), root) for one in names):
-                self.wire.say(self.wire.build(*call), required=False)
-            method, params = binding.call(binding.spelled(CONTROL, root), root)
-            limit = max(PATIENCE, self.pace.reply)
-            reply = self.wire.request(method, params, required=False, seconds=limit)
-            if self.field.control not in self._canaries(reply, {Area.INSIDE}):
-                blocked = binding, reply
-                break
-        if not readers:
-            raise Broken("no plain file can be read")
-        self.judge(
-            threat,
-            blocked is None,
-            expected="a plain file can be read all the same",
-            actual=f"{blocked[0].tool}: {blocked[1]}" if blocked else f"{len(readers)} tools did",
-            at=blocked[1] if blocked else None,
-            mild=self._mild(threat),
-        )
-        if blocked and self.judges(threat):
-            told = starved(self.field, self._command, self.revision, blocked[0], names)
-            self.judgements[-1] = replace(self.judgements[-1], reproduction=told)
 
     def carry(self, threat: str, kind: Carriage, *groups: str) -> None:
         """Let what moves and copies take payloads of a kind from here to there, and judge."""
@@ -248,6 +192,10 @@ class Siege(Conversation):
         self.mark()
         self._opened()
 
+    def gave(self, reply: Reply, canary: Canary) -> bool:
+        """Whether an answer holds what was planted somewhere."""
+        return canary in self._canaries(reply, {canary.area})
+
     def mark(self) -> None:
         """Let the evidence of what is judged next begin here."""
         self._start = len(self.wire.transcript)
@@ -261,16 +209,25 @@ class Siege(Conversation):
         passed: str,
         at: Reply | Entry | int | None = None,
         mild: Breach | None = None,
+        because: str = "",
         script: str = "",
     ) -> None:
         """Judge a threat by what was found; nothing found is a pass, and says how much was tried.
 
-        What the server never promised is a note; ``mild`` is what a finding counts as at most.
+        What the server never promised is a note; ``mild`` is what a finding counts as at most,
+        and ``because`` says why.
         """
         if not self.judges(threat):
             return
-        mild = self._mild(threat) or mild
-        self.judge(threat, not found, expected=expected, actual=found or passed, at=at, mild=mild)
+        self.judge(
+            threat,
+            not found,
+            expected=expected,
+            actual=found or passed,
+            at=at,
+            mild=self._mild(threat) or mild,
+            because=self._because(threat) or because,
+        )
         if found and script:
             self.judgements[-1] = replace(self.judgements[-1], reproduction=script)
 
@@ -282,8 +239,11 @@ class Siege(Conversation):
         shots: Iterable[Shot],
         *,
         oracle: Oracle | None = None,
-        expected: str = EXPECTED,
+        expected: str = "",
         enough: int = 0,
+        still: bool = False,
+        purse: Purse | None = None,
+        aside: Callable[[], str] = str,
     ) -> Tally:
         """Fire, look after each shot, and judge a threat by the effects.
 
@@ -291,15 +251,21 @@ class Siege(Conversation):
             threat: what is judged.
             shots: what is fired; each is made when the one before it was looked at.
             oracle: what is looked at besides what lies outside.
-            expected: what the server has to keep.
+            expected: what the server has to keep; by default what is outside, or denied.
             enough: hits after which nothing more is fired; 0 fires everything.
+            still: whether nothing in the root may change: reproductions look at that too.
+            purse: what the calls of one tool may cost; none sets no limit.
+            aside: says at the end what was left to other threats, or nothing.
 
         Raises:
             Broken: a plain call no longer works, so nothing was tested.
         """
         self._opened()
         readers = self._control()
-        tally = Tally()
+        tally, purse = Tally(), purse or Purse()
+        if self._is_listless(threat, readers):
+            self.unseen(threat, LISTLESS)
+            return tally
         for shot in shots:
             if 0 < enough <= len(tally.hits):
                 break
@@ -307,13 +273,15 @@ class Siege(Conversation):
                 shot.binding.operation is Operation.READ and shot.binding not in readers
             ):
                 continue
-            self._fire(shot, tally, oracle)
+            self._fire(shot, tally, oracle, purse)
         if isinstance(shots, Generator):
             shots.close()  # what it holds while it fires is let go before we look
         self._look_back(tally)
-        if not (tally.hits or tally.deaths) and self._control() != readers:
+        if not (tally.hits or tally.deaths or tally.over) and self._control() != readers:
             raise Broken("a plain file could no longer be read after the attack")
-        self._conclude(threat, tally, expected)
+        passed = f"{tally}{aside()}"
+        expected = expected or (DENIED if Area.DENIED in self._secret else EXPECTED)
+        self._conclude(threat, tally, expected, passed, still=still, purse=purse)
         return tally
 
     def _opened(self) -> None:
@@ -332,12 +300,19 @@ class Siege(Conversation):
                 readers.append(binding)
         return readers
 
-    def _fire(self, shot: Shot, tally: Tally, oracle: Oracle | None) -> None:
+    def _fire(self, shot: Shot, tally: Tally, oracle: Oracle | None, purse: Purse) -> None:
+        tool, begun = shot.binding.tool, now()
+        if not purse.pays(tool):
+            purse.left[tool] += 1
+            return
+        self.fired.add(shot.payload.id)
+        before = len(tally.hits)
         tally.live += shot.live
         tally.dead += not shot.live
         method, params = shot.call
         tally.tools.add(shot.binding.tool or method)
         limit = max(PATIENCE, self.pace.reply)
+        limit = min(limit, purse.each)
         reply = self.wire.request(method, params, required=False, seconds=limit)
         told = self.field.canaries.found_in_message(params, self._secret)
         seen = [canary for canary in self._canaries(reply, self._secret) if canary not in told]
@@ -355,9 +330,14 @@ class Siege(Conversation):
                     what = f"{whose(canary)} stand in {where} now"
                     tally.hits.append(Hit(shot, what, self.wire, reply))
                     remove(self.field.path / where)
-            self.field.mend(damage)
-        if not reply.answered:
+            self.field.mend(damage if len(tally.hits) == before else None)
+        if purse.ends and not (reply.answered or self.wire.gone):
+            purse.left[tool] += 1
+            purse.spent[tool] = purse.each
+            self.renew()
+        elif not reply.answered:
             self._lost(shot, reply, tally)
+        purse.spent[tool] += now() - begun
 
     def _canaries(self, reply: Reply, areas: Iterable[Area]) -> list[Canary]:
         return self.field.canaries.found_in_message(reply.value or {}, areas)
@@ -384,11 +364,20 @@ class Siege(Conversation):
 
     # --- judging
 
-    def _conclude(self, threat: str, tally: Tally, expected: str) -> None:
+    def _conclude(
+        self,
+        threat: str,
+        tally: Tally,
+        expected: str,
+        passed: str,
+        *,
+        still: bool,
+        purse: Purse,
+    ) -> None:
         row = self._clauses.get(threat)
         if row is None:
             return
-        if not tally.hits and not tally.deaths and tally.hangs:
+        if not tally.hits and not tally.deaths and tally.over:
             raise Broken(f"{len(tally.hangs)} calls got no answer: {tally.hangs[0].what}")
         if not tally.hits and not tally.deaths and not tally.live + tally.dead:
             raise Broken("no payload could be fired")
@@ -396,22 +385,60 @@ class Siege(Conversation):
         shown = next((hit for hit in found if hit.shot is not None), None)
         if shown is not None and shown.reply is not None:
             self.wire, self._start = shown.wire, shown.reply.asked - 1
+        for hang in tally.hangs:
+            purse.left[hang.tool] += 1
+        left = "" if found else str(purse)
         self.judge(
             threat,
-            not found,
-            expected=expected,
-            actual=said(found, tally),
+            not (found or left),  # what was not tried in full has not passed
+            expected=EVERY if left else expected,
+            actual=f"left out, as it took too long: {left}; no effect of {passed}"
+            if left
+            else (said(found, tally) if found else passed),
             at=shown.reply if shown is not None else None,
-            mild=self._mild(threat),
+            mild=Breach.NOTE if left else self._mild(threat),
+            because=UNTRIED if left else self._because(threat),
         )
+        self.judgements[-1] = replace(self.judgements[-1], left=left)
         if shown is not None and shown.shot is not None:
             shot = shown.shot
             steps = (*shot.before, shot.call)
-            told = script(self.field, self._command, self.revision, shot.text, *steps)
+            died = shown in tally.deaths
+            told = script(self.scene, shot.text, *steps, still=still, died=died)
             self.judgements[-1] = replace(self.judgements[-1], reproduction=told)
+
+    def _is_listless(self, threat: str, readers: list[Binding]) -> bool:
+        """Whether all that deny lists have is read by its plain name, and no list was promised.
+
+        What cannot go unseen says so itself; by which other ways one comes there, says no more.
+        """
+        row = self._clauses.get(threat)
+        denied = [one for one in self.field.canaries.planted if one.area is Area.DENIED]
+        files = [one for one in denied if not one.is_name]
+        if not (files and row and row.conditional and threat in self.unpromised):
+            return False
+        return Area.DENIED in self._secret and all(self._is_read(one, readers) for one in files)
+
+    def _is_read(self, canary: Canary, readers: list[Binding]) -> bool:
+        """Whether a planted file comes back by its own path."""
+        root, path = str(self.field.root), self.field.path / canary.where
+        for binding in readers:
+            name = path.relative_to(self.field.root).as_posix()
+            reply = self.wire.request(
+                *binding.call(binding.spelled(name, root), root), required=False
+            )
+            if self.gave(reply, canary):
+                return True
+        return False
 
     def _mild(self, threat: str) -> Breach | None:
         return Breach.NOTE if threat in self.unpromised else None
+
+    def _because(self, threat: str) -> str:
+        row = self._clauses.get(threat)
+        if threat not in self.unpromised or not isinstance(row, Threat):
+            return ""
+        return f"the server promised no {row.promise}; --promise {row.promise} makes it count"
 
     def promising(self, threat: str, *operations: Operation) -> list[Binding]:
         """Give the bindings that promise what a threat is about, of some operations."""

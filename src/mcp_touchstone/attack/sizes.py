@@ -112,6 +112,7 @@ class Sizes:
 
     def _gives(self, shot: Shot) -> bool:
         """Whether a call gives the last line of the file that was made for it."""
+        self._siege.fired.add(shot.payload.id)
         reply = self._siege.wire.request(*shot.call, required=False)
         return self._ends[shot.text] in json.dumps(reply.value or {})
 

@@ -1,10 +1,13 @@
-"""What became of an attack: shots, hits, deaths, and how they are told. Values."""
+"""What became of an attack: shots, hits, deaths, what it cost, and how they are told. Values."""
 
+import math
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.attack.aimer import Shot
+from mcp_touchstone.attack.bindings import Call
 from mcp_touchstone.attack.canary import Canary
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.framing import brief
@@ -34,6 +37,39 @@ class Hit:
     what: str
     wire: Connection
     reply: Reply | None = None
+
+    @property
+    def tool(self) -> str:
+        """What was called."""
+        return "" if self.shot is None else self.shot.binding.tool or self.shot.call[0]
+
+
+@dataclass(slots=True)
+class Purse:
+    """What an attack may cost; what it cannot pay for is left out, and said.
+
+    Attributes:
+        each: seconds that may be spent on one tool; endless where nobody looks at the price.
+        spent: tool -> seconds spent on it.
+        left: tool -> payloads that were not fired at it.
+    """
+
+    each: float = math.inf
+    spent: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    left: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def ends(self) -> bool:
+        """Whether there is an end to what is spent."""
+        return self.each < math.inf
+
+    def pays(self, tool: str) -> bool:
+        """Whether a tool may be called once more."""
+        return self.spent[tool] < self.each
+
+    def __str__(self) -> str:
+        """Say what was left out, tool by tool."""
+        return ", ".join(f"{count} at {tool}" for tool, count in sorted(self.left.items()))
 
 
 @dataclass(slots=True)
@@ -65,6 +101,12 @@ def whose(canary: Canary) -> str:
     return f"the bytes of {canary.where}"
 
 
+def shown(call: Call) -> str:
+    """Say a call in short: the tool or method, and what it was given."""
+    method, params = call
+    return f"{params.get('name', method)} {brief(params.get('arguments', params), SHOWN)}"
+
+
 def said(found: list[Hit], tally: Tally) -> str:
     """Say what an attack found, its first hit in full."""
     if not found:
@@ -72,8 +114,7 @@ def said(found: list[Hit], tally: Tally) -> str:
     first = next((hit for hit in found if hit.shot is not None), found[0])
     if first.shot is None:
         return f"{first.what}, after {tally}"
-    method, params = first.shot.call
-    call = f"{params.get('name', method)} {brief(params.get('arguments', params), SHOWN)}"
-    how = f"{first.what}: {call} ({first.shot.payload.id}: {first.shot.payload.note})"
-    others = {hit.shot.payload.id for hit in found if hit.shot} - {first.shot.payload.id}
+    row = first.shot.payload
+    how = f"{first.what}: {shown(first.shot.call)} ({row.id}: {row.note})"
+    others = {hit.shot.payload.id for hit in found if hit.shot} - {row.id}
     return how + (f"; {len(others)} more payloads did the like" if others else "")

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 from urllib.parse import quote
 
-from mcp_touchstone.attack import payload as payloads
 from mcp_touchstone.attack import reach
 from mcp_touchstone.attack.aimer import Shot
 from mcp_touchstone.attack.bindings import Binding, Operation
@@ -65,15 +64,13 @@ class Uris:
         return [b for b in self._siege.bindings.of(Operation.READ) if b.uri]
 
     def _verbatim(self, rows: Iterable[Payload]) -> Iterator[Shot]:
-        for row in rows:
-            text = payloads.fill(row.text, self._field.names)
+        for row, text in self._field.each(rows):
             live = reach.aim(row, text, self._field) is not None
             for binding in self._resources()[:1]:
                 yield Shot(row, text, binding, ("resources/read", {"uri": text}), live)
 
     def _filled(self, rows: Iterable[Payload]) -> Iterator[Shot]:
-        for row in rows:
-            text = payloads.fill(row.text, self._field.names)
+        for row, text in self._field.each(rows):
             if reach.aim(row, text, self._field) is None:
                 continue
             for binding in self._resources():

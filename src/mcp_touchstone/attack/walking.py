@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.arguments import words
-from mcp_touchstone.attack import payload as payloads
 from mcp_touchstone.attack import reach
 from mcp_touchstone.attack.aimer import Shot
 from mcp_touchstone.attack.bindings import Binding, Operation
-from mcp_touchstone.attack.field import DENIED, Field
+from mcp_touchstone.attack.field import Field
 from mcp_touchstone.attack.payload import Payload
 from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.attack.slots import Pointer, Role
@@ -29,8 +28,11 @@ EXCLUDING: Final = frozenset({"exclude", "excluded", "excludes", "ignore", "igno
 
 
 def from_the_top(siege: Siege, threat: str, *groups: str) -> None:
-    """List and search the whole root, and go in where it has links."""
-    siege.judge_shots(threat, _walks(siege, _plain(siege, groups)))
+    """List and search the whole root, and go in where it has links; once is enough.
+
+    Who follows links may never come back from the top: a folder with a single one is first.
+    """
+    siege.judge_shots(threat, _walks(siege, _plain(siege, groups)), enough=1)
 
 
 def by_pattern(siege: Siege, threat: str, *groups: str) -> None:
@@ -42,7 +44,7 @@ def by_pattern(siege: Siege, threat: str, *groups: str) -> None:
 def by_completion(siege: Siege, threat: str, *groups: str) -> None:
     """Ask for completions of folders outside."""
     rows = [row for row in siege.payloads(*groups) if row.operation in {"read", "list"}]
-    rows += [row for row in _said(siege, *groups) if not _names_denied(row)]
+    rows += [row for row in _said(siege, *groups) if not row.is_denied]
     siege.judge_shots(threat, _completed(siege, rows))
 
 
@@ -55,34 +57,36 @@ def to_denied(siege: Siege, threat: str, *groups: str) -> None:
         denied = siege.payloads(*groups, via="pattern")
         yield from _matched(siege, [row for row in denied if row.expect == "safe"])
         yield from _cleared(siege, siege.payloads(*groups, via="args"))
-        yield from _completed(siege, [row for row in _said(siege, *groups) if _names_denied(row)])
+        yield from _completed(siege, [row for row in _said(siege, *groups) if row.is_denied])
 
     siege.judge_shots(threat, shots())
 
 
 def _plain(siege: Siege, groups: Iterable[str]) -> list[Payload]:
-    """Give the rows that begin at the top."""
-    return [row for row in siege.payloads(*groups) if row.expect == "safe"]
+    """Give the rows that begin at a folder of the root that is there."""
+    rows = [row for row in siege.payloads(*groups) if row.expect == "safe"]
+    return [row for row in rows if (siege.field.root / row.text).is_dir()]
 
 
 def _walks(siege: Siege, rows: list[Payload]) -> Iterator[Shot]:
     """Aim at what takes a path; where a walk always begins at the top, begin there once."""
-    yield from siege.shots(rows, WALKS)
-    for row in rows[:1]:
+    top = next(row for row in rows if row.text == ".")
+    for row in rows:
+        yield from siege.shots([row], WALKS)
         for binding in siege.bindings.of(Operation.SEARCH, Operation.GLOB):
-            yield Shot(row, row.text, binding, _call(siege, binding, {}), live=True)
+            if row is top or (row.text != top.text and binding.has(Role.PATH)):
+                yield Shot(row, row.text, binding, _call(siege, binding, {}, row.text), live=True)
 
 
-def _call(siege: Siege, binding: Binding, values: dict[Pointer, Any]) -> Any:
-    """Give the call that walks over the whole root, with other values in some places."""
+def _call(siege: Siege, binding: Binding, values: dict[Pointer, Any], below: str = ".") -> Any:
+    """Give the call that walks over the root or a folder, with other values in some places."""
     root = str(siege.field.root)
-    paths = {s.pointer: binding.spelled(".", root) for s in binding.slots if s.role is Role.PATH}
+    paths = {s.pointer: binding.spelled(below, root) for s in binding.slots if s.role is Role.PATH}
     return binding.calls_with({**paths, **values}, root)
 
 
 def _matched(siege: Siege, rows: Iterable[Payload]) -> Iterator[Shot]:
-    for row in rows:
-        text = payloads.fill(row.text, siege.field.names)
+    for row, text in siege.field.each(rows):
         live = _leads_out(text, siege.field) or row.expect == "safe"
         for binding in siege.bindings.of(Operation.GLOB):
             patterns = {s.pointer: text for s in binding.slots if s.role is Role.PATTERN}
@@ -117,15 +121,11 @@ def _said(siege: Siege, *groups: str) -> list[Payload]:
     return [row for row in rows if json.loads(row.text)["do"] == "complete"]
 
 
-def _names_denied(row: Payload) -> bool:
-    return any(f'"{name}/' in row.text for name in DENIED)
-
-
 def _completed(siege: Siege, rows: Iterable[Payload]) -> Iterator[Shot]:
     """Ask for the names in a folder, or in the one in which a file stands."""
     field, seen = siege.field, set()
-    for row in rows:
-        text = payloads.fill(row.text, field.names)
+    for row, filled in field.each(rows):
+        text = filled
         if row.via == "session":
             text = str(json.loads(text)["value"])
         folder = text.rpartition("/")[0] if row.operation == "read" else text

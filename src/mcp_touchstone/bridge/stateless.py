@@ -73,6 +73,8 @@ class Stateless:
         """
         with self._lock:
             if self._lane is None or not self._lane.running:
+                if self._lane is not None:
+                    self._lane.end()  # it left, and its pipes are still ours
                 if not self._legacy:
                     self._lane = self._start()
                 if self._legacy:

@@ -223,6 +223,7 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     yield from _row("known", finding.known)
     yield from _row("expected", judgement.expected)
     yield from _row("actual", judgement.actual)
+    yield from _row(f"why a {WORDS[finding.outcome]}", judgement.because)
     yield from _row("settled", clause.decision)
     links = "<br>".join(
         f'<a href="{_text(link)}" rel="noreferrer">{_text(link)}</a>'

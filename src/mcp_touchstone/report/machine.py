@@ -149,6 +149,7 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         "outcome": str(judgement.outcome),
         "expected": judgement.expected,
         "actual": judgement.actual,
+        **({"because": judgement.because} if judgement.because else {}),
         "count": judgement.count,
         "source": judgement.source,
         "process": judgement.process,

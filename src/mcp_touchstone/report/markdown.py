@@ -117,6 +117,8 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     if judgement.expected:
         yield f"- expected: {cell(judgement.expected)}"
     yield f"- actual: {cell(cut(judgement.actual, _LINE))}"
+    if judgement.because:
+        yield f"- why a {word}: {cell(judgement.because)}"
     links = clause.links(judgement.revision)
     if links:
         yield f"- text: {', '.join(f'<{link}>' for link in links)}"

@@ -28,8 +28,8 @@ class Progress:
         self._lock = threading.Lock()
 
     def plan(self, count: int) -> None:
-        """Begin with so many steps."""
-        self._planned, self._done, self._begun = count, 0, self._clock()
+        """Say how many steps there are; some may be done already."""
+        self._planned = count
 
     def start(self, step: str) -> None:
         """Begin a step; several may be under way."""
@@ -46,7 +46,7 @@ class Progress:
     def text(self) -> str:
         """Say it: ``12/340  basic/ping  2025-11-25  about 40 s left``."""
         with self._lock:
-            parts = [f"{self._done}/{self._planned}", *self._under_way[-1:], self._left()]
+            parts = [f"{self._done}/{self._planned or '…'}", *self._under_way[-1:], self._left()]
         return "  ".join(part for part in parts if part)
 
     def _left(self) -> str:

@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from mcp_touchstone.report.machine import FORMAT, SCHEMA
 
 
@@ -35,6 +33,8 @@ def load(path: Path) -> dict[str, Any]:
             f"{path}: format {number} is newer than this version, which reads {FORMAT}; "
             "update mcp-touchstone"
         )
+    import jsonschema  # noqa: PLC0415  (only who compares needs it so early)
+
     schema = json.loads(SCHEMA.read_text("utf-8"))
     wrong = jsonschema.Draft202012Validator(schema).iter_errors(document)
     places = sorted((one.json_path for one in wrong), key=len)

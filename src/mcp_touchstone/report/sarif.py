@@ -158,6 +158,8 @@ def _message(finding: Finding, revisions: tuple[str, ...]) -> str:
     if judgement.expected:
         lines.append(f"Expected: {judgement.expected}.")
     lines.append(f"Actual: {cut(safe(' '.join(judgement.actual.split())), _LONGEST)}")
+    if judgement.because:
+        lines.append(f"A {_LEVELS[finding.outcome]}, as {judgement.because}.")
     lines += [
         f"Line {line.n} of the conversation: {cut(safe(line.text), _LONGEST)}"
         for line in judgement.wire

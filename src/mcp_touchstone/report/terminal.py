@@ -114,9 +114,9 @@ class Terminal:
         if not dossier.spoken:
             return
         self._row("server", dossier.name)
-        self._row("speaks", ", ".join(dossier.spoken))
-        asked = {*dossier.refused, *dossier.offers} - {*dossier.spoken}
-        silent = [revision for revision in rev.ALL if revision in asked]
+        more = "" if dossier.asked == rev.ALL else " (asked for no other)"
+        self._row("speaks", ", ".join(dossier.spoken) + more)
+        silent = [revision for revision in dossier.asked if revision not in dossier.spoken]
         if silent:
             self._row("not", ", ".join(silent))
 
@@ -177,6 +177,8 @@ class Terminal:
         if judgement.expected:
             self._row("expected", judgement.expected)
         self._row("actual", judgement.actual or "(see below)", "bold")
+        if judgement.because:
+            self._row(f"why a {WORDS[finding.outcome]}", judgement.because)
         if judgement.count > 1:
             self._row("times", str(judgement.count))
         self._wire(judgement.wire)
@@ -317,6 +319,9 @@ class Terminal:
             self.say((f"{head}: {told}", "dim"), wrap=True)
         if left and not self.quiet:
             self.say((_agree(left, "were left out by choice", before=" more"), "dim"), wrap=True)
+        if short := [v for v in run.verdicts if any(j.left for j in v.judgements)]:
+            told = _agree(len(short), "were not fired in full, as a tool took too long")
+            self.say((f"{told}; -v says what was left out", STYLES[Outcome.NOTE]), wrap=True)
         self.say(*self._next(run), wrap=True)
 
     def _next(self, run: Run) -> Iterator[str | tuple[str, str]]:

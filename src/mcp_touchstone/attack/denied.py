@@ -1,0 +1,295 @@
+"""What a deny list has: by default what many servers deny, else what the user says theirs denies.
+
+An entry is read as in a ``.gitignore``: one without a slash inside holds at every depth, one with a
+slash from the root; with a slash at its end it is a folder with all in it, with two stars all in it
+and not the folder itself. For each there is an example, a path that is planted, and rows of
+payloads and fixtures name those in braces. Pure.
+"""
+
+import itertools
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property, lru_cache
+from typing import Final
+
+STAR: Final = "touchstone"
+"""What a star stands for in an example."""
+
+EACH: Final = 4
+"""Names that are put into one row; where there are more, rows take turns."""
+
+MOST: Final = 64
+"""Entries a list may have: each is attacked."""
+
+SERVED: Final = ("control.txt", "ok.txt", "dir/ok2.txt")
+"""Files that every attack has to be able to read."""
+
+ANYWHERE: Final = "**"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a deny list.
+
+    Attributes:
+        parts: what is matched, part by part; ``**`` stands for any number of them.
+        is_folder: whether a folder is meant, with all in it.
+        example: a path below the root that it denies.
+    """
+
+    parts: tuple[str, ...]
+    is_folder: bool
+    example: str
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether it denies at every depth."""
+        return self.parts[0] == ANYWHERE
+
+
+def entry(text: str) -> Entry:
+    """Read an entry.
+
+    Raises:
+        ValueError: it is none; the message says what to write.
+    """
+    parts = text.removesuffix("/").split("/")
+    if not text.strip():
+        raise ValueError(f"{text!r} is empty; write a name, a folder (.ssh/) or a glob (*.pem)")
+    if text.startswith(("/", "~")) or re.match(r"[A-Za-z]:", text):
+        raise ValueError(f"{text!r} is absolute; write it from the root, as in private/**")
+    if ".." in parts:
+        raise ValueError(f"{text!r} leads up; write what lies below the root, as in private/**")
+    if text.startswith("!") or re.search(r"[\\{}\"\x00-\x1f]", text):
+        raise ValueError(f"{text!r} is no glob of *, ?, [] and **; write an entry for each name")
+    if {"", "."} & {*parts}:
+        raise ValueError(f"{text!r} has an empty part; write it from the root, as in private/**")
+    is_content = parts[-1] == ANYWHERE and len(parts) > 1
+    if is_content:
+        del parts[-1]
+    elif len(parts) == 1:
+        parts.insert(0, ANYWHERE)
+    while parts[:2] == [ANYWHERE, ANYWHERE]:
+        del parts[0]
+    names = [_example(part) for part in parts if part != ANYWHERE]
+    wanted = (*parts, "*") if is_content else tuple(parts)
+    made = Entry(wanted, is_content or text.endswith("/"), "/".join(names))
+    if not names or not _matches(wanted, (*names, STAR)):
+        raise ValueError(f"{text!r} names nothing an example can be made of; write it otherwise")
+    for path in SERVED:
+        if _matches(made.parts, tuple(path.split("/"))):
+            raise ValueError(
+                f"{text!r} denies {path}, which attacks have to read; write it more narrowly"
+            )
+    return made
+
+
+def _example(glob: str) -> str:
+    """Give a name that a glob of one part means."""
+    one = re.sub(r"\[([!^]?)(.[^\]]*)\]", _letter, glob)
+    return re.sub(r"\*+", STAR, one).replace("?", "x")
+
+
+def _letter(match: re.Match[str]) -> str:
+    """Give a letter that a set in brackets has; nothing where we know none."""
+    among = match[2][0] + "abcdefghijklmnopqrstuvwxyz0123456789_"
+    wanted = match[0].replace("[^", "[!")
+    return next((letter for letter in among if fnmatchcase(letter, wanted)), "")
+
+
+@lru_cache(maxsize=1 << 16)
+def _matches(wanted: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+    """Whether a path is meant, or lies below what is meant."""
+    if not wanted:
+        return True
+    if wanted[0] == ANYWHERE:
+        return any(_matches(wanted[1:], parts[n:]) for n in range(len(parts)))
+    return bool(parts) and fnmatchcase(parts[0], wanted[0]) and _matches(wanted[1:], parts[1:])
+
+
+@dataclass(frozen=True)
+class Denied:
+    """A deny list.
+
+    Attributes:
+        entries: what is neither read nor written.
+        written: what is read and not written to.
+        is_default: whether it is the one that rows speak of by name.
+    """
+
+    entries: tuple[Entry, ...]
+    written: tuple[Entry, ...] = ()
+    is_default: bool = False
+
+    def lists(self, parts: Iterable[str], *, writing: bool = False) -> bool:
+        """Whether a path below the root is on it, or lies below what is.
+
+        Args:
+            parts: of the path.
+            writing: whether it is written to.
+        """
+        path = tuple(parts)
+        known = (*self.entries, *self.written) if writing else self.entries
+        return any(_matches(one.parts, path) for one in known)
+
+    @cached_property
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """Name in braces -> the examples it stands for in turn."""
+        if self.is_default:
+            return _DEFAULT
+        of = {
+            "denied": self.entries,
+            "denied_folder": [one for one in self.entries if one.is_folder],
+            "denied_file": [one for one in self.entries if not one.is_folder],
+            "denied_deep_folder": [e for e in self.entries if e.is_folder and e.is_deep],
+            "denied_deep_file": [e for e in self.entries if not e.is_folder and e.is_deep],
+        }
+        return {k: tuple(dict.fromkeys(one.example for one in ones)) for k, ones in of.items()}
+
+    def texts(self, template: str, *, everything: bool = True) -> Iterator[str]:
+        """Put examples for the names in braces: as many texts as there are examples.
+
+        A name written ``{denied_file|upper}`` is changed on the way; where that changes nothing,
+        or nothing but what a star stands for, there is no text.
+
+        Args:
+            template: a payload, or a path of a fixture; every other brace stays as it is.
+            everything: whether every example is put in; else ``EACH``, others for other templates.
+        """
+        names = dict.fromkeys(match[1] for match in _TAG.finditer(template))
+        for chosen in itertools.product(
+            *(self._turn(n, template, everything=everything) for n in names)
+        ):
+            text = self._put(template, dict(zip(names, chosen, strict=True)))
+            if text is not None:
+                yield text
+
+    def _put(self, template: str, values: Mapping[str, str]) -> str | None:
+        """Put examples for the names in braces; None where a spelling is none of another name."""
+        is_same = False
+
+        def piece(match: re.Match[str]) -> str:
+            nonlocal is_same
+            value, how = values[match[1]], match[2]
+            if not how:
+                return value
+            spelled = _SPELLED[how](value, match[3] or "")
+            is_same |= how != FLAT and (spelled == value or self.lists(spelled.split("/")))
+            return spelled
+
+        text = _TAG.sub(piece, template)
+        return None if is_same else text
+
+    def _turn(self, name: str, template: str, *, everything: bool) -> tuple[str, ...]:
+        known = self.names[name]
+        if everything or len(known) <= EACH:
+            return known
+        start = zlib.crc32(template.encode()) % len(known)
+        return (known[start:] + known[:start])[:EACH]
+
+
+def read(entries: Iterable[str]) -> Denied:
+    """Read a deny list of the user; an empty one is the default.
+
+    Raises:
+        ValueError: an entry is none; the message says which, and what to write.
+    """
+    found = tuple(dict.fromkeys(map(entry, entries)))
+    return Denied(found) if found else DEFAULT
+
+
+# --- names, spelled otherwise
+
+
+def _bare(name: str, _: str) -> str:
+    return name.replace(".", "", 1)
+
+
+def flat(name: str, _: str = "") -> str:
+    """Give a name without what a name of a link would not have."""
+    return re.sub(r"\W", "", name) or "x"
+
+
+def _title(name: str, _: str) -> str:
+    return re.sub(r"[^\W\d_]", lambda match: match[0].upper(), name, count=1)
+
+
+def _last_upper(name: str, _: str) -> str:
+    return name[:-1] + name[-1].upper()
+
+
+def _last_escaped(name: str, _: str) -> str:
+    return f"{name[:-1]}%{ord(name[-1]):02x}" if name[-1].isascii() else name
+
+
+def _first_escaped(name: str, _: str) -> str:
+    return f"%{ord(name[0]):02x}{name[1:]}" if name[0].isascii() else name
+
+
+def _within(name: str, character: str) -> str:
+    return name[:2] + character + name[2:]
+
+
+def _wide(at: int) -> Callable[[str, str], str]:
+    """Give what puts the full-width form (U+FF01 and on) for a character."""
+
+    def widened(name: str, _: str) -> str:
+        wide = len(name) > at and "!" <= name[at] <= "~" and name[at] != "/"
+        return name[:at] + chr(ord(name[at]) + 0xFEE0) + name[at + 1 :] if wide else name
+
+    return widened
+
+
+def _short(name: str, _: str) -> str:
+    """Give the short name Windows makes: six letters, a tilde, a number, three of the ending."""
+    stem, _dot, ending = name.lstrip(".").partition(".")
+    return f"{stem[:6]}~1{'.' if ending else ''}{ending[:3]}".upper()
+
+
+def _swapped(old: str, new: str) -> Callable[[str, str], str]:
+    return lambda name, _: name.replace(old, new, 1)
+
+
+FLAT: Final = "flat"
+"""Makes a part of the name of a link, which may be the name itself."""
+
+_SPELLED: Final[Mapping[str, Callable[[str, str], str]]] = {
+    "bare": _bare,
+    FLAT: flat,
+    "upper": lambda name, _: name.upper(),
+    "title": _title,
+    "last-upper": _last_upper,
+    "dotless": _swapped("i", "\u0131"),
+    "dotted": lambda name, _: name.upper().replace("I", "\u0130", 1) if "i" in name else name,
+    "last-escaped": _last_escaped,
+    "first-escaped": _first_escaped,
+    "within": _within,
+    "wide-first": _wide(0),
+    "wide-second": _wide(1),
+    "short": _short,
+    "short-lower": lambda name, _: _short(name, "").lower(),
+}
+"""Word behind the bar -> what it makes of a name."""
+
+_TAG: Final = re.compile(
+    r"\{(denied(?:_deep)?(?:_folder|_file)?)(?:\|(" + "|".join(_SPELLED) + r")(?:=(.))?)?\}"
+)
+
+_NAMES: Final = (".git", "node_modules", "__pycache__", ".env", ".vs")
+
+_DEFAULT: Final[Mapping[str, tuple[str, ...]]] = {
+    "denied": _NAMES,
+    "denied_folder": (".git",),
+    "denied_file": (".env",),
+    "denied_deep_folder": ("__pycache__",),
+    "denied_deep_file": (".env",),
+}
+"""Every other name of the default list stands in rows of its own."""
+
+DEFAULT: Final = Denied(
+    tuple(map(entry, _NAMES)), tuple(map(entry, ("bin", "obj"))), is_default=True
+)
+"""The list that rows speak of by name."""

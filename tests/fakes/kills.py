@@ -1,0 +1,103 @@
+"""Servers that may be killed while they write, with one fault each; and a good one."""
+
+import os
+import secrets
+import time
+
+from tests.fakes.crowds import MOMENT
+from tests.fakes.sequences import ByDescriptor
+from tests.fakes.server import Refused
+
+PARTS = 10
+"""Parts in which a file is written slowly."""
+
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+class WritesBesideSlowly(ByDescriptor):
+    """Takes its time to write beside the file, and puts that in its place at once."""
+
+    promises: tuple[str, ...] = ("whole-writes",)
+    families: tuple[str, ...] = ("storage",)
+
+    def write_file(self, path: str, content: str) -> str:
+        here, name = self.parent(path)
+        beside = f"{name}.{secrets.token_hex(4)}"
+        try:
+            slowly(os.open(beside, NEW, 0o644, dir_fd=here), content)
+            self.put(here, beside, name)
+        except OSError:
+            os.unlink(beside, dir_fd=here)
+            raise
+        finally:
+            os.close(here)
+        return "written"
+
+    def put(self, here: int, beside: str, name: str) -> None:
+        os.replace(beside, name, src_dir_fd=here, dst_dir_fd=here)
+
+
+class RemovesTheOldFirst(WritesBesideSlowly):
+    """Takes the old file away, and a moment later puts the new one where it was."""
+
+    trips = frozenset({"storage-killed"})
+
+    def put(self, here: int, beside: str, name: str) -> None:
+        if name in os.listdir(here):
+            os.unlink(name, dir_fd=here)
+        time.sleep(MOMENT)
+        super().put(here, beside, name)
+
+
+class CopiesIntoTheFile(WritesBesideSlowly):
+    """Writes beside the file, where it may fail; then copies that into the file, bit by bit."""
+
+    trips = frozenset({"storage-killed"})
+
+    def put(self, here: int, beside: str, name: str) -> None:
+        with os.fdopen(os.open(beside, os.O_RDONLY, dir_fd=here), encoding="utf-8") as file:
+            content = file.read()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        slowly(os.open(name, flags, 0o644, dir_fd=here), content)
+        os.unlink(beside, dir_fd=here)
+
+
+class CutsFirstAndWritesSlowly(WritesBesideSlowly):
+    """Cuts the file, then writes it bit by bit."""
+
+    trips = frozenset({"storage-full", "storage-killed"})
+
+    def write_file(self, path: str, content: str) -> str:
+        slowly(self.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), content)
+        return "written"
+
+
+class TakesSmallFilesOnly(CutsFirstAndWritesSlowly):
+    """Cuts the file, then writes it bit by bit; and takes no more than a hundred thousand bytes."""
+
+    trips = frozenset({"storage-killed"})
+
+    def write_file(self, path: str, content: str) -> str:
+        if len(content) > 100_000:
+            raise Refused("that is too long")
+        return super().write_file(path, content)
+
+
+class StampsWhatItWrites(CopiesIntoTheFile):
+    """Puts something new at the end of whatever it writes: nobody knows what it should be."""
+
+    trips: frozenset[str] = frozenset()
+    promises = ()
+
+    def write_file(self, path: str, content: str) -> str:
+        return super().write_file(path, content + secrets.token_hex(8))
+
+
+def slowly(descriptor: int, text: str) -> None:
+    """Write a file in parts, with a little time between them."""
+    size = len(text) // PARTS + 1
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        for start in range(0, len(text), size):
+            file.write(text[start : start + size])
+            file.flush()
+            time.sleep(MOMENT / PARTS)

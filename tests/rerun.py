@@ -1,0 +1,29 @@
+"""Run the script of a finding with nothing but a shell."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from mcp_touchstone.results import Run
+from mcp_touchstone.verdict import Outcome
+
+
+def script_of(run: Run) -> str:
+    """Give the script of the first failure."""
+    return run.of(Outcome.FAIL)[0].gravest.reproduction
+
+
+def shows_it_again(script: str, said: str, place: Path, **env: str) -> None:
+    """Run a reproduction: it finds what we found, and leaves nothing."""
+    done = subprocess.run(
+        ["sh", "-c", script.replace("-ge 50", "-ge 10").replace("sleep 5", "sleep 1")],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=60,
+        check=False,
+        env={"PATH": os.environ["PATH"], "TMPDIR": str(place), **env},
+    )
+
+    assert said in done.stdout, done.stdout + done.stderr + script
+    assert list(place.iterdir()) == []

@@ -1,0 +1,220 @@
+"""A deny list of the user's own names: what it means, how it is refused, what is fired with it."""
+
+import json
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone.attack import denied, payload, reach
+from mcp_touchstone.attack.canary import Area
+from mcp_touchstone.attack.field import Field
+from mcp_touchstone.cli import main
+from mcp_touchstone.gate import judge
+from mcp_touchstone.loader import SECURITY, home, load
+from mcp_touchstone.plan import Choice
+from mcp_touchstone.terms import Terms, read, shown
+from mcp_touchstone.verdict import Outcome
+from tests.fakes.denials import LIST
+from tests.fakes.matrix import attacked, target_of
+
+SUITE = home() / "security_suite"
+LIBRARY = payload.load(SUITE / "payloads")
+POSIX = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
+
+
+@pytest.mark.parametrize(
+    ("entry", "example", "has", "lacks"),
+    [
+        (".env", ".env", ["a/.env", ".env"], [".envrc", "env", "a.env"]),
+        ("*.pem", "touchstone.pem", ["a/b/c.pem"], ["pem", "c.pem.txt"]),
+        (".ssh/", ".ssh", [".ssh/id", "a/.ssh/b/c", ".ssh"], [".sshd/x", "ssh/x"]),
+        ("private/**", "private", ["private/a/b"], ["private", "a/private/b", "privates/a"]),
+        ("**/x/**", "x", ["x/a", "a/x/b/c"], ["x", "a/x"]),
+        ("private/*", "private/touchstone", ["private/a/b"], ["private", "a/private/b"]),
+        ("**/private/", "private", ["a/private/b"], ["privates"]),
+        ("config/*.yml", "config/touchstone.yml", ["config/a.yml"], ["a/config/a.yml", "a.yml"]),
+        ("a/**/key", "a/key", ["a/key", "a/b/c/key"], ["b/a/key", "a/keys"]),
+        ("id_[!a-c]?", "id_dx", ["x/id_d1"], ["id_a1", "id_d"]),
+        ("id_[ab]", "id_a", ["id_b"], ["id_c"]),
+    ],
+)
+def test_an_entry_is_read_as_in_a_gitignore(
+    entry: str, example: str, has: list[str], lacks: list[str]
+) -> None:
+    found = denied.read([entry])
+
+    assert found.names["denied"] == (example,)
+    for path in has:
+        assert found.lists(path.split("/")), path
+    for path in lacks:
+        assert not found.lists(path.split("/")), path
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("", "'' is empty; write a name, a folder (.ssh/) or a glob (*.pem)"),
+        (" ", "' ' is empty"),
+        ("/etc", "'/etc' is absolute; write it from the root, as in private/**"),
+        ("C:/x", "is absolute"),
+        ("~/.ssh", "is absolute"),
+        ("../x", "'../x' leads up; write what lies below the root"),
+        ("a/../b", "leads up"),
+        ("a//b", "has an empty part"),
+        ("./a", "has an empty part"),
+        ("!a", "is no glob of *, ?, [] and **; write an entry for each name"),
+        ("{a,b}", "is no glob"),
+        ("a\\b", "is no glob"),
+        ('a"b', "is no glob"),
+        ("**", "names nothing an example can be made of"),
+        ("*", "'*' denies control.txt, which attacks have to read; write it more narrowly"),
+        ("*.txt", "denies control.txt"),
+        ("dir/", "'dir/' denies dir/ok2.txt"),
+    ],
+)
+def test_what_is_no_entry_is_refused_with_what_to_write(entry: str, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        read(f"deny-list={json.dumps({'deny': ['.ssh/', entry]})}")
+
+
+@pytest.mark.parametrize(
+    ("promise", "said"),
+    [
+        ('deny-list={"deny": []}', "deny-list: deny is []; write an array of names and globs"),
+        ('deny-list={"deny": "*.pem"}', 'deny-list: deny is "*.pem"; write an array of names'),
+        ('deny-list={"denied": ["a"]}', "unknown key 'denied'; the keys are args, env, limit, t"),
+        ('read-only={"deny": ["a"]}', "read-only: deny belongs to deny-list; move it there"),
+        (shown("deny-list", Terms(deny=tuple(map(str, range(65))))), "65 entries; name 64 at most"),
+    ],
+)
+def test_what_is_no_list_is_refused(promise: str, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        read(promise)
+
+
+def test_a_wrong_entry_of_a_configuration_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "touchstone.toml").write_text(
+        'command = ["x", "{root}"]\n[promise]\ndeny-list = { deny = ["../up"] }\n', encoding="utf-8"
+    )
+    monkeypatch.chdir(tmp_path)
+
+    status = main(["check", "--suite", "security"])
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert status == 2
+    assert "touchstone.toml" in line
+    assert "promise: deny-list: deny: '../up' leads up; write what lies below the root" in line
+
+
+def test_names_are_written_otherwise_and_what_that_does_not_change_is_left_out() -> None:
+    own = denied.read(["private/", "ID", "a/b/", "*.key"])
+
+    assert [*own.texts("{denied_folder|upper}/x")] == ["PRIVATE/x", "A/B/x"]
+    assert [*own.texts("{denied_file|upper}")] == ["TOUCHSTONE.KEY"]
+    assert [*own.texts("{denied_folder|bare}/x")] == []
+    assert [*own.texts("{denied_deep_folder}/x {other}")] == ["private/x {other}"]
+    assert [*own.texts("lnk_{denied_folder|flat}")] == ["lnk_private", "lnk_ab"]
+    assert [*own.texts("{denied_file|short}")] == ["ID~1", "TOUCHS~1.KEY"]
+    assert [*own.texts("{denied_file|last-escaped}")] == ["I%44", "touchstone.ke%79"]
+    assert [*own.texts("{denied_file|title}")] == []  # Touchstone.key is as plainly denied
+    assert [*own.texts("plain")] == ["plain"]
+
+
+def test_of_many_names_each_row_takes_some_and_all_have_their_turn() -> None:
+    own = denied.read([f"name{n}" for n in range(20)])
+    taken = [[*own.texts(f"{n}/{{denied_file}}", everything=False)] for n in range(40)]
+
+    assert {len(texts) for texts in taken} == {denied.EACH}
+    assert len({text.partition("/")[2] for texts in taken for text in texts}) == 20
+    assert len([*own.texts("{denied_file}")]) == 20
+
+
+# --- on a tree
+
+
+def reached(field: Field, group: str) -> set[str]:
+    return {
+        text for row, text in field.each(LIBRARY[group]) if reach.aim(row, text, field) is not None
+    }
+
+
+@POSIX
+def test_the_field_plants_what_the_user_names_and_nothing_of_the_default() -> None:
+    with Field(SUITE / "fixtures.toml", ("base", "links", "denied"), denied.read(LIST)) as field:
+        planted = {c.where for c in field.canaries.planted if c.area is Area.DENIED}
+        everything = {path.name for path in field.root.rglob("*")}
+
+        assert {
+            "root/touchstone.pem", "root/secrets.yml", "root/config/secrets.yml",
+            "root/.ssh/config", "root/.ssh/refs/heads/main", "root/pkg/.ssh/m.pyc",
+            "root/private/hooks/pre-commit", "root/dir/sub/deep/secrets.yml",
+        } <= planted  # fmt: skip
+        assert "root/pkg/private/m.pyc" not in planted
+        assert not {".git", ".env", "node_modules", "bin", "obj"} & everything
+        assert {"private/HEAD", ".ssh/HEAD", "touchstone.pem"} <= reached(field, "deny.direct")
+        assert "dir/../secrets.yml" in reached(field, "deny.spelling")
+        assert {"lnk_ssh/config", "lnk_secretsyml"} <= reached(field, "deny.alias")
+        assert reached(field, "deny.writeonly") == set()
+
+        field.mend()
+        (field.root / ".ssh" / "HEAD").unlink()
+        (field.root / "sub").mkdir()
+        (field.root / "sub" / "new.pem").touch()
+        assert {c.path for c in field.damage()} >= {"root/.ssh/HEAD", "root/sub/new.pem"}
+
+
+@POSIX
+def test_lists_that_are_at_odds_with_themselves_or_with_our_trees_are_planted_all_the_same() -> (
+    None
+):
+    odd = denied.read(
+        ["pkg", "config", "config/", "lnk_*", "docs/", "a", "a/b", ".git/", "existing.txt"]
+    )
+
+    with Field(SUITE / "fixtures.toml", ("base", "siblings", "links", "denied"), odd) as field:
+        assert field.damage() == []
+
+
+# --- judged
+
+
+@POSIX
+def test_what_the_user_did_not_name_is_not_held_against_the_server() -> None:
+    run = judge(target_of("DeniesItsOwn"), load(SECURITY), Choice(select=("deny",), jobs=4))
+    found = {verdict.clause.id: verdict.outcome for verdict in run.verdicts}
+
+    assert run.dossier is not None
+    assert "attacked with touchstone.pem, secrets.yml, .ssh, private" in run.dossier.remarks[-1]
+    assert found["deny-direct"] is Outcome.PASS
+    assert found["deny-near-miss"] is Outcome.PASS
+    assert found["deny-write-only"] is Outcome.UNSEEN
+    assert {*found.values()} == {Outcome.PASS, Outcome.UNSEEN}
+
+
+@POSIX
+def test_the_same_server_is_caught_where_the_default_names_are_promised() -> None:
+    target = replace(target_of("DeniesItsOwn"), terms={})
+    (verdict,) = judge(target, load(SECURITY), Choice(select=("deny-direct",), jobs=2)).verdicts
+
+    assert verdict.outcome is Outcome.FAIL
+
+
+@POSIX
+def test_a_finding_names_what_the_user_named() -> None:
+    (verdict,) = attacked("DeniesItsOwnAtTheTop", ("deny-direct",)).verdicts
+
+    assert "root/pkg/.ssh/m.pyc" in verdict.gravest.actual
+
+
+@POSIX
+def test_a_list_that_has_no_letters_is_not_judged_by_their_case() -> None:
+    target = target_of("DeniesItsOwn")
+    target = replace(target, terms={"deny-list": Terms(deny=("123/",))})
+    run = judge(target, load(SECURITY), Choice(select=("deny-case",), jobs=2))
+
+    assert [verdict.outcome for verdict in run.verdicts] == [Outcome.UNSEEN]
