@@ -14,6 +14,7 @@ from mcp_touchstone.loader import load
 from mcp_touchstone.plan import EXAMPLES
 from mcp_touchstone.target import ROOT, Target
 from mcp_touchstone.verdict import Outcome
+from tests.crowd import Crowd
 from tests.mutants import kit
 from tests.mutants.__main__ import HERE
 from tests.mutants.__main__ import load as load_mutants
@@ -59,16 +60,28 @@ def described(run: Run) -> Iterator[str]:
         yield f"{verdict.clause.id} {verdict.outcome}: {judgement.expected}; {judgement.actual}"
 
 
+@pytest.fixture(scope="session")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Crowd:
+    """The processes that test mutants now; those of one run have one parent folder."""
+    base = tmp_path_factory.getbasetemp()
+    return Crowd(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+
+
 @pytest.mark.parametrize("name", MUTANTS)
-def test_trips_exactly_what_it_declares(name: str) -> None:
+def test_trips_exactly_what_it_declares(name: str, crowd: Crowd) -> None:
     mutant = MUTANTS[name]
     expected = {
         clause: mutant.outcome or str(REGISTRY.catalogue[clause].breach) for clause in mutant.breaks
     }
     # Its own chapters first; what does not show there has to show among all of them, or, where a
     # fault has to come at a moment that a busy machine misses, with nothing else going on.
-    for whole, jobs in ((False, 8), (True, 8), (False, 1)):
-        run = run_mutant(mutant, whole=whole, jobs=jobs)
+    for whole, jobs, room in (
+        (False, 8, crowd.among),
+        (True, 8, crowd.among),
+        (False, 1, crowd.alone),
+    ):
+        with room():
+            run = run_mutant(mutant, whole=whole, jobs=jobs)
         found = {verdict.clause.id: str(verdict.outcome) for verdict in run.of(*FOUND)}
         passed = {verdict.clause.id for verdict in run.of(Outcome.PASS)}
         if found == expected and set(mutant.passes) <= passed:
@@ -92,14 +105,15 @@ def test_a_mutant_kills_with_the_full_weight_of_its_clause() -> None:
     assert [c.id for c in REGISTRY.catalogue if c.judged and c.id not in full] == []
 
 
-def test_every_conditional_clause_is_seen_to_hold_somewhere() -> None:
+def test_every_conditional_clause_is_seen_to_hold_somewhere(crowd: Crowd) -> None:
     """On the reference server or on a control: a condition never met proves nothing."""
     from mcp_touchstone.target import reference  # noqa: PLC0415
 
     passed = {clause for mutant in MUTANTS.values() for clause in mutant.passes}
     # Once more alone, where a moment was missed among all that goes on at once.
-    for jobs in (0, 1):
-        run = judge(reference(startup=20.0), REGISTRY, Choice(jobs=jobs))
+    for jobs, room in ((0, crowd.among), (1, crowd.alone)):
+        with room():
+            run = judge(reference(startup=20.0), REGISTRY, Choice(jobs=jobs))
         passed |= {verdict.clause.id for verdict in run.of(Outcome.PASS)}
         if not [c for c in REGISTRY.catalogue if c.judged and c.id not in passed]:
             break
