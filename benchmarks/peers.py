@@ -14,7 +14,8 @@ revision; each is one assertion about one exchange. For mcpscore (PyPI) the rule
 failed. For us both: the clauses judged in that revision, and their judgements, which are what a
 check of the suite is; a rule that watches all traffic counts once, however much it saw. The server
 of the official suite runs already when its clock starts; mcpscore and we start it ourselves, and
-the start of each tool is in its time.
+the start of each tool is in its time. Ours is the ``mcp-touchstone`` beside this interpreter, so
+this has to be run with one that has it installed from a wheel.
 """
 
 import argparse
@@ -68,26 +69,23 @@ def official(suite: Suite, url: str) -> tuple[int, float]:
         return sum(map(len, verdict.checks.values())), time.monotonic() - begun
 
 
-def ours(command: str, *, quick: bool) -> tuple[int, int, float]:
+def ours(command: str, *words: str) -> tuple[int, int, float]:
     """Judge over stdio; give clauses, judgements and seconds, the start of the tool included."""
-    begun = time.monotonic()
-    code = (
-        "import sys; from mcp_touchstone.loader import load; from mcp_touchstone.gate import *;"
-        "from mcp_touchstone.target import *; from mcp_touchstone.verdict import Outcome;"
-        f"choice = Choice(revisions=({REVISION!r},), examples=0, quick={quick});"
-        "run = judge(Target(command=absolute(tuple(sys.argv[1:]))), load(), choice);"
-        "judged = [v for v in run.verdicts if v.outcome is not Outcome.UNSEEN];"
-        "seen = [j for v in judged for j in v.judgements if j.outcome is not Outcome.UNSEEN];"
-        "print(len(judged), len(seen))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *shlex.split(command)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    clauses, judgements = map(int, done.stdout.split())
-    return clauses, judgements, time.monotonic() - begun
+    program = Path(sys.executable).with_name("mcp-touchstone")
+    with tempfile.TemporaryDirectory() as place:
+        report = Path(place, "report.json")
+        words = ("--revision", REVISION, "--examples", "0", "-q", "--json", str(report), *words)
+        begun = time.monotonic()
+        subprocess.run(
+            [program, "check", *words, "--", *shlex.split(command)],
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        spent = time.monotonic() - begun
+        verdicts = json.loads(report.read_text("utf-8"))["verdicts"]
+    seen = [v for v in verdicts if v["outcome"] != "unseen"]
+    judgements = [j for v in seen for j in v["judgements"] if j["outcome"] != "unseen"]
+    return len(seen), len(judgements), spent
 
 
 def mcpscore(program: str, command: str) -> tuple[int, float]:
@@ -120,8 +118,8 @@ def main() -> None:
             if options.mcpscore:
                 theirs = mcpscore(options.mcpscore, options.stdio)
                 found.setdefault("mcpscore, over stdio", []).append(theirs)
-            for name, quick in (("check", False), ("check --quick", True)):
-                clauses, judgements, seconds = ours(options.stdio, quick=quick)
+            for name, words in (("check", ()), ("check --quick", ("--quick",))):
+                clauses, judgements, seconds = ours(options.stdio, *words)
                 found.setdefault(f"{name}: clauses", []).append((clauses, seconds))
                 found.setdefault(f"{name}: judgements", []).append((judgements, seconds))
     finally:

@@ -29,7 +29,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     # values and rules, without a process in sight
     "revision": set(),
     "framing": set(),
-    "clause": {"revision"},
+    "mistake": set(),
+    "clause": {"mistake", "revision"},
     "session": {"framing"},
     "transcript": {"framing", "session"},
     "verdict": {"transcript"},
@@ -67,7 +68,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     # the world: programs and folders; these two know no MCP
     "feed": set(),
-    "process": {"feed", "framing", "transcript"},
+    "process": {"feed", "framing", "mistake", "transcript"},
     "strays": {"process"},
     "repository": set(),
     "seeding": set(),
@@ -215,9 +216,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "terms": {"attack.denied", "clause", "threat"},
     "target": {"attack.denied", "attack.told", "loader", "terms"},
     "pool": {*PURE, *WIRE, "client", "doorway", "recon", "ambient", "strays", "target", "world"},
-    "plan": {*PURE, "floor", "needs", "results", "threat", "tier"},
-    "baseline": {*PURE, "plan", "results", "threat", "toml_text"},
-    "config": {"clause"},
+    "plan": {*PURE, "floor", "mistake", "needs", "results", "threat", "tier"},
+    "baseline": {*PURE, "mistake", "plan", "results", "threat", "toml_text"},
+    "config": {"clause", "mistake"},
     "sources": {"clause", "config"},
     "config_file": {"baseline", "config", "sources"},
     "init": {*PURE, "arguments", "dossier", "target", "toml_text", "world"},
@@ -273,7 +274,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "report.digest": {"clause", "threat", "tier", "verdict", "results"},
     "report.save": {"connection", "verdict", "report.text"},
     "report.comparison": {"comparison", "report.text"},
-    "report.recorded": {"report.machine"},
+    "report.recorded": {"mistake", "report.machine"},
     "report.badge": {"results", "verdict", "report.digest", "report.standing", "report.text"},
     "report.junit": {"results", "verdict", "report.digest", "report.terminal", "report.text"},
     "report.markdown": {
@@ -321,11 +322,10 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "pytest_suite": {
         "gate", "loader", "process", "pytest_jobs", "pytest_sharing", "report", "scenario",
     },
-    "command_line": {"attack.told", "revision", "terms", "tier"},
+    "command_line": {"attack.told", "revision", "terms", "threat", "tier"},
     "cli": {
-        "command_line", "options", "revision", "clause", "process", "strays", "loader", "gate",
-        "plan", "results", "pool", "world", "recon", "golden", "interop", "report", "bridge",
-        "baseline", "comparison", "config", "config_file", "init",
+        "command_line", "options", "revision", "clause", "strays", "loader", "gate", "world",
+        "golden", "interop", "report", "bridge", "comparison", "config_file", "init", "mistake",
     },
 }  # fmt: skip
 """Module -> modules of the package it may import, at its top or inside a function. ``report``
@@ -341,7 +341,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     "socket": {"bridge.responses"},
     "socketserver": {"bridge.listener"},
     "http": {"bridge.responses"},
-    "select": {"bridge.responses", "feed"},
+    "select": {"bridge.responses", "feed", "process"},
     "multiprocessing": set(),
     "asyncio": {"interop_client"},
     "hypothesis": {"drawing", "strategies"},

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from mcp_touchstone import answer
 from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import Breach, Level, load_catalogue
+from mcp_touchstone.clause import Breach, CatalogueError, Level, load_catalogue
 from mcp_touchstone.client import Client
 from mcp_touchstone.conversation import Broken, Conversation
 from mcp_touchstone.gate import Choice, Run, UsageError, judge, survey
@@ -141,6 +142,45 @@ def outcomes(run: Run) -> dict[str, Outcome]:
 def only(run: Run) -> Verdict:
     (verdict,) = run.verdicts
     return verdict
+
+
+# --- a suite that is read while the server starts
+
+
+def test_a_suite_may_be_read_late_and_is_read_once(registry: Registry) -> None:
+    read: list[Registry] = []
+
+    @declare("toy-must")
+    def _(talk: Conversation) -> None:
+        talk.judge("toy-must", held=True, expected="this")
+
+    def late() -> Registry:
+        read.append(registry)
+        return registry
+
+    assert outcomes(judge(server(), late, Choice())) == {"toy-must": Outcome.PASS}
+    assert len(read) == 1
+
+
+def test_a_suite_that_cannot_be_read_leaves_no_server_behind() -> None:
+    pids: list[int] = []
+
+    def wrong() -> Registry:
+        pids.extend(child.pid for child in psutil.Process().children())
+        raise CatalogueError("suite/toy.toml: it is wrong")
+
+    with pytest.raises(CatalogueError, match="it is wrong"):
+        judge(server(), wrong, Choice())
+
+    assert pids
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_a_choice_that_names_nothing_starts_no_server(registry: Registry) -> None:
+    missing = Target(command=("no-such-program",))
+
+    with pytest.raises(UsageError, match="--select toyy"):
+        judge(missing, lambda: registry, Choice(select=("toyy",)))
 
 
 # --- a scenario that does not do its part

@@ -49,6 +49,16 @@ def test_a_quick_run_finds_what_is_broken() -> None:
     assert run.of(Outcome.WARN, Outcome.FAIL)
 
 
+def test_a_quick_run_says_nothing_of_a_server_that_takes_its_time_to_leave() -> None:
+    target = Target(command=tuple(mutant_command("StaysAfterItsInputEnds")))
+
+    run = judge(target, load(), Choice(quick=True, select=("stdio",)))
+
+    (leaving,) = (v for v in run.verdicts if v.clause.id == "stdio-exit-on-eof")
+    assert leaving.outcome is Outcome.UNSEEN
+    assert not run.of(Outcome.WARN, Outcome.FAIL, Outcome.BROKEN)
+
+
 def test_a_quick_run_does_not_doubt_revisions_it_asked_nobody_for() -> None:
     target = Target(command=tuple(mutant_command("ListsBothEras")))
 

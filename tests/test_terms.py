@@ -8,8 +8,8 @@ import pytest
 from mcp_touchstone import config
 from mcp_touchstone.command_line import Refusing, parser
 from mcp_touchstone.target import Target, reference
-from mcp_touchstone.terms import DECLARED, Terms, read, shown
-from mcp_touchstone.threat import MODES
+from mcp_touchstone.terms import Terms, read, shown
+from mcp_touchstone.threat import DECLARED, MODES
 
 
 @pytest.mark.parametrize(

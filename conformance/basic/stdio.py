@@ -354,13 +354,14 @@ def leaves_when_its_input_ends(record: Record) -> Iterator[Seen]:
     if any(not asked.answers and not asked.cancelled for asked in session.asked):
         return
     last = len(record.transcript)
-    yield Seen(
-        "stdio-exit-on-eof",
-        ending.step is Step.INPUT_CLOSED,
-        last,
-        "an exit within seconds of the end of its input",
-        f"the server {ending}",
-    )
+    if ending.step is Step.INPUT_CLOSED or not ending.hurried:
+        yield Seen(
+            "stdio-exit-on-eof",
+            ending.step is Step.INPUT_CLOSED,
+            last,
+            "an exit within seconds of the end of its input",
+            f"the server {ending}",
+        )
     yield Seen(
         "lifecycle-shutdown-on-stdin-close",
         ending.step is not Step.KILLED,

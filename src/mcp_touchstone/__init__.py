@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from mcp_touchstone.using import LaunchError, Session, Tool, ToolResult, connect
 
-    __version__: str
+__version__ = "0.1.0"
 
 _CLIENT = ("LaunchError", "Session", "Tool", "ToolResult", "connect")
 
@@ -21,15 +21,6 @@ def __getattr__(name: str) -> "Any":
         from mcp_touchstone import using  # noqa: PLC0415
 
         return getattr(using, name)
-    if name == "__version__":
-        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
-
-        try:
-            found = version("mcp-touchstone")
-        except PackageNotFoundError:  # a bare checkout on sys.path
-            found = "0+checkout"
-        globals()["__version__"] = found
-        return found
     raise AttributeError(name)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from mcp_touchstone import revision as rev
 from mcp_touchstone.clause import Catalogue, CatalogueError, check_keys, nearest
+from mcp_touchstone.mistake import Mistake
 from mcp_touchstone.plan import Choice
 from mcp_touchstone.results import Run, Settlement, Stale, Verdict
 from mcp_touchstone.scenario import Registry
@@ -38,7 +39,7 @@ _REASON: Final = 140
 """Characters of a finding kept as the reason nobody has written yet."""
 
 
-class BaselineError(ValueError):
+class BaselineError(Mistake, ValueError):
     """A baseline cannot be used; the message names file and entry, and how to mend it."""
 
 

@@ -1,5 +1,6 @@
 """The file of a baseline: find it, read it, hold a run against it, write it anew."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +19,13 @@ class Book:
     Attributes:
         path: the file.
         baseline: what stands in it; None where there is no file.
-        catalogue: all clauses and threats, whatever is judged.
+        catalogue: gives all clauses and threats, whatever is judged; asked where there is a file.
         update: whether to write what a run found.
     """
 
     path: Path
     baseline: Baseline | None
-    catalogue: Catalogue
+    catalogue: Callable[[], Catalogue]
     update: bool
 
     def hold(self, run: Run, registry: Registry, choice: Choice) -> Renewal | None:
@@ -38,7 +39,7 @@ class Book:
         current, renewal = self.baseline, None
         if self.update and not run.interrupted and not run.trouble:
             known = current or Baseline(str(self.path))
-            renewal = baseline.renew(known, run, registry, choice, self.catalogue)
+            renewal = baseline.renew(known, run, registry, choice, self.catalogue())
             current = renewal.baseline
             _save(current, self.path)
         if current is not None:
@@ -46,7 +47,9 @@ class Book:
         return renewal
 
 
-def find(named: Path | None, usual: Path, catalogue: Catalogue, *, update: bool) -> Book:
+def find(
+    named: Path | None, usual: Path, catalogue: Callable[[], Catalogue], *, update: bool
+) -> Book:
     """Find the baseline: the file the user named, or the usual one where there is one.
 
     Raises:
@@ -55,7 +58,7 @@ def find(named: Path | None, usual: Path, catalogue: Catalogue, *, update: bool)
     path = usual if named is None else named
     found = _load(path, wanted=named is not None and not update)
     if found is not None and not update:
-        baseline.check(found, catalogue)
+        baseline.check(found, catalogue())
     return Book(path, found, catalogue, update)
 
 

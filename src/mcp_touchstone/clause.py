@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import revision as rev
+from mcp_touchstone.mistake import Mistake
 
 SITE: Final = "https://modelcontextprotocol.io/specification"
 SCHEMAS: Final = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema"
@@ -64,7 +65,7 @@ _BREACH_OF: Final = {
 }
 
 
-class CatalogueError(ValueError):
+class CatalogueError(Mistake, ValueError):
     """A clause file is wrong; the message names file, clause and key."""
 
 

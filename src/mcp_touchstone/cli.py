@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from mcp_touchstone import revision as rev
 from mcp_touchstone.command_line import parser
-from mcp_touchstone.config import ConfigError
+from mcp_touchstone.mistake import Mistake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
 
     from rich.console import Console
+
+    from mcp_touchstone.interop import Client
+    from mcp_touchstone.report.terminal import Terminal
+    from mcp_touchstone.results import Run
+    from mcp_touchstone.scenario import Registry
 
 INTERRUPTED: Final = 130
 CODES: Final = {
@@ -57,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911  (one 
                 return _finished(_check(asked.each(options, words)))
             options = asked.configured(options, words)
         return _finished(commands[options.command](options))
-    except ConfigError as error:
+    except Mistake as error:
         return _complain(str(error))
     except KeyboardInterrupt:
         print("mcp-touchstone: interrupted before anything was judged", file=sys.stderr)
@@ -114,7 +121,10 @@ def _check(several: Sequence[argparse.Namespace]) -> int:
     for one in several:
         if codes:
             print()
-        codes[one.target] = _run_check(one)
+        try:
+            codes[one.target] = _run_check(one)
+        except Mistake as error:  # the others are judged all the same
+            codes[one.target] = _complain(str(error))
         if codes[one.target] == INTERRUPTED:
             break
     if len(several) > 1:
@@ -128,86 +138,129 @@ def _check(several: Sequence[argparse.Namespace]) -> int:
 def _run_check(options: argparse.Namespace) -> int:
     import threading
 
-    from mcp_touchstone import interop
     from mcp_touchstone import options as asked
-    from mcp_touchstone.baseline import BaselineError
-    from mcp_touchstone.clause import CatalogueError
-    from mcp_touchstone.comparison import compare
     from mcp_touchstone.gate import judge
-    from mcp_touchstone.loader import load, renamed
-    from mcp_touchstone.plan import UsageError
-    from mcp_touchstone.process import LaunchError
-    from mcp_touchstone.report import interop as interop_report
-    from mcp_touchstone.report import kinds, machine, recorded, standing
-    from mcp_touchstone.report.recorded import ReportError
-    from mcp_touchstone.report.terminal import Terminal
 
+    kinds = _kinds(options)
+    target = asked.target(options)
+    choice = asked.choice(options)
+    book = asked.book(options, target)
+    old = None if options.since is None else _recorded(options.since)
+    client = _client(options)
+    screen = _Screen(options, target.shown)
+    _end_on_sigterm()
     try:
-        reports = kinds.wanted(options.report, options.json, options.save)
-        target = asked.target(options)
-        choice = asked.choice(options)
-        registry = load(options.suite)
-        book = asked.book(options, target)
-        old = None if options.since is None else recorded.load(options.since)
-        client = interop.find(options.interop_python) if _wants_interop(options) else None
-        screen = Terminal(_console(options.color), verbose=options.verbose, quiet=options.quiet)
-        screen.start(target.shown)
-        _end_on_sigterm()
-        try:
-            run = judge(
-                target,
-                registry,
-                choice,
-                on_event=screen.on_event,
-                stop=threading.Event(),
-            )
-            witness = None
-            if client is not None and not run.trouble and not run.interrupted:
-                try:
-                    witness = interop.ask(client, target)
-                except KeyboardInterrupt:
-                    run.interrupted = True
-        finally:
-            screen.stop()
-        renewal = None if book is None else book.hold(run, registry, choice)
-    except (UsageError, LaunchError, CatalogueError, BaselineError, ReportError) as error:
-        return _complain(str(error))
+        run = judge(target, screen.read, choice, on_event=screen.on_event, stop=threading.Event())
+        witness = None
+        if client is not None and not run.trouble and not run.interrupted:
+            from mcp_touchstone import interop
+
+            try:
+                witness = interop.ask(client, target)
+            except KeyboardInterrupt:
+                run.interrupted = True
+    finally:
+        screen.stop()
+    renewal = None if book is None else book.hold(run, screen.read(), choice)
     if old is not None:
+        from mcp_touchstone.comparison import compare
+        from mcp_touchstone.loader import renamed
+        from mcp_touchstone.report import machine
+
         run.since = compare(
             old, machine.document(run), name=str(options.since), floor=run.floor, renamed=renamed()
         )
-    screen.finish(run)
+    screen.terminal.finish(run)
     if renewal is not None:
+        from mcp_touchstone.report import standing
+
         for line in standing.renewed(renewal):
             print(line)
+    beside = None
     if witness is not None:
+        from mcp_touchstone.report import interop as interop_report
+
         for line in interop_report.text(witness):
             print(line)
-    beside = None if witness is None else interop_report.document(witness)
-    lost = [_complain(line) for line in kinds.write(reports, run, beside, os.environ)]
+        beside = interop_report.document(witness)
+    lost = [_complain(line) for line in kinds(run, beside)]
     return lost[0] if lost else run.exit_code
 
 
-def _wants_interop(options: argparse.Namespace) -> bool:
-    return bool(options.interop or options.interop_python)
+class _Screen:
+    """What a check shows. It is imported while the server starts, which takes as long."""
+
+    def __init__(self, options: argparse.Namespace, shown: str) -> None:
+        self._options = options
+        self._shown = shown
+        self._terminal: Terminal | None = None
+
+    def read(self) -> "Registry":
+        """Open it, and read the suite it shows the verdicts of."""
+        from mcp_touchstone.loader import load
+
+        _ = self.terminal
+        return load(self._options.suite)
+
+    @property
+    def terminal(self) -> "Terminal":
+        """The terminal, opened when it is asked for first."""
+        from mcp_touchstone.report.terminal import Terminal
+
+        if self._terminal is None:
+            asked = self._options
+            self._terminal = Terminal(
+                _console(asked.color), verbose=asked.verbose, quiet=asked.quiet
+            )
+            self._terminal.start(self._shown)
+        return self._terminal
+
+    def on_event(self, what: str, subject: object) -> None:
+        """Follow the gate."""
+        self.terminal.on_event(what, subject)
+
+    def stop(self) -> None:
+        """Take the progress line away, where there is one."""
+        if self._terminal is not None:
+            self._terminal.stop()
+
+
+def _kinds(options: argparse.Namespace) -> "Callable[[Run, Any], list[str]]":
+    """Give what writes the reports that are asked for, and says which could not be written."""
+    if not (options.report or options.json or options.save):
+        return lambda _run, _beside: []
+    from mcp_touchstone.report import kinds
+
+    wanted = kinds.wanted(options.report, options.json, options.save)
+    return lambda run, beside: list(kinds.write(wanted, run, beside, os.environ))
+
+
+def _recorded(path: "Path") -> "Any":
+    from mcp_touchstone.report.recorded import load
+
+    return load(path)
+
+
+def _client(options: argparse.Namespace) -> "Client | None":
+    """Find the official client, where it is asked for."""
+    if not (options.interop or options.interop_python):
+        return None
+    from mcp_touchstone import interop
+
+    return interop.find(options.interop_python)
 
 
 def _init(options: argparse.Namespace) -> int:
     from mcp_touchstone import config_file, init
     from mcp_touchstone import options as asked
     from mcp_touchstone.gate import survey
-    from mcp_touchstone.plan import UsageError
-    from mcp_touchstone.process import LaunchError
 
     config_file.may_write(options.output, force=options.force)
-    try:
-        target = asked.target(options)
-        if target.bundled:
-            return _complain("init: name the command of your server behind `--`")
-        _end_on_sigterm()
-        dossier, _ = survey(target)
-    except (UsageError, LaunchError) as error:
-        return _complain(str(error))
+    target = asked.target(options)
+    if target.bundled:
+        return _complain("init: name the command of your server behind `--`")
+    _end_on_sigterm()
+    dossier, _ = survey(target)
     if not dossier.spoken:
         return _complain(f"nothing was written: {dossier.trouble}; does the command start it?")
     source = (str(options.config), options.target) if options.config else None
@@ -223,17 +276,11 @@ def _diff(options: argparse.Namespace) -> int:
     from mcp_touchstone import options as asked
     from mcp_touchstone.comparison import compare
     from mcp_touchstone.loader import renamed
-    from mcp_touchstone.plan import UsageError
     from mcp_touchstone.report import comparison as report
-    from mcp_touchstone.report.recorded import ReportError, load
+    from mcp_touchstone.report.recorded import load
 
-    try:
-        old, new = load(options.old), load(options.new)
-        found = compare(
-            old, new, name=str(options.old), floor=asked.floor(options), renamed=renamed()
-        )
-    except (UsageError, ReportError) as error:
-        return _complain(str(error))
+    old, new = load(options.old), load(options.new)
+    found = compare(old, new, name=str(options.old), floor=asked.floor(options), renamed=renamed())
     if options.format == "json":
         print(json.dumps(report.document(found), indent=2))
         return found.exit_code
@@ -248,16 +295,11 @@ def _run_recon(options: argparse.Namespace) -> int:
 
     from mcp_touchstone import options as asked
     from mcp_touchstone.gate import survey
-    from mcp_touchstone.plan import UsageError
-    from mcp_touchstone.process import LaunchError
     from mcp_touchstone.report import survey as report
 
-    try:
-        target = asked.target(options)
-        _end_on_sigterm()
-        dossier, processes = survey(target, options.revision)
-    except (UsageError, LaunchError) as error:
-        return _complain(str(error))
+    target = asked.target(options)
+    _end_on_sigterm()
+    dossier, processes = survey(target, options.revision)
     revisions = options.revision or list(rev.ALL)
     if options.json:
         print(json.dumps(report.document(dossier, revisions, processes), indent=2))
@@ -270,14 +312,12 @@ def _run_recon(options: argparse.Namespace) -> int:
 def _golden(options: argparse.Namespace) -> int:
     from mcp_touchstone import options as asked
     from mcp_touchstone.golden import record, verify
-    from mcp_touchstone.plan import UsageError
-    from mcp_touchstone.process import LaunchError
     from mcp_touchstone.report import golden as report
 
     revisions = tuple(options.revision)
+    target = asked.target(options)
+    _end_on_sigterm()
     try:
-        target = asked.target(options)
-        _end_on_sigterm()
         if options.action == "record":
             held = record(
                 target,
@@ -290,8 +330,6 @@ def _golden(options: argparse.Namespace) -> int:
         else:
             held = verify(target, options.folder, revisions, update=options.update, ci=options.ci)
             lines = report.verified(held, verbose=options.verbose)
-    except (UsageError, LaunchError) as error:
-        return _complain(str(error))
     except OSError as error:
         return _complain(f"the recording could not be written: {error}")
     for line in lines:
@@ -303,12 +341,10 @@ def _run_bridge(options: argparse.Namespace) -> int:
     from mcp_touchstone import options as asked
     from mcp_touchstone.bridge.child import Launch
     from mcp_touchstone.bridge.listener import Listener
-    from mcp_touchstone.plan import UsageError
-    from mcp_touchstone.process import LaunchError
     from mcp_touchstone.world import World
 
+    target = asked.target(options)
     try:
-        target = asked.target(options)
         with World() as world:
             launch = Launch(
                 command=target.command_in(world.root),
@@ -320,8 +356,6 @@ def _run_bridge(options: argparse.Namespace) -> int:
                 launch, port=options.port, most=options.sessions, startup=options.timeout
             ) as listener:
                 stopped = _wait_for_signal(lambda: print(listener.start(), flush=True))
-    except (UsageError, LaunchError) as error:
-        return _complain(str(error))
     except OSError as error:
         return _complain(f"port {options.port} cannot be used: {error.strerror}")
     return stopped
@@ -389,13 +423,9 @@ def _console(color: str) -> "Console":
 
 
 def _list(options: argparse.Namespace) -> int:
-    from mcp_touchstone.clause import CatalogueError
     from mcp_touchstone.report import catalogue
 
-    try:
-        catalogue.listing(options.word)
-    except CatalogueError as error:
-        return _complain(str(error))
+    catalogue.listing(options.word)
     return 0
 
 
@@ -411,15 +441,10 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _coverage(_: argparse.Namespace) -> int:
-    from mcp_touchstone.clause import CatalogueError
     from mcp_touchstone.loader import load, mutants
     from mcp_touchstone.report import coverage
 
-    try:
-        found = coverage.measure(load(), mutants())
-    except CatalogueError as error:
-        return _complain(str(error))
-    for line in coverage.text(found):
+    for line in coverage.text(coverage.measure(load(), mutants())):
         print(line)
     return 0
 

@@ -7,9 +7,7 @@ from typing import NoReturn
 
 from mcp_touchstone import __version__
 from mcp_touchstone import revision as rev
-from mcp_touchstone.attack.told import read as binding
-from mcp_touchstone.terms import DECLARED
-from mcp_touchstone.terms import read as promise
+from mcp_touchstone.threat import DECLARED
 from mcp_touchstone.tier import Tier
 
 LEVELS = ("MUST", "SHOULD", "MAY", "SCHEMA")
@@ -55,6 +53,8 @@ class Refusing(Parser):
 
 
 def _promise(text: str) -> str:
+    from mcp_touchstone.terms import read as promise  # noqa: PLC0415  (as below)
+
     try:
         promise(text)
     except ValueError as error:
@@ -63,6 +63,9 @@ def _promise(text: str) -> str:
 
 
 def _binding(text: str) -> str:
+    # only where somebody says one: it takes longer to import than all the rest
+    from mcp_touchstone.attack.told import read as binding  # noqa: PLC0415
+
     try:
         binding(text)
     except ValueError as error:

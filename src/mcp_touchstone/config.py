@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from mcp_touchstone.clause import nearest
+from mcp_touchstone.mistake import Mistake
 
 TABLE: Final = "mcp-touchstone"
 """Below ``tool`` in pyproject.toml."""
@@ -44,7 +45,7 @@ Settings = dict[str, Any]
 """Key -> value, checked, for one target."""
 
 
-class ConfigError(ValueError):
+class ConfigError(Mistake, ValueError):
     """A configuration cannot be used; the message names file and key, and how to mend it."""
 
 

@@ -414,7 +414,7 @@ class Connection:
 
     def end(self, *, polite: bool = True) -> Ending:
         """Shut the server down."""
-        return self.process.end(self.pace.farewell, polite=polite)
+        return self.process.end(self.pace.farewell, polite=polite, hurry=self.pace.hurry)
 
 
 __all__ = ["CLIENT_INFO", "FULL_CAPABILITIES", "META", "Connection", "Pace", "Reply"]

@@ -3,9 +3,10 @@
 import contextlib
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 from mcp_touchstone import ambient, plan, schema, shapes
@@ -22,7 +23,7 @@ from mcp_touchstone.dossier import Canary, Dossier
 from mcp_touchstone.lane import OnEvent, drive, our_fault
 from mcp_touchstone.learning import Ground, Lessons, learn
 from mcp_touchstone.needs import WORDS
-from mcp_touchstone.pace import SLICE, TRAILING, TRAILING_IN_A_HURRY, Pace
+from mcp_touchstone.pace import SLICE, Pace
 from mcp_touchstone.plan import Choice, UsageError
 from mcp_touchstone.pool import Exhausted, Pool
 from mcp_touchstone.process import LaunchError, now, processor
@@ -45,7 +46,7 @@ ATTACKS: Final = 2 * (os.cpu_count() or 1)
 
 def judge(
     target: Target,
-    registry: Registry,
+    registry: Registry | Callable[[], Registry],
     choice: Choice,
     *,
     on_event: OnEvent = lambda _what, _subject: None,
@@ -53,13 +54,24 @@ def judge(
 ) -> Run:
     """Judge a target: the one way to run, for the command line and for pytest.
 
+    Args:
+        target: the server.
+        registry: what it is held against; or what reads that, called while the server starts, or
+            before where the choice has to be looked up.
+        choice: what of it.
+        on_event: told what happens, and to whom.
+        stop: set to end early.
+
     Raises:
         UsageError: the choice selects nothing.
         LaunchError: the server cannot be started.
+        CatalogueError: of what reads the registry.
     """
-    choice.check(registry)
+    suite = _Suite(registry)
+    if choice.looks_up:
+        choice.check(suite.registry)
     stop = stop or threading.Event()
-    pace = Pace(target.startup, trailing=TRAILING_IN_A_HURRY if choice.quick else TRAILING)
+    pace = Pace(target.startup, hurried=choice.quick)
     begun = now()
     before = processor()
     tidy()
@@ -68,7 +80,7 @@ def judge(
         run = Run(target, Dossier(pace), floor=choice.floor)
         try:
             try:
-                _carry_out(run, pool, registry, choice, on_event, stop)
+                _carry_out(run, pool, suite, choice, on_event, stop)
             except KeyboardInterrupt:
                 stop.set()
                 run.interrupted = True
@@ -83,7 +95,7 @@ def judge(
             run.strays = pool.close()
             run.connections = pool.connections
             run.processes = pool.started
-    run.verdicts = _fold(run, registry, choice)
+    run.verdicts = _fold(run, suite.registry, choice)
     ended = now()
     run.seconds = ended - begun
     run.cost = account(
@@ -94,6 +106,28 @@ def judge(
         cores=os.cpu_count() or 1,
     )
     return run
+
+
+class _Suite:
+    """What a server is held against, read when it is asked for first."""
+
+    def __init__(self, registry: Registry | Callable[[], Registry]) -> None:
+        self._source = registry
+
+    @cached_property
+    def registry(self) -> Registry:
+        """The suite.
+
+        Raises:
+            CatalogueError: of what reads it.
+        """
+        return self._source if isinstance(self._source, Registry) else self._source()
+
+    def prepare(self) -> None:
+        """Read it, and import what is needed later; what is wrong with that shows there."""
+        _ = self.registry
+        with contextlib.suppress(Exception):
+            schema.prepare()
 
 
 def survey(
@@ -161,20 +195,20 @@ def _ground(pool: Pool, stop: threading.Event) -> Ground:
     return Ground(line, pool.target.named_in(root), places, stop, abort)
 
 
-def _meet(pool: Pool, registry: Registry, choice: Choice) -> tuple[Dossier, dict[str, Connection]]:
+def _meet(pool: Pool, suite: _Suite, choice: Choice) -> tuple[Dossier, dict[str, Connection]]:
     """Explore the server in the revisions that are judged; in all if it speaks none asked for."""
-    asked = _asked(registry, choice)
+    asked = _asked(suite, choice)
     if asked != rev.ALL:
-        dossier, connections = explore(pool.spawn_at_once, pool.pace, asked)
+        dossier, connections = explore(pool.spawn_at_once, pool.pace, asked, suite.prepare)
         if dossier.spoken:
             return dossier, connections
         for connection in connections.values():
             connection.transcript.judged = False
             pool.retire(connection)
-    return _explored(pool)
+    return _explored(pool, suite.prepare)
 
 
-def _asked(registry: Registry, choice: Choice) -> tuple[str, ...]:
+def _asked(suite: _Suite, choice: Choice) -> tuple[str, ...]:
     """Give the revisions a server is asked for, oldest first: those that are judged and why.
 
     The newest of each era is asked for beside those chosen: some clauses hold where a server speaks
@@ -183,33 +217,29 @@ def _asked(registry: Registry, choice: Choice) -> tuple[str, ...]:
     newest = (rev.LATEST_LEGACY, rev.LATEST_MODERN)
     if choice.quick:
         return choice.revisions[-1:] or newest
-    compared = any(
+    compared = not choice.revisions or any(
         case.everywhere and choice.takes(case, clause)
-        for case in registry.scenarios
+        for case in suite.registry.scenarios
         for clause in case.clauses
     )
-    if compared or not choice.revisions:
+    if compared:
         return rev.ALL
     return tuple(one for one in rev.ALL if one in {*choice.revisions, *newest})
-
-
-def _prepare() -> None:
-    """Import what is needed later, while a server starts; what is wrong with it shows there."""
-    with contextlib.suppress(Exception):
-        schema.prepare()
 
 
 AFTER_END: Final = 1.0
 """Seconds from the end of a server's output to its exit, at most."""
 
 
-def _explored(pool: Pool) -> tuple[Dossier, dict[str, Connection]]:
+def _explored(
+    pool: Pool, meanwhile: Callable[[], object] = lambda: None
+) -> tuple[Dossier, dict[str, Connection]]:
     """Learn what the server is; one that leaves at once is asked again in a git repository.
 
     Raises:
         LaunchError: it could not be started.
     """
-    found = explore(pool.spawn_at_once, pool.pace)
+    found = explore(pool.spawn_at_once, pool.pace, meanwhile=meanwhile)
     if found[0].spoken or not pool.target.rooted:
         return found
     left = all(one.process.wait(AFTER_END) is not None for one in found[1].values())
@@ -240,17 +270,13 @@ def _planted(world: World) -> Canary:
 def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
     run: Run,
     pool: Pool,
-    registry: Registry,
+    suite: _Suite,
     choice: Choice,
     on_event: OnEvent,
     stop: threading.Event,
 ) -> None:
-    idle = threading.Thread(target=_prepare, name="prepare")
-    idle.start()
-    try:
-        dossier, connections = _meet(pool, registry, choice)
-    finally:
-        idle.join()
+    dossier, connections = _meet(pool, suite, choice)
+    registry = suite.registry
     dossier.canary = _planted(pool.world)
     dossier.root = str(pool.world.root)
     dossier.granted = pool.target.folders_in(pool.world.root)

@@ -258,6 +258,6 @@ def book(options: argparse.Namespace, judged: Target) -> Book | None:
     return baseline_file.find(
         options.baseline,
         getattr(options, "usual", Path(FILE)),
-        rows(BOTH),
+        lambda: rows(BOTH),
         update=options.update_baseline,
     )

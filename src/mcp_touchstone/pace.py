@@ -12,6 +12,9 @@ TRAILING: Final = 0.12
 TRAILING_IN_A_HURRY: Final = 0.04
 """The same, for a quick look."""
 
+LEAVING_IN_A_HURRY: Final = 0.05
+"""Seconds a server has to leave at the end of its input when there is a hurry, at least."""
+
 UNFINISHED: Final = 2.0
 """Seconds after which a whole message without its line feed is taken as it stands."""
 
@@ -28,14 +31,14 @@ class Pace:
         started: measured time to the first answer.
         round_trip: measured time of a cheap request.
         unfinished: time after which a whole message without its line feed is taken as it stands.
-        trailing: time for what the server writes unasked, however fast it answers.
+        hurried: whether it is only a quick look.
     """
 
     startup: float
     started: float = 0.5
     round_trip: float = 0.01
     unfinished: float = UNFINISHED
-    trailing: float = TRAILING
+    hurried: bool = False
 
     @property
     def reply(self) -> float:
@@ -45,7 +48,8 @@ class Pace:
     @property
     def settle(self) -> float:
         """How long something the server writes unasked may trail behind an answer."""
-        return min(1.0, max(self.trailing, 10 * self.round_trip))
+        trailing = TRAILING_IN_A_HURRY if self.hurried else TRAILING
+        return min(1.0, max(trailing, 10 * self.round_trip))
 
     @property
     def silence(self) -> float:
@@ -56,3 +60,8 @@ class Pace:
     def farewell(self) -> float:
         """Patience for each step of a shutdown."""
         return min(5.0, max(2.0, 2 * self.started))
+
+    @property
+    def hurry(self) -> float | None:
+        """Patience for its first step, the end of the input, where that is shorter."""
+        return max(LEAVING_IN_A_HURRY, self.started / 4) if self.hurried else None

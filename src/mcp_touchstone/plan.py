@@ -11,6 +11,7 @@ from mcp_touchstone import needs
 from mcp_touchstone import revision as rev
 from mcp_touchstone.clause import Clause, Level, nearest
 from mcp_touchstone.floor import DEFAULT, Floor
+from mcp_touchstone.mistake import Mistake
 from mcp_touchstone.results import Absent, Run, Slot
 from mcp_touchstone.scenario import Case, Registry, Scenario, Share
 from mcp_touchstone.threat import Threat
@@ -29,7 +30,7 @@ AT_ONCE: Final = frozenset({needs.Probe.READS, needs.Probe.PROMPTS, needs.Probe.
 _WILD: Final = re.compile(r"[*?\[]")
 
 
-class UsageError(Exception):
+class UsageError(Mistake):
     """What was asked for makes no sense; the message says what and how to mend it."""
 
 
@@ -88,6 +89,11 @@ class Choice:
     def fires(self, clause: Clause) -> bool:
         """Whether attacks go as far as a threat; what is no threat is judged anyway."""
         return not isinstance(clause, Threat) or clause.tier in self.tiers
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether it names something that a suite has to have, or not."""
+        return bool(self.select)
 
     def check(self, registry: Registry) -> None:
         """Refuse a word that selects nothing.

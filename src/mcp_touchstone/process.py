@@ -8,6 +8,7 @@ groups, signals) stands here behind a Windows path; the Windows path was never r
 import contextlib
 import errno
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import psutil
 
 from mcp_touchstone.feed import Feed
 from mcp_touchstone.framing import Line, LineSplitter, is_whole
+from mcp_touchstone.mistake import Mistake
 
 if sys.platform == "linux":
     import fcntl
@@ -48,7 +50,7 @@ now = time.monotonic
 sleep = time.sleep
 
 
-class LaunchError(Exception):
+class LaunchError(Mistake):
     """The server could not be started; the message says what, and how to mend it."""
 
 
@@ -81,12 +83,14 @@ class Ending:
         status: exit status; negative for a signal, as subprocess counts.
         seconds: from the first step of the shutdown to the exit.
         strays: processes it left behind, ended by us.
+        hurried: whether it had hardly time to leave when its input was closed.
     """
 
     step: Step
     status: int
     seconds: float
     strays: int = 0
+    hurried: bool = False
 
     def __str__(self) -> str:
         """Say it in words."""
@@ -265,13 +269,21 @@ class ServerProcess:
 
     def wait(self, seconds: float) -> int | None:
         """Wait for its exit; None when the time is over first."""
+        deadline = now() + seconds
+        _await_exit(self._popen, seconds)
         try:
-            return self._popen.wait(max(0.0, seconds))
+            return self._popen.wait(max(0.0, deadline - now()))
         except subprocess.TimeoutExpired:
             return None
 
-    def end(self, patience: float, *, polite: bool = True) -> Ending:
-        """Close its input, then SIGTERM, then SIGKILL, with ``patience`` seconds for each step."""
+    def end(self, patience: float, *, polite: bool = True, hurry: float | None = None) -> Ending:
+        """Close its input, then SIGTERM, then SIGKILL.
+
+        Args:
+            patience: seconds for each step.
+            polite: whether there is a first step.
+            hurry: seconds for that step, in place of ``patience``.
+        """
         if self.ending is not None:
             return self.ending
         self.heed()
@@ -285,7 +297,7 @@ class ServerProcess:
                 self.transcript.input_closed()
             self.close_stdin()
             step = Step.INPUT_CLOSED
-            status = self.wait(patience)
+            status = self.wait(patience if hurry is None else hurry)
         family = self._family()
         if status is None:
             step = Step.TERMINATED
@@ -300,7 +312,8 @@ class ServerProcess:
         self.close_stdin()
         self.join(0.5)  # each closes its pipe; what a daemon holds open ends with ``sweep``
         launched.discard(self.pid)
-        self.ending = Ending(step, -9 if status is None else status, spent, strays)
+        code = -9 if status is None else status
+        self.ending = Ending(step, code, spent, strays, hurried=hurry is not None)
         self.transcript.happened(f"the server {self.ending}")
         self.transcript.finished()
         return self.ending
@@ -422,6 +435,23 @@ def alive(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error, OSError):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False
+
+
+def _await_exit(process: "subprocess.Popen[bytes]", seconds: float) -> None:
+    """Wait until a process has left, where the system wakes us; else return at once.
+
+    subprocess looks again and again, up to 50 ms apart.
+    """
+    if not hasattr(os, "pidfd_open") or process.poll() is not None:
+        return
+    with contextlib.suppress(OSError):  # it has left, or no descriptor is free
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            watch = select.poll()
+            watch.register(descriptor, select.POLLIN)
+            watch.poll(1000 * max(0.0, seconds))
+        finally:
+            os.close(descriptor)
 
 
 def _read(descriptor: int) -> bytes:

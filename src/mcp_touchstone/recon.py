@@ -29,12 +29,21 @@ Spawn = Callable[[str, str], Connection]
 
 
 def explore(
-    spawn: Spawn, pace: Pace, revisions: tuple[str, ...] = rev.ALL
+    spawn: Spawn,
+    pace: Pace,
+    revisions: tuple[str, ...] = rev.ALL,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> tuple[Dossier, dict[str, Connection]]:
     """Learn what a server is; give the dossier and the open connections.
 
     Connections of revisions the server does not speak are given too (their transcripts may hold
     findings); the caller ends what it does not use.
+
+    Args:
+        spawn: starts a process.
+        pace: takes what was measured.
+        revisions: which are asked for, oldest first.
+        meanwhile: done while the processes start; what it raises ends them.
 
     Raises:
         LaunchError: the server could not be started.
@@ -45,9 +54,11 @@ def explore(
     for revision in revisions:
         begun[revision] = now()
         connections[revision] = spawn(revision, "recon")
-    with ThreadPoolExecutor(max_workers=len(revisions)) as threads:
+    with ThreadPoolExecutor(max_workers=len(revisions) + 1) as threads:
         try:
+            beside = threads.submit(meanwhile)
             _meet(dossier, connections, begun, threads)
+            beside.result()
         except BaseException:
             for connection in connections.values():
                 connection.process.kill()  # or the threads would wait for it, and we for them

@@ -7,14 +7,11 @@ a table.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from mcp_touchstone.attack import denied
 from mcp_touchstone.clause import nearest
-from mcp_touchstone.threat import ASSUMED, LIMITS, Promise
-
-DECLARED: Final = tuple(str(promise) for promise in Promise if promise not in ASSUMED)
-"""Promises that are made by saying so."""
+from mcp_touchstone.threat import DECLARED, LIMITS, Promise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

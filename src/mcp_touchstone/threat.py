@@ -80,6 +80,9 @@ ASSUMED: Final = frozenset({
 })  # fmt: skip
 """What every server promises, the first if it is given a root; the rest is declared."""
 
+DECLARED: Final = tuple(str(promise) for promise in Promise if promise not in ASSUMED)
+"""Promises that are made by saying so."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Threat(Clause):

@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from mcp_touchstone.mistake import Mistake
 from mcp_touchstone.report.machine import FORMAT, SCHEMA
 
 
-class ReportError(ValueError):
+class ReportError(Mistake, ValueError):
     """A report cannot be used; the message names the file and how to mend it."""
 
 
