@@ -33,6 +33,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from mcp_touchstone.gate import Choice, judge
+from mcp_touchstone.loader import load
+from mcp_touchstone.target import Target, absolute
+from mcp_touchstone.verdict import Outcome
 from tests.referee.suite import VERSION, Suite, install
 
 REVISION = "2025-11-25"
@@ -69,23 +73,27 @@ def official(suite: Suite, url: str) -> tuple[int, float]:
         return sum(map(len, verdict.checks.values())), time.monotonic() - begun
 
 
-def ours(command: str, *words: str) -> tuple[int, int, float]:
-    """Judge over stdio; give clauses, judgements and seconds, the start of the tool included."""
+def counted(command: str, *, quick: bool) -> tuple[int, int]:
+    """Judge over stdio in a run apart, untimed; give clauses and judgements."""
+    target = Target(command=absolute(tuple(shlex.split(command))))
+    choice = Choice(revisions=(REVISION,), examples=0, quick=quick)
+    run = judge(target, load(), choice)
+    judged = [v for v in run.verdicts if v.outcome is not Outcome.UNSEEN]
+    seen = [j for v in judged for j in v.judgements if j.outcome is not Outcome.UNSEEN]
+    return len(judged), len(seen)
+
+
+def ours(command: str, *, quick: bool) -> float:
+    """Judge over stdio with the program; give the seconds from its start to its end."""
     program = Path(sys.executable).with_name("mcp-touchstone")
-    with tempfile.TemporaryDirectory() as place:
-        report = Path(place, "report.json")
-        words = ("--revision", REVISION, "--examples", "0", "-q", "--json", str(report), *words)
-        begun = time.monotonic()
-        subprocess.run(
-            [program, "check", *words, "--", *shlex.split(command)],
-            stdout=subprocess.DEVNULL,
-            check=False,
-        )
-        spent = time.monotonic() - begun
-        verdicts = json.loads(report.read_text("utf-8"))["verdicts"]
-    seen = [v for v in verdicts if v["outcome"] != "unseen"]
-    judgements = [j for v in seen for j in v["judgements"] if j["outcome"] != "unseen"]
-    return len(seen), len(judgements), spent
+    words = ["check", "-q", "--revision", REVISION, "--examples", "0"] + ["--quick"] * quick
+    begun = time.monotonic()
+    done = subprocess.run(
+        [program, *words, "--", *shlex.split(command)], stdout=subprocess.DEVNULL, check=False
+    )
+    if done.returncode not in {0, 1}:
+        raise SystemExit(f"mcp-touchstone could not judge: status {done.returncode}")
+    return time.monotonic() - begun
 
 
 def mcpscore(program: str, command: str) -> tuple[int, float]:
@@ -110,6 +118,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
     suite = install(options.suite)
+    counts = {
+        name: counted(options.stdio, quick=name.endswith("--quick"))
+        for name in ("check", "check --quick")
+    }
     server, url = serve(options.http)
     found: dict[str, list[tuple[int, float]]] = {}
     try:
@@ -118,8 +130,8 @@ def main() -> None:
             if options.mcpscore:
                 theirs = mcpscore(options.mcpscore, options.stdio)
                 found.setdefault("mcpscore, over stdio", []).append(theirs)
-            for name, words in (("check", ()), ("check --quick", ("--quick",))):
-                clauses, judgements, seconds = ours(options.stdio, *words)
+            for name, (clauses, judgements) in counts.items():
+                seconds = ours(options.stdio, quick=name.endswith("--quick"))
                 found.setdefault(f"{name}: clauses", []).append((clauses, seconds))
                 found.setdefault(f"{name}: judgements", []).append((judgements, seconds))
     finally:

@@ -14,7 +14,6 @@ from mcp_touchstone import revision as rev
 from mcp_touchstone.agenda import Agenda
 from mcp_touchstone.ambient import Record
 from mcp_touchstone.arguments import Places
-from mcp_touchstone.attack import grounds
 from mcp_touchstone.clause import Breach, Clause
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.cost import account
@@ -166,6 +165,8 @@ def survey(
             wanted = {r: set(words) for r in dossier.spoken if not chosen or r in chosen}
             learn(dossier, wanted, _ground(pool, stop))
             if front := plan.front(list(wanted)):
+                from mcp_touchstone.attack import grounds  # noqa: PLC0415  (as below)
+
                 dossier.bindings = grounds.bind(pool, dossier, front[0])
             pool.settle()
         finally:
@@ -331,6 +332,9 @@ def _bind(pool: Pool, dossier: Dossier, revision: str) -> None:
         UsageError: a binding the user named is none.
     """
     if revision:
+        # only where there are attacks: nobody else has to wait until that is imported
+        from mcp_touchstone.attack import grounds  # noqa: PLC0415
+
         found = grounds.bind(pool, dossier, revision)
         if found.untrue:
             raise UsageError(f"--bindings {found.untrue[0]}; `recon` shows what does")

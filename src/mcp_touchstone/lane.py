@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 
 from mcp_touchstone import revision as rev
-from mcp_touchstone.attack import grounds
 from mcp_touchstone.client import willing
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.conversation import Broken, Conversation
@@ -136,6 +135,8 @@ def _begin(
         LaunchError, Exhausted: no process can be had.
     """
     if scenario.fixtures:
+        from mcp_touchstone.attack import grounds  # noqa: PLC0415  (the gate says why)
+
         return grounds.siege(pool, slot, dossier)
     turn = Turn.LONG if scenario.lasts else Turn.OTHER
 

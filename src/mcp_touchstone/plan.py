@@ -209,9 +209,11 @@ def make(run: Run, registry: Registry, choice: Choice, begun: Iterable[Slot] = (
         _plan_mute(run, registry, choice)
         return
     revisions = judged(dossier, choice)
-    for case in registry.cases():
+    cases = registry.cases()
+    elsewhere = {clause.id for case in cases if choice.draws(case) for clause in case.clauses}
+    for case in cases:
         if not choice.draws(case):
-            _leave_out(run, case, registry, choice)
+            _leave_out(run, case, elsewhere, choice)
             continue
         for slot in slots(run, case, revisions, choice):
             run.slots.append(known.get((case.id, slot.revision), slot))
@@ -242,12 +244,11 @@ def slots(run: Run, case: Case, revisions: Sequence[str], choice: Choice) -> Ite
             yield Slot(case, revision, clauses)
 
 
-def _leave_out(run: Run, case: Case, registry: Registry, choice: Choice) -> None:
-    """Note what nobody judges while nothing is drawn, or in a hurry."""
+def _leave_out(run: Run, case: Case, elsewhere: Collection[str], choice: Choice) -> None:
+    """Note what nobody judges while nothing is drawn, or in a hurry: not ``elsewhere`` either."""
     why = "left out: --quick" if choice.quick else "nothing is drawn: --examples 0"
-    others = {c.id for other in registry.cases() if choice.draws(other) for c in other.clauses}
     for clause in case.clauses:
-        if clause.id not in others and choice.takes(case, clause):
+        if clause.id not in elsewhere and choice.takes(case, clause):
             for revision in judged(run.dossier, choice):
                 if revision in clause.revisions:
                     run.absent.append(Absent(clause.id, revision, why, by_choice=True))
