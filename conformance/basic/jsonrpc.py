@@ -313,15 +313,14 @@ def answers_no_notification(talk: Conversation) -> None:
     talk.notify("notifications/x-touchstone/unknown", {"n": 1})
     if not talk.modern:
         talk.notify("notifications/initialized")
-    _judge_silence(talk)
+    _judge_alive(talk)
     broken = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": [1]}
     talk.wire.say(broken, malformed=True)
-    _judge_silence(talk)
+    talk.quiet()  # time for an answer to any of them, which the rule on responses judges
+    _judge_alive(talk)
 
 
-def _judge_silence(talk: Conversation) -> None:
-    """Leave time for an answer, which the rule on responses judges, and see who is still there."""
-    talk.quiet()
+def _judge_alive(talk: Conversation) -> None:
     reply = talk.probe(required=False)
     talk.judge(
         "jsonrpc-notification-no-response",
