@@ -394,3 +394,12 @@ def test_two_subscriptions_are_kept_apart() -> None:
         assert len(one.heard()) == 1
         assert len(two.heard()) == 2
         assert all(message.role is Role.NOTIFICATION for _, message in two.heard())
+
+
+def test_an_acknowledgment_of_another_subscription_is_not_taken_for_its_own() -> None:
+    with talking(MODERN, "listen") as talk:
+        forgotten = talk.subscribe({"forgotten": True}, id=102)
+        other = talk.subscribe({}, id="102")
+
+        assert other.acknowledged()
+        assert forgotten.acknowledged(0.1) is None

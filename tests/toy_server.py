@@ -293,6 +293,8 @@ def serve(request: dict[str, Any]) -> None:
 def listen(request: dict[str, Any]) -> None:
     meta = {META + "subscriptionId": request["id"]}
     wanted = request["params"].get("notifications")
+    if "forgotten" in (wanted or {}):
+        return
     params = {"_meta": meta, "notifications": wanted}
     notify("notifications/subscriptions/acknowledged", params)
     if "toolsListChanged" in (wanted or {}):

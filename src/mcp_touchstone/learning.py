@@ -256,7 +256,7 @@ class Lessons:
         self._await(revision, Probe.CALLS)
         self._wait_for(lambda: newest in self._lasted)
         lasted = self._lasted.get(newest, [])
-        self._lasted[revision] = list(_taken_over(self._aside(revision), lasted))
+        self._lasted[revision] = list(_lasting_there_too(self._aside(revision), lasted))
 
     def _ask_in_session(self) -> None:
         newest = self._dossier.legacy[-1]
@@ -264,7 +264,7 @@ class Lessons:
             words = {word for revision in self._asking for word in self._wanted[revision]}
             self._ask(newest, words & QUESTIONS - {"mrtr"})
             for revision in self._asking:
-                self._take_over(revision)
+                self._take_over_questions(revision)
         finally:
             self._busy.discard((newest, Share.WILLING))
             for revision in self._asking:
@@ -284,7 +284,7 @@ class Lessons:
         known.found.update({word: kept for word, kept in spoken.found.items() if word in QUESTIONS})
         known.notes.update({word: why for word, why in spoken.notes.items() if word in QUESTIONS})
 
-    def _take_over(self, revision: str) -> None:
+    def _take_over_questions(self, revision: str) -> None:
         """Let an older revision have what the server asks in the newest handshake revision."""
         newest = self._dossier.spoken[self._dossier.legacy[-1]]
         older = self._dossier.spoken[revision]
@@ -317,7 +317,7 @@ def learn(dossier: Dossier, wanted: Mapping[str, set[str]], ground: Ground) -> N
         pass
 
 
-def _taken_over(scout: Scout, lasted: Iterable[Attempt]) -> Iterator[Attempt]:
+def _lasting_there_too(scout: Scout, lasted: Iterable[Attempt]) -> Iterator[Attempt]:
     """Let an older revision have what lasted in the newest handshake revision."""
     calls = {call.name: call for call in scout.spoken.examples("callable-tool")}
     for attempt in lasted:

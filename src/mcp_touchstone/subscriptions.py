@@ -54,10 +54,12 @@ class Subscription:
     def _acknowledgment(self) -> tuple[Entry, Message] | None:
         """Find it: under our id, under that in another type, or under one that is nobody's."""
         found = [pair for pair in heard(self._connection, self.line) if _acknowledges(pair[1])]
-        others = {str(a.value.get("id")) for a in self._connection.transcript.session.asked}
+        asked = [a.value.get("id") for a in self._connection.transcript.session.asked]
+        others = {id_key(one) for one in asked} - {None, id_key(self.id)}
         mine = [pair for pair in found if self._is_mine(pair[1])]
-        alike = [pair for pair in found if str(_id(pair[1])) == str(self.id)]
-        nobodys = [pair for pair in found if str(_id(pair[1])) not in others]
+        free = [pair for pair in found if id_key(_id(pair[1])) not in others]
+        alike = [pair for pair in free if str(_id(pair[1])) == str(self.id)]
+        nobodys = [pair for pair in free if str(_id(pair[1])) not in set(map(str, asked))]
         return next(iter([*mine, *alike, *nobodys]), None)
 
     @property
