@@ -229,7 +229,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "lane": {
         *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "doorway",
-        "plan", "pool", "results",
+        "needs", "plan", "pool", "results",
     },
     "gate": {
         *PURE, *WIRE, *KNOWN, "recon", "ambient", "shapes", "target", "world", "pool", "results",

@@ -84,7 +84,7 @@ def _judge_served(talk: Conversation, clause: str, ended: bool, after: str) -> b
     )
 
 
-@scenario("roots-handles-error", apart=True, willing=True)
+@scenario("roots-handles-error", apart=True, willing=True, lasts=True)
 def copes_with_a_client_that_gives_no_roots(talk: Conversation) -> None:
     """Requests are answered although the question for the roots got an error."""
     asked = False
@@ -99,7 +99,7 @@ def copes_with_a_client_that_gives_no_roots(talk: Conversation) -> None:
         talk.unseen("roots-handles-error", "it did not ask for the roots again")
 
 
-@scenario("roots-handles-unavailable", apart=True, willing=True)
+@scenario("roots-handles-unavailable", apart=True, willing=True, lasts=True)
 def copes_with_roots_that_are_not_there(talk: Conversation) -> None:
     """Requests are answered with no root, with one that never was, and with one that is gone."""
     clause = "roots-handles-unavailable"

@@ -44,9 +44,11 @@ class Turn(IntEnum):
 
     MANY = 0
     """A process that many conversations wait for."""
-    LONG = 1
+    LONGEST = 1
+    """One with a conversation that outlasts a call that lasts."""
+    LONG = 2
     """One with a conversation that lasts."""
-    OTHER = 2
+    OTHER = 3
 
 
 class Doorway:
