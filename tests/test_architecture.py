@@ -102,7 +102,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "asking",
     },
     "doorway": {"process"},
-    "agenda": {"dossier", "needs", "plan", "results", "scenario"},
+    "agenda": {"dossier", "needs", "plan", "results", "scenario", "traffic"},
     "schedule": {"lane", "pace", "plan", "results", "scenario"},
     "suite": {
         *PURE, *CLIENT, *WIRE, *DRIVING, *KNOWN, "client_tasks", "matchers", "recon", "talk",
@@ -228,8 +228,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "config_file", "floor", "loader", "offline", "plan", "seeding", "target", "terms", "tier",
     },
     "lane": {
-        *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice", "doorway",
-        "needs", "plan", "pool", "results",
+        *PURE, *WIRE, "attack.grounds", "client", "recon", "conversation", "dice",
+        "doorway", "plan", "pool", "results",
     },
     "gate": {
         *PURE, *WIRE, *KNOWN, "recon", "ambient", "shapes", "target", "world", "pool", "results",

@@ -2,12 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from mcp_touchstone import needs, plan
 from mcp_touchstone.dossier import Dossier
 from mcp_touchstone.plan import Choice
 from mcp_touchstone.results import Run, Slot
 from mcp_touchstone.scenario import Registry, Scenario, Share
+from mcp_touchstone.traffic import may_last
+
+LASTING: Final = frozenset({"slow-call", "slow-task"})
+"""Words for work that takes seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,33 @@ class Agenda:
         self._choice = choice
         self._waiting = _entries(run.dossier, registry, choice)
         self.begun: list[Slot] = []
+        self._foreseen: set[tuple[str, str]] = set()
+
+    def likely(self, decided: Callable[[str, str], bool]) -> list[tuple[str, Scenario]]:
+        """Give what will need a process apart if a call lasts, while that is still tried.
+
+        Each once, with its revision, when it is known which tools can be called.
+
+        Args:
+            decided: (revision, word) -> whether it is known what that comes to.
+        """
+        found = []
+        for entry in self._waiting:
+            case, revisions = entry.scenario, entry.revisions
+            (revision, *others) = revisions or ("",)
+            if (
+                case.apart
+                and not others
+                and (revision, case.id) not in self._foreseen
+                and plan.needs_of(case) & LASTING
+                and any(self._choice.takes(case, clause) for clause in case.clauses)
+                and decided(revision, "callable-tool")
+            ):
+                self._foreseen.add((revision, case.id))
+                calls = self._draft.dossier.spoken[revision].examples("callable-tool")
+                if any(may_last(call.item) for call in calls):
+                    found.append((revision, case))
+        return found
 
     def ready(
         self, decided: Callable[[str, str], bool], free: Callable[[str, Share], bool]
@@ -96,5 +128,4 @@ def _words(case: Scenario, revisions: tuple[str, ...]) -> frozenset[tuple[str, s
 
 
 def _rests_on_bindings(case: Scenario) -> bool:
-    words = {word for c in case.clauses for need in c.needs for word in needs.choices(need)}
-    return plan.is_attack(case) or bool(words & needs.OPERATIONS.keys())
+    return plan.is_attack(case) or bool(plan.needs_of(case) & needs.OPERATIONS.keys())

@@ -58,6 +58,7 @@ class Connection:
         self._serving = threading.Lock()
         self._deaf_to = ""
         self.waits: list[Wait] = []
+        self.started_ahead = False
 
     @property
     def modern(self) -> bool:
@@ -260,7 +261,7 @@ class Connection:
         begun = now()
         spoke = self.transcript.spoke
         found = self._wait(seen, begun + seconds)
-        if self.transcript.spoke and not spoke:
+        if self.transcript.spoke and not spoke and not self.started_ahead:
             self.waits.append(Wait(Kind.STARTUP, begun if self.waits else self.process.born, now()))
         else:
             self.waits.append(Wait(Kind.ANSWER if found else Kind.SILENCE, begun, now()))

@@ -44,11 +44,9 @@ class Turn(IntEnum):
 
     MANY = 0
     """A process that many conversations wait for."""
-    LONGEST = 1
-    """One with a conversation that outlasts a call that lasts."""
-    LONG = 2
+    LONG = 1
     """One with a conversation that lasts."""
-    OTHER = 3
+    OTHER = 2
 
 
 class Doorway:

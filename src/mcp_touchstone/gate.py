@@ -305,6 +305,8 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
         try:
             binding = workers.submit(_bind, pool, dossier, plan.besieged(dossier, registry, choice))
             for _ in lessons.steps():
+                for revision, scenario in agenda.likely(lessons.decided):
+                    pool.reserve(revision, scenario.name)
                 schedule.add(agenda.ready(lessons.decided, lessons.free))
             while wait([binding], SLICE).not_done:
                 pass  # a lock without a limit would keep Ctrl-C waiting on some systems

@@ -5,9 +5,7 @@ What can be judged is not known at once: a lane is fed while it runs.
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
 
-from mcp_touchstone import needs
 from mcp_touchstone import revision as rev
 from mcp_touchstone.client import willing
 from mcp_touchstone.connection import Connection
@@ -25,9 +23,6 @@ from mcp_touchstone.verdict import Outcome
 OnEvent = Callable[[str, object], None]
 """(what, subject): ``recon`` and ``learnt`` Dossier, ``plan`` list of slots, ``start`` and ``done``
 Slot."""
-
-LASTING: Final = frozenset({"slow-call", "slow-task"})
-"""Words for work that takes seconds."""
 
 
 class Lane:
@@ -143,7 +138,7 @@ def _begin(
         from mcp_touchstone.attack import grounds  # noqa: PLC0415  (the gate says why)
 
         return grounds.siege(pool, slot, dossier)
-    turn = _turn(scenario)
+    turn = Turn.LONG if scenario.lasts else Turn.OTHER
 
     def spawn() -> Connection:
         return pool.spawn(revision, scenario.name, turn=turn)
@@ -162,13 +157,6 @@ def _begin(
         revision=slot.revision,
         spawn=spawn,
     )
-
-
-def _turn(scenario: Scenario) -> Turn:
-    if not scenario.lasts:
-        return Turn.OTHER
-    works = any(LASTING & {*needs.choices(need)} for c in scenario.clauses for need in c.needs)
-    return Turn.LONGEST if works else Turn.LONG
 
 
 def _check_alive(slot: Slot, connection: Connection, pool: Pool) -> None:

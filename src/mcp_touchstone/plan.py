@@ -318,6 +318,11 @@ def share(slot: Slot) -> Share:
     return Share.LASTING if slot.case.lasts else Share.ORDINARY
 
 
+def needs_of(case: Case) -> set[str]:
+    """Give the words a case rests on, in any revision."""
+    return {word for c in case.clauses for need in c.needs for word in needs.choices(need)}
+
+
 def nothing(run: Run, choice: Choice) -> str:
     """Say why a choice leaves nothing to judge."""
     spoken = ", ".join(run.dossier.spoken) or "none"

@@ -62,6 +62,7 @@ class Pool:
         self._all: list[Connection] = []
         self._endings: dict[int, Future[Ending]] = {}
         self._records: dict[int, Record] = {}
+        self._reserved: dict[tuple[str, str], Future[Connection]] = {}
         self._undertakers = ThreadPoolExecutor(max_workers=64, thread_name_prefix="undertaker")
         self._lock = threading.Lock()
         self._closed = False
@@ -74,11 +75,32 @@ class Pool:
         return {**world.env(os.environ), **target.env_in(world.root), MARK: self._mark}
 
     def apart(self, revision: str, label: str, *, turn: Turn = Turn.OTHER) -> Connection:
-        """Start a process nobody has spoken to, in a world of its own; else like ``spawn``.
+        """Give a process nobody has spoken to, in a world of its own; else like ``spawn``.
 
         Raises:
             LaunchError: it could not be started, or the run is over.
         """
+        with self._lock:
+            ahead = self._reserved.pop((revision, label), None)
+        if ahead is not None and not ahead.cancel():
+            connection = ahead.result()
+            if not connection.gone:
+                connection.started_ahead = connection.transcript.judged = True
+                return connection
+        return self._start_apart(revision, label, turn)
+
+    def reserve(self, revision: str, label: str) -> None:
+        """Begin to start what ``apart`` will give; it is ended unjudged if nobody asks for it."""
+
+        def start() -> Connection:
+            connection = self._start_apart(revision, label, Turn.LONG)
+            connection.transcript.judged = False
+            return connection
+
+        with self._lock:
+            self._reserved[revision, label] = self._undertakers.submit(start)
+
+    def _start_apart(self, revision: str, label: str, turn: Turn) -> Connection:
         world = World(seed=self.target.seed, is_repository=self.world.is_repository)
         self.keep(world)
         return self.spawn(revision, label, world, turn=turn)
@@ -270,6 +292,12 @@ class Pool:
 
     def settle(self) -> None:
         """End every process politely and wait until all have ended."""
+        with self._lock:
+            reserved = [*self._reserved.values()]
+            self._reserved.clear()
+        for ahead in reserved:
+            if not ahead.cancel():
+                ahead.exception()  # until it has started: then it is among the others
         for connection in self.connections:
             self.retire(connection)
         for future in list(self._endings.values()):
