@@ -26,6 +26,13 @@ def test_a_quick_run_judges_the_newest_revision_alone(quick: Run) -> None:
     assert len(quick.of(Outcome.PASS)) > 50
 
 
+def test_a_quick_run_needs_one_process_for_each_era() -> None:
+    run = judge(reference(), load(), Choice(quick=True))
+
+    assert run.processes == 2
+    assert not run.of(Outcome.FAIL, Outcome.WARN, Outcome.BROKEN)
+
+
 def test_a_quick_run_tries_out_no_tool(quick: Run) -> None:
     spoken = quick.dossier.spoken["2026-07-28"]
 

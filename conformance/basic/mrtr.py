@@ -194,7 +194,7 @@ def _declared(record: Record) -> Iterator[tuple[int, tuple[frozenset[str], froze
             before |= own
 
 
-@scenario("mrtr-undeclared-capability")
+@scenario("mrtr-undeclared-capability", restarts=True)
 def makes_do_with_one_capability(talk: Conversation) -> None:
     """What asks for input asks nothing that the request does not allow for."""
     clause = "mrtr-undeclared-capability"

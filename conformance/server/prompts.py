@@ -96,7 +96,7 @@ def _names(talk: Conversation) -> list[str] | None:
 # --- who asks, and what else they asked, makes no difference
 
 
-@scenario("prompts-list-not-per-connection")
+@scenario("prompts-list-not-per-connection", restarts=True)
 def lists_the_same_prompts_on_every_connection(talk: Conversation) -> None:
     """Another process lists the same prompts, and other requests do not change them."""
     clause = "prompts-list-not-per-connection"

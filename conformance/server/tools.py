@@ -156,7 +156,7 @@ def _twice(names: list[str]) -> set[str]:
 # --- who asks, and what else they asked, makes no difference
 
 
-@scenario("tools-list-not-per-connection", "tools-list-deterministic-order")
+@scenario("tools-list-not-per-connection", "tools-list-deterministic-order", restarts=True)
 def lists_the_same_tools_to_everybody(talk: Conversation) -> None:
     """Another process lists the same tools in the same order, whatever was asked before.
 

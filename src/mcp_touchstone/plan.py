@@ -75,7 +75,8 @@ class Choice:
         """Whether a case can be run with the examples and in the time there are."""
         if not isinstance(case, Scenario):
             return True
-        slow = case.lasts or case.fresh or case.willing or case.hurts or case.fixtures
+        slow = case.lasts or case.fresh or case.willing or case.hurts or case.restarts
+        slow = slow or bool(case.fixtures)
         if self.quick and slow:
             return False
         return not case.drawn or (self.examples > 0 and not self.quick)

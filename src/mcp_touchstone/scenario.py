@@ -104,6 +104,7 @@ class Scenario(Case):
         drawn: a property: says what is drawn for it, on processes where nothing else is said.
         lasts: listens for seconds, mostly; is begun before others, and apart from the process they
             share.
+        restarts: goes on with further processes, beside the one it shares.
         everywhere: looks at what the server answered to each revision; all are asked for, however
             few are judged.
     """
@@ -118,6 +119,7 @@ class Scenario(Case):
     fixtures: tuple[str, ...] = ()
     drawn: bool = False
     lasts: bool = False
+    restarts: bool = False
     everywhere: bool = False
 
 
@@ -201,6 +203,7 @@ def scenario(
     willing: bool = False,
     drawn: bool = False,
     lasts: bool = False,
+    restarts: bool = False,
     everywhere: bool = False,
 ) -> Callable[[Body], Body]:
     """Declare a scenario that judges ``clauses``; ``Scenario`` says what the marks mean.
@@ -223,6 +226,7 @@ def scenario(
                 willing=willing,
                 drawn=drawn,
                 lasts=lasts,
+                restarts=restarts,
                 everywhere=everywhere,
             )
         return body
