@@ -1,5 +1,6 @@
 """What several test files share."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -8,6 +9,10 @@ from hypothesis import HealthCheck, settings
 from mcp_touchstone.target import ROOT
 
 pytest_plugins = ["pytester"]
+
+# Who is started in the background by a shell script ignores interrupts, and so would all it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test of ours is about the speed of the machine it runs on. In CI the parent is Hypothesis' own
 # profile for it, which draws the same examples every time.

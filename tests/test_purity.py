@@ -10,6 +10,7 @@ import mcp_touchstone
 SOURCE = Path(mcp_touchstone.__file__).parents[1]
 
 PURE = (
+    "mistake",
     "revision",
     "tier",
     "clause",

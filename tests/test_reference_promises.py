@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
+from mcp_touchstone import __version__
 from reference_server.cedarscript.library import VERSIONS
 from reference_server.operation.identity import VERSION
 from reference_server.settings import MEBIBYTE, Settings
@@ -252,7 +253,7 @@ def test_two_servers_write_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_the_server_has_the_version_of_the_package() -> None:
-    assert PROJECT["project"]["version"] == VERSION
+    assert __version__ == VERSION
 
 
 def test_the_library_has_the_versions_that_were_looked_at() -> None:

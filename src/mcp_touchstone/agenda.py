@@ -53,20 +53,17 @@ class Agenda:
         """
         found = []
         for entry in self._waiting:
-            case, revisions = entry.scenario, entry.revisions
-            (revision, *others) = revisions or ("",)
-            if (
-                case.apart
-                and not others
-                and (revision, case.id) not in self._foreseen
-                and plan.needs_of(case) & LASTING
-                and any(self._choice.takes(case, clause) for clause in case.clauses)
-                and decided(revision, "callable-tool")
-            ):
-                self._foreseen.add((revision, case.id))
-                calls = self._draft.dossier.spoken[revision].examples("callable-tool")
-                if any(may_last(call.item) for call in calls):
-                    found.append((revision, case))
+            case = entry.scenario
+            if not case.apart or not plan.needs_of(case) & LASTING:
+                continue
+            if not any(self._choice.takes(case, clause) for clause in case.clauses):
+                continue
+            for revision in entry.revisions:
+                if (revision, case.id) not in self._foreseen and decided(revision, "callable-tool"):
+                    self._foreseen.add((revision, case.id))
+                    calls = self._draft.dossier.spoken[revision].examples("callable-tool")
+                    if any(may_last(call.item) for call in calls):
+                        found.append((revision, case))
         return found
 
     def ready(

@@ -194,6 +194,7 @@ class _Screen:
         self._options = options
         self._shown = shown
         self._terminal: Terminal | None = None
+        self._over = False
 
     def read(self) -> "Registry":
         """Open it, and read the suite it shows the verdicts of."""
@@ -213,6 +214,8 @@ class _Screen:
                 _console(asked.color), verbose=asked.verbose, quiet=asked.quiet
             )
             self._terminal.start(self._shown)
+            if self._over:
+                self._terminal.stop()
         return self._terminal
 
     def on_event(self, what: str, subject: object) -> None:
@@ -220,7 +223,8 @@ class _Screen:
         self.terminal.on_event(what, subject)
 
     def stop(self) -> None:
-        """Take the progress line away, where there is one."""
+        """Take the progress line away, for good."""
+        self._over = True
         if self._terminal is not None:
             self._terminal.stop()
 
