@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reference_server.protocol.calls import Call, Detached
+from reference_server.protocol.workers import Workers
 from reference_server.surface import Surface
 from tests.curious import (
     FORM,
@@ -172,3 +173,36 @@ def test_detached_call_goes_on_after_its_answer() -> None:
         assert client.hears_nothing()
     assert waits == [True, False]
     assert not twins[0].cancelled
+
+
+# --- the end
+
+
+def test_what_a_cancelled_call_has_half_written_is_finished_before_the_server_leaves() -> None:
+    workers, began, written = Workers(1, 1), threading.Event(), threading.Event()
+
+    def write() -> None:
+        began.set()
+        time.sleep(0.2)
+        written.set()
+
+    workers.submit(write)
+    assert began.wait(20)
+    workers.close(20)
+
+    assert written.is_set()
+
+
+def test_what_never_ends_keeps_no_server_from_leaving() -> None:
+    workers, stuck = Workers(1, 1), threading.Event()
+
+    def hang() -> None:
+        stuck.wait()
+
+    workers.submit(hang)
+    begun = time.monotonic()
+
+    workers.close(0.1)
+
+    assert time.monotonic() - begun < 20
+    stuck.set()

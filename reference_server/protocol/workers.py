@@ -70,6 +70,7 @@ class Workers:
         self._places = threading.Semaphore(most)
         self._lock = threading.Lock()  # for all that follows
         self._room = threading.Condition(self._lock)
+        self._ended = threading.Condition(self._lock)
         self._jobs: deque[Job] = deque()
         self._idle: list[_Seat] = []  # only while no job waits
         self._threads: set[threading.Thread] = set()
@@ -104,7 +105,7 @@ class Workers:
         finally:
             _here.workers = None
             with self._lock:
-                self._unfinished -= 1
+                self._end_one()
 
     def aside(self, wait: Callable[[], object]) -> None:
         """Wait inside a job of these workers; see the function ``aside``."""
@@ -120,9 +121,9 @@ class Workers:
                 self._away -= 1
 
     def close(self, seconds: float) -> None:
-        """Let the threads end; wait for those that are idle already."""
+        """Let jobs and threads end, and wait so long: a job may have a file half written."""
         with self._lock:
-            if self._unfinished:
+            if not self._ended.wait_for(lambda: not self._unfinished, seconds):
                 return  # something is stuck; the threads are daemons and leave with the process
             threads = list(self._threads)
             self._most = 0
@@ -145,8 +146,13 @@ class Workers:
             with self._places:
                 job()
             with self._lock:
-                self._unfinished -= 1
+                self._end_one()
             job = self._next(seat)
+
+    def _end_one(self) -> None:
+        self._unfinished -= 1
+        if not self._unfinished:
+            self._ended.notify_all()
 
     def _next(self, seat: _Seat) -> Job | None:
         """Wait for the next job of a thread; None if the thread is to end."""
