@@ -91,7 +91,7 @@ def judge(words: list[str]) -> tuple[int, str]:
     hidden = {*RUNNERS, *(name for name in os.environ if name.startswith("INPUT_"))}
     own = {name: value for name, value in os.environ.items() if name not in hidden}
     done = subprocess.run(
-        [sys.executable, "-I", "-X", "utf8", "-m", "mcp_touchstone.cli", "check", *words],
+        [sys.executable, "-I", "-X", "utf8", "-m", "mcp_touchstone", "check", *words],
         env={"COLUMNS": "120", **own},
         stderr=subprocess.PIPE,
         encoding="utf-8",

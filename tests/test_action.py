@@ -157,7 +157,7 @@ def test_actionlint_has_no_complaint() -> None:
 
 @needs_bash
 def test_a_server_that_keeps_its_clauses_passes(tmp_path: Path) -> None:
-    server = shlex.join([sys.executable, "-m", "mcp_touchstone.cli", "serve", "--root"])
+    server = shlex.join([sys.executable, "-m", "mcp_touchstone", "serve", "--root"])
     done = run_step(
         tmp_path, "judge", command=f"{server} {{root}}", arguments="--select ping --revision "
         "'2025-11-25'",

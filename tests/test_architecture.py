@@ -41,6 +41,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "uri_template": set(),
     "timestamps": set(),
     "pace": set(),
+    "patience": set(),
     "cost": set(),
     "reply": {"framing"},
     "answer": {"arguments"},
@@ -68,7 +69,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     # the world: programs and folders; these two know no MCP
     "feed": set(),
-    "process": {"feed", "framing", "mistake", "transcript"},
+    "run_delay": {"patience"},
+    "process": {"feed", "framing", "mistake", "patience", "run_delay", "transcript"},
     "strays": {"process"},
     "repository": set(),
     "seeding": set(),
@@ -77,7 +79,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "needs": set(),
     "dossier": {*PURE, "arguments", "attack.bindings", "needs", "uri_template"},
     "questions": {*PURE, "client"},
-    "connection": {*PURE, *CLIENT, "process"},
+    "connection": {*PURE, *CLIENT, "patience", "process"},
     "pending": {*PURE, *WIRE, "dossier"},
     "rounds": {*PURE, *WIRE, "client", "dossier", "questions"},
     "tasks": {*PURE, *WIRE, "client_tasks", "dossier", "pending"},
@@ -323,6 +325,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "gate", "loader", "process", "pytest_jobs", "pytest_sharing", "report", "scenario",
     },
     "command_line": {"attack.told", "revision", "terms", "threat", "tier"},
+    "__main__": {"cli"},
     "cli": {
         "command_line", "options", "revision", "clause", "strays", "loader", "gate", "world",
         "golden", "interop", "report", "bridge", "comparison", "config_file", "init", "mistake",
@@ -348,8 +351,8 @@ IMPURE: Final[dict[str, set[str]]] = {
 }
 """Library -> the only modules that may touch it: ``process``, ``world``, the bridge, the doors."""
 
-DOORS: Final = {"plugin", "pytest_suite", "pytest_jobs", "pytest_sharing", "cli"}
-PROGRAMS: Final = {"interop_client"}
+DOORS: Final = {"plugin", "pytest_suite", "pytest_jobs", "pytest_sharing", "cli", "__main__"}
+PROGRAMS: Final = {"interop_client", "__main__"}
 
 
 def imports(path: Path) -> Iterator[str]:

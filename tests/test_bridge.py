@@ -753,7 +753,7 @@ def test_a_server_that_will_not_leave_is_ended(
 
 def run(*words: str, cwd: Path | None = None) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "mcp_touchstone.cli", "bridge", *words],
+        [sys.executable, "-m", "mcp_touchstone", "bridge", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -21,7 +21,7 @@ ROOT = HERE.parent
 def touchstone(*words: str, cwd: Path = ROOT) -> "subprocess.CompletedProcess[str]":
     """Run the command line in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone.cli", *words],
+        [sys.executable, "-m", "mcp_touchstone", *words],
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -192,7 +192,7 @@ def test_from_nothing_to_green_with_known_failures_and_red_once_they_are_mended(
     words = ("check", "--select", "ping", "--revision", "2025-11-25")
     report = tmp_path / "out.json"
     bad, good = ("--", *mutant_command("RefusesPings")), ("--", sys.executable, "-m")
-    server = (*good, "mcp_touchstone.cli", "serve", "--root", "{root}")
+    server = (*good, "mcp_touchstone", "serve", "--root", "{root}")
 
     assert touchstone(*words, "-q", *bad, cwd=tmp_path).returncode == 1
     first = touchstone(*words, "--update-baseline", *bad, cwd=tmp_path)
@@ -217,7 +217,7 @@ def test_from_nothing_to_green_with_known_failures_and_red_once_they_are_mended(
 
 def test_only_what_is_worse_than_in_an_older_report_fails(tmp_path: Path) -> None:
     words = ("check", "--select", "ping", "--revision", "2025-11-25")
-    bad, good = mutant_command("RefusesPings"), [sys.executable, "-m", "mcp_touchstone.cli"]
+    bad, good = mutant_command("RefusesPings"), [sys.executable, "-m", "mcp_touchstone"]
     server = ("--", *good, "serve", "--root", "{root}")
     for name, command in (("good", server), ("bad", ("--", *bad))):
         touchstone(*words, "-q", "--json", f"{name}.json", *command, cwd=tmp_path)
@@ -336,7 +336,7 @@ def test_list_and_explain_start_no_process(fp: FakeProcess) -> None:
 
 
 def test_a_closed_pipe_is_no_traceback() -> None:
-    command = f"{sys.executable} -m mcp_touchstone.cli list | head -1"
+    command = f"{sys.executable} -m mcp_touchstone list | head -1"
     done = subprocess.run(
         ["bash", "-c", command], capture_output=True, text=True, check=False, cwd=ROOT
     )
@@ -350,7 +350,7 @@ def test_serve_runs_the_reference_server() -> None:
         '"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}\n'
     )
     done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone.cli", "serve"],
+        [sys.executable, "-m", "mcp_touchstone", "serve"],
         input=line,
         capture_output=True,
         text=True,

@@ -155,7 +155,7 @@ def test_every_configuration_starts_a_server_that_reads(
         command = contained(arguments, tmp_path / "image")
     else:
         assert Path(program).name == "mcp-touchstone"
-        command = [sys.executable, "-m", "mcp_touchstone.cli", *arguments]
+        command = [sys.executable, "-m", "mcp_touchstone", *arguments]
     rest = json.dumps([arguments, entry.get("env", {})])
     assert "${" not in rest
     assert "/path/to" not in rest

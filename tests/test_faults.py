@@ -108,7 +108,7 @@ def test_what_a_killed_run_leaves_is_gone_after_the_next(nursery: Nursery, folde
 
 def program(*words: str, before: str = "", after: str = "", **env: str) -> tuple[str, str, int]:
     """Run the command line in a shell of its own; give stdout, stderr and the status."""
-    line = " ".join([sys.executable, "-m", "mcp_touchstone.cli", *words])
+    line = " ".join([sys.executable, "-m", "mcp_touchstone", *words])
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", f"{before} {line} {after}"],
         capture_output=True,

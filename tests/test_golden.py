@@ -101,7 +101,7 @@ SCREENS = {
 @pytest.mark.parametrize("name", SCREENS)
 def test_screens_people_see(name: str, golden: SnapshotAssertion, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone.cli", "check", *SCREENS[name]],
+        [sys.executable, "-m", "mcp_touchstone", "check", *SCREENS[name]],
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -197,7 +197,7 @@ def test_a_run_that_was_killed_is_cleared_away_by_the_next(tmp_path: Path) -> No
     )
     words = ["check", "--suite", "security", "--", sys.executable, "-c", stubborn, ROOT]
     with subprocess.Popen(
-        [sys.executable, "-m", "mcp_touchstone.cli", *words],
+        [sys.executable, "-m", "mcp_touchstone", *words],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as run:  # fmt: skip
         while not (pids.exists() and len(pids.read_text().split()) >= 5):

@@ -18,7 +18,7 @@ TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
 
 def touchstone(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone.cli", *words],
+        [sys.executable, "-m", "mcp_touchstone", *words],
         capture_output=True,
         text=True,
         timeout=120,

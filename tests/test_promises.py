@@ -113,7 +113,7 @@ def test_the_line_to_type_works(page: str) -> None:
     (line,) = re.findall(r"^echo .*$", text, re.MULTILINE)
     message, program = re.fullmatch(r"echo '(.*)' \| mcp-touchstone (.*)", line).groups()  # type: ignore[union-attr]
     done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone.cli", *program.split()],
+        [sys.executable, "-m", "mcp_touchstone", *program.split()],
         input=message + "\n",
         capture_output=True,
         text=True,

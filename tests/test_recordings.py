@@ -322,7 +322,7 @@ def test_ci_is_known_by_its_variable(folder: Path) -> None:
     shutil.rmtree(folder)
     for value, status in (("true", 1), ("0", 0)):
         done = subprocess.run(
-            [sys.executable, "-m", "mcp_touchstone.cli", "golden", "verify",
+            [sys.executable, "-m", "mcp_touchstone", "golden", "verify",
              "--folder", str(folder), "--", *SERVER],
             env={"PATH": "/usr/bin:/bin", "CI": value},
             capture_output=True, text=True, check=False, timeout=120,

@@ -29,7 +29,7 @@ Facts = dict[str, Any]
 
 SESSION = HANDSHAKES[-1]
 NAME = "mcp-touchstone-reference"
-BRIDGE = [sys.executable, "-m", "mcp_touchstone.cli", "bridge"]
+BRIDGE = [sys.executable, "-m", "mcp_touchstone", "bridge"]
 """Serves a stdio server over HTTP: the same tour is made through it."""
 WITH_CEDARSCRIPT = reason_against() is None
 TOOLS = [

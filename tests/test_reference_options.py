@@ -290,7 +290,7 @@ def test_version_is_one_line() -> None:
 
 
 def test_serve_passes_its_arguments_on_and_goes_by_its_own_name(tmp_path: Path) -> None:
-    serve = ("mcp_touchstone.cli", "serve")
+    serve = ("mcp_touchstone", "serve")
 
     assert run_program("--help", program=serve).stdout.startswith(b"usage: mcp-touchstone serve")
     wrong = run_program("--page-size=0", program=serve)

@@ -23,7 +23,7 @@ def reports(folder: Path, *words: str) -> dict[str, Any]:
     folder.mkdir()
     asked = [word for kind in KINDS for word in ("--report", f"{kind}:{folder / kind}")]
     subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone.cli", "check", "-q", *asked, *words],
+        [sys.executable, "-m", "mcp_touchstone", "check", "-q", *asked, *words],
         capture_output=True,
         timeout=300,
         check=False,

@@ -149,7 +149,7 @@ def test_what_is_no_program_is_said_to_be_none(kind: str, nursery: Nursery, tmp_
 def test_a_server_does_not_reach_the_terminal_it_was_started_from(tmp_path: Path) -> None:
     pexpect = pytest.importorskip("pexpect")
     script = str(HERE / "hostile" / "writes_to_the_terminal.py")
-    words = ["-m", "mcp_touchstone.cli", "check", "--select", "ping", "--revision", "2025-11-25"]
+    words = ["-m", "mcp_touchstone", "check", "--select", "ping", "--revision", "2025-11-25"]
 
     out, status = pexpect.run(
         " ".join([sys.executable, *words, "--", sys.executable, "-S", script]),

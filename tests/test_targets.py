@@ -80,7 +80,7 @@ def test_the_gravest_exit_status_is_that_of_all(here: Path) -> None:
         f"select = 'ping'\nrevision = '2025-11-25'\n{tables}{missing}"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone.cli", "check", "--json", "{target}.json"],
+        [sys.executable, "-m", "mcp_touchstone", "check", "--json", "{target}.json"],
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -24,7 +24,7 @@ ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 def spawn(*words: str, width: int = 80, env: dict[str, str] | None = None) -> Any:
     """Start the tool on a pseudo-terminal of a given width."""
-    command = [sys.executable, "-m", "mcp_touchstone.cli", *words]
+    command = [sys.executable, "-m", "mcp_touchstone", *words]
     own = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(width), **(env or {})}
     own = {
         k: v

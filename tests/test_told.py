@@ -133,7 +133,7 @@ def test_what_is_not_so_ends_the_run_with_one_line(
     (tmp_path / "touchstone.toml").write_text(text, "utf-8")
 
     done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone.cli", "check", "-q"],
+        [sys.executable, "-m", "mcp_touchstone", "check", "-q"],
         capture_output=True,
         text=True,
         timeout=120,

@@ -77,14 +77,14 @@ def test_the_sdist_can_run_its_own_tests(dist: Path) -> None:
 
 
 def test_the_wheel_judges_the_reference_server(installed: str, tmp_path: Path) -> None:
-    out = run(installed, "-m", "mcp_touchstone.cli", "check", cwd=tmp_path)
+    out = run(installed, "-m", "mcp_touchstone", "check", cwd=tmp_path)
 
     assert "conforming: no clause is broken" in out
     assert " warn" not in out
 
 
 def test_the_wheel_says_that_it_has_no_mutants(installed: str, tmp_path: Path) -> None:
-    out = run(installed, "-m", "mcp_touchstone.cli", "coverage", cwd=tmp_path)
+    out = run(installed, "-m", "mcp_touchstone", "coverage", cwd=tmp_path)
 
     assert "all chapters" in out
     assert NO_MUTANTS in out
@@ -108,5 +108,5 @@ def test_an_editable_install_sees_the_checkout(tmp_path: Path) -> None:
     where = "from mcp_touchstone.loader import home; print(home())"
     assert run(python, "-c", where, cwd=tmp_path).strip() == str(ROOT)
     assert "conforming" in run(
-        python, "-m", "mcp_touchstone.cli", "check", "-q", "--select", "ping", cwd=tmp_path
+        python, "-m", "mcp_touchstone", "check", "-q", "--select", "ping", cwd=tmp_path
     )

@@ -12,6 +12,7 @@ from mcp_touchstone.client import Client
 from mcp_touchstone.cost import Kind, Wait
 from mcp_touchstone.framing import Fault, encode, id_key
 from mcp_touchstone.pace import UNFINISHED_SHORT, Pace
+from mcp_touchstone.patience import Patience
 from mcp_touchstone.process import Ending, Gone, ServerProcess, now, signal_name
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.session import Message, Role
@@ -26,6 +27,9 @@ FULL_CAPABILITIES: Final[dict[str, Any]] = {
     "elicitation": {},
 }
 """Every client capability of the core protocol, as a willing client declares them."""
+
+WORTH_SAYING: Final = 0.1
+"""From what share of a limit on it is said how much longer we waited."""
 
 FIRST_ID: Final = 101
 """Ids below are left to scenarios that need a particular one."""
@@ -57,6 +61,7 @@ class Connection:
         self._deaf_since: int | None = None
         self._serving = threading.Lock()
         self._deaf_to = ""
+        self._granted = 0.0
         self.waits: list[Wait] = []
         self.started_ahead = False
 
@@ -254,31 +259,38 @@ class Connection:
             return f"the server left ({how})"
         if self.transcript.ended:
             return "the server closed its output"
-        return f"no answer within {limit:.1f} s"
+        crowded = self._granted > WORTH_SAYING * limit
+        besides = f", and {self._granted:.1f} s in which it had no core" if crowded else ""
+        return f"no answer within {limit:.1f} s{besides}"
 
     def wait(self, seen: Callable[[], Any], seconds: float) -> Any:
         """Wait for something in the transcript, answering the server's requests meanwhile."""
         begun = now()
         spoke = self.transcript.spoke
-        found = self._wait(seen, begun + seconds)
+        patience = self.process.patience(seconds)
+        found = self._wait(seen, patience)
+        self._granted = patience.granted
         if self.transcript.spoke and not spoke and not self.started_ahead:
             self.waits.append(Wait(Kind.STARTUP, begun if self.waits else self.process.born, now()))
         else:
             self.waits.append(Wait(Kind.ANSWER if found else Kind.SILENCE, begun, now()))
         return found
 
-    def _wait(self, seen: Callable[[], Any], until: float) -> Any:
+    def _wait(self, seen: Callable[[], Any], patience: Patience) -> Any:
+        cut_off = now() + self.pace.unfinished
         while True:
             stirred = self._stirred(seen)
             self._serve()
             due = self._next_due()
-            slice_ = min([until - now(), self.pace.unfinished, *due])
-            got = self.transcript.wait(stirred, slice_)
-            if not got and not due and self.process.take_unfinished():
-                self.pace.unfinished = UNFINISHED_SHORT
+            got = self.transcript.wait(stirred, min([patience.left(), cut_off - now(), *due]))
+            over = not patience.left()
+            if got or over or now() >= cut_off:
+                if not got and not due and self.process.take_unfinished():
+                    self.pace.unfinished = UNFINISHED_SHORT
+                cut_off = now() + self.pace.unfinished
             self._serve()
             found = seen()
-            if found or self.transcript.ended or self.transcript.overflow or now() >= until:
+            if found or self.transcript.ended or self.transcript.overflow or over:
                 return found or None
 
     def quiet(self, seconds: float | None = None) -> list[Entry]:

@@ -24,6 +24,8 @@ import psutil
 from mcp_touchstone.feed import Feed
 from mcp_touchstone.framing import Line, LineSplitter, is_whole
 from mcp_touchstone.mistake import Mistake
+from mcp_touchstone.patience import Patience
+from mcp_touchstone.run_delay import run_delays
 
 if sys.platform == "linux":
     import fcntl
@@ -269,12 +271,17 @@ class ServerProcess:
 
     def wait(self, seconds: float) -> int | None:
         """Wait for its exit; None when the time is over first."""
-        deadline = now() + seconds
-        _await_exit(self._popen, seconds)
-        try:
-            return self._popen.wait(max(0.0, deadline - now()))
-        except subprocess.TimeoutExpired:
-            return None
+        patience = self.patience(seconds)
+        while left := patience.left():
+            before = now()
+            _await_exit(self._popen, left)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self._popen.wait(max(0.0, before + left - now()))
+        return self._popen.poll()
+
+    def patience(self, seconds: float) -> Patience:
+        """Begin to wait for it, at most ``seconds`` in which it, and who reads it, had a core."""
+        return Patience(seconds, lambda: run_delays(self.pid, (self._stdout_reader,)), now)
 
     def end(self, patience: float, *, polite: bool = True, hurry: float | None = None) -> Ending:
         """Close its input, then SIGTERM, then SIGKILL.
