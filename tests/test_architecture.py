@@ -69,8 +69,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     # the world: programs and folders; these two know no MCP
     "feed": set(),
-    "run_delay": {"patience"},
-    "process": {"feed", "framing", "mistake", "patience", "run_delay", "transcript"},
+    "turns": {"patience"},
+    "process": {"feed", "framing", "mistake", "patience", "turns", "transcript"},
     "strays": {"process"},
     "repository": set(),
     "seeding": set(),

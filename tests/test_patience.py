@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone import run_delay
+from mcp_touchstone import turns as turns_module
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.pace import Pace
-from mcp_touchstone.patience import FIRST_LOOK, MOST, Delays, Patience
+from mcp_touchstone.patience import FIRST_LOOK, MOST, Patience, Turn, Turns
 from mcp_touchstone.process import ServerProcess, now
-from mcp_touchstone.run_delay import run_delays
 from mcp_touchstone.transcript import Transcript
+from mcp_touchstone.turns import turns
 
 needs_counts = pytest.mark.skipif(
     not Path("/proc/self/schedstat").exists() or not hasattr(os, "sched_setaffinity"),
@@ -54,12 +54,12 @@ class Clock:
         self.now = 0.0
         self.shares = list(shares.values())
 
-    def delays(self) -> Delays:
-        return {number: share * self.now for number, share in enumerate(self.shares)}
+    def turns(self) -> Turns:
+        return {number: Turn(share * self.now) for number, share in enumerate(self.shares)}
 
     def spend(self, seconds: float) -> tuple[float, float]:
         """Wait with a limit to its end; give what was waited and what was granted."""
-        patience = Patience(seconds, self.delays, lambda: self.now)
+        patience = Patience(seconds, self.turns, lambda: self.now)
         begun = self.now
         while left := patience.left():
             self.now += left
@@ -92,7 +92,25 @@ def test_there_is_an_end_to_it() -> None:
 
 def test_what_was_lost_before_the_wait_is_no_excuse() -> None:
     clock = Clock()
-    patience = Patience(5.0, lambda: {1: 100.0}, lambda: clock.now)
+    patience = Patience(5.0, lambda: {1: Turn(100.0)}, lambda: clock.now)
+    while left := patience.left():
+        clock.now += left
+
+    assert clock.now == pytest.approx(5.0)
+
+
+def test_a_wait_for_a_core_that_has_not_ended_counts() -> None:
+    clock = Clock()
+    patience = Patience(5.0, lambda: {1: Turn(0.0, ready=clock.now < 8.0)}, lambda: clock.now)
+    while left := patience.left():
+        clock.now += left
+
+    assert clock.now > 8.0
+
+
+def test_a_server_that_has_a_core_all_the_time_gets_no_more() -> None:
+    clock = Clock()
+    patience = Patience(5.0, lambda: {1: Turn(0.0, clock.now, ready=True)}, lambda: clock.now)
     while left := patience.left():
         clock.now += left
 
@@ -100,7 +118,7 @@ def test_what_was_lost_before_the_wait_is_no_excuse() -> None:
 
 
 def test_a_short_wait_looks_at_nothing() -> None:
-    def look() -> Delays:
+    def look() -> Turns:
         raise AssertionError("looked")
 
     clock = Clock()
@@ -124,10 +142,10 @@ def test_threads_of_a_process_of_those_below_it_and_ours_are_looked_at() -> None
     with subprocess.Popen([sys.executable, "-c", below], stdin=subprocess.PIPE) as process:
         try:
             end = time.monotonic() + 20
-            while len(found := run_delays(process.pid)) < 3 and time.monotonic() < end:
+            while len(found := turns(process.pid)) < 3 and time.monotonic() < end:
                 time.sleep(0.01)
             assert {process.pid, threading.get_native_id()} < set(found)
-            assert set(run_delays(process.pid, (ours,))) - set(found) == {ours.native_id}
+            assert set(turns(process.pid, (ours,))) - set(found) == {ours.native_id}
         finally:
             for child in list(found):
                 if child not in {process.pid, threading.get_native_id()}:
@@ -139,13 +157,15 @@ def test_threads_of_a_process_of_those_below_it_and_ours_are_looked_at() -> None
 def test_a_system_that_does_not_tell_lets_every_second_count(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(run_delay, "PROCESSES", tmp_path)
+    monkeypatch.setattr(turns_module, "PROCESSES", tmp_path)
 
-    assert run_delays(os.getpid()) == {}
+    assert turns(os.getpid()) == {}
 
 
 @contextmanager
-def connected(program: str, *, crowded: float = 0.0) -> Iterator[Connection]:
+def connected(
+    program: str, *, patience: float = 20.0, crowded: float = 0.0
+) -> Iterator[Connection]:
     """Talk to a program that, for some seconds, gets a core only when nobody else wants it."""
     transcript = Transcript("2025-11-25", now)
     process = ServerProcess([sys.executable, "-S", "-c", program], transcript, env={})
@@ -158,7 +178,7 @@ def connected(program: str, *, crowded: float = 0.0) -> Iterator[Connection]:
                 hogging = [sys.executable, "-S", "-c", HOG, str(crowded)]
                 hogs += [subprocess.Popen(hogging, start_new_session=True)]
                 os.sched_setaffinity(hogs[-1].pid, {0})
-        yield Connection(process, transcript, Pace(20.0))
+        yield Connection(process, transcript, Pace(patience))
     finally:
         for hog in hogs:
             hog.kill()
@@ -168,23 +188,31 @@ def connected(program: str, *, crowded: float = 0.0) -> Iterator[Connection]:
 
 @needs_counts
 def test_a_server_that_gets_no_core_is_waited_for() -> None:
-    with connected(SLOW, crowded=4.0) as connection:
-        reply = connection.request("ping", seconds=1.0)
+    with connected(SLOW, patience=1.0, crowded=4.0) as connection:
+        reply = connection.request("ping")
 
     assert reply.answered, str(reply)
 
 
 @needs_counts
-def test_a_server_that_is_not_waited_for_to_the_end_is_told_by_what_it_lost() -> None:
-    with connected("while True: pass", crowded=60.0) as connection:
+def test_who_wants_to_know_what_is_there_by_then_is_told_what_is_there_by_then() -> None:
+    with connected(SLOW, crowded=4.0) as connection:
         reply = connection.request("ping", seconds=0.5)
+
+    assert str(reply).endswith("no answer within 0.5 s")
+
+
+@needs_counts
+def test_a_server_that_is_not_waited_for_to_the_end_is_told_by_what_it_lost() -> None:
+    with connected("while True: pass", patience=0.5, crowded=60.0) as connection:
+        reply = connection.request("ping")
 
     assert "no answer within 0.5 s, and " in str(reply)
     assert "s in which it had no core" in str(reply)
 
 
 def test_a_deaf_server_gets_its_limit_and_no_more() -> None:
-    with connected(DEAF) as connection:
-        reply = connection.request("ping", seconds=0.5)
+    with connected(DEAF, patience=0.5) as connection:
+        reply = connection.request("ping")
 
     assert str(reply).endswith("no answer within 0.5 s")

@@ -264,10 +264,15 @@ class Connection:
         return f"no answer within {limit:.1f} s{besides}"
 
     def wait(self, seen: Callable[[], Any], seconds: float) -> Any:
-        """Wait for something in the transcript, answering the server's requests meanwhile."""
+        """Wait for something in the transcript, answering the server's requests meanwhile.
+
+        What may last as long as an answer is a deadline and leaves out the time in which the server
+        had no core; a shorter wait wants to know what was there by then.
+        """
+        deadline = seconds >= self.pace.reply
+        patience = self.process.patience(seconds) if deadline else Patience(seconds, dict, now)
         begun = now()
         spoke = self.transcript.spoke
-        patience = self.process.patience(seconds)
         found = self._wait(seen, patience)
         self._granted = patience.granted
         if self.transcript.spoke and not spoke and not self.started_ahead:

@@ -1,7 +1,7 @@
 """A limit in seconds, without those in which a busy machine gave the server no core. Pure."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 FIRST_LOOK: Final = 0.2
 """Seconds of waiting from which on we look who waits for a core: most answers come before."""
@@ -12,8 +12,26 @@ MOST: Final = 6.0
 NEARLY: Final = 0.01
 """Seconds that are not worth another wait."""
 
-Delays = Mapping[int, float]
-"""Seconds each thread waited for a core in its life, by the number of the thread."""
+
+class Turn(NamedTuple):
+    """How a thread fared in its life.
+
+    Attributes:
+        waited: seconds in which it was ready to run and had no core; a wait that has not ended may
+            be missing.
+        ran: seconds in which it had one.
+        ready: whether it runs or waits for a core now.
+    """
+
+    waited: float
+    ran: float = 0.0
+    ready: bool = False
+
+
+Turns = Mapping[int, Turn]
+"""By the number of the thread."""
+
+NEVER: Final = Turn(0.0)
 
 
 class Patience:
@@ -26,22 +44,23 @@ class Patience:
     def __init__(
         self,
         seconds: float,
-        delays: Callable[[], Delays],
+        turns: Callable[[], Turns],
         clock: Callable[[], float],
     ) -> None:
         """Begin to wait for at most ``seconds``, times ``MOST`` on a machine that is that busy.
 
         Args:
             seconds: the limit.
-            delays: gives what each thread that matters has waited for a core so far.
+            turns: tells of each thread that matters.
             clock: seconds of some clock.
         """
         self.granted = 0.0
         self._seconds = seconds
-        self._delays = delays
+        self._turns = turns
         self._clock = clock
         self._begun = clock()
-        self._before: Delays | None = None
+        self._before: Turns | None = None
+        self._looked = 0.0
 
     def left(self) -> float:
         """Give the seconds to wait before it is worth asking again; 0 when it is over."""
@@ -49,14 +68,22 @@ class Patience:
         if self._before is None and self._seconds > FIRST_LOOK:
             if spent < FIRST_LOOK:
                 return FIRST_LOOK - spent
-            self._before = self._delays()
+            self._before = self._turns()
+            self._looked = spent
         left = self._seconds + self.granted - spent
         if left <= 0 and self._before is not None:
-            self.granted = min(self._lost(self._before), (MOST - 1) * self._seconds)
+            self.granted = min(
+                self._lost(self._before, spent - self._looked), (MOST - 1) * self._seconds
+            )
             left = self._seconds + self.granted - spent
             return left if left > NEARLY else 0.0
         return max(0.0, left)
 
-    def _lost(self, before: Delays) -> float:
-        after = self._delays()
-        return max((after[thread] - before.get(thread, 0.0) for thread in after), default=0.0)
+    def _lost(self, before: Turns, elapsed: float) -> float:
+        lost = 0.0
+        for thread, turn in self._turns().items():
+            earlier = before.get(thread, NEVER)
+            lost = max(lost, turn.waited - earlier.waited)
+            if turn.ready:  # what it waits now is not counted yet
+                lost = max(lost, elapsed - (turn.ran - earlier.ran))
+        return lost

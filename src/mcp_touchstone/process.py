@@ -25,7 +25,7 @@ from mcp_touchstone.feed import Feed
 from mcp_touchstone.framing import Line, LineSplitter, is_whole
 from mcp_touchstone.mistake import Mistake
 from mcp_touchstone.patience import Patience
-from mcp_touchstone.run_delay import run_delays
+from mcp_touchstone.turns import turns
 
 if sys.platform == "linux":
     import fcntl
@@ -281,7 +281,7 @@ class ServerProcess:
 
     def patience(self, seconds: float) -> Patience:
         """Begin to wait for it, at most ``seconds`` in which it, and who reads it, had a core."""
-        return Patience(seconds, lambda: run_delays(self.pid, (self._stdout_reader,)), now)
+        return Patience(seconds, lambda: turns(self.pid, (self._stdout_reader,)), now)
 
     def end(self, patience: float, *, polite: bool = True, hurry: float | None = None) -> Ending:
         """Close its input, then SIGTERM, then SIGKILL.
