@@ -14,7 +14,7 @@ import pytest
 from mcp_touchstone import turns as turns_module
 from mcp_touchstone.connection import Connection
 from mcp_touchstone.pace import Pace
-from mcp_touchstone.patience import FIRST_LOOK, MOST, Patience, Turn, Turns
+from mcp_touchstone.patience import MOST, SHORT, Patience, Turn, Turns
 from mcp_touchstone.process import ServerProcess, now
 from mcp_touchstone.transcript import Transcript
 from mcp_touchstone.turns import turns
@@ -74,13 +74,13 @@ def test_time_without_a_core_does_not_count() -> None:
     spent, granted = Clock(server=0.5).spend(5.0)
 
     assert spent == pytest.approx(5.0 + granted, abs=0.1)
-    assert spent == pytest.approx(10.0, abs=0.5)
+    assert 8.5 < spent <= 10.0  # what the first part lost is not looked at
 
 
 def test_who_waited_most_counts_and_waits_are_not_added_up() -> None:
     spent, _ = Clock(one=0.5, other=0.5, third=0.1).spend(5.0)
 
-    assert spent == pytest.approx(10.0, abs=0.5)
+    assert 8.5 < spent <= 10.0  # what the first part lost is not looked at
 
 
 def test_there_is_an_end_to_it() -> None:
@@ -122,11 +122,11 @@ def test_a_short_wait_looks_at_nothing() -> None:
         raise AssertionError("looked")
 
     clock = Clock()
-    patience = Patience(FIRST_LOOK, look, lambda: clock.now)
+    patience = Patience(SHORT, look, lambda: clock.now)
     while left := patience.left():
         clock.now += left
 
-    assert clock.now == FIRST_LOOK
+    assert clock.now == SHORT
 
 
 def test_no_wait_is_over_at_once() -> None:

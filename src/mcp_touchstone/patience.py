@@ -4,7 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 FIRST_LOOK: Final = 0.2
-"""Seconds of waiting from which on we look who waits for a core: most answers come before."""
+"""Share of the limit after which we look who waits for a core: most answers come before."""
+
+SHORT: Final = 0.2
+"""Seconds of a limit that is not worth a look."""
 
 MOST: Final = 6.0
 """What a limit can grow to, as a multiple of itself."""
@@ -65,9 +68,9 @@ class Patience:
     def left(self) -> float:
         """Give the seconds to wait before it is worth asking again; 0 when it is over."""
         spent = self._clock() - self._begun
-        if self._before is None and self._seconds > FIRST_LOOK:
-            if spent < FIRST_LOOK:
-                return FIRST_LOOK - spent
+        if self._before is None and self._seconds > SHORT:
+            if spent < FIRST_LOOK * self._seconds:
+                return FIRST_LOOK * self._seconds - spent
             self._before = self._turns()
             self._looked = spent
         left = self._seconds + self.granted - spent
