@@ -37,6 +37,12 @@ packages that no newer release mends are not listed here**, nor can it be told f
 servers have some. What is listed is what a server says of itself, and what was mended.
 """
 
+LATER = """\
+Two threats came later and were fired alone at these, but for PyPI mcp-filesystem and
+mcp-text-editor, with `--select traversal-opened --select resources-fetched`: nothing was fetched,
+and where nothing from outside came back, nothing there had been opened either.
+"""
+
 ADVISED = """\
 ## Releases with published advisories
 
@@ -213,6 +219,7 @@ def page(folder: Path) -> Iterator[str]:
         f"withstood{failed if unasked else ''}.\n"
     )
     yield PRIVATE
+    yield LATER
     yield "## What servers say of their limits\n"
     yield "\n".join(said) + "\n"
     yield NOTED_HEAD

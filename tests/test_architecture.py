@@ -116,7 +116,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "properties",
         "attack.swapping", "attack.reach", "attack.racing", "attack.wandering", "attack.crowding",
         "attack.injecting", "attack.scripting", "attack.walking", "attack.filling",
-        "attack.killing", "attack.blocking", "attack.resembling",
+        "attack.killing", "attack.blocking", "attack.resembling", "attack.opening",
+        "attack.fetching",
     },
     # attacks: trees with canaries; these know no MCP
     "offline": set(),
@@ -194,6 +195,16 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "attack.walking": {
         *FIELD, "arguments", "attack.aimer", "attack.bindings", "attack.siege", "attack.slots",
+    },
+    "attack.lookout": set(),
+    "attack.listener": {"process"},
+    "attack.fetching": {
+        "attack.aimer", "attack.bindings", "attack.listener", "attack.payload", "attack.siege",
+        "attack.tally", "reply", "talk",
+    },
+    "attack.opening": {
+        "attack.aimer", "attack.bindings", "attack.lookout", "attack.siege", "attack.tally",
+        "reply", "talk",
     },
     "attack.filling": {"attack.bindings", "attack.limits", "attack.siege", "reply", "talk"},
     "attack.killing": {
@@ -341,7 +352,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     "tempfile": {"world", "pytest_sharing"},
     "shutil": {"pytest_suite", "bridge.child"},
     "time": {"process", "pytest_sharing"},
-    "socket": {"bridge.responses"},
+    "socket": {"attack.listener", "bridge.responses"},
     "socketserver": {"bridge.listener"},
     "http": {"bridge.responses"},
     "select": {"bridge.responses", "feed", "process"},

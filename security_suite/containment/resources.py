@@ -1,6 +1,6 @@
 """Resources that are files, asked for by URIs that the caller has written."""
 
-from mcp_touchstone.suite import Siege, Uris, attack
+from mcp_touchstone.suite import Siege, Uris, attack, fetching
 
 TREES = ("base", "siblings", "links")
 
@@ -17,3 +17,9 @@ def keeps_uris_inside(siege: Siege) -> None:
 def denies_by_uri_too(siege: Siege) -> None:
     """No URI reads a denied file, however it is written."""
     Uris(siege).name_denied("resources-denied", "deny.direct", "deny.spelling", "deny.alias")
+
+
+@attack("resources-fetched", fixtures=TREES)
+def fetches_nothing(siege: Siege) -> None:
+    """No URL is fetched where a file is asked for, and no reference beside its path."""
+    fetching.nothing(siege, "resources-fetched", "path.uri", "res.schema")

@@ -1,6 +1,6 @@
 """Paths that lead out of the root by what is written in them."""
 
-from mcp_touchstone.suite import IN_PLACE, Siege, attack
+from mcp_touchstone.suite import IN_PLACE, Siege, attack, opening
 
 TREES = ("base", "siblings", "links")
 
@@ -57,3 +57,11 @@ def expands_no_path_out_of_the_root(siege: Siege) -> None:
 def survives_hostile_names(siege: Siege) -> None:
     """Names with NUL and control characters, and endless ones, end no process and leak nothing."""
     siege.assail("traversal-hostile-names", "path.nul-control", "path.limits", operations=IN_PLACE)
+
+
+@attack("traversal-opened", fixtures=TREES)
+def opens_nothing_it_refuses(siege: Siege) -> None:
+    """What lies outside is refused before it is opened."""
+    opening.nothing_outside(
+        siege, "traversal-opened", "path.dotdot", "path.absolute", "path.sibling", "link.read"
+    )

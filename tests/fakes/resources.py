@@ -1,9 +1,11 @@
 """Servers that give files as resources, with one fault each; and good ones."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+from urllib.request import urlopen
 
 from tests.fakes.promises import LISTED
 from tests.fakes.server import Guard, Refused, answered
@@ -52,6 +54,55 @@ class Workspace(Guard):
         if LISTED & {*Path(place).relative_to(self.root).parts}:
             raise Refused("that is denied")
         return place
+
+
+def fetch(url: str) -> None:
+    with contextlib.suppress(OSError):
+        urlopen(url, timeout=5).close()  # noqa: S310  (that is the fault)
+
+
+class FetchesPaths(Guard):
+    """Opens what it is told with something that opens URLs as well."""
+
+    trips = frozenset({"resources-fetched"})
+
+    def read_file(self, path: str) -> str:
+        if path.startswith("http://"):
+            fetch(path)
+        return super().read_file(path)
+
+
+class FetchesUris(Workspace):
+    """Gives files as resources, and whatever else has a URI."""
+
+    trips = frozenset({"resources-fetched"})
+
+    def resource(self, uri: str) -> dict[str, Any]:
+        if uri.startswith("http://"):
+            fetch(uri)
+        return super().resource(uri)
+
+
+class FollowsReferences(Guard):
+    """Looks up what its arguments refer to before it looks at them."""
+
+    trips = frozenset({"resources-fetched"})
+
+    def run(self, tool: str, given: dict[str, Any]) -> str:
+        reference = given.pop("$ref", given.pop("$schema", ""))
+        if reference:
+            fetch(reference)
+        return super().run(tool, given)
+
+
+class FetchesAsItSays(FetchesPaths):
+    """Reads files and URLs, and says so."""
+
+    trips = frozenset()
+    families = (*Guard.families, "resources")
+
+    def listed(self, tool: str) -> dict[str, Any]:
+        return {**super().listed(tool), "description": "A path in the workspace, or an http: URL"}
 
 
 class Files(Workspace):

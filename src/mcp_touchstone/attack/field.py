@@ -292,6 +292,17 @@ class Field(World):
             }
         return found
 
+    def beyond(self) -> list[Path]:
+        """Give the folders outside that a server has no business with."""
+        own = {self.root.name, self.home.name, self.tmp.name}
+        found = []
+        for folder, below, _ in os.walk(self.path):
+            if Path(folder) == self.path:  # who looks upwards for a repository may open it
+                below[:] = [name for name in below if name not in own]
+            else:
+                found.append(Path(folder))
+        return found
+
     def damage(self) -> list[Change]:
         """Say what is not as it was outside the root, since the field was built or mended."""
         return changes(self._before, self._forbidden())

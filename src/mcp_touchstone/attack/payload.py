@@ -12,6 +12,9 @@ from typing import Any, Final
 from mcp_touchstone.attack.denied import Denied
 from mcp_touchstone.tier import Tier
 
+URL: Final = "{url}"
+"""Stands in a payload for a place where we listen, another one in each call."""
+
 CANARY: Final = "canary-file.txt"
 """What ``{canary}`` stands for: the name of the file with a canary in each folder."""
 
@@ -60,6 +63,11 @@ class Payload:
     def is_denied(self) -> bool:
         """Whether it names what a deny list has."""
         return self.is_default or "{denied" in self.text
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether it names a place where we listen."""
+        return URL in self.text
 
     @property
     def group(self) -> str:

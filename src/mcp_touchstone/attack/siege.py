@@ -98,6 +98,11 @@ class Siege(Conversation):
         return Scene(self.field, self._target, self.revision, Area.DENIED in self._secret)
 
     @property
+    def is_apart(self) -> bool:
+        """Whether the server was started where there is no network."""
+        return bool(self._target.apart)
+
+    @property
     def aimer(self) -> Aimer:
         """What knows which calls a payload makes of bindings."""
         return Aimer(self.field, self.bindings)
@@ -168,7 +173,7 @@ class Siege(Conversation):
         """Whether the path of a shot alone gives back what lies outside: another finding."""
         method, params = shot.binding.call(shot.text, str(self.field.root))
         reply = self.wire.request(method, params, required=False)
-        return bool(self._canaries(reply, self._secret))
+        return self.leaks(reply)
 
     def shots(self, rows: Iterable[Payload], operations: Iterable[Operation]) -> Iterator[Shot]:
         """Aim some payloads at the bindings of some operations."""
@@ -195,6 +200,10 @@ class Siege(Conversation):
     def gave(self, reply: Reply, canary: Canary) -> bool:
         """Whether an answer holds what was planted somewhere."""
         return canary in self._canaries(reply, {canary.area})
+
+    def leaks(self, reply: Reply) -> bool:
+        """Whether an answer holds what must not come back."""
+        return bool(self._canaries(reply, self._secret))
 
     def mark(self) -> None:
         """Let the evidence of what is judged next begin here."""

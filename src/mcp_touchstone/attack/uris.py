@@ -44,7 +44,7 @@ class Uris:
     def name_files(self, threat: str, *groups: str) -> None:
         """Read ``file:`` URIs of every form, whatever the resources of the server are called."""
         rows = [row for row in self._rows(*groups, via="uri") if row.expect == "deny"]
-        named = [row for row in rows if not row.text.startswith("http:")]
+        named = [row for row in rows if not row.is_fetched]
         self._siege.judge_shots(threat, self._verbatim(named))
 
     def fill_templates(self, threat: str, *groups: str) -> None:

@@ -1,0 +1,93 @@
+"""Who connects to us: a listener on the loopback interface that remembers what it is asked for."""
+
+import contextlib
+import secrets
+import socket
+import threading
+from types import TracebackType
+from typing import Final, Self
+
+from mcp_touchstone.process import now
+
+HOST: Final = "127.0.0.1"
+LINE: Final = 4096
+"""Bytes of a request that are looked at."""
+
+PATIENCE: Final = 1.0
+"""Seconds a caller has to say what it wants."""
+
+ANSWER: Final = b"HTTP/1.0 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+class Listener:
+    """Listens on a port of its own until it is left; refuses whatever is asked for."""
+
+    def __init__(self) -> None:
+        """Begin to listen."""
+        self._socket = socket.create_server((HOST, 0))
+        self._heard: dict[str, None] = {}
+        self._changed = threading.Condition()
+        self._marks = 0
+        self._secret = secrets.token_hex(8)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def url(self) -> str:
+        """Give a URL that nobody was given before."""
+        self._marks += 1
+        port = self._socket.getsockname()[1]
+        return f"http://{HOST}:{port}/{self._secret}/{self._marks}"
+
+    def heard(self, url: str, seconds: float = 0.0) -> bool:
+        """Whether somebody asked for a URL, now or within so many seconds."""
+        path = url.removeprefix("http://").partition("/")[2]
+        with self._changed:
+            return self._changed.wait_for(lambda: path in self._heard, seconds)
+
+    def __enter__(self) -> Self:
+        """Be used."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Listen no more."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes who waits for a caller
+        self._socket.close()
+        self._thread.join(PATIENCE)
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                caller, _ = self._socket.accept()
+            except OSError:
+                return
+            with caller, contextlib.suppress(OSError):
+                caller.settimeout(PATIENCE)
+                self._remember(_first_line(caller))
+                caller.sendall(ANSWER)
+
+    def _remember(self, line: bytes) -> None:
+        """Keep what was asked for; whoever does not know the secret was not sent by us."""
+        _, _, rest = line.decode("latin-1").partition(" ")
+        path = rest.partition(" ")[0].removeprefix("/")
+        if path.startswith(self._secret):
+            with self._changed:
+                self._heard[path] = None
+                self._changed.notify_all()
+
+
+def _first_line(caller: socket.socket) -> bytes:
+    """Give the first line somebody says, as far as it says one in time."""
+    data = b""
+    end = now() + PATIENCE
+    while b"\n" not in data and len(data) < LINE and now() < end:
+        more = caller.recv(LINE)
+        if not more:
+            break
+        data += more
+    return data.partition(b"\n")[0]
