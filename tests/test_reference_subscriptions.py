@@ -13,6 +13,7 @@ from reference_server.content import subscriptions, watcher
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from reference_server.tools.toolbox import Tool
+from reference_server.workspace.tree import Workspace
 from tests.reference_client import (
     LEGACY,
     MODERN,
@@ -210,6 +211,26 @@ def test_session_that_has_listed_hears_of_new_files(
     assert client.hears_nothing(0.1)
     (root / "after.txt").unlink()
     assert client.hear() == list_changed("resources")
+
+
+def test_nobody_looks_any_more_when_the_roots_are_let_go_of(
+    root: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go = Workspace.close
+
+    def close_slowly(workspace: Workspace) -> None:
+        (root / "a.txt").unlink()  # as a look sees it whose directory is closed under it
+        time.sleep(0.3)
+        let_go(workspace)
+
+    monkeypatch.setattr(Workspace, "close", close_slowly)
+    (root / "a.txt").write_text("a")
+    with InProcess(Settings([str(root)])) as client:
+        client.open("2025-11-25")
+        answer(client, ask("2025-11-25", 1, "resources/list"))
+        client.end_input()
+
+        assert list(client.rest()) == []
 
 
 def test_change_between_two_lists_is_announced_with_the_second(root: Path) -> None:

@@ -290,17 +290,15 @@ class Subscriptions:
                 listener.compare(looks, listed if listener.watches_list else None)
 
     def end(self) -> None:
-        """End the streams from our side, while the client can still hear of it.
+        """End the watch, and the streams from our side, while the client can still hear of it.
 
-        On a thread: a client that reads no more must not keep the server alive.
+        What is let go of after this is no news. On a thread: a client that reads no more must not
+        keep the server alive.
         """
+        self._watcher.close()
         ending = threading.Thread(target=self._end_streams, name="mcp-ending", daemon=True)
         ending.start()
         ending.join(_MOMENT)
-
-    def close(self) -> None:
-        """End the watch."""
-        self._watcher.close()
 
     def _end_streams(self) -> None:
         with self._lock:

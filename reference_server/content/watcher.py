@@ -110,5 +110,7 @@ class Watcher:
         if lists:
             entries = self._surface.part("content.resources").files()
             listed = frozenset(entry.path for entry in entries)
+        if self._closing.is_set():  # a look that took long may have lost its roots on the way
+            return False
         self._audience.compare(looks, listed)
         return True
