@@ -117,6 +117,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "attack.swapping", "attack.reach", "attack.racing", "attack.wandering", "attack.crowding",
         "attack.injecting", "attack.scripting", "attack.walking", "attack.filling",
         "attack.killing", "attack.blocking", "attack.resembling", "attack.opening",
+        "attack.auditing",
         "attack.fetching",
     },
     # attacks: trees with canaries; these know no MCP
@@ -195,6 +196,10 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "attack.walking": {
         *FIELD, "arguments", "attack.aimer", "attack.bindings", "attack.siege", "attack.slots",
+    },
+    "attack.auditing": {
+        "attack.bindings", "attack.payload", "attack.siege", "attack.snapshot", "process", "reply",
+        "talk", "transcript",
     },
     "attack.lookout": set(),
     "attack.listener": {"process"},

@@ -3,6 +3,7 @@
 from mcp_touchstone import answer, arguments, drawn, listings, timestamps, uri_template
 from mcp_touchstone.ambient import Record
 from mcp_touchstone.attack import (
+    auditing,
     blocking,
     crowding,
     fetching,
@@ -143,6 +144,7 @@ __all__ = [
     "answer",
     "arguments",
     "attack",
+    "auditing",
     "base64_fault",
     "blocking",
     "brief",

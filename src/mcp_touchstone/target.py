@@ -262,7 +262,7 @@ def reference(
         },
         startup=startup,
         bundled=True,
-        promises=frozenset({"deny-list", "redaction", "whole-writes", *OWN}),
+        promises=frozenset({"audit", "deny-list", "redaction", "whole-writes", *OWN}),
         terms=OWN,
         named=replace(
             named, calls=named.calls + tuple(c for c in ASKING.calls if c not in named.calls)

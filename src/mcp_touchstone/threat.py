@@ -67,12 +67,13 @@ class Promise(StrEnum):
     SECRECY = "secrecy"
     HONESTY = "honesty"
     REDACTION = "redaction"
+    AUDIT = "audit"
 
 
 LIMITS: Final = {Promise.SIZE_LIMIT: 10485760, Promise.READ_LIMIT: 500000}
 """Promises that are a number, each with an example: bytes of a file, characters of an answer."""
 
-MODES: Final = frozenset({Promise.READ_ONLY, Promise.DRY_RUN, *LIMITS})
+MODES: Final = frozenset({Promise.READ_ONLY, Promise.DRY_RUN, Promise.AUDIT, *LIMITS})
 """What nobody can see without being told of it; without the promise it is not judged at all."""
 
 ASSUMED: Final = frozenset({
