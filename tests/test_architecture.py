@@ -117,7 +117,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "attack.swapping", "attack.reach", "attack.racing", "attack.wandering", "attack.crowding",
         "attack.injecting", "attack.scripting", "attack.walking", "attack.filling",
         "attack.killing", "attack.blocking", "attack.resembling", "attack.opening",
-        "attack.auditing",
+        "attack.auditing", "attack.trickling",
         "attack.fetching",
     },
     # attacks: trees with canaries; these know no MCP
@@ -201,6 +201,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "attack.bindings", "attack.payload", "attack.siege", "attack.snapshot", "process", "reply",
         "talk", "transcript",
     },
+    "attack.trickling": {"attack.barrage", "attack.payload", "framing", "process", "turns"},
     "attack.lookout": set(),
     "attack.listener": {"process"},
     "attack.fetching": {

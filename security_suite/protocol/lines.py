@@ -1,6 +1,6 @@
 """Lines that are legal but rare, or no message at all."""
 
-from mcp_touchstone.suite import Barrage, Payload, Siege, attack
+from mcp_touchstone.suite import Payload, Siege, Trickle, attack
 
 ELSEWHERE = {"frame.smuggle-10"}
 """What another attack fires."""
@@ -16,13 +16,21 @@ def _is_broken(row: Payload) -> bool:
     return row.is_bytes or row.id in BROKEN
 
 
-@attack("lines-broken", "lines-strings", "lines-depth", "lines-values", fixtures=("base",))
+@attack(
+    "lines-pieces",
+    "lines-broken",
+    "lines-strings",
+    "lines-depth",
+    "lines-values",
+    fixtures=("base",),
+)
 def lives_on_after_hostile_lines(siege: Siege) -> None:
     """No line ends the server, silences it, or leads it out of its root.
 
     Each class is fired in one piece; where that had an effect, the lines are fired one by one.
     """
-    barrage = Barrage(siege)
+    barrage = Trickle(siege)
+    barrage.piecemeal("lines-pieces", "frame.timing")
     framing = barrage.lines("frame.smuggle", only=lambda row: row.id not in ELSEWHERE | SEPARATORS)
     separators = barrage.lines("frame.smuggle", only=lambda row: row.id in SEPARATORS)
     undecodable = barrage.lines("json.string", only=_is_broken)

@@ -13,7 +13,7 @@ from mcp_touchstone.cost import Kind, Wait
 from mcp_touchstone.framing import Fault, encode, id_key
 from mcp_touchstone.pace import UNFINISHED_SHORT, Pace
 from mcp_touchstone.patience import Patience
-from mcp_touchstone.process import Ending, Gone, ServerProcess, now, signal_name
+from mcp_touchstone.process import Ending, Gone, ServerProcess, now, signal_name, sleep
 from mcp_touchstone.reply import Reply
 from mcp_touchstone.session import Message, Role
 from mcp_touchstone.transcript import Entry, Source, Transcript
@@ -143,6 +143,19 @@ class Connection:
         ]
         self._send(b"".join(raws))
         return lines
+
+    def say_in_pieces(self, message: Any, cuts: Sequence[int], pause: float) -> int:
+        """Write a line cut at some bytes, with a pause in seconds behind each; give its number.
+
+        No answer to it is owed.
+        """
+        raw = encode(message)
+        n = self.transcript.said(raw, message, malformed=False, required=False, modern=self.modern)
+        for begin, end in itertools.pairwise((0, *cuts, len(raw))):
+            self._send(raw[begin:end])
+            if end < len(raw):
+                sleep(pause)
+        return n
 
     def say_raw(
         self,

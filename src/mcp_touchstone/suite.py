@@ -31,6 +31,7 @@ from mcp_touchstone.attack.shells import Shell
 from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.attack.sizes import Sizes
 from mcp_touchstone.attack.swapping import swapped
+from mcp_touchstone.attack.trickling import Trickle
 from mcp_touchstone.attack.uris import Uris
 from mcp_touchstone.attack.wandering import wander
 from mcp_touchstone.clause import Breach
@@ -135,6 +136,7 @@ __all__ = [
     "Step",
     "Subscription",
     "Task",
+    "Trickle",
     "Typed",
     "Uris",
     "Window",

@@ -308,6 +308,59 @@ class OpensBeforeItLooks(Talks):
         return found
 
 
+class TakesEachReadForALine(Talks):
+    """Takes what one read gives for whole lines; the rest of one may come a moment later."""
+
+    trips = frozenset({"lines-pieces"})
+
+    def serve(self) -> None:
+        while data := os.read(0, 1 << 20):
+            while not data.endswith(b"\n") and select.select([0], [], [], 0.05)[0]:
+                data += os.read(0, 1 << 20)
+            for raw in data.split(b"\n"):
+                for message in self.parse(raw):
+                    self.take(message)
+
+
+class DecodesEachRead(Talks):
+    """Decodes what one read gives, and leaves at half a character."""
+
+    trips = frozenset({"lines-pieces"})
+
+    def serve(self) -> None:
+        text = ""
+        while data := os.read(0, 1 << 20):
+            try:
+                text += data.decode()
+            except UnicodeDecodeError as error:
+                if error.reason == "unexpected end of data":
+                    return
+                text += data.decode("utf-8", "replace")
+            *lines, text = text.split("\n")
+            for line in lines:
+                for message in self.parse(line.encode()):
+                    self.take(message)
+
+
+class SpinsOnHalfALine(Talks):
+    """Looks for the rest of a line without a pause."""
+
+    trips = frozenset({"load-idle"})
+
+    def serve(self) -> None:
+        rest = b""
+        while True:
+            if not select.select([0], [], [], 0 if rest else None)[0]:
+                continue
+            data = os.read(0, 1 << 20)
+            if not data:
+                return
+            *lines, rest = (rest + data).split(b"\n")
+            for raw in lines:
+                for message in self.parse(raw):
+                    self.take(message)
+
+
 # --- good ones
 
 
