@@ -23,6 +23,7 @@ def _is_broken(row: Payload) -> bool:
     "lines-depth",
     "lines-values",
     fixtures=("base",),
+    lasts=True,
 )
 def lives_on_after_hostile_lines(siege: Siege) -> None:
     """No line ends the server, silences it, or leads it out of its root.

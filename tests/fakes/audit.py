@@ -78,4 +78,4 @@ class TellsItsClient(Records):
 class NeverSaidSo(Guard):
     """Records nothing, and never said it would."""
 
-    families = ("audit",)
+    families = ("audit", "links")

@@ -19,7 +19,7 @@ MEMBER: Final = "com.example/touchstone"
 PAUSE: Final = 0.1
 """Seconds between two pieces of a line, for a server that reads to read the first."""
 
-DRIPPING: Final = 1.2
+DRIPPING: Final = 0.6
 """Seconds a line takes that comes byte by byte, at most."""
 
 HALF: Final = b'{"jsonrpc":"2.0","id":"half a line","meth'
