@@ -143,6 +143,14 @@ def test_code_in_the_directory_it_starts_in_is_not_run(
     assert not (tmp_path / "ran").exists()
 
 
+def until_left(folder: Path) -> None:
+    """Wait until the worker runs: its directory is taken away once it stands in it."""
+    end = time.monotonic() + 60
+    while list(folder.glob("mcp-cedarscript-*")):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_the_worker_ends_with_a_server_that_is_killed(
     field: Field, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +165,7 @@ def test_the_worker_ends_with_a_server_that_is_killed(
             if message is not hostile:
                 server.hear(60)
             else:
+                until_left(tmp_path)
                 time.sleep(0.5)
             server.process.kill()
             server.process.wait(10)

@@ -90,7 +90,7 @@ def test_the_protocol_of_a_server_without_a_root_is_attacked(
 
     told = capsys.readouterr().out
     assert status == 0
-    assert "protocol/lines           4 pass" in told
+    assert "protocol/lines           5 pass" in told
     assert "no {root} in the command" in " ".join(told.split())
 
 
