@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_touchstone.difference import (
@@ -123,6 +123,8 @@ JSON = st.recursive(
 )
 
 
+@example([{}], [{"name": ""}])
+@example([{"uri": "a"}], [{"uri": "a", "name": "b"}])
 @given(JSON, JSON)
 def test_both_recordings_agree_with_what_they_have_in_common(one: Any, two: Any) -> None:
     kept = steady(one, two)

@@ -105,6 +105,8 @@ def _by_name(items: Sequence[Any]) -> dict[str, Any] | None:
         return None
     for member in NAMES:
         names = [item.get(member) for item in items]
+        if VOLATILE in names:  # nobody knows which is which: they stand where they stood
+            return None
         if all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
             return dict(zip(names, items, strict=True))
     return None
