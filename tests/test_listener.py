@@ -25,7 +25,7 @@ def refused(url: str) -> None:
 
 
 def test_what_was_fetched_is_told_from_what_was_not() -> None:
-    with Listener() as listener:
+    with contextlib.closing(Listener()) as listener:
         one, other = listener.url(), listener.url()
         refused(one)
 
@@ -34,7 +34,7 @@ def test_what_was_fetched_is_told_from_what_was_not() -> None:
 
 
 def test_who_comes_late_is_waited_for() -> None:
-    with Listener() as listener:
+    with contextlib.closing(Listener()) as listener:
         url = listener.url()
         threading.Timer(0.1, refused, [url]).start()
 
@@ -43,7 +43,7 @@ def test_who_comes_late_is_waited_for() -> None:
 
 
 def test_who_does_not_know_the_place_is_a_stranger() -> None:
-    with Listener() as listener:
+    with contextlib.closing(Listener()) as listener:
         url = listener.url()
         for said in (b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\n", b"\n", b"x" * 10_000):
             with socket.create_connection((HOST, port_of(url)), LONG) as stranger:
@@ -57,7 +57,7 @@ def test_who_does_not_know_the_place_is_a_stranger() -> None:
 
 
 def test_who_is_silent_keeps_nobody_from_being_heard() -> None:
-    with Listener() as listener:
+    with contextlib.closing(Listener()) as listener:
         url = listener.url()
         with socket.create_connection((HOST, port_of(url)), LONG):
             refused(url)
@@ -66,7 +66,7 @@ def test_who_is_silent_keeps_nobody_from_being_heard() -> None:
 
 
 def test_nobody_listens_any_more() -> None:
-    with Listener() as listener:
+    with contextlib.closing(Listener()) as listener:
         url = listener.url()
 
     with pytest.raises(ConnectionRefusedError):

@@ -1,5 +1,6 @@
 """Who sees what is opened in a folder."""
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ def place(tmp_path: Path) -> Path:
 
 @needs_inotify
 def test_what_is_opened_is_told_once_and_by_whatever_name(place: Path) -> None:
-    with Lookout([place]) as lookout:
+    with contextlib.closing(Lookout([place])) as lookout:
         for _ in range(3):
             (place.parent / "link").read_text()
 
@@ -36,7 +37,7 @@ def test_what_is_opened_is_told_once_and_by_whatever_name(place: Path) -> None:
 
 @needs_inotify
 def test_a_folder_that_is_listed_is_told(place: Path) -> None:
-    with Lookout([place]) as lookout:
+    with contextlib.closing(Lookout([place])) as lookout:
         os.listdir(place)  # noqa: PTH208  (opens it, and nothing else)
 
         assert lookout.seen() == [place]
@@ -44,7 +45,7 @@ def test_a_folder_that_is_listed_is_told(place: Path) -> None:
 
 @needs_inotify
 def test_who_looks_at_names_opens_nothing(place: Path) -> None:
-    with Lookout([place]) as lookout:
+    with contextlib.closing(Lookout([place])) as lookout:
         (place / "file").stat()
         (place.parent / "link").resolve()
         os.access(place / "file", os.R_OK)
@@ -57,7 +58,7 @@ def test_who_looks_at_names_opens_nothing(place: Path) -> None:
 def test_it_keeps_no_descriptor(place: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     for _ in range(5):
-        with Lookout([place]) as lookout:
+        with contextlib.closing(Lookout([place])) as lookout:
             assert lookout.works
 
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
@@ -65,7 +66,7 @@ def test_it_keeps_no_descriptor(place: Path) -> None:
 
 
 def test_where_nothing_can_be_looked_at_it_says_so(tmp_path: Path) -> None:
-    with Lookout([tmp_path / "gone"]) as lookout:
+    with contextlib.closing(Lookout([tmp_path / "gone"])) as lookout:
         assert not lookout.works
         assert lookout.seen() == []
 

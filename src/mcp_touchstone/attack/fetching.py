@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.attack.aimer import Shot
@@ -38,7 +39,7 @@ def nothing(siege: Siege, threat: str, *groups: str) -> None:
     siege.begin()
     sent: list[tuple[str, Shot, Reply]] = []
     lost = 0
-    with Listener() as listener:
+    with closing(Listener()) as listener:
         for url, shot in _shots(siege, listener, *groups):
             siege.fired.add(shot.payload.id)
             siege.mark()

@@ -4,8 +4,7 @@ import contextlib
 import secrets
 import socket
 import threading
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from mcp_touchstone.process import now
 
@@ -20,7 +19,7 @@ ANSWER: Final = b"HTTP/1.0 404 Not Found\r\nContent-Length: 0\r\nConnection: clo
 
 
 class Listener:
-    """Listens on a port of its own until it is left; refuses whatever is asked for."""
+    """Listens on a port of its own until it is closed; refuses whatever is asked for."""
 
     def __init__(self) -> None:
         """Begin to listen."""
@@ -44,16 +43,7 @@ class Listener:
         with self._changed:
             return self._changed.wait_for(lambda: path in self._heard, seconds)
 
-    def __enter__(self) -> Self:
-        """Be used."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """Listen no more."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes who waits for a caller

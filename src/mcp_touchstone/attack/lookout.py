@@ -6,8 +6,7 @@ import struct
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 OPENED: Final = 0x20
 """IN_OPEN: a folder, or a file in it, was opened; who only looks at its name opens nothing."""
@@ -22,7 +21,7 @@ BUFFER: Final = 65_536
 
 
 class Lookout:
-    """Looks out over folders, not over those in them, until it is left."""
+    """Looks out over folders, not over those in them, until it is closed."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         """Begin; where nobody tells, or no more such lookouts may be had, ``works`` is false."""
@@ -46,16 +45,7 @@ class Lookout:
             found |= dict.fromkeys(_named(data, self._folders))
         return list(found)
 
-    def __enter__(self) -> Self:
-        """Be used."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """Look no more."""
         if self._descriptor is not None:
             os.close(self._descriptor)

@@ -1,6 +1,7 @@
 """Blind opens: what lies outside is opened, and nothing of it comes back."""
 
 from collections.abc import Iterable
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.attack.aimer import Shot
@@ -33,7 +34,7 @@ def nothing_outside(siege: Siege, threat: str, *groups: str) -> None:
     siege.begin()
     found: list[tuple[Shot, str, Reply]] = []
     fired = lost = 0
-    with Lookout(siege.field.beyond()) as lookout:
+    with closing(Lookout(siege.field.beyond())) as lookout:
         if not lookout.works:
             siege.unseen(threat, UNTOLD)
             return
