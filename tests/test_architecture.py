@@ -198,10 +198,10 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *FIELD, "arguments", "attack.aimer", "attack.bindings", "attack.siege", "attack.slots",
     },
     "attack.auditing": {
-        "attack.bindings", "attack.payload", "attack.siege", "attack.snapshot", "process", "reply",
-        "talk", "transcript",
+        "attack.bindings", "attack.siege", "attack.snapshot", "process", "reply", "talk",
+        "transcript",
     },
-    "attack.trickling": {"attack.barrage", "attack.payload", "framing", "process", "turns"},
+    "attack.trickling": {"attack.barrage", "framing", "process", "turns"},
     "attack.lookout": set(),
     "attack.listener": {"process"},
     "attack.fetching": {

@@ -3,15 +3,12 @@
 Looked at is what anybody sees from outside: standard error, and log messages to the client.
 """
 
-import json
 import re
 import secrets
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.attack.bindings import CHANGING, Binding, Operation
-from mcp_touchstone.attack.payload import Payload
 from mcp_touchstone.attack.siege import Siege
 from mcp_touchstone.attack.snapshot import changes, take
 from mcp_touchstone.process import now, sleep
@@ -79,7 +76,7 @@ def recorded(siege: Siege, threat: str, *groups: str) -> None:
     siege.begin()
     missing: list[tuple[Binding, str, Reply]] = []
     tried = 0
-    for row, _ in _rows(siege, "write-logged", *groups):
+    for row, _ in siege.deeds("write-logged", *groups):
         siege.fired.add(row.id)
         for binding in siege.promising(threat, *WRITES):
             before = take(siege.field.root)
@@ -112,7 +109,7 @@ def unforged(siege: Siege, threat: str, *groups: str) -> None:
     log = _Log(siege)
     sent: list[tuple[str, Binding, Reply]] = []
     root = str(siege.field.root)
-    for row, given in _rows(siege, "newline-forge esc-forge", *groups):
+    for row, given in siege.deeds("newline-forge esc-forge", *groups):
         siege.fired.add(row.id)
         for binding in siege.promising(threat, Operation.READ, *WRITES):
             if not binding.uri:
@@ -142,13 +139,6 @@ def _forged(name: str, lines: list[str]) -> str:
     if "\x1b" in name and any(name in line for line in lines):
         return "the name of a file stands in the log with its control characters"
     return ""
-
-
-def _rows(siege: Siege, does: str, *groups: str) -> Iterator[tuple[Payload, dict[str, Any]]]:
-    for row in siege.payloads(*groups, via="session"):
-        given = json.loads(row.text)
-        if given["do"] in does.split():
-            yield row, given
 
 
 def _written(siege: Siege, before: Any) -> list[str]:

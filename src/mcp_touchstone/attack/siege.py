@@ -5,6 +5,7 @@ tree that changed, a file inside that holds bytes from outside, a process that d
 binding has to give back a plain file before and after, or nothing was tested.
 """
 
+import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -120,6 +121,18 @@ class Siege(Conversation):
             for p in self._library[group]
             if p.via == via and p.tier in self.dice.tiers and not p.unfired
         ]
+
+    def deeds(self, does: str, *groups: str) -> Iterator[tuple[Payload, dict[str, Any]]]:
+        """Give payloads that are no text to send but say, as JSON, what to do.
+
+        Args:
+            does: what, in words with blanks between; others are left out.
+            groups: classes of payloads.
+        """
+        for row in self.payloads(*groups, via="session"):
+            given = json.loads(row.text)
+            if given["do"] in does.split():
+                yield row, given
 
     # --- what is fired
 

@@ -1,12 +1,9 @@
 """Input that comes slowly, in pieces, or not at all: what the server makes of it meanwhile."""
 
-import json
 import threading
-from collections.abc import Iterator
 from typing import Any, Final
 
 from mcp_touchstone.attack.barrage import Barrage
-from mcp_touchstone.attack.payload import Payload
 from mcp_touchstone.framing import encode
 from mcp_touchstone.process import now, sleep
 from mcp_touchstone.turns import turns
@@ -47,7 +44,7 @@ class Trickle(Barrage):
         self.ready()
         wire, missing, count = self.siege.wire, "", 0
         at = None
-        for row, given in self._rows("drip split", *groups):
+        for row, given in self.siege.deeds("drip split", *groups):
             self.siege.fired.add(row.id)
             meta = {**(wire.meta() if wire.modern else {}), MEMBER: TEXT}
             message = wire.build(wire.everyday, meta=meta)
@@ -74,7 +71,7 @@ class Trickle(Barrage):
             return
         self.ready()
         wire, busy = self.siege.wire, ""
-        for row, given in self._rows("idle half-then-idle", *groups):
+        for row, given in self.siege.deeds("idle half-then-idle", *groups):
             self.siege.fired.add(row.id)
             if given["do"] == "half-then-idle":
                 wire.say_raw(HALF, malformed=True, required=False)
@@ -89,12 +86,6 @@ class Trickle(Barrage):
             threat, busy, expected="a server that has nothing to do waits", passed="it waited"
         )
         self.ready()
-
-    def _rows(self, does: str, *groups: str) -> Iterator[tuple[Payload, dict[str, Any]]]:
-        for row in self.siege.payloads(*groups, via="session"):
-            given = json.loads(row.text)
-            if given["do"] in does.split():
-                yield row, given
 
     def _share(self) -> float | None:
         """Give the share of the time in which the server wanted a core, in its quietest moment."""
