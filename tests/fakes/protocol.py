@@ -374,6 +374,17 @@ class SaysWhatItCannotRead(TalksWell):
         return found
 
 
+class TakesNoOtherMembers(TalksWell):
+    """Refuses a ping that brings more than it needs."""
+
+    def take(self, message: Any) -> None:
+        if isinstance(message, dict) and message.get("method") == "ping" and message.get("params"):
+            error = {"code": -32602, "message": "ping takes nothing"}
+            self.emit({"jsonrpc": "2.0", "id": message.get("id"), "error": error})
+        else:
+            super().take(message)
+
+
 class RepeatsAllInErrors(TalksWell):
     """Repeats what it was sent in every refusal, and takes no long line."""
 

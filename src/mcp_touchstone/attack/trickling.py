@@ -31,6 +31,8 @@ BUSY: Final = 0.5
 WORKS: Final = 0.1
 """Share of the time it has to have had one as well: on a full machine all that wakes waits."""
 
+STRICT: Final = "the same request gets no result when it comes at once"
+
 UNTOLD: Final = "this system tells nobody who wants a core"
 
 
@@ -44,9 +46,12 @@ class Trickle(Barrage):
         self.ready()
         wire, missing, count = self.siege.wire, "", 0
         at = None
+        meta = {**(wire.meta() if wire.modern else {}), MEMBER: TEXT}
+        if wire.request(wire.everyday, meta=meta, required=False).result is None:
+            self.siege.unseen(threat, STRICT)
+            return
         for row, given in self.siege.deeds("drip split", *groups):
             self.siege.fired.add(row.id)
-            meta = {**(wire.meta() if wire.modern else {}), MEMBER: TEXT}
             message = wire.build(wire.everyday, meta=meta)
             raw = encode(message)
             cuts = _cuts(raw, given)
