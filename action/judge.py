@@ -1,4 +1,4 @@
-"""A step of the GitHub action: judge the server, write all reports, tell the runner.
+"""A step of the GitHub action: check the server, write all reports, and set the outputs.
 
 Standard library only. Inputs come as variables and never as text of a script, so that nothing in
 them is run by a shell.
@@ -28,11 +28,11 @@ RUNNERS = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB
 
 
 class InputError(ValueError):
-    """An input cannot be used; the message says which and how to mend it."""
+    """An input cannot be used; the message says which and what to write."""
 
 
 def given(name: str) -> str:
-    """Give an input, empty where there is none."""
+    """Return an input, empty where there is none."""
     return os.environ.get("INPUT_" + name.upper().replace("-", "_"), "").strip()
 
 
@@ -49,7 +49,7 @@ def words_of(name: str) -> list[str]:
 
 
 def arguments(reports: Path) -> list[str]:
-    """Give the words behind ``check``.
+    """Return the words behind ``check``.
 
     Raises:
         InputError: no server is named, or an input cannot be read.
@@ -68,7 +68,7 @@ def arguments(reports: Path) -> list[str]:
 
 
 def configured(folder: Path) -> bool:
-    """Whether ``check`` finds a configuration there; without, it would judge its own server."""
+    """Whether ``check`` finds a configuration there."""
     if (folder / "touchstone.toml").exists():
         return True
     try:
@@ -81,10 +81,10 @@ def configured(folder: Path) -> bool:
 
 
 def judge(words: list[str]) -> tuple[int, str]:
-    """Run ``check``; give its exit status and what it complains of.
+    """Run ``check``; return its exit status and its last line on stderr.
 
-    What it prints holds words of the server, and a line that begins with two colons would command
-    the runner: no command is heard until the last line.
+    What it prints holds words of the server, and the runner executes a line that begins with two
+    colons: workflow commands are stopped until the last line.
     """
     mute = secrets.token_hex(16)
     print(f"::stop-commands::{mute}", flush=True)
@@ -104,11 +104,11 @@ def judge(words: list[str]) -> tuple[int, str]:
 
 
 def verdict(reports: Path, complaint: str) -> str:
-    """Say in one line what came of it."""
+    """Return the result in one line; for several targets it counts those that failed."""
     try:
         badge = json.loads((reports / REPORTS["badge"]).read_text("utf-8"))
     except (OSError, ValueError):
-        return complaint or "nothing was judged"
+        return complaint or "nothing was checked"
     return " ".join(str(badge["message"]).split())
 
 
@@ -119,7 +119,7 @@ def append(variable: str, text: str) -> None:
 
 
 def tell(code: int, said: str, reports: Path) -> None:
-    """Write the outputs, the job summary and, where the gate fails, an annotation."""
+    """Write the outputs, the job summary and, where the check fails, an annotation."""
     outputs: dict[str, object] = {
         "exit-code": code,
         "verdict": said,
@@ -129,7 +129,7 @@ def tell(code: int, said: str, reports: Path) -> None:
     append("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
     if given("summary").lower() != "false":
         page = reports / REPORTS["markdown"]
-        plain = f"## MCP: could not judge\n\n```text\n{said.replace('```', chr(39) * 3)}\n```\n"
+        plain = f"## MCP: not checked\n\n```text\n{said.replace('```', chr(39) * 3)}\n```\n"
         append("GITHUB_STEP_SUMMARY", page.read_text("utf-8") if page.exists() else plain)
     if code:
         escaped = said.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
@@ -137,7 +137,7 @@ def tell(code: int, said: str, reports: Path) -> None:
 
 
 def main() -> int:
-    """Judge; give the exit status of ``check``."""
+    """Check the server; return the exit status of ``check``."""
     reports = Path(tempfile.mkdtemp(prefix="mcp-touchstone-", dir=os.environ["RUNNER_TEMP"]))
     try:
         code, complaint = judge(arguments(reports))

@@ -19,21 +19,21 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.servers import named
-from mcp_touchstone import revision as rev
-from mcp_touchstone.connection import Connection, Pace
-from mcp_touchstone.gate import Choice, judge
-from mcp_touchstone.loader import load
-from mcp_touchstone.pool import Pool
-from mcp_touchstone.process import now
-from mcp_touchstone.target import Target
-from mcp_touchstone.world import World
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.client.connection import Connection, Pace
+from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.engine.runner import Choice, judge
+from mcp_touchstone.runtime.scratch import World
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.process import now
 
 
 def startup(target: Target, runs: int) -> float:
     """Measure spawn to the answer of initialize, one process at a time; seconds."""
     times = []
     with World() as world:
-        pool = Pool(target, world, Pace(target.startup))
+        pool = ProcessPool(target, world, Pace(target.startup))
         try:
             for _ in range(runs):
                 begun = now()

@@ -33,10 +33,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from mcp_touchstone.gate import Choice, judge
-from mcp_touchstone.loader import load
-from mcp_touchstone.target import Target, absolute
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.engine.runner import Choice, judge
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.target.target import Target, absolute
 from tests.referee.suite import VERSION, Suite, install
 
 REVISION = "2025-11-25"

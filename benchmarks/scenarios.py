@@ -19,9 +19,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.servers import named
-from mcp_touchstone.gate import Choice, judge
-from mcp_touchstone.loader import load
-from mcp_touchstone.scenario import Registry
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.engine.runner import Choice, judge
 
 COPIED = "echoes_the_id_as_sent"
 

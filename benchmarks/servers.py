@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable
 
-from mcp_touchstone.target import Target, absolute, reference
+from mcp_touchstone.target.target import Target, absolute, reference
 
 
 def named(pairs: Iterable[str]) -> dict[str, Target]:

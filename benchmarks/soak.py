@@ -21,9 +21,9 @@ from collections import Counter
 from pathlib import Path
 from typing import IO, Any
 
-from mcp_touchstone.gate import Choice, judge
-from mcp_touchstone.loader import home, load
-from mcp_touchstone.target import reference
+from mcp_touchstone.catalog.loader import home, load
+from mcp_touchstone.engine.runner import Choice, judge
+from mcp_touchstone.target.target import reference
 
 BATCH = 20  # below what a pipe holds: we write all of it before we read
 ODD_VALUES: tuple[Any, ...] = (

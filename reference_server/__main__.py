@@ -11,9 +11,9 @@ import os
 import signal
 import sys
 
-from .operation.identity import NAME, VERSION
 from .operation.options import HELP, UsageError, read
 from .protocol.errors import quote
+from .protocol.identity import NAME, VERSION
 from .server import ALL_ANSWERED, Server
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
-    from .server import Feature
+    from .surface import Feature
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
@@ -46,6 +46,8 @@ def main(arguments: Sequence[str], features: Iterable[Feature] | None = None) ->
         read_fd, write_fd = _take_standard_streams()
         try:
             server = Server(read_fd, write_fd, settings, features)
+        except LookupError as error:
+            raise UsageError(f"--feature {error}") from None
         except OSError as error:  # of all that is opened so early, only this is a setting
             raise UsageError(
                 f"--verbose-log {quote(settings.verbose_log or '')}: {error.strerror}"
@@ -63,7 +65,7 @@ def _program() -> str:
 
 
 def _tell(descriptor: int, text: str, code: int) -> int:
-    """Tell a person something before the server starts, if there is one to hear it."""
+    """Write a text for a person before the server starts, and give the exit code."""
     with contextlib.suppress(OSError):
         os.write(descriptor, text.encode("ascii", "backslashreplace"))
     return code
@@ -113,6 +115,7 @@ def _handle_signals(server: Server) -> list[int]:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    server.wake_on_signals()
     return received
 
 

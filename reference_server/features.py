@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import os
 
+from .protocol.errors import quote
+from .protocol.identity import instructions
 from .protocol.legacy import ROOTS_CHANGED
 from .protocol.revisions import ALL, LEGACY, MODERN
-from .tools.toolbox import WITH_TASKS
+from .protocol.toolbox import WITH_TASKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
+    from .protocol.calls import Call
     from .protocol.messages import Params
-    from .surface import Surface
+    from .surface import Feature, Surface
 
 FAMILIES = ("tools.files", "tools.patches", "tools.editor", "cedarscript", "tools.digest")
 """Modules with tools, in the order ``tools/list`` shows them; each has ``install(surface)``."""
@@ -28,9 +32,23 @@ def tools(surface: Surface) -> None:
     toolbox = surface.toolbox
     for name in FAMILIES:
         toolbox.later(lambda name=name: surface.module(name).install(surface))  # type: ignore[misc]
-    toolbox.page_size = surface.settings.page_size
+    settings = surface.settings
+    surface.methods.instructions = instructions(
+        roots=_names(settings.roots),
+        text_editor=settings.text_editor,
+        read_only=settings.read_only,
+    )
+    toolbox.page_size = settings.page_size
     toolbox.changed = lambda: surface.part("content.subscriptions").tools_changed()
     surface.methods.capability("tools", {"listChanged": True}, ALL)
+
+
+def _names(roots: Sequence[str]) -> Sequence[str]:
+    if len(roots) == 1:
+        return roots
+    from .workspace.paths import names_of  # noqa: PLC0415 - most servers have one root
+
+    return names_of(roots)
 
 
 def resources(surface: Surface) -> None:
@@ -57,7 +75,7 @@ def resources(surface: Surface) -> None:
 
 
 def subscriptions(surface: Surface) -> None:
-    """Tell of changes on streams, where there is no session to tell them."""
+    """Announce changes on streams, where there is no session."""
     listen = surface.later("content.subscriptions", "listen")
     surface.methods.request("subscriptions/listen", MODERN, listen, slow=True, endless=True)
 
@@ -77,10 +95,16 @@ def tasks(surface: Surface) -> None:
 def client_log(surface: Surface) -> None:
     """Send log messages to clients that want them.
 
-    A new server does not adopt what is deprecated (2026-07-28 deprecated), unless it is told to.
+    A new server does not adopt deprecated features (2026-07-28 deprecated), unless its settings do.
     """
     revisions = ALL if surface.settings.deprecated else LEGACY
     surface.methods.capability("logging", {}, revisions)
+
+    def send(call: Call, level: str, data: Any, logger: str | None) -> None:
+        if call.revision in revisions:
+            surface.part("client.client_log").write(call, level, data, logger)
+
+    surface.methods.log_to_client = send
     surface.methods.request(
         "logging/setLevel", LEGACY, surface.later("client.client_log", "set_level")
     )
@@ -141,3 +165,31 @@ ALL_FEATURES = (
     client_log,
     roots,
 )
+
+
+GROUP = "mcp_touchstone.features"
+"""Group of the entry points that name features of other packages."""
+
+
+def named(names: Sequence[str]) -> list[Feature]:
+    """Load the features that installed packages offer by entry points.
+
+    Args:
+        names: Of the entry points, see ``--feature``.
+
+    Raises:
+        LookupError: There is none of that name, or it does not load; the text says which.
+    """
+    from importlib.metadata import entry_points  # noqa: PLC0415 - takes longer than the server
+
+    found = {one.name: one for one in entry_points(group=GROUP)} if names else {}
+    loaded: list[Feature] = []
+    for name in names:
+        if name not in found:
+            known = ", ".join(sorted(found)) or "none"
+            raise LookupError(f"{quote(name)}: no such entry point is installed ({known})")
+        try:
+            loaded.append(found[name].load())
+        except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
+            raise LookupError(f"{quote(name)} does not load ({type(error).__name__})") from None
+    return loaded

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import os
+import signal
 import time
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 
-from .operation import hooks
+from .operation.hooks import Hooks
 from .operation.log import Log
 from .protocol.connection import Connection
 from .protocol.reader import Reader
@@ -23,13 +24,15 @@ from .surface import Surface
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import TypeAlias
+    from collections.abc import Iterable
 
-    Feature: TypeAlias = Callable[[Surface], None]
+    from .surface import Feature
 
 ALL_ANSWERED = 0
 ANSWERS_LOST = 1
+
+_LOOK = 0.25
+"""Seconds between two looks for a signal on Windows."""
 
 _MOMENT = 1.0
 """Seconds to wait for threads that have nothing left to do."""
@@ -37,6 +40,57 @@ _MOMENT = 1.0
 _END_OF_INPUT = "end of input"
 _STOPPED = "stopped"
 _CLIENT_LEFT = "client left"
+
+
+class _Ends:
+    """Why a server ends: any thread or signal handler says it, and one thread waits for it.
+
+    POSIX: a signal handler of Python runs between two instructions of the main thread. For a
+    signal that comes after the last of them and before the main thread blocks, no handler would
+    run as long as it blocks. So the thread reads from a pipe, and after ``wake_on_signals`` the
+    system itself writes into the pipe when a signal comes.
+    """
+
+    def __init__(self) -> None:
+        self._reasons: SimpleQueue[str] = SimpleQueue()  # a signal handler may put into this one
+        self._woken, self._waker = -1, -1
+        self._has_signals = False
+        if os.name != "nt":
+            self._woken, self._waker = os.pipe()
+            os.set_blocking(self._waker, False)
+
+    def wake_on_signals(self) -> None:
+        """Let every signal that has a handler wake the thread that waits; on the main thread."""
+        if self._waker >= 0:
+            signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+            self._has_signals = True
+
+    def put(self, reason: str) -> None:
+        """Give a reason."""
+        self._reasons.put(reason)
+        if self._waker >= 0:
+            with suppress(OSError):  # full, so the thread wakes anyway; or closed
+                os.write(self._waker, b"!")
+
+    def get(self) -> str:
+        """Wait for a reason and give the first one."""
+        while True:
+            try:
+                if self._woken < 0:  # Windows: a longer wait would keep Ctrl-C waiting too
+                    return self._reasons.get(timeout=_LOOK)
+                return self._reasons.get_nowait()
+            except Empty:
+                if self._woken >= 0:
+                    os.read(self._woken, 64)
+
+    def close(self) -> None:
+        """Release the pipe."""
+        if self._has_signals:
+            signal.set_wakeup_fd(-1)
+        woken, waker, self._woken, self._waker = self._woken, self._waker, -1, -1
+        for descriptor in (woken, waker):
+            if descriptor >= 0:
+                os.close(descriptor)
 
 
 def serve(
@@ -53,6 +107,9 @@ def serve(
         settings: The operator's decisions; defaults read below the current directory.
         features: What to offer; everything this package has by default. Each is called once with
             the surface it adds itself to.
+
+    Raises:
+        LookupError: An entry point that the settings name is not there.
 
     Returns:
         0 if every request accepted was answered, 1 if answers were lost.
@@ -80,14 +137,18 @@ class Server:
         self._settings = settings or Settings()
         self._log = Log(self._settings)
         self._source = Source(read_fd)
-        # A SimpleQueue, because a signal handler may put into it at any moment.
-        self._ends: SimpleQueue[str] = SimpleQueue()
+        self._ends = _Ends()
         self._deadline = math.inf
         self._answers_lost = False
         self._workers = Workers(self._settings.workers, self._settings.queue)
         self._surface = surface = Surface(self._settings, self._log)
         for feature in default_features() if features is None else features:
             feature(surface)
+        if self._settings.features:
+            from .features import named  # noqa: PLC0415 - it is no use to most servers
+
+            for feature in named(self._settings.features):
+                feature(surface)
         wire = Wire(write_fd, self._client_left)
         self._reader = Reader(
             self._source,
@@ -95,15 +156,24 @@ class Server:
             self._receive,
             lambda: self._ends.put(_END_OF_INPUT),
         )
-        self._connection = Connection(surface, wire, self._workers, self._reader.lend)
-        self._connection.calls.finished = functools.partial(hooks.finished, surface)
+        self._connection = Connection(
+            self._settings,
+            surface.methods,
+            self._log,
+            wire=wire,
+            workers=self._workers,
+            lend=self._reader.lend,
+        )
+        self._hooks = Hooks(surface)
+        self._connection.calls.began = self._hooks.began
+        self._connection.calls.finished = self._hooks.finished
         surface.connection = self._connection
 
     def run(self) -> int:
         """Serve until the end and give the exit code that ``serve`` describes. Call it once."""
         self._reader.start()
         self._surface.start()
-        why = self._wait_for_end()
+        why = self._ends.get()
         self._log.info("ending", why=why)
         self._finish_within(self._settings.drain_seconds)
         self._connection.input_ended()
@@ -114,34 +184,35 @@ class Server:
         read_out = self._reader.join(_MOMENT)
         self._workers.close(_MOMENT)
         self._surface.close()
+        self._hooks.ended()
         self._log.close()
         if read_out:
             self._source.close()
+        self._ends.close()
         return ALL_ANSWERED if complete else ANSWERS_LOST
 
     def stop(self) -> None:
         """Read nothing more and finish soon; safe to call from a signal handler."""
         self._finish_within(self._settings.stop_seconds)
+        self._ends.put(_STOPPED)  # first: the reading thread says that its input has ended
         self._source.stop()
-        self._ends.put(_STOPPED)
+
+    def wake_on_signals(self) -> None:
+        """Let no signal be lost whose handler calls ``stop``; on the main thread, before ``run``.
+
+        This takes the one wake-up descriptor of the process (``signal.set_wakeup_fd``) until
+        ``run`` returns.
+        """
+        self._ends.wake_on_signals()
 
     def _finish_within(self, seconds: float) -> None:
         self._deadline = min(self._deadline, time.monotonic() + seconds)
 
-    def _wait_for_end(self) -> str:
-        if os.name != "nt":
-            return self._ends.get()
-        while True:  # a wait without a timeout would keep Ctrl-C waiting too
-            try:
-                return self._ends.get(timeout=0.25)
-            except Empty:
-                continue
-
     def _client_left(self) -> None:
         self._answers_lost = True
         self._finish_within(0)
-        self._source.stop()
         self._ends.put(_CLIENT_LEFT)
+        self._source.stop()
 
     def _receive(self, line: bytes | None) -> None:
         try:

@@ -25,8 +25,8 @@ class Settings:
     Attributes:
         roots: Directories whose files may be read, in order of precedence; at least one.
         read_only: Whether nothing may be written.
-        deny: Names that no component of a path may have.
-        deny_writes: More such names, for writing only.
+        deny: Names and patterns that no path may match, see ``workspace.names``.
+        deny_writes: More of them, for writing only.
         allow: Patterns one of which a file's path or name must match; none means every file.
         confirm_writes: Whether a write that destroys something needs the user's confirmation.
         state_key: A secret that several processes share, so that each takes up what another has
@@ -38,7 +38,8 @@ class Settings:
         log_level: ``debug``, ``info``, ``warning``, ``error`` or ``off``.
         log_format: ``json`` or ``text``.
         verbose_log: File that gets every event with its payloads, or None.
-        hooks: Called with the facts of each finished request; see ``hooks``.
+        hooks: Called with the facts of each request and session; see ``operation.hooks``.
+        features: Names of entry points whose features are offered, too; see ``features.named``.
         max_line: Longest accepted line in bytes, its newline not counted.
         workers: Threads that run tools at the same time.
         queue: Tool calls that may wait for a thread before reading stops.
@@ -65,6 +66,7 @@ class Settings:
         log_format: str = "json",
         verbose_log: str | None = None,
         hooks: Sequence[Hook] = (),
+        features: Sequence[str] = (),
         max_line: int = 16 * MEBIBYTE,
         workers: int = 4,
         queue: int = 64,
@@ -87,6 +89,7 @@ class Settings:
         self.log_format = log_format
         self.verbose_log = verbose_log
         self.hooks = tuple(hooks)
+        self.features = tuple(features)
         self.max_line = max_line
         self.workers = workers
         self.queue = queue

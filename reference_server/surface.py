@@ -7,14 +7,15 @@ for its tools never loads its prompts.
 from __future__ import annotations
 
 import threading
+import time
 
 from .protocol.methods import Methods
-from .tools.toolbox import Toolbox
+from .protocol.toolbox import Toolbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from .operation.log import Log
     from .protocol.calls import Call
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from .settings import Settings
     from .workspace import Workspace
 
+    Feature: TypeAlias = Callable[["Surface"], None]
+
 
 class Surface:
     """The tables a feature fills, and the things its handlers use.
@@ -30,6 +33,7 @@ class Surface:
     Attributes:
         settings: The operator's decisions.
         log: For the operator.
+        hooks: Called with the facts of each request and session; those of the settings first.
         methods: Methods, notifications and capabilities.
         toolbox: The tools.
         connection: The one client; set before its first line is read.
@@ -40,6 +44,7 @@ class Surface:
     def __init__(self, settings: Settings, log: Log) -> None:
         self.settings = settings
         self.log = log
+        self.hooks = list(settings.hooks)
         self.methods = Methods()
         self.toolbox = Toolbox()
         self.toolbox.install(self.methods)
@@ -49,9 +54,15 @@ class Surface:
 
     def part(self, name: str) -> Any:
         """Give what ``build(surface)`` of the module of that name gave; it is called once."""
+        return self._kept(name, lambda: self.module(name).build(self))
+
+    def _kept(self, name: str, build: Callable[[], Any]) -> Any:
         with self._lock:
             if name not in self._parts:
-                self._parts[name] = self.module(name).build(self)
+                began = time.monotonic()
+                self._parts[name] = build()
+                milliseconds = round((time.monotonic() - began) * 1000, 3)
+                self.log.debug("part_loaded", part=name, duration_ms=milliseconds)
             return self._parts[name]
 
     @staticmethod
@@ -69,7 +80,7 @@ class Surface:
         return handler
 
     def at_start(self, action: Callable[[], None]) -> None:
-        """Have something done once the first line can be read, without keeping it waiting."""
+        """Do something at the start, once the first line can be read."""
         self._at_start.append(action)
 
     def start(self) -> None:
@@ -80,15 +91,20 @@ class Surface:
     @property
     def workspace(self) -> Workspace:
         """The files below the roots, opened when they are first needed."""
-        workspace: Workspace = self.part("workspace")
+        workspace: Workspace = self._kept("workspace", self._open_workspace)
         return workspace
 
+    def _open_workspace(self) -> Workspace:
+        from .workspace import Workspace  # noqa: PLC0415 - few of its files are needed at the start
+
+        return Workspace(self.settings, self.log)
+
     def end(self) -> None:
-        """Have the parts say their last words, while the client can hear them."""
+        """Let the parts send their last messages, while the client still reads."""
         self._tell("end")
 
     def close(self) -> None:
-        """Let go of what the parts hold, at the end of the server."""
+        """Close the parts, at the end of the server."""
         self._tell("close")
 
     def _tell(self, what: str) -> None:

@@ -1,8 +1,7 @@
-"""Write docs/witnesses.md from JSON reports: ``python docs/witnesses.py REPORTS_DIR``.
+"""Write docs/witnesses.md from JSON reports: ``python scripts/witnesses.py REPORTS_DIR``.
 
-A report is ``NAME.json`` written by ``mcp-touchstone check --json`` and beside it ``NAME.label``,
-one line that says what was judged and in which version. Why a finding is right is read from the
-clause: its ``decision`` in the TOML.
+A report is a ``NAME.json`` of ``mcp-touchstone check --json``, with a ``NAME.label`` beside it: one
+line with the server and its version. The reason for a finding is the ``decision`` of its clause.
 """
 
 import json
@@ -12,21 +11,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mcp_touchstone.clause import Catalogue
-from mcp_touchstone.loader import load
+from mcp_touchstone.catalog.clause import Catalogue
+from mcp_touchstone.catalog.loader import load
 
-HERE = Path(__file__).parent
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "witnesses.md"
 SHOWN = 240
 
 INTRO = """\
 # Witnesses
 
-Servers nobody here wrote (and minimal ones on the official SDKs), judged by
-`mcp-touchstone check --json NAME.json -- COMMAND`; this page was written from those reports by
-`python docs/witnesses.py DIR`. For each: the revisions found, the clauses judged, and each
-failure and warning with the line of wire that proves it and why it is right. In server-everything
-four tools that are not annotated read-only were named too: `--call trigger-elicitation-request
---call trigger-url-elicitation --call trigger-sampling-request --call simulate-research-query`.
+These servers were written by other people, except for minimal ones on the official SDKs. Each was
+judged with `mcp-touchstone check --json NAME.json -- COMMAND`. `python scripts/witnesses.py DIR`
+writes this page from the reports. For each server it lists the revisions, the number of judged
+clauses, and each failure and warning with the line that proves it and the decision. On
+server-everything four tools that are not annotated read-only were named too:
+`--call trigger-elicitation-request`, `--call trigger-url-elicitation`,
+`--call trigger-sampling-request` and `--call simulate-research-query`.
 """
 
 
@@ -48,7 +48,7 @@ def page(reports: list[tuple[str, dict[str, Any]]], catalogue: Catalogue) -> Ite
 
 
 def findings(report: dict[str, Any], catalogue: Catalogue) -> Iterator[str]:
-    """Write each failure and warning, the same one of several revisions once."""
+    """Write each failure and warning once, with all its revisions."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for verdict in report["verdicts"]:
         if verdict["outcome"] in {"fail", "warn"}:
@@ -58,7 +58,7 @@ def findings(report: dict[str, Any], catalogue: Catalogue) -> Iterator[str]:
         revisions = ", ".join(verdict["revision"] for verdict in verdicts)
         word = "FAIL" if outcome == "fail" else outcome
         yield f"**{word} `{clause}`** in {revisions}\n"
-        yield f"expected {placeless(judgement['expected'])}; {code(judgement['actual'])}\n"
+        yield f"Expected: {placeless(judgement['expected'])}. Actual: {code(judgement['actual'])}\n"
         for line in judgement["wire"]:
             if line["guilty"]:
                 arrow = {"client": "→", "server": "←", "event": "·"}[line["from"]]
@@ -67,7 +67,7 @@ def findings(report: dict[str, Any], catalogue: Catalogue) -> Iterator[str]:
 
 
 def placeless(text: str) -> str:
-    """Leave out where the throw-away folder of that run lay."""
+    """Replace the path of the throw-away folder."""
     return re.sub(r"(?<!:)(?<!:/)/[^\s\"]*?/mcp-touc(?:hstone-\w+)?", "{world}", text)
 
 
@@ -79,13 +79,13 @@ def code(text: str) -> str:
 
 
 def main(directory: str) -> int:
-    """Read the reports and write the page; 1 when a finding has no decision."""
+    """Read the reports and write the page; return 1 if a finding has no decision."""
     reports = [
         (path.with_suffix(".label").read_text("utf-8").strip(), json.loads(path.read_text("utf-8")))
         for path in sorted(Path(directory).glob("*.json"))
     ]
     text = "\n".join(page(reports, load().catalogue)) + "\n"
-    (HERE / "witnesses.md").write_text(text, encoding="utf-8", newline="\n")
+    PAGE.write_text(text, encoding="utf-8", newline="\n")
     return int("(not settled)" in text)
 
 

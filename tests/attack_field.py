@@ -1,6 +1,6 @@
-"""The trees the payloads of ``security_suite`` speak of, built from ``fixtures.toml``.
+"""The file trees that the payloads of ``security_suite`` name, built from ``fixtures.toml``.
 
-One canary per file: random bytes that stand nowhere else, so that finding them names the file.
+Each file has a canary: random bytes that occur nowhere else and so identify the file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import stat
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from mcp_touchstone.attack.denied import DEFAULT
+from mcp_touchstone.target.deny_list import DEFAULT
 from tests.conftest import HERE
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ DENIED = (".git", "node_modules", "__pycache__", ".env", ".vs")
 
 
 def payloads(*families: str) -> Iterator[dict[str, Any]]:
-    """Give the payloads of some files, each with the id of its class."""
+    """Return the payloads of some files, each with the id of its class."""
     for family in families:
         text = (SUITE / "payloads" / f"{family}.toml").read_text(encoding="utf-8")
         for group in tomllib.loads(text)["class"]:
@@ -105,7 +105,7 @@ class Field:
     # --- speaking
 
     def texts(self, template: str) -> Iterator[str]:
-        """Give the texts a payload stands for: one for each name it speaks of."""
+        """Return the texts of a payload: one for each name in it."""
         for text in DEFAULT.texts(template):
             yield self.fill(text)
 
@@ -139,11 +139,11 @@ class Field:
     # --- looking
 
     def leaks(self, text: str) -> bool:
-        """Tell whether a canary's bytes stand in what a server said."""
+        """Return whether the output of a server contains a canary."""
         return self.canary in text
 
     def forbidden(self) -> dict[str, Any]:
-        """Give what no call may change: everything outside the root, and what is denied in it."""
+        """Return the paths no call may change: outside the root, or denied inside it."""
         found = {}
         for path in self.base.rglob("*"):
             inside = path.is_relative_to(self.root)
@@ -153,7 +153,7 @@ class Field:
         return found
 
     def laundered(self) -> list[str]:
-        """Give the files inside the root that hold a canary they did not have before."""
+        """Return the files inside the root that hold a canary they did not have before."""
         needle = self.canary.encode()
         return [
             str(path)

@@ -34,7 +34,7 @@ class Event:
 
 
 class Reply:
-    """A response whose body may go on for ever."""
+    """A response whose body may be endless."""
 
     def __init__(self, connection: http.client.HTTPConnection) -> None:
         self.connection = connection
@@ -52,7 +52,7 @@ class Reply:
         return json.loads(self.response.read())
 
     def events(self) -> Iterator[Event]:
-        """Give the events up to the end of the stream."""
+        """Return the events up to the end of the stream."""
         fields: dict[str, str] = {}
         limit = time.monotonic() + WAIT
         for raw in self.response:
@@ -66,7 +66,7 @@ class Reply:
                 fields = {}
 
     def messages(self) -> list[Any]:
-        """Give all messages, whichever way they came."""
+        """Return all messages, from a stream or a plain body."""
         if self.kind == "text/event-stream":
             return [one.message for one in self.events() if one.data]
         return [self.json()]
@@ -117,7 +117,7 @@ class Http:
         return self.post(request(method, params, id=next(self.ids)), **headers)
 
     def ask(self, method: str, params: Any = None) -> Any:
-        """Give the answer to a request of a session."""
+        """Return the answer to a request of a session."""
         with self.request(method, params) as reply:
             return reply.messages()[-1]
 

@@ -1,15 +1,15 @@
-"""A run with one of everything, made by hand: reports of it change when a report does."""
+"""A hand-made run with a finding of each kind, for the golden files of reports."""
 
 from typing import Any, cast
 
-from mcp_touchstone.clause import Breach, Clause, Level
-from mcp_touchstone.comparison import Change, Comparison, Item
-from mcp_touchstone.dossier import Dossier
-from mcp_touchstone.pace import Pace
-from mcp_touchstone.results import Absent, Run, Settlement, Stale, Verdict
-from mcp_touchstone.target import Target
-from mcp_touchstone.threat import Promise, Severity, Threat
-from mcp_touchstone.verdict import Judgement, Outcome, WireLine
+from mcp_touchstone.catalog.clause import Breach, Clause, Level
+from mcp_touchstone.catalog.threat import Promise, Severity, Threat
+from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
+from mcp_touchstone.results.run import Absent, Run, Settlement, Stale, Verdict
+from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.target.target import Target
 
 OLD, NEW, MODERN = "2024-11-05", "2025-11-25", "2026-07-28"
 PAGE = "basic/utilities/ping#behavior-requirements"
@@ -65,8 +65,8 @@ def wire(answer: str) -> tuple[WireLine, ...]:
 
 
 def run(**more: Any) -> Run:
-    """Give a run with a finding of each kind."""
-    made = Run(Target(command=("./server", "--root", "a b")), Dossier(Pace(1.0)), **more)
+    """Return a run with a finding of each kind."""
+    made = Run(Target(command=("./server", "--root", "a b")), ServerProfile(Pace(1.0)), **more)
     made.dossier.spoken = cast("dict[str, Any]", dict.fromkeys((OLD, NEW, MODERN), Spoken()))
     made.processes, made.seconds = 5, 1.5
     made.absent = [Absent(KEPT_RULE.id, "2025-03-26", "the server does not speak 2025-03-26")]
@@ -96,12 +96,12 @@ def run(**more: Any) -> Run:
 
 
 def since() -> Comparison:
-    """Give what changed since an older report."""
+    """Return what changed since an older report."""
     kinds = ((BROKEN_RULE, NEW, Change.NEW, "pass"), (THREAT, NEW, Change.OPEN, "fail"))
     return Comparison(
         "old.json",
         tuple(
-            Item(
+            ComparedFinding(
                 rule=rule.id, revision=revision, change=change, was=was, now="fail",
                 grade=rule.grade, counts=change is Change.NEW, actual="no answer",
             )

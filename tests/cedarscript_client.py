@@ -23,7 +23,7 @@ CASES: dict[str, Any] = json.loads(
 
 
 def only_cedarscript(surface: Surface) -> None:
-    """Offer these tools and no others."""
+    """Register only the CEDARScript tools."""
     surface.toolbox.later(lambda: install(surface))
 
 
@@ -45,7 +45,7 @@ class Client(InProcess):
                 return heard
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Give ``structuredContent`` of a tool that must succeed."""
+        """Return ``structuredContent`` of a tool that must succeed."""
         result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
         assert not result.get("isError"), result["structuredContent"]
         found = result["structuredContent"]
@@ -53,7 +53,7 @@ class Client(InProcess):
         return found
 
     def fail(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Give ``structuredContent`` of a tool that must not succeed."""
+        """Return ``structuredContent`` of a tool that must not succeed."""
         result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
         assert result["isError"] is True, result["structuredContent"]
         assert str(self.root) not in json.dumps(result)
@@ -69,7 +69,7 @@ class Client(InProcess):
         return self.call("apply_cedarscript", commands=commands, dry_run=False, **more)
 
     def refuse(self, commands: str, **more: Any) -> dict[str, Any]:
-        """Give the error of a script that must fail, in a dry run and for real."""
+        """Return the error of a script that must fail, in a dry run and for real."""
         dry = self.fail("apply_cedarscript", commands=commands, **more)
         assert self.fail("apply_cedarscript", commands=commands, dry_run=False, **more) == dry
         return dry
@@ -84,7 +84,7 @@ def lay(root: Path, files: dict[str, str]) -> None:
 
 
 def tree(root: Path) -> dict[str, bytes]:
-    """Give every file below a root."""
+    """Return every file below a root."""
     return {
         path.relative_to(root).as_posix(): path.read_bytes()
         for path in sorted(root.rglob("*"))

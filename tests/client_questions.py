@@ -1,4 +1,4 @@
-"""Features of the reference server that ask their client, and talks with it."""
+"""Test features of the reference server whose tools ask the client."""
 
 import json
 import threading
@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from reference_server.protocol.calls import Call
+from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from reference_server.tools.toolbox import Tool
 from tests.reference_client import (
     LEGACY,
     InProcess,
@@ -56,7 +56,7 @@ def tool(name: str, work: Any) -> Tool:
 
 
 class Curious:
-    """A feature with tools that ask what their argument ``ask`` says, in that order."""
+    """A feature with tools that ask the questions in their argument ``ask``, in that order."""
 
     def __init__(self) -> None:
         self.bound_to = b""

@@ -4,15 +4,24 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-from mcp_touchstone.target import ROOT
+from mcp_touchstone.target.target import ROOT
 
 pytest_plugins = ["pytester"]
+
+RETRIED = "retried"
+"""Property of a test that judged a server again, because the first run missed a finding."""
+
+RETRIES_ALLOWED = 0.02
+"""Share of the tests of a session that may be retried; more fails the session."""
 
 # Who is started in the background by a shell script ignores interrupts, and so would all it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if sys.platform != "win32" and signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 # No test of ours is about the speed of the machine it runs on. In CI the parent is Hypothesis' own
 # profile for it, which draws the same examples every time.
@@ -28,3 +37,62 @@ MUTANTS = HERE / "mutants"
 def mutant_command(name: str) -> list[str]:
     """Give the command of a mutant."""
     return [sys.executable, str(MUTANTS), name, ROOT]
+
+
+SLOW = frozenset(
+    {
+        "test_fakes",
+        "test_mutants",
+        "test_self_defence",
+    }
+)
+"""Modules that `tox -e quick` leaves out: each takes more than five seconds on two cores."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of slow modules, and those of the reference server."""
+    for item in items:
+        module = item.path.stem
+        if module in SLOW:
+            item.add_marker("slow")
+        if module.startswith(("test_reference_", "test_workspace", "test_cedarscript")):
+            item.add_marker("reference")
+
+
+class Retries:
+    """Counts the tests that needed another try, in the process that collects the reports."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.tests = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Read what a test recorded."""
+        if report.when == "call":
+            self.tests += 1
+            self.names |= {str(value) for key, value in report.user_properties if key == RETRIED}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail a session that retried more tests than allowed."""
+        if self.exceeded and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name the tests that were retried."""
+        if self.names:
+            verdict = "too many" if self.exceeded else "allowed"
+            names = ", ".join(sorted(self.names))
+            count = f"{len(self.names)} of {self.tests} tests"
+            terminalreporter.write_line(f"retried, {verdict}: {count}: {names}")
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether more tests were retried than is allowed."""
+        return len(self.names) > max(1, RETRIES_ALLOWED * self.tests)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count retries in the controller, not in the workers of xdist."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Retries(), "retries")

@@ -1,8 +1,8 @@
-"""Runs of the harness, each in a process of its own, forked from one that has it all loaded.
+"""Runs of the harness in processes that are forked from one with all modules loaded.
 
-A run out of process is the only one whose memory, descriptors and threads can be told, and loading
-the suites anew for each would cost a second of processor time every time. As a program this file
-is the parent of the runs: it takes orders as lines of JSON and says what became of each.
+Memory, descriptors and threads can only be measured in a separate process, and loading the suites
+for each run would take a second of CPU time. Run as a program, this file is the parent process: it
+reads orders as lines of JSON and writes the outcome of each.
 """
 
 # ruff: noqa: PLC0415, SIM115, BLE001  (a child loads late, keeps files open, tells all)
@@ -31,7 +31,7 @@ TOKEN = "MCP_TOUCHSTONE_NURSERY"
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """What became of a run.
+    """The outcome of a run.
 
     Attributes:
         status: exit status; negative for a signal.
@@ -57,7 +57,7 @@ class Ran:
 
 
 class Nursery:
-    """The parent of runs; use as a context manager. Several may run at a time."""
+    """The parent process of runs, a context manager. Several runs may be active at a time."""
 
     def __enter__(self) -> Self:
         """Start it."""
@@ -131,7 +131,7 @@ def _text(path: Path) -> str:
 
 
 def _left(token: str, folder: str) -> list[str]:
-    """Name the processes that inherited the token, or the folder on their command line."""
+    """Return the processes with the token in their environment or the folder in their command."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -142,10 +142,15 @@ def _left(token: str, folder: str) -> list[str]:
 
 
 def main() -> None:
-    """Fork a run for each order, and before it somebody who waits for it."""
-    from mcp_touchstone import baseline_file, cli, config_file, gate, interop, loader, world  # noqa: F401
+    """Fork a waiting process for each order, which forks the run."""
+    from mcp_touchstone import cli
+    from mcp_touchstone.catalog import loader
+    from mcp_touchstone.config import files as config_file  # noqa: F401
+    from mcp_touchstone.engine import runner  # noqa: F401
+    from mcp_touchstone.gate import baseline_file  # noqa: F401
     from mcp_touchstone.report import html, junit, kinds, markdown, sarif, terminal  # noqa: F401
-    from mcp_touchstone.strays import sweep  # noqa: F401
+    from mcp_touchstone.runtime import scratch
+    from mcp_touchstone.transport.orphans import sweep  # noqa: F401
 
     loader.load()
     gc.freeze()
@@ -158,7 +163,7 @@ def main() -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         pid = os.fork()
         if not pid:
-            world.PLACES = (str(folder / "worlds"),)  # type: ignore[assignment,misc]
+            scratch.PLACES = (str(folder / "worlds"),)  # type: ignore[assignment,misc]
             _child(order, folder, cli.main)
         (folder / "pid").write_text(str(pid))
         _, status = os.waitpid(pid, 0)
@@ -220,7 +225,7 @@ def _descriptors() -> list[str]:
 
 
 def _confine(nofile: int = 0, *, clock: bool = False, **_: str) -> None:
-    """Take something away from the run.
+    """Restrict the resources of the run.
 
     Args:
         nofile: descriptors it may have; 0 for as many as there are.

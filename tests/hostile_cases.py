@@ -1,4 +1,4 @@
-"""What a user has to be told of each server in ``tests/hostile``; the groups run side by side."""
+"""The expected report of each server in ``tests/hostile``; the groups run in parallel."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ MIB = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A hostile server and what a user has to be told.
+    """A hostile server and its expected report.
 
     Attributes:
         status: exit status.
@@ -40,6 +40,10 @@ GROUPS: dict[str, dict[str, Case]] = {
         "invents_ids": Case(status=1, said=("ping-empty-response", "no answer within")),
         "stops_itself": Case(status=1, said=("no answer within",), select="jsonrpc"),
         "echoes_every_line": Case(status=2, said=("is what we said, said back",)),
+        "answers_late": Case(status=0, said=("2 pass",), argument="0.1", patience=20),
+        "answers_beside_the_id": Case(
+            status=2, said=('an answer under id "101"',), argument="string"
+        ),
         "starts_slowly": Case(status=0, said=("2 pass",), patience=60),
     },
     "pipes": {
@@ -140,6 +144,33 @@ GROUPS: dict[str, dict[str, Case]] = {
         "puts_a_link_in_place_of_its_root": SOUND,
         "makes_ten_thousand_files": SOUND,
         "leaves_odd_files": SOUND,
+    },
+    "schemas": {
+        f"sends_schemas_that_explode {kind}": Case(
+            status=1, said=("tools-malformed-call-error",), select="tools", argument=kind,
+            patience=20, memory=FLOOD,
+        )
+        for kind in (
+            "doubles", "unions", "names", "wide", "branches", "patterns", "lengths", "numbers",
+            "types", "cycles", "deep", "items",
+        )
+    },
+    "amounts": {
+        "sends_schemas_that_explode enum": Case(
+            status=1, said=("tools-malformed-call-error",), select="tools", argument="enum",
+            patience=20, memory=FLOOD,
+        ),
+        "lists_thousands_of_tools": Case(
+            status=1, said=("tools-malformed-call-error",), select="tools", argument="1000",
+            patience=20, memory=FLOOD,
+        ),
+        "gives_a_new_list_of_megabytes_each_time": Case(
+            status=2, said=("the server wrote more than 192 MiB in all processes",),
+            select="tools", patience=20, memory=FLOOD + 12 * MIB,
+        ),
+        "asks_two_questions_for_each_answer": Case(
+            status=0, said=("2 pass",), patience=20, memory=FLOOD
+        ),
     },
     "screen": {
         "writes_escape_sequences": Case(status=0, said=(r"\x1b[2J", r"\u202e")),

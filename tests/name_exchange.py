@@ -1,4 +1,4 @@
-"""Two names exchanged for ever, atomically: what a check-then-open cannot survive."""
+"""Atomic exchange of two names in a loop, which defeats a check before an open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ while True:
 
 
 def can_exchange(directory: Path) -> bool:
-    """Tell whether this system exchanges two names at once."""
+    """Return whether this system can exchange two names atomically."""
     if sys.platform != "linux":
         return False
     one, other = directory / ".one", directory / ".other"

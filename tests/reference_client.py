@@ -1,6 +1,6 @@
 """A raw-bytes client for the tests of the reference server: in this process or in another one.
 
-It knows nothing the server's own modules know: bytes in, JSON lines out, every wait bounded.
+It imports no module of the server: bytes in, JSON lines out, every wait bounded.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from reference_server.server import serve
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from reference_server.server import Feature
     from reference_server.settings import Settings
+    from reference_server.surface import Feature
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PATIENCE = 10.0
@@ -75,7 +75,7 @@ def initialize(
 
 
 def opening(revision: str, capabilities: Message | None = None) -> list[Message]:
-    """Give the messages that open a session; none where requests stand alone."""
+    """Return the messages that open a session; none where requests stand alone."""
     if revision == MODERN:
         return []
     return [
@@ -112,6 +112,13 @@ def raw(*messages: Message | list[Any] | bytes) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
+def data_of(message: Message) -> Message:
+    """Return the ``data`` of an error without the id that our log has."""
+    data = dict(message["error"]["data"])
+    assert data.pop("request_id").startswith("req_")
+    return data
+
+
 def code_of(message: Message) -> int:
     code = message["error"]["code"]
     assert type(code) is int
@@ -146,7 +153,7 @@ class Client:
             data = data[os.write(self._write_fd, data) :]
 
     def hear(self, patience: float = PATIENCE) -> Any:
-        """Give the next message."""
+        """Return the next message."""
         line = self._lines.get(timeout=patience)
         assert line is not None, "the server closed its output"
         return json.loads(line)
@@ -159,7 +166,7 @@ class Client:
         return False
 
     def rest(self) -> list[Any]:
-        """Give everything up to the end of the output."""
+        """Return everything up to the end of the output."""
         messages = []
         deadline = time.monotonic() + 3 * PATIENCE
         while (line := self._lines.get(timeout=max(0, deadline - time.monotonic()))) is not None:
@@ -177,7 +184,7 @@ class Client:
             self._write_fd = -1
 
     def leave(self) -> None:
-        """Close both directions and let go of everything."""
+        """Close both directions and release all descriptors."""
         self.end_input()
         self._reader.join(PATIENCE)
         if not self._reader.is_alive():
@@ -260,7 +267,7 @@ def converse(
     settings: Settings | None = None,
     features: Iterable[Feature] | None = None,
 ) -> list[Any]:
-    """Send everything at once, end the input, give all that came back."""
+    """Send everything at once, end the input, and return all answers."""
     with InProcess(settings, features) as client:
         client.send(*messages)
         client.end_input()

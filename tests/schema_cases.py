@@ -1,4 +1,4 @@
-"""Every schema with a full message of its type, and ways to spoil one."""
+"""Each schema with a full message of its type, and functions that make messages invalid."""
 
 import copy
 import json
@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from mcp_touchstone import revision as rev
+from mcp_touchstone.catalog import revision as rev
 from tests import schema_samples as samples
 
 Json = dict[str, Any]
@@ -56,7 +56,7 @@ SIMPLE: Final[tuple[Any, ...]] = (None, 5, 1.5, "x", True, [], {})
 
 
 def spoilt(value: Json, count: int, seed: str) -> Iterator[Json]:
-    """Give copies of a message, each with one to three places of it spoilt."""
+    """Return copies of a message, each with one to three invalid places."""
     dice = random.Random(seed)  # noqa: S311  (nothing secret: the same mutations each time)
     for _ in range(count):
         copied = copy.deepcopy(value)
@@ -74,7 +74,7 @@ def spoilt(value: Json, count: int, seed: str) -> Iterator[Json]:
 
 
 def spoilt_once(value: Json) -> Iterator[Json]:
-    """Give every copy of a message with one place of it left out or put in another way."""
+    """Return every copy of a message with one place removed or replaced."""
     for place in places(value):
         for strange in SIMPLE:
             copied = copy.deepcopy(value)
@@ -96,7 +96,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def at(value: Any, place: tuple[Any, ...]) -> Any:
-    """Give what stands at a place."""
+    """Return the value at a place."""
     for key in place:
         value = value[key]
     return value

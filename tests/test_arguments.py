@@ -1,4 +1,4 @@
-"""Arguments made from schemas: they fit, they never change, and paths point into the world."""
+"""Arguments generated from schemas are valid, deterministic and point into the world."""
 
 import re
 import warnings
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_touchstone import arguments, uri_template
-from mcp_touchstone.arguments import Places, candidates, form
-from mcp_touchstone.patterns import text_for
+from mcp_touchstone.samples import from_schema, uri_template
+from mcp_touchstone.samples.from_regex import text_for
+from mcp_touchstone.samples.from_schema import Places, candidates, form
 
 WORLD = Places("/world/root", "notes/today.txt", "one\n")
 
@@ -64,7 +64,7 @@ def first(**properties: Any) -> dict[str, Any]:
         (True, "hello"),
     ],
 )  # fmt: skip
-def test_a_value_fits_its_schema(kind: Any, value: Any) -> None:
+def test_generated_value_fits_its_schema(kind: Any, value: Any) -> None:
     made = first(text=kind)
 
     assert made == {"text": value}
@@ -72,23 +72,23 @@ def test_a_value_fits_its_schema(kind: Any, value: Any) -> None:
         jsonschema.validate(made, schema(text=kind))
 
 
-def test_only_what_is_required_is_given() -> None:
+def test_only_required_arguments_are_generated() -> None:
     made = candidates(schema("a", a={"type": "string"}, b={"type": "string"}))
 
     assert made == [{"a": "hello"}]
 
 
 @pytest.mark.parametrize("nothing", [{}, {"type": "object"}, {"type": "object", "required": 5}])
-def test_a_tool_without_arguments_gets_none(nothing: Any) -> None:
+def test_tool_without_arguments_gets_an_empty_object(nothing: Any) -> None:
     assert candidates({"type": "object", **nothing}) == [{}]
 
 
 @pytest.mark.parametrize("odd", [None, [], "x", {"type": "array"}])
-def test_a_schema_that_is_none_gives_no_candidate(odd: Any) -> None:
+def test_invalid_schema_gives_no_candidate(odd: Any) -> None:
     assert candidates(odd) == []
 
 
-def test_definitions_inside_the_schema_are_followed_round_circles_too() -> None:
+def test_recursive_definitions_are_resolved() -> None:
     tree = {"type": "object", "properties": {"next": {"$ref": "#/$defs/tree"}}}
     whole = {
         "type": "object",
@@ -100,10 +100,10 @@ def test_definitions_inside_the_schema_are_followed_round_circles_too() -> None:
     assert candidates(whole)[0]["op"] == "sum"
 
 
-# --- what a name says
+# --- argument names
 
 
-def test_paths_point_into_the_world_and_every_candidate_at_another_place() -> None:
+def test_path_candidates_are_distinct_paths_in_the_world() -> None:
     made = candidates(schema(path={"type": "string"}), WORLD)
 
     assert [one["path"] for one in made] == [
@@ -112,22 +112,22 @@ def test_paths_point_into_the_world_and_every_candidate_at_another_place() -> No
 
 
 @pytest.mark.parametrize("name", ["repo_path", "rootDir", "directory", "cwd"])
-def test_a_folder_is_tried_first_where_one_is_asked_for(name: str) -> None:
+def test_folder_argument_gets_a_folder_first(name: str) -> None:
     assert first(**{name: {"type": "string"}}) == {name: "/world/root"}
 
 
 @pytest.mark.parametrize("name", ["path", "filePath", "file_name", "FILE"])
-def test_a_file_is_tried_first_where_one_is_asked_for(name: str) -> None:
+def test_file_argument_gets_a_file_first(name: str) -> None:
     assert first(**{name: {"type": "string"}})[name] == WORLD.absolute
 
 
-def test_lists_of_paths_hold_one() -> None:
+def test_path_list_contains_one_path() -> None:
     paths = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 
     assert first(paths=paths) == {"paths": [WORLD.absolute]}
 
 
-def test_an_address_is_one_of_the_world_and_not_of_the_internet() -> None:
+def test_url_argument_gets_a_file_url_in_the_world() -> None:
     made = first(url={"type": "string", "format": "uri"})
 
     assert made == {"url": "file:///world/root/notes/today.txt"}
@@ -136,28 +136,28 @@ def test_an_address_is_one_of_the_world_and_not_of_the_internet() -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("timezone", "UTC"), ("source_timezone", "UTC"), ("userId", "1")]
 )
-def test_a_few_names_are_known(name: str, value: str) -> None:
+def test_known_argument_names_get_fitting_values(name: str, value: str) -> None:
     assert first(**{name: {"type": "string"}}) == {name: value}
 
 
-def test_a_tool_that_takes_a_duration_is_asked_for_a_short_one() -> None:
+def test_duration_argument_is_short_unless_slowed() -> None:
     slow = schema("", duration={"type": "number", "default": 10}, steps={"type": "number"})
 
     assert candidates(slow) == [{"duration": 0.1}]
-    assert arguments.slowed(slow, {"a": 1}, 2.0) == {"a": 1, "duration": 2}
+    assert from_schema.slowed(slow, {"a": 1}, 2.0) == {"a": 1, "duration": 2}
 
 
-def test_a_duration_keeps_its_unit_and_its_bounds() -> None:
+def test_duration_respects_its_unit_and_bounds() -> None:
     assert candidates(schema("", delay_ms={"type": "integer"})) == [{"delay_ms": 100}]
     longer = schema("", delayMs={"type": "integer", "maximum": 1500})
-    assert arguments.slowed(longer, {}, 2.0) == {"delayMs": 1500}
-    assert arguments.slowed(schema(a={"type": "string"}), {}, 2.0) is None
+    assert from_schema.slowed(longer, {}, 2.0) == {"delayMs": 1500}
+    assert from_schema.slowed(schema(a={"type": "string"}), {}, 2.0) is None
 
 
 # --- forms
 
 
-def test_a_form_is_filled_in_whole_by_somebody_who_agrees() -> None:
+def test_form_fills_every_field_and_agrees() -> None:
     wanted = schema(
         "confirm",
         confirm={"type": "boolean", "default": False},
@@ -182,23 +182,23 @@ def test_a_form_is_filled_in_whole_by_somebody_who_agrees() -> None:
 # --- arguments that do not fit
 
 
-def test_one_required_member_is_left_out_unless_it_has_a_default() -> None:
+def test_incomplete_omits_a_required_member_without_default() -> None:
     both = schema(a={"type": "string", "default": "x"}, b={"type": "string"})
 
-    assert arguments.incomplete(both, {"a": "1", "b": "2"}) == ("b", {"a": "1"})
-    assert arguments.incomplete(schema(""), {}) is None
+    assert from_schema.incomplete(both, {"a": "1", "b": "2"}) == ("b", {"a": "1"})
+    assert from_schema.incomplete(schema(""), {}) is None
 
 
-def test_an_object_takes_the_place_of_a_plain_value() -> None:
+def test_mistyped_replaces_a_plain_value_with_an_object() -> None:
     mixed = schema(a={"type": "array"}, b={"type": "integer"})
 
-    found = arguments.mistyped(mixed, {"a": [], "b": 2})
+    found = from_schema.mistyped(mixed, {"a": [], "b": 2})
 
     assert found == ("b", {"a": [], "b": {"touchstone": True}})
-    assert arguments.mistyped(schema(a={"type": "array"}), {"a": []}) is None
+    assert from_schema.mistyped(schema(a={"type": "array"}), {"a": []}) is None
 
 
-# --- in general
+# --- properties of all schemas
 
 SCALARS = st.one_of(
     st.fixed_dictionaries(
@@ -231,14 +231,14 @@ SCHEMAS = st.recursive(
 
 
 @given(st.dictionaries(NAMES, SCHEMAS, max_size=4))
-def test_what_is_made_is_always_the_same_and_fits(properties: dict[str, Any]) -> None:
+def test_generated_arguments_are_deterministic_and_valid(properties: dict[str, Any]) -> None:
     wanted = schema(**properties)
     places = Places("/r", "f", "t")
 
     made = candidates(wanted, places)
 
     assert made == candidates(wanted, places)
-    assert 1 <= len(made) <= arguments.CANDIDATES
+    assert 1 <= len(made) <= from_schema.CANDIDATES
     short = {"maxLength"} & set(re.findall(r"\w+", repr(wanted)))
     for one in [] if short else made:
         jsonschema.validate(one, wanted)
@@ -256,12 +256,12 @@ NONSENSE = st.recursive(
 
 
 @given(NONSENSE)
-def test_a_schema_from_a_stranger_never_raises(odd: Any) -> None:
+def test_any_json_as_schema_raises_nothing(odd: Any) -> None:
     candidates(odd, WORLD)
     form(odd)
-    arguments.slowed(odd, {}, 1.0)
-    arguments.mistyped(odd, {"a": 1})
-    arguments.incomplete(odd, {"a": 1})
+    from_schema.slowed(odd, {}, 1.0)
+    from_schema.mistyped(odd, {"a": 1})
+    from_schema.incomplete(odd, {"a": 1})
 
 
 # --- patterns
@@ -269,7 +269,7 @@ def test_a_schema_from_a_stranger_never_raises(odd: Any) -> None:
 
 def found(pattern: str, text: str) -> bool:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a style that is a stranger's
+        warnings.simplefilter("ignore")  # about the style of the pattern
         return re.search(pattern, text) is not None
 
 
@@ -282,7 +282,7 @@ def found(pattern: str, text: str) -> bool:
         r"^a{2,5}?$", r"^[^\\/]+$", r"^v\d+(\.\d+)*$", r"[[]",
     ],
 )  # fmt: skip
-def test_a_pattern_gets_a_text(pattern: str) -> None:
+def test_supported_pattern_gets_a_matching_text(pattern: str) -> None:
     text = text_for(pattern)
 
     assert text is not None
@@ -290,12 +290,12 @@ def test_a_pattern_gets_a_text(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", "(", "[", "*", r"a{9999}", r"^\p{L}+$"])
-def test_a_pattern_beyond_us_gets_none(pattern: str) -> None:
+def test_unsupported_pattern_gets_no_text(pattern: str) -> None:
     assert text_for(pattern) is None
 
 
 @given(st.text(alphabet="ab1[](){}|*+?.^$\\dw-,", max_size=12))
-def test_a_pattern_from_a_stranger_never_raises(pattern: str) -> None:
+def test_any_pattern_gets_a_matching_text_or_none(pattern: str) -> None:
     text = text_for(pattern)
 
     assert text is None or found(pattern, text)
@@ -319,11 +319,11 @@ VALUES = {"var": "value", "hello": "Hello World!", "path": "/foo/bar", "x": "102
         ("demo://ü/{var}", "demo://ü/value"), ("plain:one", "plain:one"),
     ],
 )  # fmt: skip
-def test_a_template_is_expanded_as_the_rfc_has_it(template: str, uri: str) -> None:
+def test_uri_template_is_expanded_as_in_the_rfc(template: str, uri: str) -> None:
     assert uri_template.expand(template, VALUES) == uri
 
 
-def test_variables_are_named_once_in_their_order() -> None:
+def test_template_variables_are_listed_once_in_order() -> None:
     assert uri_template.variables("a://{b}/{+c,b}{?d*}") == ["b", "c", "d"]
 
 
@@ -331,7 +331,51 @@ def test_variables_are_named_once_in_their_order() -> None:
     "template",
     ["a{", "a}", "{}", "{a b}", "{=a}", "{a:0}", "{a:99999}", "{,a}", "a b", "a<b", "%zz"],
 )  # fmt: skip
-def test_what_the_grammar_rejects_is_refused(template: str) -> None:
+def test_invalid_uri_template_is_refused(template: str) -> None:
     assert uri_template.variables(template) == []
     with pytest.raises(ValueError, match=r"."):
         uri_template.parts(template)
+
+
+# --- any JSON value anywhere
+
+ANY_SCALAR = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["null", "integer"])
+)
+ANY_JSON = st.recursive(
+    ANY_SCALAR | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.mark.parametrize("needed", ["", "delay"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ["integer", "null"], ["null", "number"], ["string", "null"], [], [[]], [{}], {}, None, 7,
+        True, "integer", "no-such-type",
+    ],
+)  # fmt: skip
+def test_any_type_of_a_duration_property_gives_arguments(kind: Any, needed: str) -> None:
+    made = candidates(schema(needed, delay={"type": kind}), WORLD)
+    assert made
+    for good in made:
+        from_schema.mistyped(schema(needed, delay={"type": kind}), good)
+        from_schema.slowed(schema(needed, delay={"type": kind}), good, 2)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            ["type", "minimum", "exclusiveMaximum", "multipleOf", "enum", "minLength", "pattern"]
+        ),
+        ANY_JSON,
+    ),
+    st.sampled_from(["delay", "path", "text"]),
+)
+def test_any_json_in_a_property_schema_raises_nothing(kind: dict[str, Any], name: str) -> None:
+    given_schema = schema(None, **{name: kind})
+    for good in candidates(given_schema, WORLD):
+        from_schema.mistyped(given_schema, good)
+        from_schema.slowed(given_schema, good, 2)

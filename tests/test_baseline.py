@@ -1,4 +1,4 @@
-"""Known failures: what a baseline may say, what it excuses, when it is no longer true."""
+"""Known failures: the baseline file, the verdicts it excuses, and stale entries."""
 
 import tomllib
 from collections.abc import Mapping
@@ -7,8 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.baseline import (
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import BOTH, load
+from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.gate.baseline import (
     FILE,
     HEADING,
     UNEXPLAINED,
@@ -19,17 +22,14 @@ from mcp_touchstone.baseline import (
     renew,
     settle,
 )
-from mcp_touchstone.baseline_file import find
-from mcp_touchstone.dossier import Dossier
-from mcp_touchstone.floor import WORDS, Floor
-from mcp_touchstone.loader import BOTH, load
-from mcp_touchstone.pace import Pace
-from mcp_touchstone.plan import Choice
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.results import Absent, Run, Verdict
-from mcp_touchstone.target import Target
-from mcp_touchstone.toml_text import key, value
-from mcp_touchstone.verdict import Judgement, Outcome
+from mcp_touchstone.gate.baseline_file import find
+from mcp_touchstone.gate.toml_text import key, value
+from mcp_touchstone.results.run import Absent, Run, Verdict
+from mcp_touchstone.results.threshold import WORDS, Floor
+from mcp_touchstone.results.verdict import Judgement, Outcome
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.wire.reply import Reply
 
 PING = "ping-empty-response"
 MALFORMED = "lifecycle-initialize-result-shape"
@@ -50,8 +50,8 @@ def run(
     absent: Mapping[tuple[str, str], str] | None = None,
     floor: Floor | None = None,
 ) -> Run:
-    """Give a run that found this."""
-    made = Run(Target(command=("x",)), Dossier(Pace(1.0)), floor=floor or Floor())
+    """Return a run with these outcomes."""
+    made = Run(Target(command=("x",)), ServerProfile(Pace(1.0)), floor=floor or Floor())
     made.dossier.spoken = cast("dict[str, Any]", dict.fromkeys(spoken))
     made.dossier.refused = {each: Reply(0) for each in asked if each not in spoken}
     for (rule, revision), outcome in found.items():
@@ -73,47 +73,47 @@ def settled(made: Run, *entries: str, choice: Choice = EVERYTHING) -> Run:
     return made
 
 
-def why(made: Run) -> list[str]:
+def stale_reasons(made: Run) -> list[str]:
     return [stale.why for stale in made.stale]
 
 
-# --- what it excuses
+# --- excused verdicts
 
 
-def test_a_known_failure_passes_and_keeps_its_reason() -> None:
+def test_known_failure_passes_and_keeps_its_reason() -> None:
     made = settled(run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL}), entry(PING))
 
     assert [verdict.known for verdict in made.verdicts] == ["so it is"] * 2
     assert made.exit_code == 0
 
 
-def test_a_revision_that_is_not_named_is_not_excused() -> None:
+def test_revision_missing_from_the_entry_is_not_excused() -> None:
     made = settled(run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL}), entry(PING, OLD))
 
     assert [bool(verdict.known) for verdict in made.verdicts] == [True, False]
     assert made.exit_code == 1
 
 
-def test_what_could_not_be_judged_is_excused_only_by_an_entry_that_says_so() -> None:
+def test_broken_verdict_is_excused_only_by_a_broken_entry() -> None:
     found = {(PING, NEW): Outcome.BROKEN}
 
     assert settled(run(found), entry(PING)).exit_code == 2
     assert settled(run(found), entry(PING, more='outcome = "broken"')).exit_code == 0
 
 
-def test_an_entry_for_what_cannot_be_judged_excuses_no_failure() -> None:
+def test_broken_entry_does_not_excuse_a_failure() -> None:
     broken = entry(PING, more='outcome = "broken"')
     made = settled(run({(PING, NEW): Outcome.FAIL}), broken)
 
     assert made.exit_code == 1
-    assert why(made) == ["it can be judged now"]
+    assert stale_reasons(made) == ["it can be judged now"]
 
 
-# --- when it is no longer true
+# --- stale entries
 
 
 @pytest.mark.parametrize(
-    ("found", "absent", "revision", "said"),
+    ("found", "absent", "revision", "reasons"),
     [
         ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.PASS}, {}, "all", ["it holds now"]),
         ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.FAIL}, {}, "all", []),
@@ -129,23 +129,23 @@ def test_an_entry_for_what_cannot_be_judged_excuses_no_failure() -> None:
         ({(PING, NEW): Outcome.FAIL}, {}, OLD, [f"it is not judged in {OLD}"]),
     ],
 )  # fmt: skip
-def test_an_entry_is_stale_as_soon_as_nothing_fails_where_it_speaks(
+def test_entry_is_stale_if_no_verdict_of_it_fails(
     found: dict[tuple[str, str], Outcome],
     absent: dict[tuple[str, str], str],
     revision: str,
-    said: list[str],
+    reasons: list[str],
 ) -> None:
     made = settled(run(found, absent=absent), entry(PING, revision))
 
-    assert why(made) == said
-    if said:
+    assert stale_reasons(made) == reasons
+    if reasons:
         assert made.exit_code == 1
 
 
-def test_a_server_that_speaks_no_revision_of_the_clause_makes_it_stale() -> None:
+def test_entry_is_stale_if_the_server_speaks_no_revision_of_the_clause() -> None:
     made = settled(run({(ESCAPE, "2026-07-28"): Outcome.PASS}, spoken=("2026-07-28",)), entry(PING))
 
-    assert why(made) == ["the server speaks no revision in which it holds"]
+    assert stale_reasons(made) == ["the server speaks no revision in which it holds"]
 
 
 @pytest.mark.parametrize(
@@ -156,40 +156,42 @@ def test_a_server_that_speaks_no_revision_of_the_clause_makes_it_stale() -> None
         Choice(cases=frozenset({"conformance/basic/ping.py::something_else"})),
     ],
 )
-def test_what_the_choice_leaves_out_is_not_stale(choice: Choice) -> None:
+def test_entry_outside_the_selection_is_not_stale(choice: Choice) -> None:
     made = settled(run({(PING, NEW): Outcome.PASS}), entry(PING), choice=choice)
 
-    assert (why(made), made.exit_code) == ([], 0)
+    assert (stale_reasons(made), made.exit_code) == ([], 0)
 
 
-def test_what_the_server_was_not_asked_for_is_not_stale() -> None:
+def test_entry_of_a_revision_not_asked_for_is_not_stale() -> None:
     made = run({(PING, NEW): Outcome.PASS}, spoken=(NEW,), asked=(NEW,))
     choice = Choice(revisions=(NEW,))
 
-    assert why(settled(made, entry(PING), choice=choice)) == []
-    assert why(settled(made, entry(PING, "2025-03-26"), choice=choice)) == []
+    assert stale_reasons(settled(made, entry(PING), choice=choice)) == []
+    assert stale_reasons(settled(made, entry(PING, "2025-03-26"), choice=choice)) == []
 
 
-def test_one_revision_that_was_asked_for_can_be_stale() -> None:
+def test_entry_of_a_requested_revision_can_be_stale() -> None:
     made = run({(PING, NEW): Outcome.PASS})
 
-    assert why(settled(made, entry(PING, NEW), choice=Choice(revisions=(NEW,)))) == ["it holds now"]
+    assert stale_reasons(settled(made, entry(PING, NEW), choice=Choice(revisions=(NEW,)))) == [
+        "it holds now"
+    ]
 
 
-def test_a_threat_that_is_judged_in_one_revision_is_stale_by_that_one() -> None:
+def test_threat_judged_in_one_revision_is_stale_if_it_passes_there() -> None:
     made = settled(run({(ESCAPE, NEW): Outcome.PASS}), entry(ESCAPE, kind="threat"))
 
-    assert why(made) == ["it holds now"]
+    assert stale_reasons(made) == ["it holds now"]
 
 
-def test_a_run_that_did_not_end_makes_nothing_stale() -> None:
+def test_interrupted_run_makes_no_entry_stale() -> None:
     made = run({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.PASS})
     made.interrupted = True
 
-    assert why(settled(made, entry(PING))) == []
+    assert stale_reasons(settled(made, entry(PING))) == []
 
 
-# --- from which gravity on
+# --- threshold
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,7 @@ def test_a_run_that_did_not_end_makes_nothing_stale() -> None:
         (("should", "critical"), PING, Outcome.WARN, True),
     ],
 )
-def test_the_floor_says_what_counts(
+def test_threshold_decides_which_verdicts_count(
     words: tuple[str, ...], rule: str, outcome: Outcome, counts: bool
 ) -> None:
     clause = registry().catalogue[rule]
@@ -221,26 +223,26 @@ def test_the_floor_says_what_counts(
     assert Floor.read(words).counts(clause, outcome) is counts
 
 
-def test_a_floor_is_written_as_it_was_read() -> None:
+def test_threshold_words_survive_a_round_trip() -> None:
     for words in ((), ("should",), ("high",), ("may", "low"), ("never",)):
         assert Floor.read(words).words == words
     assert {*WORDS} > {"must", "critical", "never"}
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("shuold",), "did you mean 'should'"),
         (("must", "may"), "exclude each other"),
         (("low", "high"), "exclude each other"),
     ],
 )
-def test_a_floor_that_makes_no_sense_is_refused(words: tuple[str, ...], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_invalid_threshold_is_refused(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Floor.read(words)
 
 
-# --- bringing it up to date
+# --- update
 
 
 def renewed(text: str, made: Run, choice: Choice = EVERYTHING) -> Baseline:
@@ -252,7 +254,7 @@ def renewed(text: str, made: Run, choice: Choice = EVERYTHING) -> Baseline:
     return new
 
 
-def test_from_nothing_every_failure_gets_an_entry_with_what_was_seen() -> None:
+def test_new_baseline_has_an_entry_for_every_failure() -> None:
     made = run(
         {
             (PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL,
@@ -267,21 +269,21 @@ def test_from_nothing_every_failure_gets_an_entry_with_what_was_seen() -> None:
     ]
 
 
-def test_a_failure_in_some_revisions_names_them() -> None:
+def test_new_entry_lists_only_the_failing_revisions() -> None:
     made = run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.PASS})
 
     (row,) = tomllib.loads(renewed(HEADING, made).text)["known"]
     assert row["revision"] == [OLD]
 
 
-def test_a_choice_of_revisions_never_excuses_the_others() -> None:
+def test_new_entry_does_not_cover_unselected_revisions() -> None:
     made = run({(PING, NEW): Outcome.FAIL})
 
     (row,) = tomllib.loads(renewed("", made, Choice(revisions=(NEW,))).text)["known"]
     assert row["revision"] == [NEW]
 
 
-def test_reasons_comments_and_order_of_the_author_stay() -> None:
+def test_update_keeps_reasons_comments_and_order() -> None:
     before = (
         "# ours\n\n"
         "# the tracker has it as 12\n"
@@ -306,7 +308,7 @@ def test_reasons_comments_and_order_of_the_author_stay() -> None:
     assert ESCAPE not in text
 
 
-def test_what_was_not_looked_at_stays() -> None:
+def test_update_keeps_unselected_entries() -> None:
     made = run({(PING, NEW): Outcome.FAIL})
     before = entry(MALFORMED) + entry(ESCAPE, kind="threat")
 
@@ -316,21 +318,21 @@ def test_what_was_not_looked_at_stays() -> None:
     assert PING in text
 
 
-def test_a_failure_in_one_more_revision_widens_the_entry() -> None:
+def test_update_adds_a_failing_revision_to_the_entry() -> None:
     made = run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL})
 
     (row,) = tomllib.loads(renewed(entry(PING, OLD), made).text)["known"]
     assert row == {"clause": PING, "revision": [OLD, NEW], "reason": "so it is"}
 
 
-def test_what_cannot_be_judged_is_written_as_that() -> None:
+def test_broken_verdict_is_written_as_a_broken_entry() -> None:
     made = run({(PING, NEW): Outcome.BROKEN})
 
     (row,) = tomllib.loads(renewed("", made).text)["known"]
     assert row["outcome"] == "broken"
 
 
-def test_unknown_entries_go_and_renamed_ones_move() -> None:
+def test_update_removes_unknown_ids_and_follows_renamed_ids() -> None:
     catalogue = registry().catalogue
     old, now = next((old, c) for c in catalogue if c.judged and not c.needs for old in c.replaces)
     made = run({(now.id, r): Outcome.FAIL for r in now.revisions}, spoken=rev.ALL)
@@ -342,7 +344,7 @@ def test_unknown_entries_go_and_renamed_ones_move() -> None:
     ]
 
 
-def test_a_file_written_as_one_array_is_written_anew() -> None:
+def test_update_rewrites_an_inline_array() -> None:
     made = run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL})
     before = f'known = [{{ clause = "{MALFORMED}", reason = "x" }}]\n'
 
@@ -351,11 +353,11 @@ def test_a_file_written_as_one_array_is_written_anew() -> None:
     assert [row["clause"] for row in tomllib.loads(text)["known"]] == [MALFORMED, PING]
 
 
-# --- mistakes
+# --- invalid files
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[[known]\n", "b.toml: Expected"),
         ("[[knwon]]\n", "unknown key 'knwon'; did you mean 'known'"),
@@ -369,17 +371,19 @@ def test_a_file_written_as_one_array_is_written_anew() -> None:
         (entry(PING) + entry(PING, NEW), "entry 2 repeats entry 1"),
     ],
 )
-def test_a_file_that_is_wrong_is_refused_with_the_place(text: str, said: str) -> None:
+def test_invalid_baseline_is_refused_in_one_line_with_the_file_name(
+    text: str, message: str
+) -> None:
     with pytest.raises(BaselineError) as caught:
         read(text, "b.toml")
 
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).startswith("b.toml: ")
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (entry("ping-empty-respons"), f"no clause is called .*did you mean '{PING}'"),
         (entry("traversal-dotdt", kind="threat"), f"no threat is called .*{ESCAPE}"),
@@ -390,16 +394,16 @@ def test_a_file_that_is_wrong_is_refused_with_the_place(text: str, said: str) ->
         (entry("discover-server-info"), "is now part of meta-server-info"),
     ],
 )
-def test_an_entry_that_speaks_of_nothing_is_refused(text: str, said: str) -> None:
-    with pytest.raises(BaselineError, match=said):
+def test_entry_without_a_judged_clause_is_refused(text: str, message: str) -> None:
+    with pytest.raises(BaselineError, match=message):
         check(read(text, "b.toml"), registry().catalogue)
 
 
-def test_a_file_is_missed_only_where_it_was_named(tmp_path: Path) -> None:
+def test_missing_baseline_is_an_error_only_if_named(tmp_path: Path) -> None:
     catalogue = registry().catalogue
 
     assert find(None, tmp_path / FILE, catalogue, update=False).baseline is None
-    with pytest.raises(BaselineError, match="--update-baseline writes it"):
+    with pytest.raises(BaselineError, match="--update-baseline` writes it"):
         find(tmp_path / "x.toml", tmp_path / FILE, catalogue, update=False)
     with pytest.raises(BaselineError, match="cannot be read"):
         find(tmp_path, tmp_path / FILE, catalogue, update=False)
@@ -408,7 +412,7 @@ def test_a_file_is_missed_only_where_it_was_named(tmp_path: Path) -> None:
         find(tmp_path / "x.toml", tmp_path / FILE, catalogue, update=True)
 
 
-def test_a_run_that_did_not_end_writes_nothing(tmp_path: Path) -> None:
+def test_failed_run_writes_no_baseline(tmp_path: Path) -> None:
     made = run({(PING, NEW): Outcome.FAIL})
     made.trouble = "no answer"
     book = find(None, tmp_path / FILE, registry().catalogue, update=True)
@@ -427,12 +431,12 @@ def test_a_run_that_did_not_end_writes_nothing(tmp_path: Path) -> None:
         {"a": [1, 2.5, True, {"b c": "d", "": "e"}], "ü": {}}, [], [[]], -3, 1e300,
     ],
 )  # fmt: skip
-def test_what_is_written_as_toml_is_read_back(thing: Any) -> None:
+def test_written_toml_is_read_back(thing: Any) -> None:
     assert tomllib.loads(f"x = {value(thing)}")["x"] == thing
     if isinstance(thing, str):
         assert tomllib.loads(f"{key(thing)} = 1") == {thing: 1}
 
 
-def test_toml_has_no_null() -> None:
+def test_toml_writer_refuses_none() -> None:
     with pytest.raises(ValueError, match="None"):
         value({"a": None})

@@ -1,4 +1,4 @@
-"""Which tool does what is found by calling it, whatever its name and its description say."""
+"""Tools are bound to operations by calling them."""
 
 import sys
 from pathlib import Path
@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from mcp_touchstone.arguments import Places
-from mcp_touchstone.attack.bindings import Binding, Operation, Style
-from mcp_touchstone.attack.slots import Role, assemble, slots
-from mcp_touchstone.attack.ways import ways
-from mcp_touchstone.gate import survey
-from mcp_touchstone.target import ROOT, Target, reference
+from mcp_touchstone.bindings.argument_roles import ArgumentRole, assemble, slots
+from mcp_touchstone.bindings.binding import Binding, Operation, Style
+from mcp_touchstone.bindings.call_variants import ways
+from mcp_touchstone.engine.runner import survey
+from mcp_touchstone.samples.from_schema import Places
+from mcp_touchstone.target.target import ROOT, Target, reference
 
 FAKES = Path(__file__).parent / "fakes"
 STRING = {"type": "string"}
@@ -22,35 +22,51 @@ def schema(*needed: str, **optional: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(needed)}
 
 
-def roles(found: dict[str, Any]) -> dict[str, Role]:
+def roles(found: dict[str, Any]) -> dict[str, ArgumentRole]:
     return {"/".join(map(str, slot.pointer)): slot.role for slot in slots(found)}
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (schema("path"), {"path": Role.PATH}),
-        (schema("file_path", "content"), {"file_path": Role.PATH, "content": Role.CONTENT}),
-        (schema("source", "destination"), {"source": Role.FROM, "destination": Role.TO}),
-        (schema("path", cwd=STRING), {"path": Role.PATH, "cwd": Role.BASE}),
-        (schema("repo_path"), {"repo_path": Role.PATH}),
-        (schema(paths={"type": "array", "items": STRING}), {"paths/0": Role.PATH}),
+        (schema("path"), {"path": ArgumentRole.PATH}),
+        (
+            schema("file_path", "content"),
+            {"file_path": ArgumentRole.PATH, "content": ArgumentRole.CONTENT},
+        ),
+        (
+            schema("source", "destination"),
+            {"source": ArgumentRole.FROM, "destination": ArgumentRole.TO},
+        ),
+        (schema("path", cwd=STRING), {"path": ArgumentRole.PATH, "cwd": ArgumentRole.BASE}),
+        (schema("repo_path"), {"repo_path": ArgumentRole.PATH}),
+        (schema(paths={"type": "array", "items": STRING}), {"paths/0": ArgumentRole.PATH}),
         (
             schema("path", edits={"type": "array", "items": schema("oldText", "newText")}),
-            {"path": Role.PATH, "edits/0/oldText": Role.OLD, "edits/0/newText": Role.NEW},
+            {
+                "path": ArgumentRole.PATH,
+                "edits/0/oldText": ArgumentRole.OLD,
+                "edits/0/newText": ArgumentRole.NEW,
+            },
         ),
-        (schema("path", "insert_text"), {"path": Role.PATH, "insert_text": Role.CONTENT}),
+        (
+            schema("path", "insert_text"),
+            {"path": ArgumentRole.PATH, "insert_text": ArgumentRole.CONTENT},
+        ),
         (schema("name"), {}),
-        (schema(where={"type": "string", "description": "Path of the note"}), {"where": Role.PATH}),
+        (
+            schema(where={"type": "string", "description": "Path of the note"}),
+            {"where": ArgumentRole.PATH},
+        ),
     ],
 )
-def test_roles_are_read_from_names_and_descriptions(
-    given: dict[str, Any], expected: dict[str, Role]
+def test_argument_roles_come_from_names_and_descriptions(
+    given: dict[str, Any], expected: dict[str, ArgumentRole]
 ) -> None:
     assert roles(given) == expected
 
 
-def test_arguments_are_put_where_they_belong_however_deep() -> None:
+def test_nested_arguments_are_assembled_at_their_pointer() -> None:
     files = {"type": "array", "items": schema("file_path", ranges={"type": "array"})}
     given = {"type": "object", "properties": {"files": files}, "required": ["files"]}
     pointer = slots(given)[0].pointer
@@ -60,7 +76,7 @@ def test_arguments_are_put_where_they_belong_however_deep() -> None:
     assert made["files"][0]["file_path"] == "a.txt"
 
 
-def bound(target: Target) -> dict[Operation, set[str]]:
+def bound_tools(target: Target) -> dict[Operation, set[str]]:
     dossier, _ = survey(target)
     assert dossier.bindings is not None
     found: dict[Operation, set[str]] = {}
@@ -69,12 +85,12 @@ def bound(target: Target) -> dict[Operation, set[str]]:
     return found
 
 
-def fake(name: str) -> Target:
+def fake_target(name: str) -> Target:
     return Target(command=(sys.executable, str(FAKES), name, ROOT))
 
 
-def test_the_tools_of_a_server_are_bound_by_what_they_do() -> None:
-    assert bound(fake("Resolves")) == {
+def test_tools_are_bound_to_operations() -> None:
+    assert bound_tools(fake_target("Resolves")) == {
         Operation.READ: {"read_file"},
         Operation.LIST: {"list_directory"},
         Operation.CREATE: {"write_file"},
@@ -85,8 +101,8 @@ def test_the_tools_of_a_server_are_bound_by_what_they_do() -> None:
     }
 
 
-def test_the_reference_server_is_bound_without_a_word_of_configuration() -> None:
-    found = bound(reference())
+def test_reference_server_is_bound_without_configuration() -> None:
+    found = bound_tools(reference())
 
     assert found[Operation.READ] >= {"file.read", "file.read_range", "text_editor", "workspace:///"}
     assert found[Operation.EDIT] >= {"file.apply_patch_only", "text_editor"}
@@ -94,36 +110,38 @@ def test_the_reference_server_is_bound_without_a_word_of_configuration() -> None
     assert Operation.COMPLETE in found
 
 
-def test_patterns_searches_and_scripts_are_bound_by_what_came_of_them() -> None:
-    found = bound(fake("Walks"))
+def test_glob_search_script_and_completion_are_bound() -> None:
+    found = bound_tools(fake_target("Walks"))
     assert found[Operation.GLOB] == {"find_files"}
     assert found[Operation.SEARCH] == {"search_text"}
 
-    assert bound(fake("Carries"))[Operation.SCRIPT] == {"apply_script"}
-    assert Operation.COMPLETE in bound(fake("Completes"))
+    assert bound_tools(fake_target("Carries"))[Operation.SCRIPT] == {"apply_script"}
+    assert Operation.COMPLETE in bound_tools(fake_target("Completes"))
 
 
-def test_a_repository_is_what_git_tools_list() -> None:
-    assert bound(fake("Keeper")) == {
+def test_git_tools_are_bound_to_operations() -> None:
+    assert bound_tools(fake_target("Keeper")) == {
         Operation.LIST: {"git_log"},
         Operation.MKDIR: {"git_init"},
         Operation.STAGE: {"git_add"},
     }
 
 
-def test_a_replacement_that_may_be_left_out_is_given() -> None:
+def test_optional_replacement_text_gets_a_value() -> None:
     edit = {"name": "str_replace", "inputSchema": schema("path", "old_str", new_str=STRING)}
 
-    assert {Role.PATH, Role.OLD, Role.NEW} in [way.roles for way in ways(edit)]
+    assert {ArgumentRole.PATH, ArgumentRole.OLD, ArgumentRole.NEW} in [
+        way.roles for way in ways(edit)
+    ]
 
 
-def test_tools_that_hide_their_arguments_are_guessed_by_name() -> None:
+def test_arguments_of_an_unreadable_schema_are_guessed_from_the_tool_name() -> None:
     (first, *_) = ways({"name": "read_notes", "inputSchema": {"$ref": "#/definitions/any"}})
 
     assert [slot.pointer for slot in first.slots] == [("paths", 0)]
 
 
-def test_nothing_is_called_that_was_not_given_a_root() -> None:
+def test_no_tool_is_called_without_a_root_placeholder() -> None:
     dossier, _ = survey(Target(command=(sys.executable, str(FAKES), "Resolves", ".")))
 
     assert dossier.bindings is not None
@@ -132,17 +150,27 @@ def test_nothing_is_called_that_was_not_given_a_root() -> None:
     assert "{root}" in dossier.bindings.why
 
 
-def test_a_way_to_write_paths_is_found_too() -> None:
-    dossier, _ = survey(fake("RefusesAbsolute"))
+def test_accepted_path_style_is_detected() -> None:
+    dossier, _ = survey(fake_target("RefusesAbsolute"))
 
     assert dossier.bindings is not None
     styles = {binding.styles for binding in dossier.bindings.found}
     assert styles == {(Style.RELATIVE,)}
 
 
-def test_a_path_is_spelled_as_the_binding_takes_it() -> None:
+def test_path_is_written_in_the_style_of_the_binding() -> None:
     only_absolute = Binding(Operation.READ, "read", styles=(Style.ABSOLUTE,))
 
     assert only_absolute.spelled("../x", "/r") == "/r/../x"
     assert only_absolute.spelled("/x", "/r") == "/x"
     assert Binding(Operation.READ, "read", styles=(Style.RELATIVE,)).spelled("../x", "/r") == "../x"
+
+
+def test_only_known_enum_values_are_called_unless_the_tool_is_trusted() -> None:
+    values = ["read_file", "kill_all", "terminate", "sync", "list"]
+    given = schema("path", action={"type": "string", "enum": values})
+    given["required"].append("action")
+    tool = {"name": "files", "inputSchema": given}
+
+    assert {way.fixed["action",] for way in ways(tool)} == {"read_file", "list"}
+    assert {way.fixed["action",] for way in ways(tool, ("files",))} == {*values}

@@ -1,4 +1,4 @@
-"""A stdio server over streamable HTTP: sessions, requests that stand alone, and their end."""
+"""The bridge serves a stdio server over streamable HTTP, with and without sessions."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ import pytest
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.bridge.responses import BODY_LIMIT
-from mcp_touchstone.strays import sweep
+from mcp_touchstone.transport.orphans import sweep
 from tests.bridge_client import (
     META,
     MODERN,
@@ -40,7 +40,7 @@ EVENTS = "text/event-stream"
 
 @pytest.fixture
 def bridge() -> Iterator[Bridge]:
-    """Serve a command; at the end nothing of it is left."""
+    """Serve a command, and check at the end that no process is left."""
     listeners: list[tuple[Listener, Launch]] = []
 
     def serve(*command: str, most: int = 8, startup: float = WAIT, **env: str) -> Http:
@@ -57,8 +57,8 @@ def bridge() -> Iterator[Bridge]:
 
 
 @pytest.fixture(scope="module")
-def door() -> Iterator[Http]:
-    """A bridge to a program that is not there: what it answers, it answers by itself."""
+def serverless_bridge() -> Iterator[Http]:
+    """A bridge to a missing program; every answer comes from the bridge itself."""
     listener = Listener(Launch(command=("there-is-no-such-program",)), most=1, startup=1.0)
     listener.start()
     yield Http(listener.server_address[1])
@@ -67,7 +67,7 @@ def door() -> Iterator[Http]:
 
 @pytest.fixture(scope="module")
 def modern_scribe() -> Iterator[Http]:
-    """A bridge that many tests may share."""
+    """A bridge shared by several tests."""
     listener = Listener(Launch(command=(*SCRIBE, "modern")), most=1, startup=WAIT)
     listener.start()
     yield Http(listener.server_address[1])
@@ -87,8 +87,8 @@ def session(http: Http, revision: str = "2025-11-25", **capabilities: Any) -> Ht
     return opened
 
 
-def until(seen: Callable[[], Any]) -> None:
-    """Wait for something to become true."""
+def wait_until(seen: Callable[[], Any]) -> None:
+    """Wait until a condition is true."""
     limit = time.monotonic() + WAIT
     while not seen():
         assert time.monotonic() < limit
@@ -96,7 +96,7 @@ def until(seen: Callable[[], Any]) -> None:
 
 
 def refused(reply: Reply, status: int, *words: str) -> Any:
-    """See that a request was refused in the form of JSON-RPC, and give the error."""
+    """Check that a request was refused with a JSON-RPC error, and return the error."""
     body = reply.json()
     reply.close()
     assert reply.status == status, body
@@ -110,7 +110,7 @@ def refused(reply: Reply, status: int, *words: str) -> Any:
 
 
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
-def test_a_session_lives_from_initialize_to_delete(bridge: Bridge, revision: str) -> None:
+def test_session_lasts_from_initialize_to_delete(bridge: Bridge, revision: str) -> None:
     http = bridge(*SCRIBE)
     one = session(http, revision)
 
@@ -125,7 +125,7 @@ def test_a_session_lives_from_initialize_to_delete(bridge: Bridge, revision: str
     refused(one.send("DELETE"), 404)
 
 
-def test_each_session_has_a_process_of_its_own_and_no_other_hears_it(bridge: Bridge) -> None:
+def test_each_session_has_its_own_process(bridge: Bridge) -> None:
     http = bridge(*SCRIBE)
     one, two = session(http), session(http)
 
@@ -135,7 +135,7 @@ def test_each_session_has_a_process_of_its_own_and_no_other_hears_it(bridge: Bri
     assert not any('"b"' in line for line in first["result"]["heard"])
 
 
-def test_what_the_client_wrote_reaches_the_server_as_it_was(bridge: Bridge) -> None:
+def test_request_reaches_the_server_unchanged_except_line_breaks(bridge: Bridge) -> None:
     one = session(bridge(*SCRIBE))
     body = b'{"jsonrpc": "2.0",\r\n "id": 5.0,\n "method": "x", "params": {"n": 1e3, "s": "\\n"}}'
 
@@ -146,7 +146,7 @@ def test_what_the_client_wrote_reaches_the_server_as_it_was(bridge: Bridge) -> N
     assert heard["id"] == 5.0
 
 
-def test_a_session_is_asked_for_and_has_to_exist(bridge: Bridge) -> None:
+def test_legacy_request_needs_an_existing_session_id(bridge: Bridge) -> None:
     http = bridge(*SCRIBE)
 
     with http.post(request("tools/list", id="mine")) as reply:
@@ -157,7 +157,7 @@ def test_a_session_is_asked_for_and_has_to_exist(bridge: Bridge) -> None:
     refused(http.post(notification("notifications/initialized")), 400)
 
 
-def test_a_version_no_session_speaks_is_refused(bridge: Bridge) -> None:
+def test_unknown_protocol_version_header_is_refused(bridge: Bridge) -> None:
     one = session(bridge(*SCRIBE))
 
     refused(one.request("x", MCP_Protocol_Version="1999-01-01"), 400, "1999-01-01")
@@ -165,7 +165,7 @@ def test_a_version_no_session_speaks_is_refused(bridge: Bridge) -> None:
         assert reply.status == 200
 
 
-def test_an_initialize_that_fails_opens_nothing(bridge: Bridge) -> None:
+def test_failed_initialize_opens_no_session(bridge: Bridge) -> None:
     http = bridge(*SCRIBE, "modern-only")
 
     with http.post(opening()) as reply:
@@ -174,26 +174,26 @@ def test_an_initialize_that_fails_opens_nothing(bridge: Bridge) -> None:
         assert reply.json()["error"]["code"] == -32601
 
 
-def test_an_initialize_in_the_form_of_2026_is_not_found(bridge: Bridge) -> None:
+def test_modern_initialize_request_gets_404(bridge: Bridge) -> None:
     http = bridge(*SCRIBE, "modern", "modern-only")
 
     with http.modern("initialize", {"protocolVersion": MODERN}) as reply:
         assert reply.status == 404
 
 
-def test_a_server_that_never_answers_initialize_is_given_up(bridge: Bridge) -> None:
+def test_unanswered_initialize_gets_504(bridge: Bridge) -> None:
     http = bridge(sys.executable, str(HERE / "hostile" / "never_answers.py"), startup=0.5)
 
     refused(http.post(opening()), 504, "no answer within 0.5 s")
 
 
-def test_a_program_that_leaves_at_once_is_told(bridge: Bridge) -> None:
+def test_immediate_exit_of_the_server_gets_502(bridge: Bridge) -> None:
     http = bridge(sys.executable, "-c", "raise SystemExit(7)")
 
     refused(http.post(opening()), 502)
 
 
-def test_a_server_that_closed_its_output_and_lives_keeps_nobody_waiting(bridge: Bridge) -> None:
+def test_closed_server_output_ends_the_session(bridge: Bridge) -> None:
     http = bridge(sys.executable, str(HERE / "hostile" / "closes_stdout_and_lives.py"))
 
     for _ in range(2):
@@ -203,7 +203,7 @@ def test_a_server_that_closed_its_output_and_lives_keeps_nobody_waiting(bridge: 
             assert reply.status in {404, 502}
 
 
-def test_progress_comes_on_the_stream_of_its_request(bridge: Bridge) -> None:
+def test_progress_is_sent_on_the_stream_of_its_request(bridge: Bridge) -> None:
     one = session(bridge(*TOY, "nap"))
 
     def nap(token: str) -> Reply:
@@ -220,7 +220,7 @@ def test_progress_comes_on_the_stream_of_its_request(bridge: Bridge) -> None:
             assert "napped" in answer["result"]["content"][0]["text"]
 
 
-def test_a_question_comes_on_the_stream_of_the_request_that_led_to_it(bridge: Bridge) -> None:
+def test_server_request_is_sent_on_the_stream_of_its_cause(bridge: Bridge) -> None:
     one = session(bridge(*TOY, "elicit"), elicitation={})
 
     with one.request("tools/call", {"name": "elicit"}) as reply:
@@ -234,7 +234,7 @@ def test_a_question_comes_on_the_stream_of_the_request_that_led_to_it(bridge: Br
         assert list(events) == []
 
 
-def test_what_belongs_to_no_request_waits_for_a_listener(bridge: Bridge) -> None:
+def test_unrelated_server_request_is_sent_to_the_get_stream(bridge: Bridge) -> None:
     one = session(bridge(*TOY, "curious"), roots={})
 
     with one.send("GET") as listening:
@@ -246,7 +246,7 @@ def test_what_belongs_to_no_request_waits_for_a_listener(bridge: Bridge) -> None
         pass
 
 
-def test_news_waits_for_a_listener_and_comes_once(bridge: Bridge) -> None:
+def test_notification_is_queued_for_the_get_stream_and_sent_once(bridge: Bridge) -> None:
     one = session(bridge(*SCRIBE))
     one.ask("news", {"n": 1})
     one.ask("news", {"n": 2})
@@ -260,7 +260,7 @@ def test_news_waits_for_a_listener_and_comes_once(bridge: Bridge) -> None:
         assert next(events)["params"]["n"] == 3
 
 
-def test_a_stream_that_broke_goes_on_where_it_was(bridge: Bridge) -> None:
+def test_broken_stream_resumes_after_the_last_event_id(bridge: Bridge) -> None:
     one = session(bridge(*TOY, "nap"))
     meta = {"progressToken": "t"}
     params = {"name": "nap", "arguments": {"duration": 1.0}, "_meta": meta}
@@ -282,7 +282,7 @@ def test_a_stream_that_broke_goes_on_where_it_was(bridge: Bridge) -> None:
 
 
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18"])
-def test_older_clients_get_no_event_without_data(bridge: Bridge, revision: str) -> None:
+def test_older_revisions_get_no_event_without_data(bridge: Bridge, revision: str) -> None:
     one = session(bridge(*TOY, "nap"), revision)
     params = {"name": "nap", "arguments": {"duration": 0.2}, "_meta": {"progressToken": "t"}}
 
@@ -290,7 +290,7 @@ def test_older_clients_get_no_event_without_data(bridge: Bridge, revision: str) 
         assert all(event.data for event in reply.events())
 
 
-def test_leaving_is_not_cancelling(bridge: Bridge) -> None:
+def test_legacy_disconnect_does_not_cancel_the_request(bridge: Bridge) -> None:
     one = session(bridge(*SCRIBE))
 
     one.request("sleep", {"seconds": 2.5}).close()
@@ -299,7 +299,7 @@ def test_leaving_is_not_cancelling(bridge: Bridge) -> None:
     assert not any("cancelled" in line for line in heard)
 
 
-def test_a_request_that_was_taken_back_does_not_hold_its_stream_for_ever(
+def test_cancelled_request_closes_its_stream(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mcp_touchstone.bridge.sessions.AFTERMATH", 0.2)
@@ -312,7 +312,7 @@ def test_a_request_that_was_taken_back_does_not_hold_its_stream_for_ever(
 
     thread = threading.Thread(target=ask)
     thread.start()
-    until(lambda: any('"s"' in line for line in one.ask("look")["result"]["heard"]))
+    wait_until(lambda: any('"s"' in line for line in one.ask("look")["result"]["heard"]))
     with one.post(notification("notifications/cancelled", {"requestId": "s"})) as reply:
         assert reply.status == 202
     thread.join(WAIT)
@@ -320,7 +320,7 @@ def test_a_request_that_was_taken_back_does_not_hold_its_stream_for_ever(
     assert ended == [[]]
 
 
-def test_an_id_in_flight_is_refused(bridge: Bridge) -> None:
+def test_duplicate_request_id_in_flight_is_refused(bridge: Bridge) -> None:
     one = session(bridge(*SCRIBE))
     thread = threading.Thread(
         target=lambda: one.post(request("sleep", {"seconds": 1}, id="x")).close()
@@ -332,7 +332,7 @@ def test_an_id_in_flight_is_refused(bridge: Bridge) -> None:
     thread.join()
 
 
-def test_a_batch_is_answered_in_its_revision_and_refused_in_others(bridge: Bridge) -> None:
+def test_batch_is_answered_only_in_2025_03_26(bridge: Bridge) -> None:
     http = bridge(*SCRIBE)
     batch = [request("a", id=1), notification("b"), request("c", id="1")]
 
@@ -342,16 +342,16 @@ def test_a_batch_is_answered_in_its_revision_and_refused_in_others(bridge: Bridg
     refused(session(http, "2025-06-18").post(batch), 400, "2025-03-26")
 
 
-def test_a_process_that_dies_is_told_and_its_session_is_over(bridge: Bridge) -> None:
+def test_server_exit_gets_502_and_ends_the_session(bridge: Bridge) -> None:
     one = session(bridge(*SCRIBE))
 
     error = refused(one.request("leave"), 502, "status 3")
 
     assert error["code"] == -32603
-    until(lambda: one.request("x").status == 404)
+    wait_until(lambda: one.request("x").status == 404)
 
 
-def test_a_process_that_dies_behind_a_stream_is_told_on_it(bridge: Bridge) -> None:
+def test_server_exit_sends_an_error_on_the_open_stream(bridge: Bridge) -> None:
     one = session(bridge(*TOY, "nap", "die"))
     params = {"name": "nap", "arguments": {"duration": 20}, "_meta": {"progressToken": "t"}}
 
@@ -364,7 +364,7 @@ def test_a_process_that_dies_behind_a_stream_is_told_on_it(bridge: Bridge) -> No
     assert last["id"] == 1
 
 
-def test_an_idle_session_makes_room_and_a_busy_one_does_not(bridge: Bridge) -> None:
+def test_new_session_evicts_an_idle_session_but_no_busy_one(bridge: Bridge) -> None:
     http = bridge(*SCRIBE, most=2)
     one, two = session(http), session(http)
     one.ask("x")
@@ -380,7 +380,7 @@ def test_an_idle_session_makes_room_and_a_busy_one_does_not(bridge: Bridge) -> N
         thread.join()
 
 
-# --- what gets in
+# --- refused requests
 
 
 @pytest.mark.parametrize(
@@ -398,12 +398,14 @@ def test_an_idle_session_makes_room_and_a_busy_one_does_not(bridge: Bridge) -> N
     ids=str,
 )
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE", "OPTIONS"])
-def test_callers_under_another_name_are_kept_out(
-    door: Http, method: str, headers: dict[str, str | None]
+def test_foreign_host_or_origin_is_refused(
+    serverless_bridge: Http, method: str, headers: dict[str, str | None]
 ) -> None:
     body = opening() if method == "POST" else None
 
-    refused(door.send(method, body, path="/mcp", **headers), 403, "is not this machine")
+    refused(
+        serverless_bridge.send(method, body, path="/mcp", **headers), 403, "is not this machine"
+    )
 
 
 @pytest.mark.parametrize(
@@ -416,7 +418,7 @@ def test_callers_under_another_name_are_kept_out(
     ],
     ids=str,
 )
-def test_callers_of_this_machine_are_let_in(bridge: Bridge, headers: dict[str, str]) -> None:
+def test_local_host_and_origin_are_accepted(bridge: Bridge, headers: dict[str, str]) -> None:
     with bridge(*SCRIBE).post(opening(), **headers) as reply:
         assert reply.status == 200
 
@@ -446,23 +448,23 @@ def test_callers_of_this_machine_are_let_in(bridge: Bridge, headers: dict[str, s
         (413, None, {"Content-Length": str(BODY_LIMIT + 1)}),
     ],
 )
-def test_bad_requests_are_refused_before_any_process_is_started(
-    door: Http, status: int, body: bytes | None, headers: dict[str, str | None]
+def test_bad_request_is_refused_without_starting_a_process(
+    serverless_bridge: Http, status: int, body: bytes | None, headers: dict[str, str | None]
 ) -> None:
-    reply = door.send("POST", body, path="/mcp", **headers)
+    reply = serverless_bridge.send("POST", body, path="/mcp", **headers)
 
     assert refused(reply, status)["code"] in {-32700, -32600}
 
 
-def test_there_is_one_endpoint_with_three_methods(door: Http) -> None:
-    refused(door.send("POST", opening(), path="/"), 404, "/mcp")
+def test_endpoint_accepts_post_get_and_delete_only(serverless_bridge: Http) -> None:
+    refused(serverless_bridge.send("POST", opening(), path="/"), 404, "/mcp")
     for method in ("PUT", "PATCH", "OPTIONS"):
-        reply = door.send(method)
+        reply = serverless_bridge.send(method)
         assert reply.header("Allow") == "POST, GET, DELETE"
         refused(reply, 405)
 
 
-def test_a_wildcard_accepts_both(bridge: Bridge) -> None:
+def test_accept_wildcard_or_no_accept_header_is_allowed(bridge: Bridge) -> None:
     http = bridge(*SCRIBE)
     for accept in ("*/*", "application/*, text/*;q=0.5", None):
         with http.post(opening(), Accept=accept) as reply:
@@ -486,7 +488,7 @@ def test_stateless_requests_share_a_process_and_keep_their_ids(bridge: Bridge) -
     assert len(pids) == 1
 
 
-def test_two_clients_with_one_id_and_one_token_are_told_apart(bridge: Bridge) -> None:
+def test_clients_with_equal_ids_and_tokens_get_their_own_replies(bridge: Bridge) -> None:
     http = bridge(*TOY, "nap")
 
     def nap(seconds: float) -> Reply:
@@ -503,14 +505,14 @@ def test_two_clients_with_one_id_and_one_token_are_told_apart(bridge: Bridge) ->
             assert answer["result"]["content"][0]["text"] == f"napped {turns[-1]}"
 
 
-def test_no_event_of_2026_has_an_id(bridge: Bridge) -> None:
+def test_modern_events_have_no_id(bridge: Bridge) -> None:
     params = {"name": "nap", "arguments": {"duration": 0.2}}
     with bridge(*TOY, "nap").modern("tools/call", params, meta={"progressToken": 1}) as reply:
         assert reply.header("X-Accel-Buffering") == "no"
         assert {event.id for event in reply.events()} == {""}
 
 
-def test_a_log_message_goes_to_who_asked_for_log_messages(bridge: Bridge) -> None:
+def test_log_message_is_sent_only_to_the_request_that_asked_for_it(bridge: Bridge) -> None:
     http = bridge(*TOY, "chat", "nap")
     level = {META + "logLevel": "debug"}
     nap = {"name": "nap", "arguments": {"duration": 1.0}}
@@ -525,7 +527,7 @@ def test_a_log_message_goes_to_who_asked_for_log_messages(bridge: Bridge) -> Non
     assert answer["id"] == 2
 
 
-def test_a_subscription_is_told_under_the_client_s_id_and_ends_with_its_stream(
+def test_subscription_notifications_carry_the_id_of_the_client(
     bridge: Bridge,
 ) -> None:
     http = bridge(*TOY, "listen", "echo")
@@ -540,7 +542,7 @@ def test_a_subscription_is_told_under_the_client_s_id_and_ends_with_its_stream(
         assert one["params"]["_meta"][META + "subscriptionId"] == "mine"
 
 
-def test_closing_a_stream_takes_the_request_back(bridge: Bridge) -> None:
+def test_modern_disconnect_cancels_the_request(bridge: Bridge) -> None:
     http = bridge(*SCRIBE, "modern")
 
     def ask() -> list[Any]:
@@ -549,9 +551,9 @@ def test_closing_a_stream_takes_the_request_back(bridge: Bridge) -> None:
 
     broken = Http(http.port)
     connection = broken_connection(broken)
-    until(lambda: any(one["method"] == "silence" for one in ask()))
+    wait_until(lambda: any(one["method"] == "silence" for one in ask()))
     connection.close()
-    until(lambda: any(one["method"] == "notifications/cancelled" for one in ask()))
+    wait_until(lambda: any(one["method"] == "notifications/cancelled" for one in ask()))
     heard = ask()
     (silent,) = (one for one in heard if one["method"] == "silence")
     (taken_back,) = (one for one in heard if one["method"] == "notifications/cancelled")
@@ -560,7 +562,7 @@ def test_closing_a_stream_takes_the_request_back(bridge: Bridge) -> None:
 
 
 def broken_connection(http: Http) -> Any:
-    """Send a request that is never answered, and give the connection."""
+    """Send a request that is never answered, and return the connection."""
     connection = HTTPConnection("127.0.0.1", http.port, timeout=WAIT)
     body = request("silence", {"_meta": modern_meta()}, id="gone")
     headers = {
@@ -581,7 +583,7 @@ def broken_connection(http: Http) -> Any:
         ("error/-32603", 200),
     ],
 )
-def test_errors_have_the_status_the_page_gives_them(
+def test_json_rpc_error_code_sets_the_http_status(
     modern_scribe: Http, method: str, status: int
 ) -> None:
     with modern_scribe.modern(method, id="e") as reply:
@@ -589,7 +591,7 @@ def test_errors_have_the_status_the_page_gives_them(
         assert reply.json()["id"] == "e"
 
 
-def test_a_request_without_its_meta_is_400_when_the_server_says_so(bridge: Bridge) -> None:
+def test_invalid_params_without_complete_meta_get_400(bridge: Bridge) -> None:
     http = bridge(*SCRIBE, "modern")
     headers = {"MCP_Protocol_Version": MODERN, "Mcp_Method": "error/-32602"}
     metas: list[dict[str, Any]] = [
@@ -619,7 +621,7 @@ def test_a_request_without_its_meta_is_400_when_the_server_says_so(bridge: Bridg
     ],
     ids=str,
 )
-def test_headers_that_do_not_fit_the_body_are_refused(
+def test_headers_contradicting_the_body_are_refused(
     modern_scribe: Http, headers: dict[str, str | None]
 ) -> None:
     reply = modern_scribe.modern("tools/call", {"name": "plain"}, id=3, **headers)
@@ -637,7 +639,7 @@ def test_headers_that_do_not_fit_the_body_are_refused(
     ],
     ids=str,
 )
-def test_headers_that_say_the_same_in_another_form_are_taken(
+def test_equivalent_header_forms_are_accepted(
     modern_scribe: Http, headers: dict[str, str | None]
 ) -> None:
     with modern_scribe.modern("tools/call", {"name": "plain"}, **headers) as reply:
@@ -663,7 +665,7 @@ def test_headers_that_say_the_same_in_another_form_are_taken(
         ({"region": "us"}, {"Mcp_Param_Region": "us", "Mcp_Param_Other": "x"}, True),
     ],
 )
-def test_arguments_that_a_tool_repeats_in_headers_are_compared(
+def test_parameter_headers_must_match_the_arguments(
     modern_scribe: Http, arguments: Any, headers: dict[str, str], fits: bool
 ) -> None:
     params = {"name": "query", "arguments": arguments}
@@ -671,7 +673,7 @@ def test_arguments_that_a_tool_repeats_in_headers_are_compared(
         assert reply.status == (200 if fits else 400), reply.json()
 
 
-def test_a_client_of_2026_sends_no_responses(bridge: Bridge) -> None:
+def test_modern_client_response_is_refused(bridge: Bridge) -> None:
     http = bridge(*SCRIBE, "modern")
     response = {"jsonrpc": "2.0", "id": 1, "result": {}}
 
@@ -680,8 +682,8 @@ def test_a_client_of_2026_sends_no_responses(bridge: Bridge) -> None:
         assert reply.status == 202
 
 
-def test_a_server_of_the_other_era_sends_clients_to_initialize(bridge: Bridge) -> None:
-    """The error must be none of 2026-07-28, or a client of both eras would not fall back."""
+def test_modern_request_to_a_legacy_server_suggests_initialize(bridge: Bridge) -> None:
+    """With an error code of 2026-07-28, a client of both eras would not fall back."""
     http = bridge(*SCRIBE)
 
     for _ in range(2):
@@ -690,7 +692,7 @@ def test_a_server_of_the_other_era_sends_clients_to_initialize(bridge: Bridge) -
     session(http)
 
 
-def test_a_process_of_2026_that_dies_is_replaced(bridge: Bridge) -> None:
+def test_exited_modern_process_is_replaced(bridge: Bridge) -> None:
     http = bridge(*SCRIBE, "modern")
 
     refused(http.modern("leave"), 502, "status 3")
@@ -698,10 +700,10 @@ def test_a_process_of_2026_that_dies_is_replaced(bridge: Bridge) -> None:
         assert reply.status == 200
 
 
-# --- the server's manners
+# --- faulty servers
 
 
-def test_what_is_no_message_is_kept_from_clients_and_shown(
+def test_invalid_server_output_is_logged_and_not_forwarded(
     bridge: Bridge, capfd: pytest.CaptureFixture[str]
 ) -> None:
     one = session(bridge(*SCRIBE))
@@ -711,7 +713,7 @@ def test_what_is_no_message_is_kept_from_clients_and_shown(
     assert "no message: this is no message" in capfd.readouterr().err
 
 
-def test_nonsense_of_the_server_does_not_end_the_conversation(bridge: Bridge) -> None:
+def test_invalid_server_output_does_not_end_the_session(bridge: Bridge) -> None:
     http = bridge(*SCRIBE, "modern")
     one = session(http)
 
@@ -722,24 +724,22 @@ def test_nonsense_of_the_server_does_not_end_the_conversation(bridge: Bridge) ->
             assert "result" in reply.messages()[-1]
 
 
-def test_a_tool_with_a_schema_without_end_is_called(bridge: Bridge) -> None:
+def test_tool_with_a_very_deep_schema_can_be_called(bridge: Bridge) -> None:
     http = bridge(*SCRIBE, "modern", "deep")
 
     with http.modern("tools/call", {"name": "deep", "arguments": {}}) as reply:
         assert reply.status == 200
 
 
-def test_a_question_of_a_stateless_server_is_not_hidden(bridge: Bridge) -> None:
-    """It must not ask; a bridge that swallowed the question would make a fault look like none."""
+def test_request_of_a_modern_server_is_forwarded(bridge: Bridge) -> None:
+    """A modern server must not send requests; a bridge that hid one would hide the fault."""
     with bridge(*SCRIBE, "modern").modern("ask") as reply:
         question, answer = reply.messages()
     assert question["method"] == "ping"
     assert "result" in answer
 
 
-def test_a_server_that_will_not_leave_is_ended(
-    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_ignoring_sigterm_is_killed(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcp_touchstone.bridge.child.PATIENCE", 0.3)
     http = bridge(
         sys.executable, str(HERE / "hostile" / "ignores_end_of_input_and_sigterm.py"), startup=2.0
@@ -763,7 +763,9 @@ def run(*words: str, cwd: Path | None = None) -> "subprocess.Popen[str]":
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals there")
 @pytest.mark.parametrize(("signal", "status"), [("SIGTERM", 0), ("SIGINT", 130)])
-def test_the_command_prints_its_url_and_ends_with_all_it_started(signal: str, status: int) -> None:
+def test_command_prints_its_url_and_ends_its_processes_on_a_signal(
+    signal: str, status: int
+) -> None:
     import signal as signals  # noqa: PLC0415
 
     process = run("--env", "SCRIBE=yes", "--", *SCRIBE, "modern")
@@ -788,8 +790,8 @@ def test_the_command_prints_its_url_and_ends_with_all_it_started(signal: str, st
     listening.close()
 
 
-def test_without_a_server_the_reference_server_is_served() -> None:
-    process = run()
+def test_self_option_serves_the_reference_server() -> None:
+    process = run("--self")
     assert process.stdout
     port = int(process.stdout.readline().split(":")[2].split("/")[0])
     with Http(port).modern("server/discover") as reply:
@@ -813,7 +815,7 @@ def test_without_a_server_the_reference_server_is_served() -> None:
     ],
     ids=str,
 )
-def test_bad_input_is_one_line_and_status_2(words: tuple[str, ...]) -> None:
+def test_bad_input_prints_one_line_and_exits_with_status_2(words: tuple[str, ...]) -> None:
     process = run(*words)
     out, errors = process.communicate(timeout=WAIT)
 
@@ -822,9 +824,9 @@ def test_bad_input_is_one_line_and_status_2(words: tuple[str, ...]) -> None:
     assert errors.startswith("mcp-touchstone")
 
 
-def test_a_port_in_use_is_told(bridge: Bridge) -> None:
+def test_port_in_use_prints_an_error(bridge: Bridge) -> None:
     port = bridge(*SCRIBE).port
-    process = run("--port", str(port))
+    process = run("--self", "--port", str(port))
     _, errors = process.communicate(timeout=WAIT)
 
     assert process.returncode == 2

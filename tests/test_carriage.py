@@ -1,21 +1,21 @@
-"""What a move would do is told from the tree; a folder that copies into itself is never carried."""
+"""Move payloads are classified by their effect on the fixture tree."""
 
 import os
 from collections.abc import Iterator
 
 import pytest
 
-from mcp_touchstone.attack.field import Field
-from mcp_touchstone.attack.reach import Carriage, carriage
-from mcp_touchstone.loader import home
+from mcp_touchstone.catalog.loader import home
+from mcp_touchstone.security.fixture_tree import FixtureTree
+from mcp_touchstone.security.reachability import Carriage, carriage
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
 
 @pytest.fixture(scope="module")
-def field() -> Iterator[Field]:
+def field() -> Iterator[FixtureTree]:
     trees = ("base", "siblings", "links", "denied")
-    with Field(home() / "security_suite" / "fixtures.toml", trees) as made:
+    with FixtureTree(home() / "security_suite" / "fixtures.toml", trees) as made:
         yield made
 
 
@@ -35,13 +35,13 @@ def field() -> Iterator[Field]:
         (". -> new", None),
     ],
 )
-def test_a_move_is_known_by_what_it_would_do(
-    field: Field, text: str, kind: Carriage | None
+def test_move_is_classified_by_its_effect(
+    field: FixtureTree, text: str, kind: Carriage | None
 ) -> None:
     assert carriage(text, field) is kind
 
 
-def test_what_was_moved_away_with_its_folder_is_put_back(field: Field) -> None:
+def test_mend_restores_the_contents_of_a_moved_folder(field: FixtureTree) -> None:
     (field.root / "dir_with_links").rename(field.root / "elsewhere")
 
     field.mend()

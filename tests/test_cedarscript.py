@@ -1,9 +1,11 @@
-"""The CEDARScript tools with the real library: what it does right, and what is kept from it."""
+"""The CEDARScript tools with the real library: results, errors, limits and isolation."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 from reference_server.cedarscript import engine
 from reference_server.cedarscript.explain import find
 from tests.cedarscript_client import CASES, WHY_NOT, Client, lay, tree
-from tests.reference_client import ALL, MODERN, ask, modern, notification
+from tests.reference_client import ALL, CHECKOUT, MODERN, ask, modern, notification
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +34,7 @@ FIRST = "UPDATE FILE 'a.txt' DELETE LINE 'one'"
 
 
 def source(case: dict[str, Any]) -> dict[str, str]:
-    """Give the files of a case."""
+    """Return the files of a case."""
     return {
         path: text if isinstance(text, str) else CASES["samples"][text["sample"]]
         for path, text in case["before"].items()
@@ -60,11 +62,11 @@ def client(root: Path) -> Iterator[Client]:
         yield client
 
 
-# --- measured cases
+# --- recorded cases
 
 
 @pytest.mark.parametrize("case", CASES["cases"], ids=lambda case: case["name"])
-def test_a_measured_case(shared: Client, case: dict[str, Any]) -> None:
+def test_recorded_case_gives_the_expected_result(shared: Client, case: dict[str, Any]) -> None:
     place = shared.root / case["name"]
     place.mkdir()
     before = source(case)
@@ -95,7 +97,7 @@ def test_a_measured_case(shared: Client, case: dict[str, Any]) -> None:
     [case for case in CASES["cases"] if "code" in case or "error" in case["library"]],
     ids=lambda case: case["name"],
 )
-def test_the_words_for_a_measured_error_are_explained(shared: Client, case: dict[str, Any]) -> None:
+def test_recorded_error_messages_are_explained(shared: Client, case: dict[str, Any]) -> None:
     if "error" in case["library"]:
         theirs = case["library"]["error"]
         found = find(f"{theirs['kind']}: {theirs['text']}")
@@ -116,7 +118,7 @@ def test_the_words_for_a_measured_error_are_explained(shared: Client, case: dict
         assert explained["recovery_steps"]
 
 
-def test_the_cases_cover_what_they_should() -> None:
+def test_recorded_cases_have_the_expected_counts() -> None:
     counts: dict[tuple[str, str], int] = {}
     for case in CASES["cases"]:
         key = (case["library"]["verdict"], case["expect"])
@@ -137,7 +139,7 @@ def test_the_cases_cover_what_they_should() -> None:
 # --- parsing
 
 
-def test_a_parsed_command_says_what_it_is(client: Client) -> None:
+def test_parsed_command_has_type_path_line_and_summary(client: Client) -> None:
     parsed = client.call(
         "parse_cedarscript",
         content="# first\nUPDATE METHOD 'A.get' FROM FILE 'm.py' INSERT AFTER LINE 'x' OFFSET 1 "
@@ -170,20 +172,38 @@ def test_a_parsed_command_says_what_it_is(client: Client) -> None:
         ('RM FILE "a" /* x', 1, 13, "not closed"),
         ("DELETE FILE 'a'", 1, 1, "not with DELETE"),
         ("UPDATE FILE 'a' REPLACE WHOLE WITH CASE WHEN EMPTY THEN REMOVE", 1, 63, "END is missing"),
+        ("UPDATE FUNCTION 'f' FROM FILE 'm.py' DELETE", 1, 44, "DELETE is not followed by what"),
+        ("UPDATE FILE 'a' DELETE -- it\nRM FILE 'b'", 1, 29, "DELETE is not followed by what"),
+        ("UPDATE FILE 'a' DELETE LINE", 1, 28, "LINE is not followed by what"),
     ],
 )
-def test_a_syntax_error_has_its_place(
+def test_syntax_error_reports_line_and_column(
     client: Client, script: str, line: int, column: int, words: str
 ) -> None:
     error = client.fail("parse_cedarscript", content=script)
     assert error["type"] == "ParseError"
     assert error["field"] == "content"
-    assert (error["context"]["line"], error["context"]["column"]) == (line, column)
+    assert error["context"] == {"script_line": line, "script_column": column}
     assert words in error["message"]
     assert "NEVER" not in json.dumps(error)
 
 
-def test_the_old_comment_form_is_understood(client: Client) -> None:
+def test_incomplete_delete_suggests_delete_whole(client: Client) -> None:
+    script = "UPDATE FUNCTION 'f' FROM FILE 'm.py' DELETE"
+    error = client.fail("parse_cedarscript", content=script)
+    assert any("DELETE WHOLE" in each for each in error["suggestions"])
+    assert "EMPTY" not in error["message"]
+
+
+def test_write_error_names_the_command(root: Path) -> None:
+    script = f"RM FILE 'a.txt'\nCREATE FILE 'new.txt' WITH CONTENT '{'x' * 101}'"
+    with Client(root, log_level="off", max_file_size=100) as client:
+        error = client.fail("apply_cedarscript", commands=script)
+    assert (error["code"], error["field"]) == ("TOO_LARGE", "commands")
+    assert error["context"] == {"file": "new.txt", "script_line": 2, "command_index": 2}
+
+
+def test_old_comment_forms_are_ignored(client: Client) -> None:
     commented = f"-- ../outside.txt\n/* ../outside.txt */\n{FIRST} -- that one"
     assert client.preview(commented)["affected_files"] == ["a.txt"]
     kept = client.preview("CREATE FILE 'b.sql' WITH CONTENT '''\n-- kept\n'''")["diffs"][0]
@@ -194,14 +214,14 @@ def test_the_old_comment_form_is_understood(client: Client) -> None:
 
 
 @pytest.mark.parametrize("dry_run", [True, None, 0, "", "false", [], {}, "no", "absent"])
-def test_only_false_writes(root: Path, dry_run: Any) -> None:
+def test_only_dry_run_false_writes(root: Path, dry_run: Any) -> None:
     more = {} if dry_run == "absent" else {"dry_run": dry_run}
     with Client(root, log_level="off") as client:
         client.ask("tools/call", name="apply_cedarscript", arguments={"commands": FIRST, **more})
     assert (root / "a.txt").read_text() == "one\ntwo\nthree\n"
 
 
-def test_a_script_is_carried_out_whole_or_not_at_all(client: Client, root: Path) -> None:
+def test_failing_script_changes_nothing(client: Client, root: Path) -> None:
     laid = tree(root)
     error = client.refuse(
         f"{FIRST}\nCREATE FILE 'deep/new.txt' WITH CONTENT 'x'\n"
@@ -235,7 +255,7 @@ def test_a_script_is_carried_out_whole_or_not_at_all(client: Client, root: Path)
         "RM FILE '{}'",
     ],
 )
-def test_every_path_is_checked_before_anything_runs(
+def test_all_paths_are_checked_before_the_first_command_runs(
     shared: Client, tmp_path: Path, command: str, path: str, code: str
 ) -> None:
     place = shared.root / tmp_path.name
@@ -253,7 +273,7 @@ def test_every_path_is_checked_before_anything_runs(
     assert not list(tmp_path.iterdir())
 
 
-def test_the_root_argument_stays_below_the_root(client: Client, root: Path) -> None:
+def test_root_argument_stays_below_the_root(client: Client, root: Path) -> None:
     (root / "sub").mkdir()
     (root / "sub" / "b.txt").write_text("x\ny\n")
     done = client.carry_out("UPDATE FILE 'b.txt' DELETE LINE 'x'", root="sub")
@@ -266,7 +286,51 @@ def test_the_root_argument_stays_below_the_root(client: Client, root: Path) -> N
     ]
 
 
-def test_two_spellings_are_one_file(client: Client, root: Path) -> None:
+def test_missing_root_argument_is_refused_and_not_created(client: Client, root: Path) -> None:
+    before = tree(root)
+    for script in ("CREATE FILE 'x.py' WITH CONTENT 'x = 1'", "RM FILE 'a.txt'"):
+        error = client.refuse(script, root="nodir")
+        assert (error["code"], error["field"]) == ("NOT_FOUND", "root")
+        assert error["context"] == {"file": "nodir"}
+    assert tree(root) == before
+
+
+def test_all_errors_report_their_location_with_the_same_keys(client: Client, root: Path) -> None:
+    """``script_line`` counts in the script, ``line`` in ``file``."""
+    first = "UPDATE FILE 'a.txt' DELETE LINE 'one'\n"
+    fine = "UPDATE FILE 'm.py' INSERT AFTER LINE 'return 1' WITH CONTENT '@0:x = 1'\n"
+    breaking = "UPDATE FILE 'm.py' REPLACE LINE 'return 1' WITH CONTENT '@0:return ('\n"
+    where = {"script_line": 2, "command_index": 2}
+
+    outside = client.refuse(first + "RM FILE '.git/x'")
+    missing = client.refuse(first + "UPDATE FILE 'a.txt' DELETE LINE 'nine'")
+    broken = client.refuse(first + breaking + fine.replace("'return 1'", "'return ('"))
+    wrong = client.fail("parse_cedarscript", content=first + "UPDAET")
+    early = client.refuse(first + "UPDATE FILE 'm.py' DELETE LINE 'x' (")
+
+    assert outside["context"] == {"file": ".git/x", **where}
+    assert missing["context"] == {"file": "a.txt", **where}
+    assert broken["code"] == "BREAKS_SYNTAX"
+    assert broken["context"].pop("line") in (2, 3)
+    assert broken["context"] == {"file": "m.py", **where}
+    assert wrong["context"]["script_line"] == early["context"]["script_line"] == 2
+    assert "line" not in {*wrong["context"], *early["context"]}
+
+
+def test_error_names_the_command_that_breaks_the_syntax(client: Client, root: Path) -> None:
+    """The third command repairs the syntax that the second breaks; the fourth breaks it again."""
+    lay(root, {"m.py": "a = 1\nb = 2\nc = 3\n"})
+    change = "UPDATE FILE 'm.py' REPLACE LINE '{}' WITH CONTENT '@0:{}'\n"
+    pairs = (("a = 1", "a = 5"), ("b = 2", "b = ("), ("b = (", "b = 4"), ("c = 3", "c = )"))
+    script = "".join(change.format(*pair) for pair in pairs)
+
+    error = client.refuse(script)
+
+    assert error["code"] == "BREAKS_SYNTAX"
+    assert error["context"]["command_index"] == error["context"]["script_line"] == 4
+
+
+def test_equivalent_paths_are_one_file(client: Client, root: Path) -> None:
     script = f"{FIRST}\nUPDATE FILE './a.txt' DELETE LINE 'three'\nRM FILE 'm.py'"
     done = client.carry_out(script)
     assert done["affected_files"] == ["a.txt", "m.py"]
@@ -274,7 +338,7 @@ def test_two_spellings_are_one_file(client: Client, root: Path) -> None:
     assert [each["change"] for each in done["diffs"]] == ["updated", "removed"]
 
 
-def test_bytes_that_are_no_concern_of_the_edit_stay(client: Client, root: Path) -> None:
+def test_edit_keeps_encoding_newlines_and_mode(client: Client, root: Path) -> None:
     lay(root, {})
     (root / "w.txt").write_bytes("\ufeffeins\r\nzwei\r\ndrei".encode("utf-16-le"))
     (root / "mixed.txt").write_bytes(b"one\r\ntwo\n")
@@ -289,7 +353,7 @@ def test_bytes_that_are_no_concern_of_the_edit_stay(client: Client, root: Path) 
         assert client.refuse(f"UPDATE FILE '{name}' DELETE LINE 'one'")["code"] == code
 
 
-def test_any_file_can_be_removed(client: Client, root: Path) -> None:
+def test_binary_and_mixed_newline_files_can_be_removed(client: Client, root: Path) -> None:
     (root / "latin.txt").write_bytes(b"caf\xe9\n")
     (root / "mixed.txt").write_bytes(b"one\r\ntwo\n")
     script = "RM FILE 'latin.txt'\nRM FILE 'mixed.txt'"
@@ -301,13 +365,13 @@ def test_any_file_can_be_removed(client: Client, root: Path) -> None:
     assert client.refuse(script)["code"] == "NOT_FOUND"
 
 
-def test_a_change_meanwhile_wins(client: Client, root: Path) -> None:
+def test_preview_hash_changes_with_the_file(client: Client, root: Path) -> None:
     before = client.preview(FIRST)["diffs"][0]["sha256"]
     (root / "a.txt").write_text("one\nmore\n")
     assert client.preview(FIRST)["diffs"][0]["sha256"] != before
 
 
-def test_a_read_only_server_previews(root: Path) -> None:
+def test_read_only_server_previews_but_does_not_write(root: Path) -> None:
     with Client(root, log_level="off", read_only=True) as client:
         tools = {tool["name"]: tool for tool in client.ask("tools/list")["result"]["tools"]}
         assert tools["apply_cedarscript"]["annotations"]["readOnlyHint"] is True
@@ -318,7 +382,7 @@ def test_a_read_only_server_previews(root: Path) -> None:
     assert (root / "a.txt").read_text() == "one\ntwo\nthree\n"
 
 
-def test_a_write_waits_for_confirmation(root: Path) -> None:
+def test_write_waits_for_confirmation(root: Path) -> None:
     with Client(root, log_level="off", confirm_writes=True) as client:
         waiting = client.call("apply_cedarscript", commands=FIRST, dry_run=False)
         assert waiting["confirmed"] is False
@@ -339,7 +403,7 @@ LINES = st.lists(
 @given(
     LINES, st.integers(1, 8), st.integers(1, 8), st.sampled_from(["\n", "\r\n", "\r"]), st.data()
 )
-def test_lines_by_number_are_exactly_those_lines(
+def test_line_numbers_select_exactly_those_lines(
     shared: Client, lines: list[str], first: int, last: int, newline: str, data: st.DataObject
 ) -> None:
     path = shared.root / "lines.txt"
@@ -365,11 +429,11 @@ def test_lines_by_number_are_exactly_those_lines(
         assert path.read_bytes() == (newline.join(wanted) + (end if wanted else "")).encode(), form
 
 
-# --- what a script must not do to the server
+# --- limits and isolation
 
 
 def workers() -> set[psutil.Process]:
-    """Give the workers of the servers in this process."""
+    """Return the workers of the servers in this process."""
     return {
         child
         for child in psutil.Process().children()
@@ -377,7 +441,7 @@ def workers() -> set[psutil.Process]:
     }
 
 
-def test_a_hostile_pattern_ends_and_the_next_call_works(
+def test_slow_pattern_times_out_and_the_next_call_works(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "RUN_SECONDS", 1.0)
@@ -399,7 +463,7 @@ def test_a_hostile_pattern_ends_and_the_next_call_works(
     assert workers() == others
 
 
-def test_a_hostile_pattern_holds_nobody_else_up(root: Path) -> None:
+def test_slow_pattern_delays_no_other_tool_and_can_be_cancelled(root: Path) -> None:
     (root / "redos.txt").write_text("a" * 40 + "b\n")
     script = 'UPDATE FILE "redos.txt" DELETE LINE REGEX r"^(a+)+$"'
     with Client(root, log_level="off") as client:
@@ -422,11 +486,11 @@ def test_a_hostile_pattern_holds_nobody_else_up(root: Path) -> None:
         "UPDATE FILE 'a.txt' REPLACE WHOLE WITH CONTENT '''\n@65:y\n'''",
     ],
 )
-def test_amplification_is_refused(client: Client, script: str) -> None:
+def test_excessive_indentation_is_refused(client: Client, script: str) -> None:
     assert client.refuse(script)["code"] == "INDENTATION_OUT_OF_RANGE"
 
 
-def test_what_a_script_makes_has_a_limit(root: Path) -> None:
+def test_script_and_its_output_have_a_size_limit(root: Path) -> None:
     grow = "UPDATE FILE 'a.txt' REPLACE WHOLE WITH CASE WHEN REGEX r'.' THEN SUB r'.' r'{}' END\n"
     with Client(root, log_level="off", max_file_size=100_000) as client:
         error = client.refuse(grow.format("x" * 50) * 4)
@@ -435,7 +499,7 @@ def test_what_a_script_makes_has_a_limit(root: Path) -> None:
         assert client.preview(FIRST)["affected_files"] == ["a.txt"]
 
 
-def test_memory_has_a_limit(root: Path) -> None:
+def test_worker_memory_has_a_limit(root: Path) -> None:
     grow = "UPDATE FILE 'a.txt' REPLACE WHOLE WITH CASE WHEN REGEX r'.' THEN SUB r'' r'{}' END\n"
     with Client(root, log_level="off", max_file_size=10**9) as client:
         error = client.fail("apply_cedarscript", commands=grow.format("x" * 20_000) * 3)
@@ -443,13 +507,13 @@ def test_memory_has_a_limit(root: Path) -> None:
         assert client.preview(FIRST)["affected_files"] == ["a.txt"]
 
 
-def test_deep_nesting_costs_no_more_than_the_script(client: Client, root: Path) -> None:
+def test_deeply_nested_code_does_not_break_the_server(client: Client, root: Path) -> None:
     deep = "x = " + "(" * 5_000 + ")" * 5_000
     client.fail("apply_cedarscript", commands=f"CREATE FILE 'deep.py' WITH CONTENT '{deep}'")
     assert client.preview(FIRST)["affected_files"] == ["a.txt"]
 
 
-def test_the_worker_has_nothing_to_reach(
+def test_worker_is_isolated_and_replaced_if_killed(
     client: Client, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_TOKEN", "hush")
@@ -468,7 +532,44 @@ def test_the_worker_has_nothing_to_reach(
     assert client.preview(FIRST) == again, "whoever is killed is replaced"
 
 
-def test_many_at_once_are_all_answered(client: Client, root: Path) -> None:
+PARSED_AGAIN = """
+from w.library import Library
+library = Library(1000)
+script = "UPDATE FUNCTION 'f' FROM FILE 'x.py' REPLACE BODY WITH CONTENT '@0:return 2'"
+for _ in range(3):
+    commands, _ = library.parser.parse_script(script)
+    library.update(commands[0], "def f():\\n    return 1\\n", "x.py")
+finder = sys.modules["cedarscript_editor.tree_sitter_identifier_finder"]
+print(finder.get_parser("python").hits)
+"""
+
+
+def in_worker(program: str) -> str:
+    """Run a program with the worker's modules as package ``w``; return its last line of output."""
+    start = "import sys, types\npackage = types.ModuleType('w')\npackage.__path__ = sys.argv[1:]\n"
+    here = str(CHECKOUT / "reference_server" / "cedarscript")
+    command = (sys.executable, "-P", "-c", f"{start}sys.modules['w'] = package\n{program}", here)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1]
+
+
+def test_unchanged_file_is_parsed_once() -> None:
+    assert int(in_worker(PARSED_AGAIN)) >= 2
+
+
+def test_worker_imports_no_slow_library() -> None:
+    """With ``importlib.metadata`` the first parse took twice as long."""
+    program = (
+        "from w.library import Library\n"
+        "from w.worker import _warm_up\n"
+        "_warm_up(Library(1000))\n"
+        "slow = {'importlib.metadata', 'email', 'zipfile', 'packaging'}\n"
+        "print(sorted(slow & {*sys.modules}))"
+    )
+    assert in_worker(program) == "[]"
+
+
+def test_concurrent_scripts_are_all_answered(client: Client, root: Path) -> None:
     lay(root, {f"f{n}.txt": "one\ntwo\n" for n in range(20)})
     for n in range(20):
         arguments = {"commands": f"UPDATE FILE 'f{n}.txt' DELETE LINE 'one'", "dry_run": False}
@@ -480,11 +581,11 @@ def test_many_at_once_are_all_answered(client: Client, root: Path) -> None:
     assert threading.active_count() < 30
 
 
-# --- being one of the tools
+# --- listing and concurrency
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_the_tools_are_listed_in_each_revision(root: Path, revision: str) -> None:
+def test_tools_are_listed_in_each_revision(root: Path, revision: str) -> None:
     with Client(root, log_level="off") as client:
         client.open(revision)
         client.send(ask(revision, "list", "tools/list"))
@@ -496,9 +597,9 @@ def test_the_tools_are_listed_in_each_revision(root: Path, revision: str) -> Non
             assert hints == [True, False, True, True]
 
 
-def test_capabilities_are_examples_that_parse(client: Client) -> None:
-    told = client.call("list_capabilities")
-    assert told["available"] is True
-    assert "reason" not in told
-    for command in told["commands"]:
+def test_capability_examples_can_be_parsed(client: Client) -> None:
+    capabilities = client.call("list_capabilities")
+    assert capabilities["available"] is True
+    assert "reason" not in capabilities
+    for command in capabilities["commands"]:
         assert client.call("parse_cedarscript", content=command["example"])["count"] == 1

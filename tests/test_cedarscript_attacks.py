@@ -1,4 +1,4 @@
-"""The script payloads of ``security_suite``, and ends that come from outside; only bytes decide."""
+"""The script payloads of ``security_suite`` run against the server, and the server is killed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def fill(field: Field, payload: str) -> str:
     return field.fill(script.replace("{env_line}", line + ".env"))
 
 
-def test_no_script_reaches_beyond_the_root(field: Field, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attack_scripts_reach_nothing_outside_the_root(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(engine, "RUN_SECONDS", 1.0)
     assert len(SCRIPTS) > 30
     before = field.forbidden()
@@ -62,7 +64,7 @@ def test_no_script_reaches_beyond_the_root(field: Field, monkeypatch: pytest.Mon
                 },
             ):
                 answer = json.dumps(client.ask("tools/call", **arguments))
-                # What the client itself has said comes back in the tree of the commands.
+                # The tree of the commands repeats the text of the script.
                 assert field.canary not in answer or field.canary in script, payload["id"]
             failed = '"isError": true' in answer
             assert failed is (payload["id"] not in HARMLESS), (payload["id"], answer)
@@ -80,7 +82,7 @@ def test_no_script_reaches_beyond_the_root(field: Field, monkeypatch: pytest.Mon
         "UPDATE FILE 'redos.txt' REPLACE WHOLE WITH CASE WHEN PREFIX 'a' THEN SUB r'{}' r'' END",
     ],
 )
-def test_no_pattern_takes_longer_than_it_may(
+def test_slow_patterns_are_stopped_by_the_time_limit(
     field: Field, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "RUN_SECONDS", 0.5)
@@ -97,11 +99,11 @@ def test_no_pattern_takes_longer_than_it_may(
     assert stopped, "some of them are catastrophic"
 
 
-# --- ends that come from outside
+# --- end of the server
 
 
 def spawned(root: Path, cwd: Path, before: str = "") -> Spawned:
-    """Start the real program in a directory of its own."""
+    """Start the real program in the given directory."""
     program = (
         f"import sys\n{before}\n"
         "from reference_server.__main__ import main\nraise SystemExit(main(sys.argv[1:]))"
@@ -125,7 +127,7 @@ def worker_of(server: Spawned) -> psutil.Process:
     raise AssertionError("there is no worker")
 
 
-def test_code_in_the_directory_it_starts_in_is_not_run(
+def test_code_in_the_working_directory_is_not_run(
     field: Field, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
@@ -143,15 +145,15 @@ def test_code_in_the_directory_it_starts_in_is_not_run(
     assert not (tmp_path / "ran").exists()
 
 
-def until_left(folder: Path) -> None:
-    """Wait until the worker runs: its directory is taken away once it stands in it."""
+def wait_for_worker_start(folder: Path) -> None:
+    """Wait until the worker runs: it removes its working directory after the start."""
     end = time.monotonic() + 60
     while list(folder.glob("mcp-cedarscript-*")):
         assert time.monotonic() < end
         time.sleep(0.01)
 
 
-def test_the_worker_ends_with_a_server_that_is_killed(
+def test_worker_ends_if_the_server_is_killed(
     field: Field, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
@@ -165,7 +167,7 @@ def test_the_worker_ends_with_a_server_that_is_killed(
             if message is not hostile:
                 server.hear(60)
             else:
-                until_left(tmp_path)
+                wait_for_worker_start(tmp_path)
                 time.sleep(0.5)
             server.process.kill()
             server.process.wait(10)
@@ -173,7 +175,7 @@ def test_the_worker_ends_with_a_server_that_is_killed(
     assert not list(tmp_path.glob("mcp-cedarscript-*")), "nothing is left behind"
 
 
-def test_the_worker_ends_with_a_server_that_is_stopped(
+def test_worker_ends_if_the_server_is_terminated(
     field: Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))

@@ -1,4 +1,4 @@
-"""MOVE of CEDARScript: what moves stays what it is, and so does all the rest, or it is refused."""
+"""MOVE of CEDARScript: a move keeps the meaning of all code, or it is refused."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def read(client: Client, name: str = "m.py") -> str:
 
 
 def moved(client: Client, text: str, script: str, name: str = "m.py") -> str:
-    """Give a file after a script."""
+    """Return the file after a script."""
     write(client, text, name)
     client.carry_out(script)
     return read(client, name)
 
 
 def refused(client: Client, text: str, script: str, name: str = "m.py") -> dict[str, Any]:
-    """Give the error of a script; the file stays."""
+    """Return the error of a script, and check that the file is unchanged."""
     write(client, text, name)
     error = client.refuse(script)
     assert read(client, name) == text
@@ -105,7 +105,7 @@ class B:
 '''
 
 
-def test_a_definition_takes_its_comments_along_and_leaves_its_strings(client: Client) -> None:
+def test_moved_definition_keeps_its_comments_and_strings(client: Client) -> None:
     block = SOURCE[SOURCE.index("    # about f") : SOURCE.index("\n    def g")]
     rest = SOURCE.replace(block, "")
     shifted = """# about f,
@@ -186,7 +186,7 @@ def f(a,
         ("CLASS 'B' INSERT BEFORE LINE 99", "LINE_OUT_OF_RANGE", ""),
     ],
 )
-def test_a_place_is_right_or_refused(
+def test_invalid_move_destination_is_refused(
     client: Client, move: str, code: str | None, words: str
 ) -> None:
     script = f"UPDATE FILE 'm.py' MOVE {move}"
@@ -199,7 +199,7 @@ def test_a_place_is_right_or_refused(
     assert words in error["message"]
 
 
-def test_what_would_be_left_empty_is_refused(client: Client) -> None:
+def test_move_that_empties_a_class_is_refused(client: Client) -> None:
     source = "class A:\n    def f(self):\n        return 1\n\n\nx = 1\n"
     move = "UPDATE CLASS 'A' FROM FILE 'm.py' MOVE METHOD 'f' INSERT BEFORE LINE 'x = 1'"
     error = refused(client, source, move)
@@ -211,7 +211,7 @@ def test_what_would_be_left_empty_is_refused(client: Client) -> None:
     )
 
 
-def test_a_file_that_is_no_python_is_left_alone(client: Client) -> None:
+def test_definition_in_invalid_python_is_not_moved(client: Client) -> None:
     broken = "class A:\n    def f(self):\n        return 1\n\n    def g(self:\n        pass\n"
     script = "UPDATE FILE 'm.py' MOVE METHOD 'f' INSERT BEFORE CLASS 'A'"
     error = refused(client, broken, script)
@@ -234,20 +234,20 @@ def test_a_file_that_is_no_python_is_left_alone(client: Client) -> None:
         ("UPDATE FILE 'm.py' MOVE VARIABLE 'x' INSERT AFTER LINE 3", "VARIABLE"),
     ],
 )
-def test_a_form_is_refused_by_name(client: Client, script: str, named: str) -> None:
+def test_unsupported_move_form_is_refused_by_name(client: Client, script: str, named: str) -> None:
     error = refused(client, SOURCE, script)
     assert error["code"] == "UNSUPPORTED_CONSTRUCT"
     assert named in error["message"]
-    told = client.call("list_capabilities")["not_carried_out"]
-    assert any(named in one for one in told)
+    unsupported = client.call("list_capabilities")["not_carried_out"]
+    assert any(named in one for one in unsupported)
 
 
-def test_a_level_has_a_limit(client: Client) -> None:
+def test_relative_indentation_has_a_limit(client: Client) -> None:
     script = "UPDATE FILE 'a.txt' MOVE LINE 1 INSERT AFTER LINE 2 RELATIVE INDENTATION 99999999"
     assert refused(client, "a\nb\n", script, "a.txt")["code"] == "INDENTATION_OUT_OF_RANGE"
 
 
-def test_a_move_is_described(client: Client) -> None:
+def test_parsed_move_has_a_summary(client: Client) -> None:
     script = "UPDATE CLASS 'A' FROM FILE 'm.py' MOVE METHOD 'f' INSERT INTO CLASS 'B' TOP"
     (command,) = client.call("parse_cedarscript", content=script)["commands"]
     assert command["summary"] == "Update m.py: move method f in class A into top class B"
@@ -280,7 +280,7 @@ def test_a_move_is_described(client: Client) -> None:
         ("a\n\nb\n", "LINE 'b' INSERT BEFORE LINE EMPTY", "a\nb\n\n"),
     ],
 )
-def test_lines_take_the_level_of_their_place(
+def test_moved_lines_take_the_indentation_of_the_destination(
     client: Client, before: str, move: str, after: str
 ) -> None:
     script = f"UPDATE FILE 'a.txt' MOVE {move}"
@@ -305,7 +305,7 @@ def test_lines_take_the_level_of_their_place(
         ("LINE 'a' INSERT AFTER FUNCTION 'b'", "SYMBOLS_NEED_PYTHON"),
     ],
 )
-def test_lines_that_do_not_move(client: Client, move: str, code: str) -> None:
+def test_invalid_line_move_is_refused(client: Client, move: str, code: str) -> None:
     error = refused(client, "a\n  b\nc\n\n", f"UPDATE FILE 'a.txt' MOVE {move}", "a.txt")
     assert error["code"] == code
 
@@ -362,7 +362,7 @@ e = 5
         ),
     ],
 )
-def test_lines_of_python_are_whole_statements(client: Client, move: str, after: str) -> None:
+def test_python_lines_move_only_as_whole_statements(client: Client, move: str, after: str) -> None:
     script = f"UPDATE FILE 'm.py' MOVE {move}"
     if "\n" in after:
         assert moved(client, PARTS, script) == after
@@ -410,7 +410,7 @@ def test_lines_of_python_are_whole_statements(client: Client, move: str, after: 
         ),
     ],
 )
-def test_the_rest_of_python_stays_what_it_is(
+def test_move_that_changes_the_meaning_of_other_code_is_refused(
     client: Client, text: str, move: str, after: str
 ) -> None:
     script = f"UPDATE FILE 'm.py' MOVE {move}"
@@ -432,7 +432,7 @@ LINES = st.lists(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(LINES, NEWLINES, st.booleans(), st.data())
-def test_lines_of_text_move_as_they_are(
+def test_text_lines_move_unchanged(
     client: Client, lines: list[str], newline: str, final: bool, data: st.DataObject
 ) -> None:
     numbers = st.integers(1, len(lines))
@@ -482,7 +482,7 @@ UNITS = st.sampled_from(["  ", "   ", "    ", "\t"])
 
 
 class Writer:
-    """Writes a module in which every definition has a name of its own."""
+    """Generates a module in which every definition has a unique name."""
 
     def __init__(self, data: st.DataObject) -> None:
         self.draw = data.draw
@@ -533,7 +533,7 @@ class Writer:
 
 
 def parents(tree: ast.Module) -> dict[str, tuple[Any, Definition]]:
-    """Give each definition by its name, with what it stands in."""
+    """Map the name of each definition to its parent and its node."""
     found: dict[str, tuple[Any, Definition]] = {}
     for node in ast.walk(tree):
         for body in (getattr(node, "body", []), getattr(node, "orelse", [])):
@@ -551,7 +551,7 @@ def kind(found: tuple[Any, Definition]) -> str:
 
 
 def expected(text: str, name: str, where: str, place: str) -> ast.Module | str:
-    """Give the tree after a MOVE, worked out on the tree alone, or the code of its refusal."""
+    """Compute the tree after a MOVE from the tree alone, or return the error code."""
     tree = ast.parse(text)
     known = parents(tree)
     parent, node = known[name]
@@ -584,7 +584,7 @@ def stripped(text: str) -> Counter[str]:
     max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.data())
-def test_a_definition_moves_and_nothing_else_changes(client: Client, data: st.DataObject) -> None:
+def test_definition_move_changes_nothing_else(client: Client, data: st.DataObject) -> None:
     text = Writer(data).module()
     known = parents(ast.parse(text))
     names = st.sampled_from(sorted(known))
@@ -620,7 +620,9 @@ def test_a_definition_moves_and_nothing_else_changes(client: Client, data: st.Da
     max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.data())
-def test_lines_of_python_move_or_are_refused(client: Client, data: st.DataObject) -> None:
+def test_python_line_move_keeps_all_statements_or_is_refused(
+    client: Client, data: st.DataObject
+) -> None:
     text = Writer(data).module()
     lines = text.split("\n")[:-1]
     numbers = st.integers(1, len(lines))
@@ -656,7 +658,7 @@ def docstrings(tree: ast.Module) -> dict[str, str | None]:
 
 
 def shapes(text: str) -> Counter[str]:
-    """Give every statement without those in it, and the docstring of every definition."""
+    """Count all statements without their nested ones, and the docstrings of all definitions."""
     tree = ast.parse(text)
     found = Counter(f"{name}: {words}" for name, words in docstrings(tree).items())
     for node in list(ast.walk(tree)):

@@ -1,4 +1,4 @@
-"""What of the CEDARScript tools needs no library: reading scripts, explaining, doing without."""
+"""The CEDARScript tools without the library: scanning, explaining, and a missing library."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from reference_server.cedarscript import available, engine, explain
 from reference_server.cedarscript.indentation import DEFAULT, Indentation, find_unit
 from reference_server.cedarscript.scan import ScriptError, find_blocks
+from reference_server.cedarscript.tree_cache import TreeCache
 from reference_server.cedarscript.unified import unified
-from reference_server.protocol.errors import ToolError
+from reference_server.failure import ToolError
 from tests.cedarscript_client import WHY_NOT, Client
 from tests.reference_client import (
     CHECKOUT,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 ALWAYS = ["explain_error", "list_capabilities"]
 
 
-def test_the_tests_with_the_library_do_run_where_they_can() -> None:
+def test_library_is_available_in_tox_where_supported() -> None:
     if "TOX_ENV_NAME" not in os.environ or sys.version_info >= (3, 13):
         pytest.skip("the extra is a matter of whoever runs these tests by hand")
     if sys.platform != "linux" or os.uname().machine != "x86_64":
@@ -72,7 +73,7 @@ def blocks(content: str) -> list[tuple[int, str]]:
         ("It's prose.", [(1, "It's prose.")]),
     ],
 )
-def test_scripts_are_found(content: str, found: list[tuple[int, str]]) -> None:
+def test_script_blocks_are_found(content: str, found: list[tuple[int, str]]) -> None:
     assert blocks(content) == found
 
 
@@ -94,23 +95,23 @@ def test_scripts_are_found(content: str, found: list[tuple[int, str]]) -> None:
         ("RM FILE 'a'\rRM", "CONTROL_CHARACTER", 1, 12),
     ],
 )
-def test_faults_below_the_grammar_have_a_place(
+def test_lexical_error_reports_line_and_column(
     content: str, code: str, line: int, column: int
 ) -> None:
     with pytest.raises(ScriptError) as caught:
         find_blocks(content)
     assert caught.value.code == code
-    assert caught.value.context == {"line": line, "column": column}
+    assert caught.value.context == {"script_line": line, "script_column": column}
 
 
 @pytest.mark.parametrize("content", ["", " \n\t"])
-def test_an_empty_script_is_told_from_one_that_wants_nothing(content: str) -> None:
+def test_empty_script_is_refused(content: str) -> None:
     with pytest.raises(ToolError) as caught:
         find_blocks(content)
     assert caught.value.code == "EMPTY_SCRIPT"
 
 
-def test_escapes_that_mean_what_they_look_like_are_taken() -> None:
+def test_valid_escapes_are_accepted() -> None:
     taken = r"""UPDATE FILE 'a\'b' REPLACE LINE "\t\"x\"" WITH CONTENT '''
 print("\n\\")
 '''"""
@@ -119,7 +120,7 @@ print("\n\\")
 
 @settings(deadline=None)
 @given(st.text(alphabet="`'\"r\\ \n#-/*aé~cedarscriptUPDATE", max_size=80))
-def test_any_text_is_read_or_refused(content: str) -> None:
+def test_any_text_is_parsed_or_refused(content: str) -> None:
     try:
         found = find_blocks(content)
     except ToolError as error:
@@ -129,7 +130,7 @@ def test_any_text_is_read_or_refused(content: str) -> None:
         assert all(1 <= block.line <= len(lines) + 1 for block in found)
 
 
-def test_a_hostile_text_is_read_in_time() -> None:
+def test_repetitive_text_is_scanned_in_time() -> None:
     for piece in ("'", '"', "`", "```\n", "/*", "\\", "r'", '"""', "\n", "-- ", "#", "'''x"):
         content = "UPDATE " + piece * (200_000 // len(piece))
         try:
@@ -153,11 +154,11 @@ def test_a_hostile_text_is_read_in_time() -> None:
         ("a:\n  - b\n  - c:\n      d", "  "),
     ],
 )
-def test_a_level_is_what_the_file_has(text: str, unit: str) -> None:
+def test_indentation_unit_is_detected_from_the_file(text: str, unit: str) -> None:
     assert find_unit(text.split("\n")) == unit
 
 
-def test_relative_lines_are_indented_and_others_are_not() -> None:
+def test_only_lines_with_relative_prefix_are_indented() -> None:
     content = "\n@0:if x:\n  @1:y\nz\n@-1:\n\n@-1:w\n"
     made = Indentation("   ").apply_relative_indents(content, 6)
     assert made == ["      if x:", "         y", "z", "", "", "   w"]
@@ -184,10 +185,10 @@ def test_diffs_are_unified(before: str | None, after: str | None, diff: str) -> 
     assert unified(before, after, "p") == diff
 
 
-# --- explaining
+# --- explanations
 
 
-def test_the_table_is_whole() -> None:
+def test_error_advice_table_is_complete() -> None:
     path = CHECKOUT / "reference_server" / "cedarscript" / "advice.toml"
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     codes = [row["code"] for row in table["rules"]]
@@ -217,7 +218,9 @@ def test_the_table_is_whole() -> None:
         ("{" * 5000, "UNKNOWN", None),
     ],
 )
-def test_messages_are_explained(tmp_path: Path, message: str, code: str, index: int | None) -> None:
+def test_error_messages_are_explained(
+    tmp_path: Path, message: str, code: str, index: int | None
+) -> None:
     with Client(tmp_path, log_level="off") as client:
         explained = client.call("explain_error", error_message=message)
     assert explained["code"] == code
@@ -231,7 +234,7 @@ def test_messages_are_explained(tmp_path: Path, message: str, code: str, index: 
 
 @settings(max_examples=50, deadline=None)
 @given(st.text(max_size=300))
-def test_the_library_s_own_words_stay_here(text: str) -> None:
+def test_library_error_text_is_not_exposed(text: str) -> None:
     marked = f"tip-{text}-tip"
     error = explain.as_error({"kind": "OddError", "text": marked, "command_index": 3})
     assert "tip-" not in json.dumps(error.body())
@@ -239,7 +242,7 @@ def test_the_library_s_own_words_stay_here(text: str) -> None:
 
 
 def sampling_client(tmp_path: Path, revision: str, answer: dict[str, Any]) -> tuple[Any, Any]:
-    """Ask for a model's word; give the question that came and the result."""
+    """Call explain_error with a model; return the sampling request and the result."""
     arguments = {"error_message": "NO_CHANGE", "ask_model": True}
     with Client(tmp_path, log_level="off", deprecated=True) as client:
         if revision == MODERN:
@@ -266,7 +269,7 @@ def sampling_client(tmp_path: Path, revision: str, answer: dict[str, Any]) -> tu
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
-def test_a_model_is_asked_only_on_request_and_marked(tmp_path: Path, revision: str) -> None:
+def test_model_answer_is_requested_and_marked_as_unverified(tmp_path: Path, revision: str) -> None:
     answer = {
         "role": "assistant",
         "content": {"type": "text", "text": "Perhaps a typo."},
@@ -280,19 +283,19 @@ def test_a_model_is_asked_only_on_request_and_marked(tmp_path: Path, revision: s
     assert "unverified" in explained["model"]["note"]
 
 
-def test_a_model_is_not_asked_where_that_is_deprecated(tmp_path: Path) -> None:
+def test_model_is_not_asked_if_sampling_is_deprecated(tmp_path: Path) -> None:
     arguments = {"error_message": "NO_CHANGE", "ask_model": True}
     question = modern_as(
         {"sampling": {}}, "q", "tools/call", name="explain_error", arguments=arguments
     )
     with Client(tmp_path, log_level="off") as client:
         client.send(question)
-        told = client.hear()["result"]["structuredContent"]["model"]
-    assert told["asked"] is False
-    assert "deprecated" in told["note"]
+        model = client.hear()["result"]["structuredContent"]["model"]
+    assert model["asked"] is False
+    assert "deprecated" in model["note"]
 
 
-def test_without_sampling_the_rules_have_to_do(tmp_path: Path) -> None:
+def test_model_is_not_asked_without_the_sampling_capability(tmp_path: Path) -> None:
     with Client(tmp_path, log_level="off") as client:
         explained = client.call("explain_error", error_message="NO_CHANGE", ask_model=True)
         assert explained["model"] == {
@@ -302,32 +305,32 @@ def test_without_sampling_the_rules_have_to_do(tmp_path: Path) -> None:
         assert "model" not in client.call("explain_error", error_message="NO_CHANGE")
 
 
-# --- doing without
+# --- no library
 
 
 def names(client: Client) -> list[str]:
     return [tool["name"] for tool in client.ask("tools/list")["result"]["tools"]]
 
 
-def test_without_the_library_the_tools_say_why(
+def test_missing_library_is_reported_by_list_capabilities(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(available, "_is_there", lambda _name: False)
     monkeypatch.setattr(sys, "platform", "linux")
     with Client(tmp_path, log_level="off") as client:
         assert names(client) == ALWAYS
-        told = client.call("list_capabilities")
+        capabilities = client.call("list_capabilities")
         explained = client.call("explain_error", error_message="NO_CHANGE")
         unknown = client.call("explain_error", error_message="no such words")
     assert explained["known"] is True
     for one in (explained, unknown):
         assert "parse_cedarscript" not in json.dumps(one), "it is not listed"
-    assert told["available"] is False
+    assert capabilities["available"] is False
     if os.uname().machine == "x86_64":
-        assert "not installed" in told["reason"]
+        assert "not installed" in capabilities["reason"]
 
 
-def test_on_another_machine_the_tools_say_why(
+def test_unsupported_platform_is_reported_by_list_capabilities(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
@@ -336,15 +339,43 @@ def test_on_another_machine_the_tools_say_why(
         assert "no build for darwin" in client.call("list_capabilities")["reason"]
 
 
+# --- tree cache
+
+
+def test_tree_cache_parses_each_source_once() -> None:
+    made: list[bytes] = []
+
+    def parse(source: bytes) -> int:
+        made.append(source)
+        return len(made)
+
+    cache = TreeCache(parse, largest=10)
+
+    assert [cache.parse(source) for source in (b"aaaa", b"bbbb", b"aaaa", b"bbbb")] == [1, 2, 1, 2]
+    assert (made, cache.hits) == ([b"aaaa", b"bbbb"], 2)
+
+
+def test_tree_cache_size_is_bounded() -> None:
+    made: list[bytes] = []
+    cache = TreeCache(made.append, largest=10)
+
+    for source in (b"aaaa", b"bbbb", b"aaaa", b"cccc", b"aaaa", b"bbbb", b"x" * 11, b"x" * 11):
+        cache.parse(source)
+        assert cache.size <= 10
+
+    # The least recently used tree is evicted. A source over the limit is parsed each time.
+    assert made == [b"aaaa", b"bbbb", b"cccc", b"bbbb", b"x" * 11, b"x" * 11]
+
+
 FAKES = {
     "raises on import": ("raise ImportError('/secret/place')", "does not load (ImportError)"),
-    "of another make": ("CEDARScriptEditor = None", "is 9.9"),
-    "prints and leaves": ("import os; print('junk', flush=True); os._exit(3)", "did not start"),
+    "other version": ("CEDARScriptEditor = None", "is 9.9"),
+    "prints and exits": ("import os; print('junk', flush=True); os._exit(3)", "did not start"),
 }
 
 
 def fake_library(place: Path, source: str, version: str) -> None:
-    """Put packages of the library's names where an interpreter finds them first."""
+    """Write packages with the library's names to a folder that is first on the path."""
     from reference_server.cedarscript.library import VERSIONS  # noqa: PLC0415
 
     for package in ("cedarscript_editor", "cedarscript_ast_parser", "packaging"):
@@ -359,14 +390,14 @@ def fake_library(place: Path, source: str, version: str) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the cheap check refuses other systems")
 @pytest.mark.parametrize("fake", FAKES)
-def test_a_library_that_does_not_work_is_withdrawn(
+def test_tools_of_a_broken_library_are_withdrawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: str
 ) -> None:
     source, reason = FAKES[fake]
     place, root = tmp_path / "site", tmp_path / "root"
     place.mkdir()
     root.mkdir()
-    fake_library(place, source, "9.9" if fake == "of another make" else "")
+    fake_library(place, source, "9.9" if fake == "other version" else "")
     monkeypatch.setattr(engine, "reason_against", lambda: None)
     monkeypatch.setattr("reference_server.cedarscript.tools.reason_against", lambda: None)
     monkeypatch.setenv("PYTHONPATH", str(place))
@@ -376,9 +407,9 @@ def test_a_library_that_does_not_work_is_withdrawn(
         assert error["code"] == "CEDARSCRIPT_UNAVAILABLE"
         assert "secret" not in json.dumps(error)
         assert reason in error["message"]
-        if fake == "prints and leaves":
-            return  # it may work the next time
+        if fake == "prints and exits":
+            return  # the failure may be temporary
         assert names(client) == ALWAYS
-        told = client.call("list_capabilities")
-        assert told["available"] is False
-        assert reason in told["reason"]
+        capabilities = client.call("list_capabilities")
+        assert capabilities["available"] is False
+        assert reason in capabilities["reason"]

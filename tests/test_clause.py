@@ -1,12 +1,12 @@
-"""Clause files: what a right one says, and how a wrong one is refused in one line."""
+"""Clause files: the fields of valid rows, and one-line errors for invalid ones."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import (
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import (
     SCHEMAS,
     SITE,
     Breach,
@@ -37,7 +37,7 @@ def write(folder: Path, text: str, name: str = "basic/ping.toml") -> Path:
 
 
 def row(**changes: str | None) -> str:
-    """Give the row of ROW with keys replaced (TOML values), added, or left out (None)."""
+    """Return the row of ROW with keys replaced (TOML values), added, or removed (None)."""
     lines = {
         line.partition(" = ")[0]: line.partition(" = ")[2] for line in ROW.strip().splitlines()[1:]
     }
@@ -50,7 +50,7 @@ Load = Callable[..., Clause]
 
 
 @pytest.fixture
-def one(tmp_path: Path) -> Load:
+def load_row(tmp_path: Path) -> Load:
     def load(**changes: str | None) -> Clause:
         (clause,) = load_chapter(write(tmp_path, HEAD + row(**changes))).clauses
         return clause
@@ -58,7 +58,7 @@ def one(tmp_path: Path) -> Load:
     return load
 
 
-# --- what is refused
+# --- invalid files
 
 WRONG = {
     "unknown key": (row(hwo='"x"'), "ping-answer: unknown key 'hwo'; did you mean 'how'?"),
@@ -116,9 +116,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_row_is_refused_in_one_line_that_names_file_clause_and_key(
-    tmp_path: Path, name: str
-) -> None:
+def test_invalid_row_error_names_file_clause_and_key(tmp_path: Path, name: str) -> None:
     text, message = WRONG[name]
 
     with pytest.raises(CatalogueError) as caught:
@@ -138,9 +136,7 @@ def test_a_wrong_row_is_refused_in_one_line_that_names_file_clause_and_key(
         (f"{HEAD}deferred = true\n", "deferred is no string"),
     ],
 )
-def test_a_wrong_chapter_is_refused_in_one_line_that_names_file_and_key(
-    tmp_path: Path, text: str, message: str
-) -> None:
+def test_invalid_chapter_error_names_file_and_key(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(CatalogueError) as caught:
         load_chapter(write(tmp_path, text))
 
@@ -148,7 +144,7 @@ def test_a_wrong_chapter_is_refused_in_one_line_that_names_file_and_key(
 
 
 @pytest.mark.parametrize("raw", [b"title = ", b"title = '\xff'"])
-def test_a_file_that_is_no_toml_is_refused_in_one_line(tmp_path: Path, raw: bytes) -> None:
+def test_invalid_toml_is_refused_in_one_line(tmp_path: Path, raw: bytes) -> None:
     path = write(tmp_path, "")
     path.write_bytes(raw)
 
@@ -156,7 +152,7 @@ def test_a_file_that_is_no_toml_is_refused_in_one_line(tmp_path: Path, raw: byte
         load_chapter(path)
 
 
-def test_an_id_used_twice_is_refused_with_both_files(tmp_path: Path) -> None:
+def test_duplicate_id_error_names_both_files(tmp_path: Path) -> None:
     write(tmp_path, HEAD + ROW)
     write(tmp_path, HEAD + ROW, "server/tools.toml")
 
@@ -168,7 +164,7 @@ def test_an_id_used_twice_is_refused_with_both_files(tmp_path: Path) -> None:
     )
 
 
-def test_an_id_that_was_retired_is_not_used_again(tmp_path: Path) -> None:
+def test_retired_id_cannot_be_reused(tmp_path: Path) -> None:
     write(tmp_path, HEAD + ROW)
     write(
         tmp_path,
@@ -185,7 +181,7 @@ def test_an_id_that_was_retired_is_not_used_again(tmp_path: Path) -> None:
     )
 
 
-# --- what a row says
+# --- valid rows
 
 
 @pytest.mark.parametrize(
@@ -199,16 +195,16 @@ def test_an_id_that_was_retired_is_not_used_again(tmp_path: Path) -> None:
         (Level.MAY, Breach.NOTE),
     ],
 )
-def test_a_breach_counts_as_the_level_says(one: Load, level: Level, breach: Breach) -> None:
-    assert one(level=f'"{level}"').breach is breach
+def test_breach_defaults_to_the_level(load_row: Load, level: Level, breach: Breach) -> None:
+    assert load_row(level=f'"{level}"').breach is breach
 
 
-def test_a_row_may_weigh_its_breach_itself(one: Load) -> None:
-    assert one(breach='"note"').breach is Breach.NOTE
+def test_row_can_override_its_breach(load_row: Load) -> None:
+    assert load_row(breach='"note"').breach is Breach.NOTE
 
 
-def test_a_plain_row_is_judged_for_every_server_and_counts_under_strict(one: Load) -> None:
-    clause = one()
+def test_minimal_row_is_judged_unconditionally_and_strictly(load_row: Load) -> None:
+    clause = load_row()
 
     assert clause.judged
     assert clause.strict
@@ -216,27 +212,27 @@ def test_a_plain_row_is_judged_for_every_server_and_counts_under_strict(one: Loa
     assert clause.needs == ()
 
 
-def test_text_flows(one: Load) -> None:
-    assert one().statement == "A ping is answered."
+def test_statement_whitespace_is_joined(load_row: Load) -> None:
+    assert load_row().statement == "A ping is answered."
 
 
-def test_revisions_stand_in_order_of_age_whatever_the_file_says(one: Load) -> None:
-    clause = one(source='{ "2026-07-28" = "b", "2024-11-05" = ["a", "c"] }')
+def test_revisions_are_sorted_by_age(load_row: Load) -> None:
+    clause = load_row(source='{ "2026-07-28" = "b", "2024-11-05" = ["a", "c"] }')
 
     assert clause.revisions == ("2024-11-05", "2026-07-28")
     assert clause.source["2024-11-05"] == ("a", "c")
 
 
 @pytest.mark.parametrize("key", ["deferred", "unobservable"])
-def test_a_reason_takes_a_clause_out(one: Load, key: str) -> None:
-    assert not one(**{key: '"because"'}).judged
+def test_deferred_or_unobservable_clause_is_not_judged(load_row: Load, key: str) -> None:
+    assert not load_row(**{key: '"because"'}).judged
 
 
-def test_a_clause_out_of_reach_needs_no_how(one: Load) -> None:
-    assert one(how=None, unobservable='"nothing shows it"').unobservable == "nothing shows it"
+def test_unobservable_clause_needs_no_how(load_row: Load) -> None:
+    assert load_row(how=None, unobservable='"nothing shows it"').unobservable == "nothing shows it"
 
 
-def test_a_deferred_chapter_defers_its_rows_save_those_it_says_otherwise_of(
+def test_deferred_chapter_defers_rows_without_their_own_setting(
     tmp_path: Path,
 ) -> None:
     text = (
@@ -259,8 +255,8 @@ def test_a_deferred_chapter_defers_its_rows_save_those_it_says_otherwise_of(
     assert [clause.id for clause in clauses if clause.judged] == ["ping-now"]
 
 
-def test_a_clause_knows_its_place(one: Load) -> None:
-    clause = one()
+def test_clause_has_group_chapter_and_file(load_row: Load) -> None:
+    clause = load_row()
 
     assert (clause.group, clause.chapter, clause.file) == ("basic", "ping", "basic/ping.toml")
 
@@ -279,14 +275,14 @@ def test_a_clause_knows_its_place(one: Load) -> None:
         ("schema.ts#Tool", f"{SCHEMAS}/2025-11-25/schema.ts#:~:text=Tool"),
     ],
 )
-def test_a_page_has_an_address(one: Load, page: str, address: str) -> None:
-    clause = one(source=f'{{ "2025-11-25" = "{page}" }}')
+def test_specification_page_is_converted_to_a_url(load_row: Load, page: str, address: str) -> None:
+    clause = load_row(source=f'{{ "2025-11-25" = "{page}" }}')
 
     assert clause.links("2025-11-25") == (address,)
 
 
-def test_every_page_of_a_revision_is_linked_and_none_of_another(one: Load) -> None:
-    clause = one(source='{ "2025-11-25" = ["a", "b"] }')
+def test_links_include_only_pages_of_the_revision(load_row: Load) -> None:
+    clause = load_row(source='{ "2025-11-25" = ["a", "b"] }')
 
     assert len(clause.links("2025-11-25")) == 2
     assert [clause.links(r) for r in rev.ALL if r != "2025-11-25"] == [()] * 4
@@ -295,7 +291,7 @@ def test_every_page_of_a_revision_is_linked_and_none_of_another(one: Load) -> No
 # --- looking up
 
 
-def test_a_clause_is_found_by_its_id_and_an_unknown_one_names_the_nearest(tmp_path: Path) -> None:
+def test_unknown_clause_id_suggests_the_nearest(tmp_path: Path) -> None:
     write(tmp_path, HEAD + ROW)
     catalogue = load_catalogue(tmp_path)
 
@@ -307,7 +303,7 @@ def test_a_clause_is_found_by_its_id_and_an_unknown_one_names_the_nearest(tmp_pa
     assert str(caught.value) == ("no clause is called 'ping-anwser'; did you mean 'ping-answer'?")
 
 
-def test_chapters_stand_in_the_order_of_their_paths(tmp_path: Path) -> None:
+def test_chapters_are_sorted_by_path(tmp_path: Path) -> None:
     for place in ("server/a.toml", "basic/z.toml", "basic/b.toml"):
         write(tmp_path, HEAD, place)
 
@@ -316,18 +312,18 @@ def test_chapters_stand_in_the_order_of_their_paths(tmp_path: Path) -> None:
     assert names == ["basic/b", "basic/z", "server/a"]
 
 
-def test_a_hint_is_given_only_where_something_is_near() -> None:
+def test_suggestion_is_made_only_for_a_similar_word() -> None:
     assert nearest("pnig", ["ping", "meta"]) == "; did you mean 'ping'?"
     assert nearest("zzz", ["ping", "meta"]) == ""
 
 
-def test_revisions_fall_into_two_eras() -> None:
+def test_revisions_belong_to_two_eras() -> None:
     assert [r for r in rev.ALL if rev.is_modern(r)] == list(rev.MODERN)
     assert rev.since("2025-06-18") == ("2025-06-18", "2025-11-25", "2026-07-28")
     assert list(rev.ALL) == sorted(rev.ALL)
 
 
-# --- the row key that lifts a deferral
+# --- the key judged
 
 PUT_OFF = """
 [[clause]]
@@ -361,6 +357,8 @@ def test_judged_lifts_the_deferral_of_its_chapter(tmp_path: Path) -> None:
         ('deferred = "not yet"\n', 'judged = true\nunobservable = "no"\n', "exclude each other"),
     ],
 )
-def test_judged_contradicts_no_other_key(tmp_path: Path, head: str, row: str, why: str) -> None:
+def test_judged_contradicting_another_key_is_refused(
+    tmp_path: Path, head: str, row: str, why: str
+) -> None:
     with pytest.raises(CatalogueError, match=why):
         load_chapter(chapter(tmp_path, head=head, row=row))

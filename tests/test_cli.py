@@ -1,4 +1,4 @@
-"""The command line as a user meets it: options, exit codes, one line for each mistake."""
+"""The command line: options, exit codes, and one line for each error."""
 
 import json
 import os
@@ -12,6 +12,7 @@ import pytest
 from pytest_subprocess import FakeProcess
 
 from mcp_touchstone.cli import main
+from mcp_touchstone.engine.runner import JOBS
 from mcp_touchstone.report.machine import SCHEMA
 from tests.conftest import HERE, MUTANTS, mutant_command
 
@@ -32,7 +33,7 @@ def touchstone(*words: str, cwd: Path = ROOT) -> "subprocess.CompletedProcess[st
     )
 
 
-def test_what_was_printed_before_a_mistake_is_not_lost_on_the_way_out() -> None:
+def test_output_before_an_error_is_flushed() -> None:
     code = (
         "import sys; from mcp_touchstone import cli;"
         "cli.main = lambda: print('first', end='') or print('then', file=sys.stderr) or 2;"
@@ -45,39 +46,39 @@ def test_what_was_printed_before_a_mistake_is_not_lost_on_the_way_out() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "first", "then\n")
 
 
-def test_without_a_server_the_reference_server_is_judged_and_conforms(tmp_path: Path) -> None:
-    done = touchstone("check", "--json", str(tmp_path / "out.json"))
+def test_reference_server_conforms(tmp_path: Path) -> None:
+    done = touchstone("check", "--self", "--json", str(tmp_path / "out.json"))
     report = json.loads((tmp_path / "out.json").read_text("utf-8"))
 
     assert done.returncode == 0, done.stdout
-    assert "conforming: no clause is broken" in done.stdout
+    assert "breaks no clause" in done.stdout
     assert report["summary"]["clauses"]["pass"] > 80
     for outcome in ("fail", "broken", "warn", "note"):
         assert report["summary"]["clauses"][outcome] == 0
     assert len(report["revisions"]["spoken"]) == 5
 
 
-def test_the_json_report_keeps_to_the_schema_we_ship(tmp_path: Path) -> None:
+def test_json_report_fits_its_schema(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     schema = json.loads(SCHEMA.read_text("utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
 
-    for server in ([], ["--", *mutant_command("RefusesPings")], ["--", "false"]):
+    for server in (["--self"], ["--", *mutant_command("RefusesPings")], ["--", "false"]):
         touchstone("check", "--select", "ping", "--json", str(path), *server)
         jsonschema.validate(json.loads(path.read_text("utf-8")), schema)
 
 
-def test_a_broken_clause_is_exit_1_with_wire_and_repeat_command() -> None:
+def test_breached_clause_exits_with_status_1_and_prints_evidence() -> None:
     done = touchstone("check", "--select", "ping", "--", *mutant_command("RefusesPings"))
 
     assert done.returncode == 1
     assert "FAIL  ping-empty-response" in done.stdout
     assert "▸" in done.stdout
     assert "again      mcp-touchstone check -v --select ping-empty-response" in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("not conforming")
+    assert done.stdout.splitlines()[-1].startswith("failed")
 
 
-def test_the_repeat_command_repeats_it() -> None:
+def test_printed_repeat_command_reproduces_the_failure() -> None:
     done = touchstone("check", "--select", "ping", "--", *mutant_command("RefusesPings"))
     line = next(li for li in done.stdout.splitlines() if li.strip().startswith("again"))
     words = line.split("mcp-touchstone ", 1)[1].replace("'", "").split()
@@ -85,10 +86,11 @@ def test_the_repeat_command_repeats_it() -> None:
     assert touchstone(*words).returncode == 1
 
 
-def test_revision_level_and_select_narrow_the_plan(tmp_path: Path) -> None:
+def test_revision_level_and_select_options_narrow_the_selection(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     touchstone(
-        "check", "--revision", "2025-06-18", "--level", "SHOULD", "--select", "basic/lifecycle",
+        "check", "--self", "--revision", "2025-06-18", "--level", "SHOULD",
+        "--select", "basic/lifecycle",
         "--json", str(path),
     )  # fmt: skip
     verdicts = json.loads(path.read_text("utf-8"))["verdicts"]
@@ -99,7 +101,7 @@ def test_revision_level_and_select_narrow_the_plan(tmp_path: Path) -> None:
     assert {v["level"] for v in verdicts} <= {"SHOULD", "SHOULD NOT"}
 
 
-def test_strict_turns_a_broken_should_into_a_failure() -> None:
+def test_strict_option_fails_a_breached_should() -> None:
     words = ("check", "--select", "meta-server-info", "--revision", "2026-07-28")
     server = ("--", *mutant_command("AnswersAnonymously"))
 
@@ -107,8 +109,8 @@ def test_strict_turns_a_broken_should_into_a_failure() -> None:
     assert touchstone(*words, "--strict", *server).returncode == 1
 
 
-def test_save_writes_a_numbered_transcript_for_each_process(tmp_path: Path) -> None:
-    touchstone("check", "--select", "ping", "--save", str(tmp_path / "wire"))
+def test_save_option_writes_a_transcript_for_each_process(tmp_path: Path) -> None:
+    touchstone("check", "--self", "--select", "ping", "--save", str(tmp_path / "wire"))
     files = sorted((tmp_path / "wire").iterdir())
 
     assert len(files) >= 5
@@ -116,77 +118,89 @@ def test_save_writes_a_numbered_transcript_for_each_process(tmp_path: Path) -> N
     assert "initialize" in files[0].read_text("utf-8")
 
 
-def test_quiet_shows_failures_and_the_count_only() -> None:
-    done = touchstone("check", "-q", "--select", "ping")
+def test_quiet_option_prints_two_lines_for_a_passing_run() -> None:
+    done = touchstone("check", "--self", "-q", "--select", "ping")
 
     assert len(done.stdout.strip().splitlines()) == 2
+    assert "mcp-touchstone-reference" in done.stdout
 
 
-def test_verbose_shows_what_is_not_judged() -> None:
+def test_verbose_option_prints_scenario_and_exceptions() -> None:
     done = touchstone("check", "-v", "--select", "ping", "--", *mutant_command("RefusesPings"))
 
-    assert "judged by" in done.stdout
-    assert "not judged" in done.stdout
+    assert "scenario" in done.stdout
+    assert "not flagged" in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["check", "--", "no-such-program"], "no program 'no-such-program'"),
         (["check", "--", "./README.md"], "may not be run"),
         (["check", "--cwd", "/no/such/folder", "--", "true"], "--cwd"),
-        (["check", "--select", "pnig"], "did you mean 'ping'"),
-        (["check", "--select", "caching-access-control"], "is not judged: "),
+        (["check", "--self", "--select", "pnig"], "did you mean 'ping'"),
+        (["check", "--self", "--select", "caching-access-control"], "is not judged: "),
         (["check", "--revision", "2025-01-01"], "2025-11-25"),
         (["check", "--level", "must"], "MUST"),
-        (["check", "--timeout", "soon"], "is no number of seconds"),
-        (["check", "--timeout", "-1"], "is no number of seconds"),
-        (["check", "--jobs", "0"], "is no number from 1 to 64"),
+        (["check", "--timeout", "soon"], "is not a number of seconds"),
+        (["check", "--timeout", "-1"], "is not a number of seconds"),
+        (["check", "--jobs", "0"], "is not a whole number from 1 to 64"),
         (["check", "--env", "NOVALUE"], "write NAME=VALUE"),
-        (["check", "--json", "/no/such/folder/out.json"], "does not exist; make it first"),
-        (["check", "--report", "out.json"], "write KIND:PATH, where KIND is badge,"),
-        (["check", "--report", "junit:"], "write KIND:PATH"),
-        (["check", "--report", "serif:x"], "did you mean 'sarif'"),
-        (["check", "--report", "xyz:x"], "there are badge, "),
-        (["check", "--report", "junit:/no/such/x.xml"], "does not exist; make it first"),
-        (["check", "--report", "sarif:docs"], "docs is a folder; name a file in it"),
-        (["check", "--report", "sarif:x", "--report", "junit:./x"], "name two files"),
-        (["check", "--save", "/no/such/folder/wire"], "does not exist; make it first"),
-        (["check", "--baseline", "/no/such.toml"], "--update-baseline writes it"),
-        (["check", "--baseline", "README.md"], "README.md: "),
-        (["check", "--baseline", "x.toml", "--no-baseline"], "drop one"),
+        (
+            ["check", "--self", "--json", "/no/such/folder/out.json"],
+            "does not exist; make it first",
+        ),
+        (["check", "--self", "--report", "out.json"], "write KIND:PATH, where KIND is badge,"),
+        (["check", "--self", "--report", "junit:"], "write KIND:PATH"),
+        (["check", "--self", "--report", "serif:x"], "did you mean 'sarif'"),
+        (["check", "--self", "--report", "xyz:x"], "there are badge, "),
+        (["check", "--self", "--report", "junit:/no/such/x.xml"], "does not exist; make it first"),
+        (["check", "--self", "--report", "sarif:docs"], "docs is a folder; name a file in it"),
+        (["check", "--self", "--report", "sarif:x", "--report", "junit:./x"], "name two files"),
+        (["check", "--self", "--save", "/no/such/folder/wire"], "does not exist; make it first"),
+        (["check", "--self", "--baseline", "/no/such.toml"], "--update-baseline` writes it"),
+        (["check", "--self", "--baseline", "README.md"], "README.md: "),
+        (["check", "--self", "--baseline", "x.toml", "--no-baseline"], "drop one"),
         (["check", "--fail-on", "shuold"], "did you mean 'should'"),
-        (["check", "--fail-on", "must", "--fail-on", "may"], "name one floor"),
-        (["check", "--since", "/no/such.json"], "`check --json /no/such.json` writes it"),
+        (["check", "--self", "--fail-on", "must", "--fail-on", "may"], "name one"),
+        (["check", "--self", "--since", "/no/such.json"], "`check --json /no/such.json` writes it"),
         (["diff", "README.md", "README.md"], "it is no JSON"),
         (["diff", "tests/cedarscript_cases.json", "x"], "name one that `check --json` wrote"),
         (["diff", "x.json"], "NEW.json"),
         (["check", "--config", "/no/such.toml"], "`mcp-touchstone init` writes"),
-        (["check", "--config", "README.md"], "README.md: it is no JSON"),
-        (["check", "--config", "tox.ini"], "tox.ini: it is no JSON"),
+        (["check", "--config", "README.md"], "README.md: invalid JSON"),
+        (["check", "--config", "tox.ini"], "tox.ini: invalid JSON"),
         (["check", "--config", "tests/cedarscript_cases.json"], "neither mcpServers nor servers"),
         (["check", "--config", "pyproject.toml"], "it has no [tool.mcp-touchstone]"),
         (["check", "--target", "x"], "name a file with --config"),
-        (["check", "--target", "x", "--", "true"], "name the file it stands in"),
-        (["init"], "name the command of your server"),
+        (["check", "--target", "x", "--", "true"], "name the file that defines it"),
+        (["init"], "write the command of your server"),
         (["init", "--output", "README.md", "--", "true"], "--force replaces it"),
         (["explain", "ping-empty-respons"], "did you mean 'ping-empty-response'"),
         (["list", "pnig"], "did you mean 'ping'"),
-        (["chekc"], "--help"),
+        (["chekc"], "did you mean 'check'"),
+        (["check", "--selct", "ping"], "did you mean '--select'"),
+        (["check", "--"], "is empty; is a variable not set?"),
+        (["check", "--", ""], "is empty; is a variable not set?"),
+        (["check", "--", "node dist/index.js"], "without quotes: -- node dist/index.js"),
+        (["check"], "check -- COMMAND"),
+        (["recon"], "--self"),
+        (["golden", "verify"], "--self"),
+        (["bridge"], "--self"),
         ([], "--help"),
     ],
 )
-def test_a_mistake_is_one_line_that_says_how_to_mend_it(words: list[str], said: str) -> None:
+def test_usage_error_prints_one_line_with_a_hint(words: list[str], message: str) -> None:
     done = touchstone(*words)
     lines = done.stderr.strip().splitlines()
 
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("mcp-touchstone")
 
 
-def test_from_nothing_to_green_with_known_failures_and_red_once_they_are_mended(
+def test_baseline_accepts_known_failures_and_fails_once_they_are_fixed(
     tmp_path: Path,
 ) -> None:
     words = ("check", "--select", "ping", "--revision", "2025-11-25")
@@ -196,12 +210,12 @@ def test_from_nothing_to_green_with_known_failures_and_red_once_they_are_mended(
 
     assert touchstone(*words, "-q", *bad, cwd=tmp_path).returncode == 1
     first = touchstone(*words, "--update-baseline", *bad, cwd=tmp_path)
-    assert (first.returncode, first.stderr) == (0, "")
+    assert first.returncode == 0, first.stderr
     assert "+ ping-empty-response (2025-11-25)" in first.stdout
     second = touchstone(*words, "--json", str(report), *bad, cwd=tmp_path)
     assert second.returncode == 0
-    assert "known  1 known failure, excused by touchstone-baseline.toml" in second.stdout
-    assert "nothing new" in second.stdout.splitlines()[-1]
+    assert "known  1 known failure, accepted by touchstone-baseline.toml" in second.stdout
+    assert "has no new failure" in " ".join(second.stdout.split())
     document = json.loads(report.read_text("utf-8"))
     jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
     assert document["gate"] == {"fail_on": [], "failed": 0, "known": 1}
@@ -209,13 +223,15 @@ def test_from_nothing_to_green_with_known_failures_and_red_once_they_are_mended(
     mended = touchstone(*words, "--json", str(report), *server, cwd=tmp_path)
     assert mended.returncode == 1, mended.stdout
     assert "STALE  ping-empty-response" in mended.stdout
-    assert mended.stdout.splitlines()[-1].startswith("the baseline is no longer true")
+    assert mended.stdout.splitlines()[-1].startswith(
+        "failed: 1 entry of touchstone-baseline.toml no longer applies"
+    )
     document = json.loads(report.read_text("utf-8"))
     jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
     assert [row["rule"] for row in document["baseline"]["stale"]] == ["ping-empty-response"]
 
 
-def test_only_what_is_worse_than_in_an_older_report_fails(tmp_path: Path) -> None:
+def test_diff_and_since_fail_only_for_new_findings(tmp_path: Path) -> None:
     words = ("check", "--select", "ping", "--revision", "2025-11-25")
     bad, good = mutant_command("RefusesPings"), [sys.executable, "-m", "mcp_touchstone"]
     server = ("--", *good, "serve", "--root", "{root}")
@@ -232,7 +248,9 @@ def test_only_what_is_worse_than_in_an_older_report_fails(tmp_path: Path) -> Non
     same = touchstone(*words, "--since", "bad.json", "--json", "new.json", "--", *bad, cwd=tmp_path)
     assert same.returncode == 0, same.stdout
     assert "still open  1 finding" in same.stdout
-    assert same.stdout.splitlines()[-1] == "not worse than before: nothing new since bad.json"
+    assert same.stdout.splitlines()[-1] == (
+        "not worse than before: mcp-touchstone-reference 0.1.0 has no new failure since bad.json"
+    )
     document = json.loads((tmp_path / "new.json").read_text("utf-8"))
     jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
     assert document["since"]["counts"]["still open"] == 1
@@ -240,26 +258,29 @@ def test_only_what_is_worse_than_in_an_older_report_fails(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("comand = 'x'", "touchstone.toml: unknown key 'comand'; did you mean 'command'?"),
-        ("command = 'x'\ntimeout = 0", "touchstone.toml: timeout: '0' is no number of seconds"),
-        ("command = 'x'\nrevision = '2025-11-26'", "touchstone.toml: revision: invalid choice"),
+        ("command = 'x'\ntimeout = 0", "touchstone.toml: timeout: '0' is not a number of seconds"),
+        (
+            "command = 'x'\nrevision = '2025-11-26'",
+            "touchstone.toml: revision: '2025-11-26' is not a valid choice",
+        ),
         ("command = 'x'\nfail-on = 'shuold'", "did you mean 'should'"),
         ("command = 'no-such-program'", "no program 'no-such-program'"),
         ("[targets.a]\n[targets.b]", "it names no server; write command"),
-        ("command = ", "it is no TOML"),
+        ("command = ", "invalid TOML"),
     ],
 )
-def test_a_mistake_in_a_configuration_is_one_line_too(tmp_path: Path, text: str, said: str) -> None:
+def test_configuration_error_prints_one_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "touchstone.toml").write_text(text)
     done = touchstone("check", cwd=tmp_path)
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
 
 
-def test_a_configured_server_is_judged_and_repeated_without_its_values(tmp_path: Path) -> None:
+def test_repeat_command_omits_configured_secrets(tmp_path: Path) -> None:
     entry = {
         "command": sys.executable,
         "args": [str(MUTANTS), "RefusesPings", "{root}"],
@@ -276,16 +297,18 @@ def test_a_configured_server_is_judged_and_repeated_without_its_values(tmp_path:
     assert touchstone(*shlex.split(again)[2:], cwd=tmp_path).returncode == 1
 
 
-def test_a_floor_decides_what_fails_the_gate() -> None:
+def test_fail_on_option_sets_the_threshold() -> None:
     words = ("check", "--select", "ping", "--revision", "2025-11-25")
     never = touchstone(*words, "--fail-on", "never", "--", *mutant_command("RefusesPings"))
 
     assert never.returncode == 0
     assert "FAIL  ping-empty-response" in never.stdout
-    assert never.stdout.splitlines()[-1] == "passed: 1 failure below --fail-on never"
+    assert never.stdout.splitlines()[-1] == (
+        "passed: mcp-touchstone-reference 0.1.0 has 1 failure below --fail-on never"
+    )
 
 
-def test_a_revision_the_server_does_not_speak_is_said() -> None:
+def test_unsupported_revision_option_is_an_error() -> None:
     server = ("--", *mutant_command("SpeaksNoHandshakeRevision"))
     done = touchstone("check", "--revision", "2025-11-25", *server)
 
@@ -293,10 +316,16 @@ def test_a_revision_the_server_does_not_speak_is_said() -> None:
     assert "--revision 2025-11-25: the server speaks 2026-07-28" in done.stderr
 
 
-def test_explain_says_everything_about_a_clause() -> None:
+def test_explain_prints_the_details_of_a_clause() -> None:
     done = touchstone("explain", "ping-empty-response")
 
-    for words in ("MUST", "2024-11-05", "judged", "not flagged", "https://modelcontextprotocol.io"):
+    for words in (
+        "MUST",
+        "2024-11-05",
+        "checked by",
+        "not flagged",
+        "https://modelcontextprotocol.io",
+    ):
         assert words in done.stdout
     assert done.returncode == 0
 
@@ -307,7 +336,7 @@ def test_explain_follows_a_merged_id() -> None:
     assert done.stdout.startswith("discover-server-info is now part of meta-server-info")
 
 
-def test_list_shows_every_clause_with_its_state() -> None:
+def test_list_prints_all_clauses_or_one_chapter() -> None:
     everything = touchstone("list").stdout.splitlines()
     chapter = touchstone("list", "basic/ping").stdout.splitlines()
 
@@ -315,7 +344,7 @@ def test_list_shows_every_clause_with_its_state() -> None:
     assert sum(line.startswith("  ") for line in chapter) == 5
 
 
-def test_version_and_list_import_nothing_heavy() -> None:
+def test_list_command_imports_no_heavy_library() -> None:
     program = (
         "import sys; from mcp_touchstone.cli import main; main(['list', 'ping']);"
         "heavy = {'pytest', 'hypothesis', 'jsonschema', 'rich', 'psutil', 'subprocess'};"
@@ -327,7 +356,7 @@ def test_version_and_list_import_nothing_heavy() -> None:
 
 
 def test_list_and_explain_start_no_process(fp: FakeProcess) -> None:
-    """pytest-subprocess refuses every process nobody registered."""
+    """pytest-subprocess refuses every unregistered process."""
     fp.allow_unregistered(allow=False)
 
     assert main(["list", "ping"]) == 0
@@ -335,7 +364,7 @@ def test_list_and_explain_start_no_process(fp: FakeProcess) -> None:
     assert list(fp.calls) == []
 
 
-def test_a_closed_pipe_is_no_traceback() -> None:
+def test_closed_pipe_prints_no_traceback() -> None:
     command = f"{sys.executable} -m mcp_touchstone list | head -1"
     done = subprocess.run(
         ["bash", "-c", command], capture_output=True, text=True, check=False, cwd=ROOT
@@ -362,7 +391,7 @@ def test_serve_runs_the_reference_server() -> None:
     assert done.returncode == 0
 
 
-def test_a_relative_program_is_found_from_the_users_folder(tmp_path: Path) -> None:
+def test_relative_program_is_found_in_the_working_directory(tmp_path: Path) -> None:
     script = tmp_path / "server.sh"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m reference_server\n')
     script.chmod(0o755)
@@ -375,7 +404,7 @@ def test_a_relative_program_is_found_from_the_users_folder(tmp_path: Path) -> No
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_server_has_a_home_of_its_own_and_the_root_is_filled_in(tmp_path: Path) -> None:
+def test_server_gets_its_own_home_and_the_root_placeholder_is_replaced(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text(
         "import os, pathlib, sys\n"
@@ -394,7 +423,7 @@ def test_the_server_has_a_home_of_its_own_and_the_root_is_filled_in(tmp_path: Pa
 TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
 
 
-def test_recon_shows_what_there_is_to_judge_with() -> None:
+def test_recon_prints_examples_and_missing_features() -> None:
     done = touchstone("recon", "--revision", "2025-11-25", "--", *TOY, "echo", "note")
 
     assert done.returncode == 0, done.stderr
@@ -406,7 +435,7 @@ def test_recon_shows_what_there_is_to_judge_with() -> None:
     assert "no elicits no elicitation" in lines
 
 
-def test_recon_as_json_holds_every_example_and_every_reason() -> None:
+def test_recon_json_lists_examples_and_reasons() -> None:
     done = touchstone(
         "recon", "--json", "--call", 'write={"path": "x"}', "--call", "gone", "--", *TOY,
         "echo", "write", "elicit", "old",
@@ -421,19 +450,19 @@ def test_recon_as_json_holds_every_example_and_every_reason() -> None:
     assert newest["offers"]["elicits"][0]["asked"] == ["elicitation/create"]
     assert "mrtr" not in {*newest["offers"], *newest["lacks"]}
     assert newest["lacks"]["samples"] == "no sampling"
-    told = {remark.partition(":")[0] for remark in found["remarks"]}
-    assert told == {"--call write", "--call gone"}
+    subjects = {remark.partition(":")[0] for remark in found["remarks"]}
+    assert subjects == {"--call write", "--call gone", "no file tool is attacked"}
 
 
-def test_recon_of_what_is_no_server_says_why() -> None:
+def test_recon_of_a_non_server_prints_the_reason() -> None:
     done = touchstone("recon", "--timeout", "5", "--", sys.executable, "-c", "print('no')")
 
     assert done.returncode == 2
     assert done.stdout.startswith("nothing could be learnt: initialize got no result")
 
 
-def test_what_is_named_is_part_of_the_command_that_repeats_a_finding() -> None:
-    named = ["--call", 'echo={"text": "a b"}', "--resource", "note:///1", "--prompt", "hello"]
+def test_repeat_command_includes_call_and_resource_options() -> None:
+    named = ["--call", 'file.read={"path": "a b"}', "--resource", "workspace:///README.md"]
 
     done = touchstone("check", "--select", "ping", *named, "--", *mutant_command("RefusesPings"))
 
@@ -444,8 +473,75 @@ def test_what_is_named_is_part_of_the_command_that_repeats_a_finding() -> None:
 
 
 @pytest.mark.parametrize("text", ["echo=", "echo=red", 'echo=["a"]', '={"a": 1}'])
-def test_arguments_that_are_no_json_object_are_refused(text: str) -> None:
+def test_call_arguments_must_be_a_json_object(text: str) -> None:
     done = touchstone("check", "--call", text)
 
     assert done.returncode == 2
     assert "write NAME=" in done.stderr
+
+
+@pytest.mark.parametrize("quick", [[], ["--quick"]])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--call", "ecoh"], "call: the server has no tool 'ecoh'; did you mean 'echo'?"),
+        (["--call", "x"], "call: the server has no tool 'x'; it lists echo"),
+        (["--prompt", "greet"], "prompt: the server has no prompt 'greet'; it lists none"),
+        (["--resource", "a:b"], "resource: the server has no resource 'a:b'; it lists note:"),
+    ],
+)
+def test_unknown_tool_prompt_or_resource_name_is_an_error(
+    words: list[str], message: str, quick: list[str]
+) -> None:
+    done = touchstone("check", "-q", *quick, "--select", "ping", *words, "--", *TOY, "echo", "note")
+
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_known_tool_and_resource_names_are_accepted() -> None:
+    words = ("--call", "echo", "--resource", "note:///1")
+
+    done = touchstone("check", "-q", "--select", "ping", *words, "--", *TOY, "echo", "note")
+
+    assert done.returncode == 0, done.stderr
+
+
+def complete(line: str) -> list[str]:
+    """Return the completions of a command line, as a shell script requests them."""
+    program = (
+        "import os, sys; os.dup2(1, 8); os.dup2(2, 9); sys.argv = ['mcp-touchstone'];"
+        "from mcp_touchstone.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={
+            **os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line,
+            "COMP_POINT": str(len(line)), "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+        },
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    return [word.strip() for word in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_the_shell(shell: str) -> None:
+    done = touchstone("completion", shell)
+
+    assert done.returncode == 0
+    assert "_ARGCOMPLETE" in done.stdout
+    assert "mcp-touchstone" in done.stdout
+
+
+def test_completion_covers_commands_options_and_values() -> None:
+    assert complete("mcp-touchstone che") == ["check"]
+    assert "--select" in complete("mcp-touchstone check --sel")
+    assert complete("mcp-touchstone check --suite sec") == ["security"]
+    assert complete("mcp-touchstone explain ping-empty") == ["ping-empty-response"]
+
+
+def test_help_prints_the_default_of_jobs() -> None:
+    text = " ".join(touchstone("check", "--help").stdout.split())
+
+    assert "default: 20 for each processor core, at most 64" in text
+    assert min(64, 20 * (os.cpu_count() or 1)) == JOBS

@@ -1,14 +1,14 @@
-"""The client's side: what it declares, what it answers in both eras, and tasks of its own."""
+"""The client side: declared capabilities, answers in both eras, and client tasks."""
 
 from typing import Any
 
 import pytest
 
-from mcp_touchstone import answer
-from mcp_touchstone import revision as rev
-from mcp_touchstone.answer import Answer
-from mcp_touchstone.client import ASKED, CAPABILITIES, Client, willing
-from mcp_touchstone.client_tasks import RELATED, ClientTasks
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.client import answers
+from mcp_touchstone.client.answers import Answer
+from mcp_touchstone.client.client_tasks import RELATED, ClientTasks
+from mcp_touchstone.client.profile import ASKED, CAPABILITIES, Client, willing
 
 FORM = {
     "message": "Who are you?",
@@ -17,100 +17,100 @@ FORM = {
 SAMPLE = {"messages": [], "maxTokens": 10}
 
 
-def result(said: Answer) -> Any:
-    assert said.body is not None
-    return said.body["result"]
+def result(answer: Answer) -> Any:
+    assert answer.body is not None
+    return answer.body["result"]
 
 
-def code(said: Answer) -> Any:
-    assert said.body is not None
-    return said.body["error"]["code"]
+def code(answer: Answer) -> Any:
+    assert answer.body is not None
+    return answer.body["error"]["code"]
 
 
 # --- policies
 
 
-def test_a_form_is_accepted_with_content_that_fits_or_with_what_is_given() -> None:
-    assert result(answer.accept()(FORM)) == {"action": "accept", "content": {"name": "example"}}
-    assert result(answer.accept({"name": 5})(FORM)) == {"action": "accept", "content": {"name": 5}}
+def test_accept_fills_a_form_with_valid_or_given_content() -> None:
+    assert result(answers.accept()(FORM)) == {"action": "accept", "content": {"name": "example"}}
+    assert result(answers.accept({"name": 5})(FORM)) == {"action": "accept", "content": {"name": 5}}
 
 
-def test_a_link_is_accepted_without_content() -> None:
-    assert result(answer.accept()({"mode": "url", "url": "x"})) == {"action": "accept"}
+def test_accept_sends_no_content_for_a_url() -> None:
+    assert result(answers.accept()({"mode": "url", "url": "x"})) == {"action": "accept"}
 
 
-def test_an_elicitation_is_declined_or_dismissed() -> None:
-    assert result(answer.decline()(FORM)) == {"action": "decline"}
-    assert result(answer.dismiss()(FORM)) == {"action": "cancel"}
+def test_decline_and_dismiss_answer_an_elicitation() -> None:
+    assert result(answers.decline()(FORM)) == {"action": "decline"}
+    assert result(answers.dismiss()(FORM)) == {"action": "cancel"}
 
 
-def test_anything_may_be_given_and_anything_refused() -> None:
-    assert result(answer.give([1])({})) == [1]
-    assert code(answer.refuse()({})) == -1
-    assert code(answer.unknown()({})) == -32601
-    assert answer.silence()({}).body is None
+def test_give_and_refuse_answer_any_request() -> None:
+    assert result(answers.give([1])({})) == [1]
+    assert code(answers.refuse()({})) == -1
+    assert code(answers.unknown()({})) == -32601
+    assert answers.silence()({}).body is None
 
 
-def test_an_answer_may_be_late() -> None:
-    said = answer.late(0.5, answer.decline())(FORM)
+def test_late_answer_has_a_delay() -> None:
+    answer = answers.late(0.5, answers.decline())(FORM)
 
-    assert said.delay == 0.5
-    assert result(said) == {"action": "decline"}
+    assert answer.delay == 0.5
+    assert result(answer) == {"action": "decline"}
 
 
-def test_answers_come_in_turn_and_the_last_one_stays() -> None:
-    policy = answer.in_turn(answer.decline(), answer.dismiss())
+def test_in_turn_repeats_the_last_answer() -> None:
+    policy = answers.in_turn(answers.decline(), answers.dismiss())
 
     assert [result(policy(FORM))["action"] for _ in range(3)] == ["decline", "cancel", "cancel"]
 
 
-def test_the_model_speaks_or_asks_for_tools_under_ever_new_ids() -> None:
+def test_sampling_answers_use_unique_tool_call_ids() -> None:
     tool = {"name": "add", "inputSchema": {"type": "object", "required": ["a"]}}
-    policy = answer.use_tools(2)
+    policy = answers.use_tools(2)
 
     first, second = (result(policy({"tools": [tool]})) for _ in range(2))
 
     assert first["stopReason"] == "toolUse"
     assert [block["name"] for block in first["content"]] == ["add", "add"]
-    ids = {block["id"] for said in (first, second) for block in said["content"]}
+    ids = {block["id"] for answer in (first, second) for block in answer["content"]}
     assert len(ids) == 4
     assert first["content"][0]["input"] == {"a": "hello"}
     assert result(policy({}))["stopReason"] == "endTurn"
-    assert result(answer.say("hi")(SAMPLE))["content"] == {"type": "text", "text": "hi"}
+    assert result(answers.say("hi")(SAMPLE))["content"] == {"type": "text", "text": "hi"}
 
 
 # --- the client
 
 
 @pytest.mark.parametrize("method", [*ASKED, "x/unknown", None])
-def test_what_was_not_declared_is_not_there(method: str | None) -> None:
+def test_undeclared_capability_is_method_not_found(method: str | None) -> None:
     assert code(Client().answer(method, {})) == -32601
 
 
-def test_a_ping_is_always_answered() -> None:
+def test_ping_is_always_answered() -> None:
     assert result(Client().answer("ping", None)) == {}
 
 
-def test_what_counts_is_what_was_declared_to_the_server() -> None:
-    client = Client(elicitation=answer.accept())
+def test_capability_declared_to_the_server_is_answered() -> None:
+    client = Client(elicitation=answers.accept())
 
     assert code(client.answer("elicitation/create", FORM)) == -32601
-    said = client.answer("elicitation/create", FORM, declared={"elicitation": {}})
-    assert result(said)["action"] == "accept"
+    answer = client.answer("elicitation/create", FORM, declared={"elicitation": {}})
+    assert result(answer)["action"] == "accept"
 
 
-def test_roots_are_those_of_the_world_or_those_it_names() -> None:
+def test_roots_default_to_the_world() -> None:
     client = Client(capabilities={"roots": {}})
     world = ["file:///world"]
 
     offered = result(client.answer("roots/list", None, world=world))["roots"]
     assert [root["uri"] for root in offered] == world
-    none = Client(capabilities={"roots": {}}, roots=answer.offer())
+    none = Client(capabilities={"roots": {}}, roots=answers.offer())
     assert result(none.answer("roots/list", None, world=world)) == {"roots": []}
 
 
 @pytest.mark.parametrize("revision", rev.ALL)
-def test_a_willing_client_answers_everything_its_revision_has(revision: str) -> None:
+def test_willing_client_answers_all_methods_of_its_revision(revision: str) -> None:
     client = willing(revision)
     old = revision < "2025-06-18"
 
@@ -121,11 +121,11 @@ def test_a_willing_client_answers_everything_its_revision_has(revision: str) -> 
     assert client.capabilities == CAPABILITIES[revision]
 
 
-def test_a_round_is_filled_in_by_the_same_answers_and_what_is_refused_is_left_out() -> None:
+def test_input_requests_get_answers_and_refused_ones_are_omitted() -> None:
     client = Client(
         capabilities={"elicitation": {}, "sampling": {}, "roots": {}},
-        elicitation=answer.accept(),
-        sampling=answer.refuse(),
+        elicitation=answers.accept(),
+        sampling=answers.refuse(),
     )
     requests = {
         "who": {"method": "elicitation/create", "params": FORM},
@@ -142,12 +142,12 @@ def test_a_round_is_filled_in_by_the_same_answers_and_what_is_refused_is_left_ou
     assert client.fill(None) == {}
 
 
-# --- its tasks
+# --- client tasks
 
 
-def test_a_request_that_asks_for_a_task_gets_one_and_its_result_later() -> None:
+def test_task_request_creates_a_task_with_a_later_result() -> None:
     tasks = ClientTasks(polls=2)
-    client = Client(capabilities={"sampling": {}}, sampling=answer.say("hi"), tasks=tasks)
+    client = Client(capabilities={"sampling": {}}, sampling=answers.say("hi"), tasks=tasks)
 
     made = result(client.answer("sampling/createMessage", {**SAMPLE, "task": {"ttl": 1}}))["task"]
 
@@ -165,7 +165,7 @@ def test_a_request_that_asks_for_a_task_gets_one_and_its_result_later() -> None:
     assert code(client.answer("tasks/get", {"taskId": "other"})) == -32602
 
 
-def test_a_task_that_never_ends_can_only_be_cancelled() -> None:
+def test_endless_task_can_only_be_cancelled() -> None:
     tasks = ClientTasks(polls=None)
     named = {"taskId": result(tasks.create(Answer({"result": {}})))["task"]["taskId"]}
 
@@ -175,7 +175,7 @@ def test_a_task_that_never_ends_can_only_be_cancelled() -> None:
     assert tasks.ids == [named["taskId"]]
 
 
-def test_a_client_without_tasks_makes_none() -> None:
+def test_client_without_tasks_creates_no_task() -> None:
     client = Client(capabilities={"sampling": {}})
 
     assert "task" not in result(client.answer("sampling/createMessage", {"task": {}}))

@@ -1,4 +1,4 @@
-"""The configurations in docs/clients.md work as they stand; the Dockerfile does what it says."""
+"""The configurations in docs/clients.md and the Dockerfile work."""
 
 import json
 import os
@@ -29,7 +29,7 @@ class Configured(NamedTuple):
 
 
 def configurations() -> list[Configured]:
-    """Give every server of every block on the page, with the heading above it."""
+    """List every server of every block on the page, with the heading above it."""
     found = []
     title = ""
     text = PAGE.read_text("utf-8")
@@ -49,7 +49,7 @@ IDS = [f"{one.title}-{at}" for at, one in enumerate(CONFIGURED)]
 
 
 def filled_in(value: Any, root: Path) -> Any:
-    """Put a real directory in the place of what stands for one."""
+    """Replace the path placeholders with a real directory."""
     if isinstance(value, dict):
         return {name: filled_in(inner, root) for name, inner in value.items()}
     if isinstance(value, list):
@@ -61,13 +61,13 @@ def filled_in(value: Any, root: Path) -> Any:
 
 
 def steps() -> list[list[str]]:
-    """Give the instructions of the Dockerfile, each with what follows it."""
+    """List the instructions of the Dockerfile, each with its arguments."""
     text = re.sub(r"\\\n", " ", DOCKERFILE.read_text("utf-8"))
     return [line.split(None, 1) for line in text.splitlines() if line and line[0] != "#"]
 
 
 class Image:
-    """What the Dockerfile makes, as far as that can be had without an engine."""
+    """The image of the Dockerfile, reproduced without a container engine."""
 
     def __init__(self, folder: Path) -> None:
         self.steps = steps()
@@ -93,7 +93,7 @@ class Image:
         return [rest for word, rest in self.steps if word == instruction][-1]
 
     def command(self, mounted: Path, *arguments: str) -> list[str]:
-        """Give the command of a container with the directory mounted at /workspace."""
+        """Return the command of a container with the directory mounted at /workspace."""
         environment = dict(self.environment, PYTHONPATH=str(self.folder / "opt/mcp"))
         entry = json.loads(self.last("ENTRYPOINT"))
         words = [*entry, *(arguments or json.loads(self.last("CMD")))]
@@ -109,8 +109,8 @@ class Image:
         ]
 
 
-def contained(arguments: list[str], folder: Path) -> list[str]:
-    """Give the command that stands for ``docker run``."""
+def container_command(arguments: list[str], folder: Path) -> list[str]:
+    """Return the command equivalent to ``docker run``."""
     image = arguments.index("mcp-touchstone-reference")
     assert arguments[:3] == ["run", "--rm", "-i"]
     volume = arguments[arguments.index("-v") + 1]
@@ -120,7 +120,7 @@ def contained(arguments: list[str], folder: Path) -> list[str]:
 
 
 def converse(command: list[str], environment: dict[str, str], cwd: Path) -> tuple[Message, Message]:
-    """Open a session as a client does; give the tools by name and what a file holds."""
+    """Open a session as a client does; return the tools by name and the reply to a read."""
     variables = [f"{name}={value}" for name, value in environment.items()]
     with Spawned(command=["env", *variables, *command], cwd=cwd) as client:
         client.open("2025-11-25")
@@ -146,13 +146,13 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.skipif(os.name == "nt", reason="starts the servers through env")
 @pytest.mark.parametrize("configured", CONFIGURED, ids=IDS)
-def test_every_configuration_starts_a_server_that_reads(
+def test_documented_configurations_start_a_working_server(
     configured: Configured, project: Path, tmp_path: Path
 ) -> None:
     entry = filled_in(configured.entry, project)
     program, arguments = entry["command"], entry["args"]
     if program == "docker":
-        command = contained(arguments, tmp_path / "image")
+        command = container_command(arguments, tmp_path / "image")
     else:
         assert Path(program).name == "mcp-touchstone"
         command = [sys.executable, "-m", "mcp_touchstone", *arguments]
@@ -168,7 +168,7 @@ def test_every_configuration_starts_a_server_that_reads(
     assert entry.get("type", "stdio") == "stdio"
 
 
-def test_the_page_has_the_clients_it_promises() -> None:
+def test_page_documents_all_clients() -> None:
     titles = [configured.title for configured in CONFIGURED]
 
     assert titles == [
@@ -176,7 +176,7 @@ def test_the_page_has_the_clients_it_promises() -> None:
     ]
 
 
-def test_only_clients_that_know_a_variable_are_given_one() -> None:
+def test_configurations_use_only_variables_of_their_client() -> None:
     for title, entry in CONFIGURED:
         variables = set(re.findall(r"\$\{[^}]+\}", json.dumps(entry)))
         known = {"VS Code": {"${workspaceFolder}"}, "Claude Code": {"${CLAUDE_PROJECT_DIR:-.}"}}
@@ -186,7 +186,7 @@ def test_only_clients_that_know_a_variable_are_given_one() -> None:
 # --- the image -----------------------------------------------------------------------------------
 
 
-def test_the_image_is_small_and_without_privilege(tmp_path: Path) -> None:
+def test_image_has_a_slim_base_and_an_unprivileged_user(tmp_path: Path) -> None:
     image = Image(tmp_path / "image")
 
     assert image.last("FROM") == "python:3.12-slim"
@@ -198,7 +198,7 @@ def test_the_image_is_small_and_without_privilege(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="starts the server through env")
-def test_a_module_in_the_served_directory_is_not_imported(project: Path, tmp_path: Path) -> None:
+def test_module_in_the_served_directory_is_not_imported(project: Path, tmp_path: Path) -> None:
     for name in ("json.py", "threading.py", "reference_server.py"):
         (project / name).write_text("raise SystemExit('imported')\n")
 
@@ -207,7 +207,7 @@ def test_a_module_in_the_served_directory_is_not_imported(project: Path, tmp_pat
     assert "found it" in json.dumps(answer)
 
 
-def test_the_build_sees_the_server_and_nothing_else() -> None:
+def test_docker_build_context_is_limited_to_copied_paths() -> None:
     lines = (CHECKOUT / ".dockerignore").read_text().split()
     copied = {rest.split()[0] for word, rest in steps() if word == "COPY"}
 
@@ -215,7 +215,7 @@ def test_the_build_sees_the_server_and_nothing_else() -> None:
     assert {line[1:] for line in lines if line.startswith("!")} == copied
 
 
-def test_the_workflow_builds_the_image_and_talks_to_it() -> None:
+def test_workflow_builds_and_tests_the_image() -> None:
     script = CHECKOUT / ".ci" / "image"
 
     assert "run: .ci/image" in (CHECKOUT / ".github/workflows/image.yml").read_text()

@@ -1,4 +1,4 @@
-"""Two reports: what is new, fixed, still open, gone or newly judged, and whether it is worse."""
+"""Comparison of two reports: new, fixed, open, gone and newly judged findings."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mcp_touchstone.comparison import Change, Comparison, compare, grouped
-from mcp_touchstone.floor import Floor
 from mcp_touchstone.report.comparison import document, markdown, text
 from mcp_touchstone.report.machine import FORMAT, SCHEMA
 from mcp_touchstone.report.recorded import ReportError, load
+from mcp_touchstone.results.comparison import Change, Comparison, compare, grouped
+from mcp_touchstone.results.threshold import Floor
 
 OLD, NEW = "2024-11-05", "2025-11-25"
 
@@ -24,7 +24,7 @@ def report(
     version: str = "1",
     trouble: str = "",
 ) -> dict[str, Any]:
-    """Give a report of (rule, revision, outcome); a trailing ``!`` is known to a baseline."""
+    """Return a report of (rule, revision, outcome); a trailing ``!`` marks a known failure."""
     rows = []
     for rule, revision, word in verdicts:
         row: dict[str, Any] = {
@@ -67,12 +67,12 @@ def report(
     return made
 
 
-def between(old: dict[str, Any], new: dict[str, Any], **more: Any) -> Comparison:
+def compared(old: dict[str, Any], new: dict[str, Any], **more: Any) -> Comparison:
     return compare(old, new, name="old.json", **more)
 
 
-def one(word: str) -> dict[str, Any]:
-    """Give a report in which one clause came to this."""
+def report_with(word: str) -> dict[str, Any]:
+    """Return a report in which one clause has this outcome."""
     if word == "absent":
         return report(absent=(("a-b", NEW),))
     return report(*([] if word == "unasked" else [("a-b", NEW, word)]))
@@ -111,30 +111,30 @@ def one(word: str) -> dict[str, Any]:
         ("absent", "pass", None, 0),
     ],
 )
-def test_a_finding_is_one_of_six_things(
+def test_outcome_pair_determines_change_and_exit_code(
     was: str, now: str, change: Change | None, code: int
 ) -> None:
-    found = between(one(was), one(now))
+    found = compared(report_with(was), report_with(now))
 
     assert [item.change for item in found.items] == ([] if change is None else [change])
     assert found.exit_code == code
 
 
-def test_a_revision_the_server_no_longer_speaks_is_gone_not_fixed() -> None:
-    (item,) = between(report(("a-b", OLD, "fail")), report(spoken=(NEW,))).items
+def test_failure_in_a_dropped_revision_is_gone() -> None:
+    (item,) = compared(report(("a-b", OLD, "fail")), report(spoken=(NEW,))).items
 
     assert item.change is Change.GONE
     assert item.actual == f"the server does not speak {OLD} any more"
 
 
-def test_a_failure_in_a_revision_the_server_has_learnt_is_new() -> None:
-    found = between(report(spoken=(OLD,)), report(("a-b", NEW, "fail")))
+def test_failure_in_a_newly_spoken_revision_is_new() -> None:
+    found = compared(report(spoken=(OLD,)), report(("a-b", NEW, "fail")))
 
     assert [item.change for item in found.items] == [Change.NEW]
 
 
-def test_a_merged_clause_is_followed() -> None:
-    found = between(
+def test_merged_clause_is_compared_under_its_new_id() -> None:
+    found = compared(
         report(("old-one", NEW, "fail"), ("old-two", NEW, "pass")),
         report(("a-b", NEW, "fail")),
         renamed={"old-one": "a-b", "old-two": "a-b"},
@@ -153,30 +153,30 @@ def test_a_merged_clause_is_followed() -> None:
         (("high",), "fail", "high", 1),
     ],
 )
-def test_the_floor_decides_what_is_worse(
+def test_threshold_decides_the_exit_code(
     words: tuple[str, ...], now: str, severity: str, code: int
 ) -> None:
     old = report(("a-b", NEW, "pass"), severity=severity)
     new = report(("a-b", NEW, now), severity=severity)
 
-    assert between(old, new, floor=Floor.read(words)).exit_code == code
+    assert compared(old, new, floor=Floor.read(words)).exit_code == code
 
 
-def test_a_new_run_that_could_not_judge_is_no_verdict() -> None:
-    assert between(report(), report(trouble="it left")).exit_code == 2
-    assert between(report(), report(trouble="it left")).trouble == "it left"
+def test_failed_new_run_exits_with_status_2() -> None:
+    assert compared(report(), report(trouble="it left")).exit_code == 2
+    assert compared(report(), report(trouble="it left")).trouble == "it left"
 
 
-def test_the_same_report_twice_has_no_change() -> None:
+def test_same_report_twice_shows_no_change() -> None:
     same = report(("a-b", NEW, "fail"), ("c-d", OLD, "pass"), absent=(("e-f", NEW),))
 
-    found = between(same, same)
+    found = compared(same, same)
     assert [item.change for item in found.items] == [Change.OPEN]
     assert found.exit_code == 0
 
 
-def test_one_change_in_several_revisions_is_shown_once() -> None:
-    found = between(
+def test_same_change_in_several_revisions_is_listed_once() -> None:
+    found = compared(
         report(("a-b", OLD, "pass"), ("a-b", NEW, "pass")),
         report(("a-b", OLD, "fail"), ("a-b", NEW, "fail")),
     )
@@ -185,20 +185,20 @@ def test_one_change_in_several_revisions_is_shown_once() -> None:
     assert found.count(Change.NEW) == 1
 
 
-# --- as people see it
+# --- output formats
 
 
-def mixed() -> Comparison:
+def mixed_comparison() -> Comparison:
     old = report(("a-b", NEW, "pass"), ("c-d", NEW, "fail"), ("e-f", NEW, "fail"))
     new = report(
         ("a-b", NEW, "fail"), ("c-d", NEW, "pass"), ("e-f", NEW, "fail"), ("g-h", NEW, "fail"),
         version="2",
     )  # fmt: skip
-    return between(old, new)
+    return compared(old, new)
 
 
-def test_as_text_each_kind_stands_apart() -> None:
-    assert "\n".join(text(mixed())) == (
+def test_text_lists_changes_by_kind() -> None:
+    assert "\n".join(text(mixed_comparison())) == (
         "server   it 1 → it 2\n"
         "\n"
         "NEW  1 finding\n"
@@ -215,15 +215,15 @@ def test_as_text_each_kind_stands_apart() -> None:
         f"  c-d  {NEW}  (was fail, now pass)\n"
         "\n"
         "since old.json: 1 new, 1 newly judged, 1 still open, 1 fixed\n"
-        "worse than before: read a rule with `mcp-touchstone explain a-b`"
+        "worse than before: `mcp-touchstone explain a-b` describes the first rule"
     )
 
 
-def test_as_markdown_a_server_cannot_write_markup() -> None:
+def test_markdown_escapes_server_text() -> None:
     new = report(("a-b", NEW, "fail"))
     new["verdicts"][0]["judgements"][0]["actual"] = "<img src=x> | `x` [a](b)\n# y \x1b[31m"
 
-    lines = list(markdown(between(report(("a-b", NEW, "pass")), new)))
+    lines = list(markdown(compared(report(("a-b", NEW, "pass")), new)))
 
     assert lines[0].startswith("**worse than before")
     assert lines[-1].count(" | ") == 5
@@ -231,17 +231,17 @@ def test_as_markdown_a_server_cannot_write_markup() -> None:
         assert raw not in lines[-1]
 
 
-def test_as_json_it_keeps_to_the_schema() -> None:
-    made = {**report(), "since": document(mixed())}
+def test_json_document_fits_the_schema() -> None:
+    made = {**report(), "since": document(mixed_comparison())}
 
     jsonschema.validate(made, json.loads(SCHEMA.read_text("utf-8")))
     assert made["since"]["exit_code"] == 1
 
 
-# --- reading a report back
+# --- loading a report
 
 
-def test_a_report_is_read_back(tmp_path: Path) -> None:
+def test_report_is_loaded_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text(json.dumps(report(("a-b", NEW, "fail"))), "utf-8")
 
@@ -249,7 +249,7 @@ def test_a_report_is_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("{", "it is no JSON"),
         ("[]", "name one that `check --json` wrote"),
@@ -258,15 +258,15 @@ def test_a_report_is_read_back(tmp_path: Path) -> None:
         (json.dumps({**report(), "verdicts": [3]}), r"\$\.verdicts\[0\] is not as in a report"),
     ],
 )
-def test_what_is_no_report_is_refused(tmp_path: Path, content: str, said: str) -> None:
+def test_invalid_report_is_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "r.json"
     path.write_text(content, "utf-8")
 
-    with pytest.raises(ReportError, match=said):
+    with pytest.raises(ReportError, match=message):
         load(path)
 
 
-def test_a_report_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_unreadable_report_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="there is no such file"):
         load(tmp_path / "no.json")
     with pytest.raises(ReportError, match="cannot be read"):

@@ -1,4 +1,4 @@
-"""Configurations: what they may say, where they are found, what they come to on a command line."""
+"""Configurations: keys, file discovery, and the settings they result in."""
 
 import json
 import tomllib
@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
-from mcp_touchstone import config
-from mcp_touchstone.command_line import Refusing, parser
-from mcp_touchstone.config import KEYS, ConfigError, choose, read, takes, words
-from mcp_touchstone.config_file import Asked, Found, find, may_write, write
-from mcp_touchstone.sources import Source, Surroundings
-from mcp_touchstone.sources import read as source
+from mcp_touchstone.bindings import declared
+from mcp_touchstone.config.client_files import Source, Surroundings
+from mcp_touchstone.config.client_files import read as source
+from mcp_touchstone.config.files import Asked, Found, find, may_write, write
+from mcp_touchstone.config.parser import parse
+from mcp_touchstone.config.settings import FIELDS, ConfigError, Settings, layer, merged
+from mcp_touchstone.config.toml_keys import KEYS, Table, choose, command, read
+from mcp_touchstone.config.toml_keys import layer as layer_of
+from mcp_touchstone.target.promises import PromiseTerms
 
 EVERYTHING = """
 command = ["node", "dist/index.js", "{root}"]
@@ -24,7 +27,12 @@ prompt = { greet = { name = "x" } }
 bindings = { read = { tool = "get", path = "name" } }
 resource = "note:///1"
 root-from = "seed"
+world = "roots"
 offline = true
+sandbox = "auto"
+online = true
+accept-unbound = true
+deadline = 60
 promise = ["deny-list"]
 suite = "all"
 select = ["ping", "tools"]
@@ -41,57 +49,79 @@ seed = 7
 """
 
 
-def settings(text: str) -> config.Settings:
+def table(text: str) -> Table:
     return choose(read(tomllib.loads(text), "t.toml"), None, "t.toml")[1]
 
 
-def test_every_key_comes_to_words_the_command_line_knows() -> None:
-    found = settings(EVERYTHING)
-    assert {*found} == {*KEYS} - {"from", "server"}
-
-    options = parser(Refusing).parse_args(["check", *words(found, KEYS)])
-
-    assert options.env == ["MODE=test"]
-    assert options.call == ['echo={"text": "a"}', "list"]
-    assert options.bindings == ['read={"tool": "get", "path": "name"}']
-    assert options.prompt == ['greet={"name": "x"}']
-    assert (options.resource, options.promise) == (["note:///1"], ["deny-list"])
-    assert (options.cwd, options.timeout, options.suite) == ("{root}", 30.0, "all")
-    assert options.attacks == ["deep"]
-    assert options.offline is True
-    assert (options.select, options.level) == (["ping", "tools"], ["MUST"])
-    assert (options.strict, options.quick) == (True, True)
-    assert options.fail_on == ["should", "high"]
-    assert (options.jobs, options.examples, options.seed) == (4, 0, 7)
-    assert options.baseline == Path("known.toml")
-    assert config.command(found) == ("node", "dist/index.js", "{root}")
+def toml_settings(text: str) -> Settings:
+    return merged(layer_of(table(text), "t.toml"))
 
 
-def test_one_tool_may_be_called_in_several_ways() -> None:
-    found = settings("command = 'x'\ncall = { a = [{ b = 1 }, { b = 2 }] }\n")
-
-    assert words(found, {"call"}) == ['--call=a={"b": 1}', '--call=a={"b": 2}']
+def options_settings(*words: str) -> Settings:
+    return merged(layer(vars(parse(["check", *words]).options)))
 
 
-def test_a_command_may_be_written_as_in_a_shell() -> None:
-    assert config.command(settings("command = \"python -m 'my server'\"")) == (
-        "python", "-m", "my server",
-    )  # fmt: skip
+SAME = (
+    "--env=MODE=test", "--cwd={root}", "--timeout=30", '--call=echo={"text": "a"}', "--call=list",
+    '--prompt=greet={"name": "x"}', '--bindings=read={"tool": "get", "path": "name"}',
+    "--resource=note:///1", "--root-from=seed", "--world=roots", "--offline",
+    "--sandbox=auto", "--online", "--accept-unbound", "--deadline=60",
+    "--promise=deny-list", "--suite=all",
+    "--select=ping", "--select=tools", "--attacks=deep", "--revision=2025-11-25", "--level=MUST",
+    "--strict", "--quick", "--fail-on=should", "--fail-on=high", "--baseline=known.toml",
+    "--jobs=4", "--examples=0", "--seed=7",
+)  # fmt: skip
+"""What EVERYTHING says, as options."""
 
 
-def test_a_command_that_knows_less_takes_what_it_knows() -> None:
-    assert words(settings(EVERYTHING), {"env", "timeout"}) == ["--env=MODE=test", "--timeout=30"]
+def test_file_and_options_give_the_same_settings() -> None:
+    assert {*table(EVERYTHING)} == {*KEYS} - {"from", "server"}
+    assert toml_settings(EVERYTHING) == options_settings(*SAME)
+    assert command(table(EVERYTHING)) == ("node", "dist/index.js", "{root}")
 
 
-def test_lists_of_the_command_line_replace_those_of_the_file_and_tables_add_up() -> None:
-    assert takes("timeout", 60.0)
-    assert takes("select", [])
-    assert not takes("select", ["ping"])
-    assert takes("env", ["A=b"])
-    assert not takes("suite", ...)
+def test_settings_are_converted_and_immutable() -> None:
+    found = toml_settings(EVERYTHING)
+
+    assert found.call == (("echo", {"text": "a"}), ("list", None))
+    assert found.bindings == (declared.read('read={"tool": "get", "path": "name"}'),)
+    assert found.promise == {"deny-list": PromiseTerms()}
+    assert (found.baseline, found.root_from) == (Path("known.toml"), Path("seed"))
+    assert (found.timeout, found.jobs, found.examples) == (30.0, 4, 0)
+    with pytest.raises(AttributeError):
+        found.jobs = 5  # type: ignore[misc]
 
 
-def test_targets_share_what_stands_above_them() -> None:
+def test_every_key_is_a_settings_field() -> None:
+    assert {key.replace("-", "_") for key in KEYS} - {"from", "server"} <= FIELDS
+
+
+def test_tool_can_have_several_argument_sets() -> None:
+    found = toml_settings("command = 'x'\ncall = { a = [{ b = 1 }, { b = 2 }] }\n")
+
+    assert found.call == (("a", {"b": 1}), ("a", {"b": 2}))
+
+
+def test_command_string_is_split_like_a_shell_command() -> None:
+    assert command(table("command = \"python -m 'my server'\"")) == ("python", "-m", "my server")
+
+
+def test_options_replace_values_and_extend_tables() -> None:
+    file = {
+        "timeout": 9.0,
+        "select": ("ping",),
+        "env": {"A": "1", "B": "1"},
+        "call": (("a", None),),
+    }
+
+    found = merged(file, {"select": ("tools",), "env": {"B": "2"}, "call": (("b", None),)})
+
+    assert (found.timeout, found.select) == (9.0, ("tools",))
+    assert found.env == {"A": "1", "B": "2"}
+    assert found.call == (("a", None), ("b", None))
+
+
+def test_targets_inherit_top_level_keys() -> None:
     text = """
     timeout = 9
     env = { A = "1", B = "1" }
@@ -117,7 +147,7 @@ def test_targets_share_what_stands_above_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('comand = "x"', "unknown key 'comand'; did you mean 'command'?"),
         ('revisions = ["x"]', "did you mean 'revision'?"),
@@ -129,11 +159,11 @@ def test_targets_share_what_stands_above_them() -> None:
         ("strict = 1", "strict is a number; write true or false"),
         ("env = { A = 1 }", "env.A is a number; write a string"),
         ("env = 'A=1'", "env is a string; write a table of strings"),
-        ("call = ['x']", "call is an array of other values; write a table of arguments"),
+        ("call = ['x']", "call is an array of other values; write a table: the arguments"),
         ("[call]\nx = true\ntimeout = 9", "call.timeout is a number; "),
         ("[call]\nx = true\ntimeout = 9", ", or move it above [call]"),
         ("call = { x = [] }", "call.x is an empty array"),
-        ("call = { x = 3 }", "or true where we may make them up"),
+        ("call = { x = 3 }", "or true to have them generated"),
         ("command = []", "command is empty; write program and arguments"),
         ("command = 'x'\nfrom = 'y'", "exclude each other; keep one"),
         ("targets = 3", "write [targets.NAME]"),
@@ -144,24 +174,24 @@ def test_targets_share_what_stands_above_them() -> None:
         ),
     ],
 )
-def test_a_wrong_key_or_value_is_refused_with_the_right_one(text: str, said: str) -> None:
+def test_unknown_key_or_invalid_value_is_refused_with_a_hint(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(tomllib.loads(text), "t.toml")
 
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).startswith("t.toml: ")
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "said"),
+    ("text", "name", "message"),
     [
         ("[targets.one]\n[targets.two]", None, "names one, two; choose one with --target"),
         ("[targets.one]\n[targets.two]", "tow", "did you mean 'two'"),
         ("", "one", "leave --target one out"),
     ],
 )
-def test_which_target_has_to_be_plain(text: str, name: str | None, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_ambiguous_or_unknown_target_is_refused(text: str, name: str | None, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         choose(read(tomllib.loads(text), "t.toml"), name, "t.toml")
 
 
@@ -179,7 +209,7 @@ def configured(config: str | None = None, target: str | None = None, **more: Any
     return find(Asked(path, target, more.pop("environment", {}), **more))
 
 
-def test_where_nothing_is_configured_nothing_is_found(here: Path) -> None:
+def test_no_configuration_is_found_in_an_unconfigured_folder(here: Path) -> None:
     (here / "pyproject.toml").write_text("[tool.other]\n")
 
     assert configured() is None
@@ -188,47 +218,48 @@ def test_where_nothing_is_configured_nothing_is_found(here: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "head"), [("touchstone.toml", ""), ("pyproject.toml", "[tool.mcp-touchstone]\n")]
 )
-def test_the_file_in_the_working_folder_is_found(here: Path, name: str, head: str) -> None:
+def test_configuration_in_the_working_directory_is_found(here: Path, name: str, head: str) -> None:
     (here / name).write_text(f"{head}command = 'x'\ncwd = 'sub'\nbaseline = 'b.toml'\n")
 
     found = configured()
 
     assert found is not None
-    assert (found.path, found.command) == (Path(name), ("x",))
-    assert found.settings["cwd"] == str(here / "sub")
-    assert (found.settings["baseline"], found.baseline) == (
-        "b.toml",
-        Path("touchstone-baseline.toml"),
-    )
+    assert (found.path, found.layer["command"]) == (Path(name), ("x",))
+    assert found.layer["cwd"] == str(here / "sub")
+    assert found.layer["baseline"] == Path("b.toml")
+    assert found.layer["usual_baseline"] == Path("touchstone-baseline.toml")
 
 
-def test_a_file_elsewhere_speaks_of_its_own_folder(here: Path) -> None:
+def test_paths_are_relative_to_the_configuration_file(here: Path) -> None:
     other = here / "other"
     other.mkdir()
     (other / "server").write_text("")
-    (other / "t.toml").write_text("command = './server'\nbaseline = 'b.toml'\n")
+    (other / "t.toml").write_text("command = './server'\nbaseline = 'b.toml'\nroot-from = 'seed'\n")
 
     found = configured("other/t.toml")
 
     assert found is not None
-    assert found.command == (str(other / "./server"),)
-    assert found.settings == {
-        "command": "./server", "cwd": str(other), "baseline": str(other / "b.toml"),
-    }  # fmt: skip
-    assert found.baseline == other / "touchstone-baseline.toml"
+    assert found.layer == {
+        "name": "",
+        "command": (str(other / "./server"),),
+        "cwd": str(other),
+        "baseline": other / "b.toml",
+        "root_from": other / "seed",
+        "usual_baseline": other / "touchstone-baseline.toml",
+    }
     assert found.words == ("--config", "other/t.toml")
 
 
-def test_each_of_several_targets_has_a_baseline_of_its_own(here: Path) -> None:
+def test_each_target_has_its_own_default_baseline(here: Path) -> None:
     (here / "touchstone.toml").write_text("command = 'x'\n[targets.one]\n[targets.two]\n")
 
     found = configured(target="two")
 
     assert found is not None
-    assert found.baseline == Path("touchstone-baseline-two.toml")
+    assert found.layer["usual_baseline"] == Path("touchstone-baseline-two.toml")
 
 
-def test_a_target_takes_its_command_from_a_clients_file(here: Path) -> None:
+def test_target_reads_its_command_from_a_client_file(here: Path) -> None:
     (here / ".mcp.json").write_text(
         json.dumps(
             {
@@ -245,14 +276,14 @@ def test_a_target_takes_its_command_from_a_clients_file(here: Path) -> None:
     found = configured(environment={"T": "t"})
 
     assert found is not None
-    assert found.command == ("x", "t")
-    assert found.settings["env"] == {"K": "k", "L": "1"}
+    assert found.layer["command"] == ("x", "t")
+    assert found.layer["env"] == {"K": "k", "L": "1"}
 
 
 @pytest.mark.parametrize(
-    ("files", "asked", "said"),
+    ("files", "asked", "message"),
     [
-        ({"touchstone.toml": "x = "}, {}, "touchstone.toml: it is no TOML: "),
+        ({"touchstone.toml": "x = "}, {}, "touchstone.toml: invalid TOML: "),
         ({"touchstone.toml": "timeout = 3"}, {}, "it names no server; write command ="),
         ({"touchstone.toml": "from = 'no.json'"}, {}, "no.json: there is no such file"),
         (
@@ -265,8 +296,8 @@ def test_a_target_takes_its_command_from_a_clients_file(here: Path) -> None:
         ({}, {"target": "x"}, "name a file with --config"),
     ],
 )  # fmt: skip
-def test_a_file_that_cannot_be_used_is_said_in_one_line(
-    here: Path, files: dict[str, str], asked: dict[str, str], said: str
+def test_unusable_configuration_is_refused_in_one_line(
+    here: Path, files: dict[str, str], asked: dict[str, str], message: str
 ) -> None:
     for name, text in files.items():
         (here / name).write_text(text)
@@ -274,21 +305,21 @@ def test_a_file_that_cannot_be_used_is_said_in_one_line(
     with pytest.raises(ConfigError) as caught:
         configured(**asked)
 
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_folder_and_bytes_are_no_configuration(here: Path) -> None:
+def test_folder_or_invalid_utf8_is_refused(here: Path) -> None:
     (here / "a.toml").mkdir()
     (here / "b.toml").write_bytes(b"\xff")
 
     with pytest.raises(ConfigError, match="cannot be read"):
         configured("a.toml")
-    with pytest.raises(ConfigError, match="no UTF-8"):
+    with pytest.raises(ConfigError, match="not UTF-8"):
         configured("b.toml")
 
 
-def test_a_file_is_not_replaced_unasked(here: Path) -> None:
+def test_existing_file_is_replaced_only_with_force(here: Path) -> None:
     path = Path("touchstone.toml")
     may_write(path, force=False)
     write(path, "command = 'x'\n")
@@ -306,7 +337,7 @@ def test_a_file_is_not_replaced_unasked(here: Path) -> None:
         may_write(path, force=False)
 
 
-# --- files of clients
+# --- client files
 
 AROUND = Surroundings(Path("/w/space"), Path("/home/me"), {"TOKEN": "t", "EMPTY": ""})
 
@@ -316,13 +347,13 @@ def servers(kind: str = "mcpServers", **entries: Any) -> str:
 
 
 @pytest.mark.parametrize("kind", ["mcpServers", "servers"])
-def test_the_only_server_is_taken(kind: str) -> None:
+def test_only_server_of_a_client_file_is_used(kind: str) -> None:
     text = servers(kind, a={"command": "x", "args": ["y"], "env": {"A": "1"}, "cwd": "/z"})
 
     assert source(text, None, "f", AROUND) == Source(("x", "y"), {"A": "1"}, "/z")
 
 
-def test_a_vs_code_file_may_hold_comments_and_a_last_comma() -> None:
+def test_vs_code_file_may_contain_comments_and_trailing_commas() -> None:
     text = """{
       // ours
       "inputs": [],
@@ -333,7 +364,7 @@ def test_a_vs_code_file_may_hold_comments_and_a_last_comma() -> None:
     assert source(text, "a", "f", AROUND).command == ("http://x", "a,]", "b")
 
 
-def test_settings_of_vs_code_hold_it_one_level_deeper() -> None:
+def test_servers_are_found_in_vs_code_settings() -> None:
     text = json.dumps({"mcp": {"servers": {"a": {"command": "x"}}}})
 
     assert source(text, "a", "f", AROUND).command == ("x",)
@@ -353,13 +384,13 @@ def test_settings_of_vs_code_hold_it_one_level_deeper() -> None:
         ("$HOME {root}", "$HOME {root}"),
     ],
 )
-def test_variables_are_filled_in_as_a_client_does(text: str, filled: str) -> None:
+def test_client_file_variables_are_substituted(text: str, filled: str) -> None:
     made = source(servers(a={"command": "x", "args": [text]}), "a", "f", AROUND)
 
     assert made.command == ("x", filled)
 
 
-def test_what_the_user_gave_is_not_asked_for() -> None:
+def test_input_variable_given_by_the_user_is_not_needed() -> None:
     around = Surroundings(Path("/w"), Path("/h"), {}, {"KEY"})
     text = servers("servers", a={"command": "x", "env": {"KEY": "${input:key}"}})
 
@@ -367,20 +398,20 @@ def test_what_the_user_gave_is_not_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "said"),
+    ("text", "name", "message"),
     [
-        ("{", None, "f: it is no JSON"),
+        ("{", None, "f: invalid JSON"),
         ("[]", None, "neither mcpServers nor servers"),
         (servers(), None, "names no server"),
         (servers(a={}, b={}), None, "names a, b; choose one with --target NAME"),
         (servers(alpha={}), "alhpa", "did you mean 'alpha'"),
-        (servers(a=3), "a", "no object with a command"),
+        (servers(a=3), "a", "not an object with a command"),
         (servers(a={}), "a", "f: a: it has no command"),
         (servers(a={"url": "http://x"}), "a", "only servers on stdio"),
         (servers(a={"type": "sse", "command": "x"}), "a", "only servers on stdio"),
-        (servers(a={"command": "x", "args": "y"}), "a", "args is no array"),
+        (servers(a={"command": "x", "args": "y"}), "a", "args is not an array"),
         (servers(a={"command": "x", "env": []}), "a", None),
-        (servers(a={"command": "x", "env": [1]}), "a", "env is no object"),
+        (servers(a={"command": "x", "env": [1]}), "a", "env is not an object"),
         (servers(a={"command": "x", "envFile": ".env"}), "a", "envFile is not read"),
         (
             servers("servers", a={"command": "x", "env": {"K": "${input:key}"}}), "a",
@@ -394,20 +425,20 @@ def test_what_the_user_gave_is_not_asked_for() -> None:
         (servers(a={"command": "${config:x}"}), "a", "${config:x} is unknown here"),
     ],
 )  # fmt: skip
-def test_what_a_client_would_have_to_be_asked_is_refused(
-    text: str, name: str | None, said: str | None
+def test_unusable_client_file_entry_is_refused(
+    text: str, name: str | None, message: str | None
 ) -> None:
-    if said is None:
+    if message is None:
         assert source(text, name, "f", AROUND).env == {}
         return
     with pytest.raises(ConfigError) as caught:
         source(text, name, "f", AROUND)
 
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_workspace_is_the_folder_that_holds_the_vs_code_one(here: Path) -> None:
+def test_workspace_folder_is_the_parent_of_dot_vscode(here: Path) -> None:
     (here / ".vscode").mkdir()
     text = servers("servers", a={"command": "${workspaceFolder}/run"})
     (here / ".vscode" / "mcp.json").write_text(text)
@@ -415,6 +446,7 @@ def test_a_workspace_is_the_folder_that_holds_the_vs_code_one(here: Path) -> Non
     found = configured(".vscode/mcp.json")
 
     assert found is not None
-    assert found.command == (f"{here}/run",)
-    assert found.settings == {"env": {}}
-    assert found.baseline == Path("touchstone-baseline.toml")
+    assert found.layer["command"] == (f"{here}/run",)
+    assert found.layer["env"] == {}
+    assert "cwd" not in found.layer
+    assert found.layer["usual_baseline"] == Path("touchstone-baseline.toml")

@@ -1,41 +1,43 @@
-"""Where the time of a run went: the parts add up, and the floor is below the wall."""
+"""The time accounting of a run: its parts, its floor and its efficiency."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_touchstone.cost import Cost, Kind, Wait, account
+from mcp_touchstone.runtime.timing import Cost, Wait, WaitKind, account
 
 ANY = st.floats(0, 100, allow_nan=False)
 WAITS = st.lists(
-    st.builds(lambda kind, at, long: Wait(kind, at, at + long), st.sampled_from(Kind), ANY, ANY),
+    st.builds(
+        lambda kind, at, long: Wait(kind, at, at + long), st.sampled_from(WaitKind), ANY, ANY
+    ),
     max_size=8,
 )
 
 
-def test_what_happens_at_the_same_time_is_counted_once() -> None:
-    one = [Wait(Kind.STARTUP, 0, 2), Wait(Kind.ANSWER, 2, 3), Wait(Kind.SILENCE, 3, 5)]
-    other = [Wait(Kind.STARTUP, 1, 2.5), Wait(Kind.SILENCE, 2.5, 4)]
+def test_overlapping_waits_are_counted_once() -> None:
+    one = [Wait(WaitKind.STARTUP, 0, 2), Wait(WaitKind.ANSWER, 2, 3), Wait(WaitKind.SILENCE, 3, 5)]
+    other = [Wait(WaitKind.STARTUP, 1, 2.5), Wait(WaitKind.SILENCE, 2.5, 4)]
 
     cost = account([one, other], 0, 6, processor=0, cores=2)
 
     assert (cost.startup, cost.answers, cost.silence, cost.ours) == (2.5, 0.5, 2, 1)
 
 
-def test_the_floor_is_the_work_of_all_cores_or_the_longest_conversation() -> None:
-    talks = [[Wait(Kind.STARTUP, 0, 1), Wait(Kind.ANSWER, 1, 1.5)]] * 8
+def test_floor_is_the_larger_of_cpu_work_and_longest_conversation() -> None:
+    talks = [[Wait(WaitKind.STARTUP, 0, 1), Wait(WaitKind.ANSWER, 1, 1.5)]] * 8
 
     assert account(talks, 0, 9, processor=8.0, cores=2).floor == 4.0
     assert account(talks, 0, 9, processor=0.1, cores=2).floor == 1.5
     assert account(talks, 0, 6, processor=8.0, cores=4).efficiency == pytest.approx(1 / 3)
 
 
-def test_nothing_at_all_costs_nothing() -> None:
+def test_empty_run_is_fully_efficient() -> None:
     assert account([], 1, 1, processor=0, cores=2).efficiency == 1.0
 
 
 @given(st.lists(WAITS, max_size=5))
-def test_the_parts_add_up_to_the_wall_time(talks: list[list[Wait]]) -> None:
+def test_cost_parts_add_up_to_the_wall_time(talks: list[list[Wait]]) -> None:
     cost = account(talks, 10, 90, processor=0.1, cores=2)
 
     assert isinstance(cost, Cost)

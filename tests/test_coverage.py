@@ -1,16 +1,18 @@
-"""Coverage: counted right, shown twice from the same data, and honest where mutants are absent."""
+"""Clause coverage: counts, output, and missing mutants."""
 
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from mcp_touchstone import loader
-from mcp_touchstone.clause import Observable, load_catalogue
-from mcp_touchstone.cli import main
+from mcp_touchstone.catalog import loader
+from mcp_touchstone.catalog.clause import Observable, load_catalogue
+from mcp_touchstone.catalog.scenario import Registry, collecting, scenario
 from mcp_touchstone.report import coverage
-from mcp_touchstone.scenario import Registry, collecting, scenario
+from tests.conftest import HERE
 
 ROW = """
 [[clause]]
@@ -24,7 +26,7 @@ source = {{ "2025-11-25" = "x", "2026-07-28" = "x" }}
 
 
 @dataclass
-class Sinner:
+class StubMutant:
     name: str
     breaks: tuple[str, ...]
     revision: str
@@ -54,10 +56,10 @@ def registry(tmp_path: Path) -> Registry:
     return made
 
 
-MUTANTS = {"Sins": Sinner("Sins", ("tiny-always",), "2025-11-25")}
+MUTANTS = {"Sins": StubMutant("Sins", ("tiny-always",), "2025-11-25")}
 
 
-def test_shares_are_counted_by_what_a_client_can_see(registry: Registry) -> None:
+def test_shares_are_counted_by_observability(registry: Registry) -> None:
     found = coverage.measure(registry, MUTANTS)
 
     assert str(found.share(Observable.YES)) == "1 of 1 (100 %)"
@@ -67,11 +69,11 @@ def test_shares_are_counted_by_what_a_client_can_see(registry: Registry) -> None
     assert found.survivors == ["tiny-sometimes"]
 
 
-def test_a_share_is_never_rounded_up() -> None:
+def test_share_percentage_is_rounded_down() -> None:
     assert str(coverage.Share(199, 200)) == "199 of 200 (99 %)"
 
 
-def test_a_row_says_what_becomes_of_it_in_each_revision(registry: Registry) -> None:
+def test_row_has_a_mark_for_each_revision(registry: Registry) -> None:
     rows = coverage.measure(registry, MUTANTS).rows
 
     marks = {name: [row.mark(r) for r in ("2025-06-18", "2025-11-25", "2026-07-28")]
@@ -84,29 +86,24 @@ def test_a_row_says_what_becomes_of_it_in_each_revision(registry: Registry) -> N
     }
 
 
-def test_what_is_not_judged_stands_with_its_reason_on_page_and_terminal(
-    registry: Registry,
-) -> None:
-    found = coverage.measure(registry, MUTANTS)
+def test_unjudged_clause_is_listed_with_its_reason(registry: Registry) -> None:
+    shown = "\n".join(coverage.text(coverage.measure(registry, MUTANTS)))
 
-    for lines in (coverage.page(found), coverage.text(found)):
-        shown = "\n".join(lines)
-        for word in ("tiny-later", "nobody has come to it", "tiny-never", "it happens in the dark"):
-            assert word in shown
-        assert "1 mutant" in shown
-        assert "tiny-sometimes" in shown
+    for word in ("tiny-later", "nobody has come to it", "tiny-never", "it happens in the dark"):
+        assert word in shown
+    assert "1 mutant" in shown
+    assert "tiny-sometimes" in shown
 
 
-def test_absent_mutants_are_said_to_be_absent(registry: Registry) -> None:
-    """In a wheel there is no tests folder: nothing is claimed about mutants there."""
+def test_missing_mutants_are_reported(registry: Registry) -> None:
+    """A wheel has no tests folder, so nothing is said about mutants there."""
     found = coverage.measure(registry, None)
 
     assert found.survivors == []
     assert coverage.NO_MUTANTS in "\n".join(coverage.text(found))
-    assert coverage.NO_MUTANTS in "\n".join(coverage.page(found))
 
 
-def test_the_loader_knows_no_mutants_outside_a_checkout(
+def test_loader_finds_no_mutants_outside_a_checkout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loader, "home", lambda: tmp_path)
@@ -114,18 +111,15 @@ def test_the_loader_knows_no_mutants_outside_a_checkout(
     assert loader.mutants() is None
 
 
-def test_one_command_prints_the_same_counts_as_the_page(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["coverage"]) == 0
-
-    shown = capsys.readouterr().out
+def test_coverage_script_prints_the_shares_of_all_chapters() -> None:
+    script = HERE.parent / "scripts" / "clause_coverage.py"
+    shown = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=True
+    ).stdout
     known = loader.mutants()  # none on a built wheel
     found = coverage.measure(loader.load(), known)
-    page = "\n".join(coverage.page(found))
     last = next(line for line in shown.splitlines() if line.startswith("all chapters"))
     for share in found.shares().values():
         assert share in last
-        assert f"| {share} |" in page
     assert (known is None) is not bool(re.search(r"\d+ mutants", shown))
     assert found.survivors == []

@@ -1,4 +1,4 @@
-"""A deny list of the user's own names: what it means, how it is refused, what is fired with it."""
+"""A deny list of the user: its entries, its errors, and the payloads made from it."""
 
 import json
 import os
@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.attack import denied, payload, reach
-from mcp_touchstone.attack.canary import Area
-from mcp_touchstone.attack.field import Field
+from mcp_touchstone.bindings.canary import Area
+from mcp_touchstone.catalog.loader import SECURITY, home, load
 from mcp_touchstone.cli import main
-from mcp_touchstone.gate import judge
-from mcp_touchstone.loader import SECURITY, home, load
-from mcp_touchstone.plan import Choice
-from mcp_touchstone.terms import Terms, read, shown
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.security import payload, reachability
+from mcp_touchstone.security.fixture_tree import FixtureTree
+from mcp_touchstone.target import deny_list
+from mcp_touchstone.target.promises import PromiseTerms, read, shown
 from tests.fakes.denials import LIST
 from tests.fakes.matrix import attacked, target_of
 
@@ -41,10 +42,10 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
         ("id_[ab]", "id_a", ["id_b"], ["id_c"]),
     ],
 )
-def test_an_entry_is_read_as_in_a_gitignore(
+def test_deny_entry_matches_like_gitignore(
     entry: str, example: str, has: list[str], lacks: list[str]
 ) -> None:
-    found = denied.read([entry])
+    found = deny_list.read([entry])
 
     assert found.names["denied"] == (example,)
     for path in has:
@@ -54,7 +55,7 @@ def test_an_entry_is_read_as_in_a_gitignore(
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ("", "'' is empty; write a name, a folder (.ssh/) or a glob (*.pem)"),
         (" ", "' ' is empty"),
@@ -75,27 +76,30 @@ def test_an_entry_is_read_as_in_a_gitignore(
         ("dir/", "'dir/' denies dir/ok2.txt"),
     ],
 )
-def test_what_is_no_entry_is_refused_with_what_to_write(entry: str, said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_invalid_deny_entry_is_refused_with_a_hint(entry: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         read(f"deny-list={json.dumps({'deny': ['.ssh/', entry]})}")
 
 
 @pytest.mark.parametrize(
-    ("promise", "said"),
+    ("promise", "message"),
     [
         ('deny-list={"deny": []}', "deny-list: deny is []; write an array of names and globs"),
         ('deny-list={"deny": "*.pem"}', 'deny-list: deny is "*.pem"; write an array of names'),
         ('deny-list={"denied": ["a"]}', "unknown key 'denied'; the keys are args, env, limit, t"),
         ('read-only={"deny": ["a"]}', "read-only: deny belongs to deny-list; move it there"),
-        (shown("deny-list", Terms(deny=tuple(map(str, range(65))))), "65 entries; name 64 at most"),
+        (
+            shown("deny-list", PromiseTerms(deny=tuple(map(str, range(65))))),
+            "65 entries; name 64 at most",
+        ),
     ],
 )
-def test_what_is_no_list_is_refused(promise: str, said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_invalid_deny_list_is_refused(promise: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         read(promise)
 
 
-def test_a_wrong_entry_of_a_configuration_is_one_line(
+def test_invalid_deny_entry_in_a_configuration_prints_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "touchstone.toml").write_text(
@@ -111,8 +115,8 @@ def test_a_wrong_entry_of_a_configuration_is_one_line(
     assert "promise: deny-list: deny: '../up' leads up; write what lies below the root" in line
 
 
-def test_names_are_written_otherwise_and_what_that_does_not_change_is_left_out() -> None:
-    own = denied.read(["private/", "ID", "a/b/", "*.key"])
+def test_name_variants_equal_to_the_original_are_omitted() -> None:
+    own = deny_list.read(["private/", "ID", "a/b/", "*.key"])
 
     assert [*own.texts("{denied_folder|upper}/x")] == ["PRIVATE/x", "A/B/x"]
     assert [*own.texts("{denied_file|upper}")] == ["TOUCHSTONE.KEY"]
@@ -121,31 +125,35 @@ def test_names_are_written_otherwise_and_what_that_does_not_change_is_left_out()
     assert [*own.texts("lnk_{denied_folder|flat}")] == ["lnk_private", "lnk_ab"]
     assert [*own.texts("{denied_file|short}")] == ["ID~1", "TOUCHS~1.KEY"]
     assert [*own.texts("{denied_file|last-escaped}")] == ["I%44", "touchstone.ke%79"]
-    assert [*own.texts("{denied_file|title}")] == []  # Touchstone.key is as plainly denied
+    assert [*own.texts("{denied_file|title}")] == []  # Touchstone.key is denied like touchstone.key
     assert [*own.texts("plain")] == ["plain"]
 
 
-def test_of_many_names_each_row_takes_some_and_all_have_their_turn() -> None:
-    own = denied.read([f"name{n}" for n in range(20)])
+def test_long_deny_list_is_spread_over_the_payload_rows() -> None:
+    own = deny_list.read([f"name{n}" for n in range(20)])
     taken = [[*own.texts(f"{n}/{{denied_file}}", everything=False)] for n in range(40)]
 
-    assert {len(texts) for texts in taken} == {denied.EACH}
+    assert {len(texts) for texts in taken} == {deny_list.EACH}
     assert len({text.partition("/")[2] for texts in taken for text in texts}) == 20
     assert len([*own.texts("{denied_file}")]) == 20
 
 
-# --- on a tree
+# --- fixture tree
 
 
-def reached(field: Field, group: str) -> set[str]:
+def reached(field: FixtureTree, group: str) -> set[str]:
     return {
-        text for row, text in field.each(LIBRARY[group]) if reach.aim(row, text, field) is not None
+        text
+        for row, text in field.each(LIBRARY[group])
+        if reachability.aim(row, text, field) is not None
     }
 
 
 @POSIX
-def test_the_field_plants_what_the_user_names_and_nothing_of_the_default() -> None:
-    with Field(SUITE / "fixtures.toml", ("base", "links", "denied"), denied.read(LIST)) as field:
+def test_fixture_tree_contains_only_the_names_of_the_user() -> None:
+    with FixtureTree(
+        SUITE / "fixtures.toml", ("base", "links", "denied"), deny_list.read(LIST)
+    ) as field:
         planted = {c.where for c in field.canaries.planted if c.area is Area.DENIED}
         everything = {path.name for path in field.root.rglob("*")}
 
@@ -169,22 +177,22 @@ def test_the_field_plants_what_the_user_names_and_nothing_of_the_default() -> No
 
 
 @POSIX
-def test_lists_that_are_at_odds_with_themselves_or_with_our_trees_are_planted_all_the_same() -> (
-    None
-):
-    odd = denied.read(
+def test_conflicting_deny_entries_are_planted_without_damage() -> None:
+    odd = deny_list.read(
         ["pkg", "config", "config/", "lnk_*", "docs/", "a", "a/b", ".git/", "existing.txt"]
     )
 
-    with Field(SUITE / "fixtures.toml", ("base", "siblings", "links", "denied"), odd) as field:
+    with FixtureTree(
+        SUITE / "fixtures.toml", ("base", "siblings", "links", "denied"), odd
+    ) as field:
         assert field.damage() == []
 
 
-# --- judged
+# --- verdicts
 
 
 @POSIX
-def test_what_the_user_did_not_name_is_not_held_against_the_server() -> None:
+def test_server_is_judged_only_by_the_names_of_the_user() -> None:
     run = judge(target_of("DeniesItsOwn"), load(SECURITY), Choice(select=("deny",), jobs=4))
     found = {verdict.clause.id: verdict.outcome for verdict in run.verdicts}
 
@@ -197,7 +205,7 @@ def test_what_the_user_did_not_name_is_not_held_against_the_server() -> None:
 
 
 @POSIX
-def test_the_same_server_is_caught_where_the_default_names_are_promised() -> None:
+def test_server_with_own_deny_list_fails_the_default_list() -> None:
     target = replace(target_of("DeniesItsOwn"), terms={})
     (verdict,) = judge(target, load(SECURITY), Choice(select=("deny-direct",), jobs=2)).verdicts
 
@@ -205,16 +213,16 @@ def test_the_same_server_is_caught_where_the_default_names_are_promised() -> Non
 
 
 @POSIX
-def test_a_finding_names_what_the_user_named() -> None:
+def test_finding_names_the_denied_path() -> None:
     (verdict,) = attacked("DeniesItsOwnAtTheTop", ("deny-direct",)).verdicts
 
     assert "root/pkg/.ssh/m.pyc" in verdict.gravest.actual
 
 
 @POSIX
-def test_a_list_that_has_no_letters_is_not_judged_by_their_case() -> None:
+def test_deny_list_without_letters_is_not_judged_by_case() -> None:
     target = target_of("DeniesItsOwn")
-    target = replace(target, terms={"deny-list": Terms(deny=("123/",))})
+    target = replace(target, terms={"deny-list": PromiseTerms(deny=("123/",))})
     run = judge(target, load(SECURITY), Choice(select=("deny-case",), jobs=2))
 
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.UNSEEN]

@@ -1,4 +1,4 @@
-"""Schemas of strangers: the dialect they name, what breaks it, and what they allow."""
+"""JSON schemas of servers: dialect, meta-schema violations, and allowed values."""
 
 import random
 import time
@@ -8,13 +8,13 @@ from typing import Any, Final
 import pytest
 from jsonschema import Draft202012Validator
 
-from mcp_touchstone.dialect import DIALECTS, LONGEST, allows, dialect_of, violations
+from mcp_touchstone.wire.schema_dialect import DIALECTS, LONGEST, allows, dialect_of, violations
 
 DRAFT_07: Final = "http://json-schema.org/draft-07/schema#"
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_knows_a_dialect_by_its_address(name: str) -> None:
+def test_dialect_is_recognized_by_its_uri(name: str) -> None:
     address = DIALECTS[name]
 
     assert dialect_of({"$schema": address}) == name
@@ -34,7 +34,7 @@ def test_knows_a_dialect_by_its_address(name: str) -> None:
         ([], ""),
     ],
 )
-def test_a_schema_without_a_dialect_is_of_the_latest(schema: Any, name: str) -> None:
+def test_schema_without_dialect_uses_the_latest(schema: Any, name: str) -> None:
     assert dialect_of(schema) == name
 
 
@@ -58,16 +58,16 @@ def test_a_schema_without_a_dialect_is_of_the_latest(schema: Any, name: str) -> 
         (None, []),
     ],
 )
-def test_finds_what_breaks_a_meta_schema(schema: Any, found: list[str]) -> None:
+def test_meta_schema_violations_are_located(schema: Any, found: list[str]) -> None:
     assert [place for place, _ in violations(schema)] == found
 
 
-def test_holds_a_schema_against_any_dialect() -> None:
+def test_schema_can_be_checked_against_any_dialect() -> None:
     assert violations({"items": [{}]}, "draft-04") == ()
     assert violations({"items": [{}]}, "2020-12") != ()
 
 
-def test_the_meta_schema_in_one_piece_says_what_the_official_one_says() -> None:
+def test_bundled_meta_schema_agrees_with_the_official_one() -> None:
     official = Draft202012Validator(Draft202012Validator.META_SCHEMA)
     dice = random.Random(5)  # noqa: S311  (nothing secret: the same schemas each time)
     words = [word for word in _words() if word != "$schema"]
@@ -115,7 +115,7 @@ def _schema(dice: random.Random, words: list[str], depth: int) -> dict[str, Any]
     return made
 
 
-def test_a_schema_that_would_take_for_ever_is_left_undecided() -> None:
+def test_expensive_schema_is_not_checked() -> None:
     nested: dict[str, Any] = {}
     for _ in range(400):
         nested = {"not": nested}
@@ -147,7 +147,7 @@ def test_a_schema_that_would_take_for_ever_is_left_undecided() -> None:
         (True, 5, None),
     ],
 )
-def test_says_whether_a_schema_allows_a_value(schema: Any, value: Any, allowed: Any) -> None:
+def test_schema_allows_or_refuses_a_value(schema: Any, value: Any, allowed: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the library warns before it fetches anything
         assert allows(schema, value) is allowed

@@ -1,4 +1,4 @@
-"""Two JSON values: what differs where, what is unsteady between them, what is allowed to differ."""
+"""Differences between two JSON values, and values marked as volatile."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_touchstone.difference import (
+from mcp_touchstone.recordings.json_diff import (
     ANY_ORDER,
     NOTHING,
     ORDER,
@@ -26,22 +26,22 @@ def found(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
     return [(where(one.path), one.old, one.new) for one in differences(old, new)]
 
 
-def test_a_place_is_named_from_the_outside_in() -> None:
+def test_difference_path_is_written_from_the_outside_in() -> None:
     old = {"inputSchema": {"required": ["a", "b"], "type": "object"}}
     new = {"inputSchema": {"required": ["a", "c"], "type": "object"}}
 
     assert found(old, new) == [("inputSchema.required[1]", "b", "c")]
 
 
-def test_what_is_new_and_what_is_gone_stand_beside_nothing() -> None:
+def test_added_and_removed_members_are_paired_with_nothing() -> None:
     assert list(differences({"a": 1}, {"b": None})) == [
         Difference(("a",), 1, NOTHING),
         Difference(("b",), NOTHING, None),
     ]
 
 
-def test_named_things_are_compared_by_name() -> None:
-    """A tool put in front of the others is one new tool, not a change of them all."""
+def test_list_items_with_names_are_compared_by_name() -> None:
+    """A tool inserted before the others is one difference, not a change of all tools."""
     new = {"name": "new", "description": "New."}
 
     assert found([ECHO, ADD], [new, ECHO, ADD]) == [("new", NOTHING, new)]
@@ -51,13 +51,13 @@ def test_named_things_are_compared_by_name() -> None:
     ]
 
 
-def test_things_that_share_a_name_are_compared_by_place() -> None:
+def test_list_items_with_equal_names_are_compared_by_position() -> None:
     assert found([ECHO, ECHO], [ECHO, {**ECHO, "description": "x"}]) == [
         ("[1].description", "Says it again.", "x")
     ]
 
 
-def test_a_line_put_between_two_others_is_one_difference() -> None:
+def test_inserted_list_item_is_one_difference() -> None:
     assert found(["a", "b", "c"], ["a", "new", "b", "c"]) == [("[1]", NOTHING, "new")]
     assert found(["a", "b", "c"], ["a", "c"]) == [("[1]", "b", NOTHING)]
 
@@ -65,25 +65,25 @@ def test_a_line_put_between_two_others_is_one_difference() -> None:
 @pytest.mark.parametrize(
     ("old", "new"), [(True, 1), (0, False), ("1", 1), (None, "null"), ({}, []), ("", None)]
 )
-def test_types_are_told_apart(old: Any, new: Any) -> None:
+def test_values_of_different_types_differ(old: Any, new: Any) -> None:
     assert found(old, new) == [("", old, new)]
 
 
-def test_a_whole_number_is_the_same_number_in_both_spellings() -> None:
+def test_integer_equals_the_same_float() -> None:
     assert found([1], [1.0]) == []
 
 
-def test_anything_or_nothing_may_stand_where_a_record_says_volatile() -> None:
+def test_volatile_value_matches_anything() -> None:
     assert found({"a": VOLATILE, "b": [VOLATILE, 1]}, {"b": [{}, 1]}) == []
 
 
-def test_a_list_in_any_order_is_still_the_same_list() -> None:
+def test_any_order_list_matches_any_order() -> None:
     assert found([ANY_ORDER, "a", "b"], ["b", "a"]) == []
     assert found([ANY_ORDER, ADD, ECHO], [ECHO, ADD]) == []
     assert found([ANY_ORDER, "a", "b"], ["b", "c"]) == [("[0]", "a", "b"), ("[1]", "b", "c")]
 
 
-def test_what_two_recordings_do_not_share_is_volatile() -> None:
+def test_steady_marks_differing_values_as_volatile() -> None:
     one = {"id": "x7", "lines": ["same", "12:01"], "extra": 1, "size": [1, 2]}
     two = {"id": "k3", "lines": ["same", "12:02"], "size": [1]}
 
@@ -95,12 +95,12 @@ def test_what_two_recordings_do_not_share_is_volatile() -> None:
     }
 
 
-def test_an_order_that_changes_is_marked_and_the_items_stay() -> None:
+def test_steady_marks_a_changed_order() -> None:
     assert steady(["b", "a"], ["a", "b"]) == [ANY_ORDER, "a", "b"]
     assert steady([ECHO, ADD], [ADD, ECHO]) == [ANY_ORDER, ADD, ECHO]
 
 
-def test_marks_are_kept_when_a_record_is_renewed() -> None:
+def test_renewed_record_keeps_its_marks() -> None:
     old = {"a": VOLATILE, "gone": VOLATILE, "list": [ANY_ORDER, "a", "b"], "tools": [ECHO]}
     old["tools"] = [{**ECHO, "description": VOLATILE}]
     new = {"a": 1, "list": ["c", "a"], "tools": [ADD, ECHO]}
@@ -126,7 +126,7 @@ JSON = st.recursive(
 @example([{}], [{"name": ""}])
 @example([{"uri": "a"}], [{"uri": "a", "name": "b"}])
 @given(JSON, JSON)
-def test_both_recordings_agree_with_what_they_have_in_common(one: Any, two: Any) -> None:
+def test_both_recordings_match_their_steady_part(one: Any, two: Any) -> None:
     kept = steady(one, two)
 
     assert list(differences(kept, one)) == []
@@ -134,12 +134,12 @@ def test_both_recordings_agree_with_what_they_have_in_common(one: Any, two: Any)
 
 
 @given(JSON, JSON)
-def test_values_differ_exactly_when_a_difference_is_told(one: Any, two: Any) -> None:
+def test_differences_are_symmetric_and_empty_for_equal_values(one: Any, two: Any) -> None:
     assert list(differences(one, one)) == []
     assert bool(list(differences(one, two))) == bool(list(differences(two, one)))
 
 
 @given(JSON, JSON)
-def test_a_renewed_record_agrees_with_what_renewed_it(old: Any, new: Any) -> None:
+def test_renewed_record_matches_the_new_value(old: Any, new: Any) -> None:
     assert list(differences(still_volatile(old, new), new)) == []
     assert list(differences(still_volatile(steady(old, new), new), new)) == []

@@ -1,4 +1,4 @@
-"""Unified diffs: what is true is applied exactly, everything else is refused."""
+"""Unified diffs: a matching diff is applied exactly, any other diff is refused."""
 
 import difflib
 import io
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reference_server.protocol.errors import ToolError
+from reference_server.failure import ToolError
 from reference_server.tools.diffs import NO_NEWLINE, apply
 
 HEAD = "--- a/f\n+++ b/f\n"
@@ -29,7 +29,7 @@ def bare(line: str) -> str:
 
 
 def unified(before: list[str], after: list[str], context: int, newline: str = "\n") -> str:
-    """Let difflib make a diff, with the marker it does not know."""
+    """Make a diff with difflib, and add the marker for a missing newline."""
     made = []
     for line in difflib.unified_diff(before, after, "a/f", "b/f", n=context):
         made.append(bare(line) + newline)
@@ -45,7 +45,7 @@ def refusal(old: str, diff: str, names: tuple[str, ...] = ("f",)) -> ToolError:
     return caught.value
 
 
-# --- What is true is applied ---------------------------------------------------------------------
+# --- Matching diffs are applied -------------------------------------------------------------------
 
 CONTENT = st.sampled_from(
     ["", "a", "b", "a ", "\ta", "c\u2028d\x0c\x85", "-- x", "++ y", "@@ -1 +1 @@", " ", "\\ No"]
@@ -60,7 +60,7 @@ def texts(draw: st.DrawFn, newline: str) -> str:
 
 @st.composite
 def pairs(draw: st.DrawFn, newline: str) -> tuple[str, str]:
-    """Draw a text and another one that has much in common with it."""
+    """Draw a text and a similar one."""
     before = draw(texts(newline))
     lines = lines_of(before)
     for _ in range(draw(st.integers(1, 3))):
@@ -74,7 +74,7 @@ def pairs(draw: st.DrawFn, newline: str) -> tuple[str, str]:
 
 
 @given(st.data(), st.sampled_from(["\n", "\r\n", "\r"]), st.integers(0, 4))
-def test_diff_of_difflib_gives_exactly_after(data: st.DataObject, newline: str, n: int) -> None:
+def test_difflib_diff_is_applied_exactly(data: st.DataObject, newline: str, n: int) -> None:
     before, after = data.draw(pairs(newline))
     assume(newline in before or newline == "\n")  # else nothing says what a newline is here
     diff_newline = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
@@ -90,7 +90,7 @@ def test_diff_of_difflib_gives_exactly_after(data: st.DataObject, newline: str, 
 
 
 @given(st.data(), st.integers(0, 3))
-def test_untouched_lines_of_a_mixed_file_stay_as_they_are(data: st.DataObject, n: int) -> None:
+def test_untouched_lines_of_a_mixed_newline_file_are_kept(data: st.DataObject, n: int) -> None:
     before = data.draw(
         st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["\n", "\r\n", "\r"])))
     )
@@ -137,7 +137,7 @@ def test_untouched_lines_of_a_mixed_file_stay_as_they_are(data: st.DataObject, n
         # a diff without its own last newline, and one with CRLF
         *((THREE, "@@ -2 +2 @@\n-two\n+new", "one\nnew\nthree\n"),),
         *((THREE, "@@ -2 +2 @@\r\n-two\r\n+new\r\n", "one\nnew\nthree\n"),),
-        # what looks like something else and is a line
+        # lines that look like diff syntax
         *(("-- x\n", "@@ -1 +1 @@\n--- x\n+++ y\n", "++ y\n"),),
         *(("", "@@ -0,0 +1 @@\n+\\ No newline at end of file\n", NO_NEWLINE + "\n"),),
         *((THREE, "@@ -2 +2 @@ def heading\n-two\n+new\n", "one\nnew\nthree\n"),),
@@ -148,7 +148,7 @@ def test_untouched_lines_of_a_mixed_file_stay_as_they_are(data: st.DataObject, n
         *(("a \n\tb\n", "@@ -1,2 +1,2 @@\n-a \n+a\n \tb\n", "a\n\tb\n"),),
     ],
 )
-def test_result_is_exact(old: str, hunks: str, new: str) -> None:
+def test_patched_text_is_exact(old: str, hunks: str, new: str) -> None:
     assert apply(old, HEAD + hunks, ("f",)).text == new
 
 
@@ -170,11 +170,11 @@ def test_result_is_exact(old: str, hunks: str, new: str) -> None:
         ('"', '--- "a/\\""\n+++ "b/\\""\n'),
     ],
 )
-def test_headers_may_be_spelled_as_the_tools_do(name: str, head: str) -> None:
+def test_header_forms_of_common_tools_are_accepted(name: str, head: str) -> None:
     assert apply(THREE, head + CHANGE, (name,)).text == "one\nnew\nthree\n"
 
 
-def test_every_name_of_the_file_will_do() -> None:
+def test_header_may_use_any_name_of_the_file() -> None:
     for name in ("sub/f", "f"):
         diff = f"--- a/{name}\n+++ b/{name}\n{CHANGE}"
         assert apply(THREE, diff, ("sub/f", "f")).text == "one\nnew\nthree\n"
@@ -183,7 +183,7 @@ def test_every_name_of_the_file_will_do() -> None:
 
 @pytest.mark.parametrize("context", [0, 1, 3])
 @pytest.mark.parametrize("tool", ["git", "diff"])
-def test_diffs_of_the_common_tools_are_read(tool: str, context: int, tmp_path: Path) -> None:
+def test_diffs_of_git_and_diff_are_applied(tool: str, context: int, tmp_path: Path) -> None:
     samples = [
         "",
         "a",
@@ -226,7 +226,7 @@ def made_by(tool: str, before: str, after: str, context: int, place: Path) -> st
     return diff.replace("a/before/f", "a/f").replace("b/after/f", "b/f")
 
 
-# --- Everything else is refused ------------------------------------------------------------------
+# --- Other diffs are refused --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def made_by(tool: str, before: str, after: str, context: int, place: Path) -> st
         (HEAD + HEAD + CHANGE, "INVALID_DIFF"),
     ],
 )
-def test_diff_that_is_not_true_is_refused(diff: str, code: str) -> None:
+def test_invalid_or_mismatching_diff_is_refused(diff: str, code: str) -> None:
     error = refusal(THREE, diff)
     assert error.code == code
     assert error.field == "diffText"
@@ -335,12 +335,12 @@ def test_diff_that_is_not_true_is_refused(diff: str, code: str) -> None:
         "diff --git a/sub b/sub\nnew file mode 160000\n--- /dev/null\n+++ b/sub\n",
     ],
 )
-def test_headers_name_the_file_and_no_other(head: str) -> None:
+def test_header_naming_another_file_is_refused(head: str) -> None:
     assert refusal(THREE, head + CHANGE).code == "WRONG_FILE"
 
 
 @pytest.mark.parametrize("stamp", ["../../x", "../out/x", "\t2026", "a/b", '"x"', "\u202e"])
-def test_nothing_hides_in_the_time_of_a_header(stamp: str) -> None:
+def test_invalid_header_timestamp_is_refused(stamp: str) -> None:
     assert refusal(THREE, f"--- a/f\t{stamp}\n+++ b/f\n{CHANGE}").code == "INVALID_DIFF"
 
 
@@ -360,7 +360,7 @@ def test_nothing_hides_in_the_time_of_a_header(stamp: str) -> None:
         "Binary files a/f and b/f differ\n",
     ],
 )
-def test_only_lines_of_text_are_changed(special: str) -> None:
+def test_diff_that_changes_more_than_text_is_refused(special: str) -> None:
     assert refusal(THREE, special).code == "UNSUPPORTED_DIFF"
 
 
@@ -382,11 +382,11 @@ def test_git_header_without_a_diff_is_refused(rest: str) -> None:
         ("a\rb\n", "@@ -1 +1 @@\n-a\rb\n+x\n"),  # a CR ends a line: of the file and of the diff
     ],
 )
-def test_end_of_the_file_is_exact_too(old: str, hunk: str) -> None:
+def test_mismatch_at_the_end_of_the_file_is_refused(old: str, hunk: str) -> None:
     assert refusal(old, HEAD + hunk).code in ("CONTEXT_MISMATCH", "INVALID_DIFF")
 
 
-def test_error_says_where() -> None:
+def test_error_reports_file_and_line() -> None:
     error = refusal(THREE, HEAD + "@@ -1,2 +1,2 @@\n one\n-WRONG\n+x\n", ("d/f", "f"))
     assert error.context == {"file": "d/f", "line": 2}
     assert "line 5 of the diff" in error.message
@@ -409,8 +409,8 @@ class Side(list[str]):
         return bool(self and self[-1])
 
 
-def says(old: list[str], diff: list[str]) -> list[str] | None:
-    """Read a diff naively: the lines it turns the old ones into, or None if it is not true.
+def apply_naively(old: list[str], diff: list[str]) -> list[str] | None:
+    """Apply a diff naively; return the new lines, or None if the diff does not match.
 
     Newlines are LF. Another reading of the format than the one under test: both sides of each
     hunk are written down first, then the old one is looked for and replaced by the new one.
@@ -462,7 +462,7 @@ HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(?: .*)?$")
 
 
 class Hunk:
-    """Both sides of a hunk, and where its header says they are."""
+    """Both sides of a hunk, with the positions in its header."""
 
     def __init__(self, header: str) -> None:
         found = HEADER.match(header)
@@ -511,11 +511,11 @@ def corrupted(draw: st.DrawFn) -> tuple[str, list[str]]:
 
 
 @given(corrupted())
-def test_corrupted_diff_is_refused_or_gives_exactly_what_it_says(
+def test_corrupted_diff_is_refused_or_applied_exactly(
     case: tuple[str, list[str]],
 ) -> None:
     before, diff = case
-    expected = says(lines_of(before), diff)
+    expected = apply_naively(lines_of(before), diff)
     try:
         made = apply(before, "\n".join(diff), ("f",)).text
     except ToolError:
@@ -526,7 +526,7 @@ def test_corrupted_diff_is_refused_or_gives_exactly_what_it_says(
 
 
 @given(st.text(max_size=40), st.text(alphabet="-+@ a\n\r\\0123,", max_size=60))
-def test_any_text_for_a_diff_is_refused_or_read(old: str, rest: str) -> None:
+def test_any_text_as_diff_is_refused_or_applied(old: str, rest: str) -> None:
     for diff in (rest, HEAD + rest, HEAD + "@@ -1" + rest):
         try:
             apply(old, diff, ("f",))
@@ -549,7 +549,7 @@ def test_many_hunks_take_linear_time(newline: str) -> None:
     assert time.monotonic() - started < 10
 
 
-def test_large_counts_cost_nothing() -> None:
+def test_large_hunk_counts_are_refused_quickly() -> None:
     started = time.monotonic()
     for count in (999_999_999, 100_000_000):
         refusal(THREE, f"{HEAD}@@ -1,{count} +1,{count} @@\n-one\n+x\n")
@@ -557,8 +557,8 @@ def test_large_counts_cost_nothing() -> None:
     assert time.monotonic() - started < 1
 
 
-def test_samples_of_the_naive_reading() -> None:
-    """The judge of the corrupted diffs reads plain ones right."""
+def test_naive_diff_reader_reads_plain_diffs() -> None:
+    """The naive reader checks the test of corrupted diffs."""
     for old, new in pairwise([THREE, "one\n2\nthree\n", "one\n", "", "a\nb"]):
         diff = unified(lines_of(old), lines_of(new), 1).split("\n")[:-1]
-        assert says(lines_of(old), diff) == lines_of(new)
+        assert apply_naively(lines_of(old), diff) == lines_of(new)

@@ -1,15 +1,15 @@
-"""A few processes start at a time, however many are wanted."""
+"""Only a few processes start at the same time."""
 
 import threading
 import time
 
-from mcp_touchstone.doorway import Doorway, Newcomer, Turn
+from mcp_touchstone.engine.start_limiter import Newcomer, StartLimiter, StartPriority
 
 SOON = 5.0
 
 
-def test_who_comes_while_it_is_full_waits_until_somebody_has_started() -> None:
-    doorway = Doorway(patience=lambda: 60.0, width=2)
+def test_start_waits_for_a_free_slot() -> None:
+    doorway = StartLimiter(patience=lambda: 60.0, width=2)
     first, _second = doorway.enter(), doorway.enter()
     entered = threading.Event()
 
@@ -24,30 +24,30 @@ def test_who_comes_while_it_is_full_waits_until_somebody_has_started() -> None:
     assert entered.wait(SOON)
 
 
-def test_who_was_let_in_and_started_nothing_leaves_room() -> None:
-    doorway = Doorway(patience=lambda: 60.0, width=1)
+def test_abandoned_start_frees_its_slot() -> None:
+    doorway = StartLimiter(patience=lambda: 60.0, width=1)
     doorway.enter().gave_up()
 
     doorway.enter()
 
 
-def test_who_says_nothing_for_long_is_waited_for_no_more() -> None:
-    doorway = Doorway(patience=lambda: 0.05, width=1)
+def test_silent_start_frees_its_slot_after_the_patience() -> None:
+    doorway = StartLimiter(patience=lambda: 0.05, width=1)
     doorway.enter()
 
     doorway.enter()
 
 
-def test_a_process_many_wait_for_goes_before_those_that_came_earlier() -> None:
-    doorway = Doorway(patience=lambda: 60.0, width=1)
+def test_start_with_higher_priority_goes_first() -> None:
+    doorway = StartLimiter(patience=lambda: 60.0, width=1)
     held = doorway.enter()
-    went: list[tuple[Turn, Newcomer]] = []
+    went: list[tuple[StartPriority, Newcomer]] = []
 
-    def enter(turn: Turn) -> None:
+    def enter(turn: StartPriority) -> None:
         went.append((turn, doorway.enter(turn)))
 
     threads = []
-    for turn in (Turn.OTHER, Turn.LONG, Turn.MANY):
+    for turn in (StartPriority.OTHER, StartPriority.LONG, StartPriority.MANY):
         threads.append(threading.Thread(target=enter, args=(turn,), daemon=True))
         threads[-1].start()
         time.sleep(0.05)
@@ -58,4 +58,8 @@ def test_a_process_many_wait_for_goes_before_those_that_came_earlier() -> None:
             time.sleep(0.005)
         went[number][1].gave_up()
 
-    assert [turn for turn, _ in went] == [Turn.MANY, Turn.LONG, Turn.OTHER]
+    assert [turn for turn, _ in went] == [
+        StartPriority.MANY,
+        StartPriority.LONG,
+        StartPriority.OTHER,
+    ]

@@ -1,4 +1,4 @@
-"""The worked example in docs/example: a server, one line for pytest, tests of its own."""
+"""The example project in docs/example runs as documented."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def run(project: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    """Run pytest as its author does; ``python`` is the one this test runs under."""
+    """Run pytest in the project with the interpreter of this test as ``python``."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *words],
@@ -33,16 +33,16 @@ def run(project: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_one_line_judges_the_server_beside_its_own_tests(project: Path) -> None:
+def test_example_project_passes_with_its_own_tests(project: Path) -> None:
     done = run(project, "-W", "error")
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "mcp-touchstone: notes 1.0" in done.stdout
-    assert "conforming: no clause is broken" in done.stdout
+    assert "breaks no clause" in done.stdout
     assert "warn" not in done.stdout
 
 
-def test_a_server_that_gets_worse_is_red(project: Path) -> None:
+def test_example_project_fails_with_a_breached_clause(project: Path) -> None:
     server = project / "src" / "notes_server.py"
     sound = server.read_text("utf-8")
     server.write_text(sound.replace('"ping"', '"pong"'), "utf-8")

@@ -1,11 +1,12 @@
-"""Every bad fake is caught by the threat that names its fault, and no good one is accused."""
+"""Every bad fake fails exactly its declared threats, and no good fake fails one."""
 
+import json
 import os
 
 import pytest
 
-from mcp_touchstone.loader import SECURITY, SUITES, home
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.catalog.loader import SECURITY, SUITES, home
+from mcp_touchstone.results.verdict import Outcome
 from tests.fakes.catalogue import FAKES
 from tests.fakes.matrix import attacked, near, proofs, tripped
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
 
 @pytest.mark.parametrize("name", FAKES)
-def test_trips_exactly_what_it_declares(name: str) -> None:
+def test_fake_trips_exactly_its_declared_threats(name: str) -> None:
     run = attacked(name, near(name))
     found = tripped(run)
 
@@ -23,17 +24,49 @@ def test_trips_exactly_what_it_declares(name: str) -> None:
     assert PROOFS.get(name, set()) <= run.fired, "python tests/fakes --proofs"
 
 
-def test_a_finding_names_the_line_of_the_suite_that_judged_it() -> None:
-    (found,) = attacked("EditsWhatItRead", ("crowds-confirmed",)).of(Outcome.FAIL)
+def test_finding_names_the_judging_line_of_the_suite() -> None:
+    (found,) = attacked("LosesConcurrentEdits", ("crowds-confirmed",)).of(Outcome.FAIL)
 
     name, _, line = found.gravest.source.partition(":")
     text = (home() / SUITES[SECURITY] / "promises" / name).read_text(encoding="utf-8")
-    assert "crowds-confirmed" in text.splitlines()[int(line) - 1]
+    assert "session.conclude(" in text.splitlines()[int(line) - 1]
 
 
-def test_what_a_plain_path_gives_is_counted_there_and_said_elsewhere() -> None:
+def test_failure_of_a_plain_path_is_not_counted_for_other_threats() -> None:
     run = attacked("JoinedWithMore", ("lines-strings", "messages-keys"))
 
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.PASS] * 2
     for verdict in run.verdicts:
         assert "a plain path does the like" in verdict.judgements[0].actual
+
+
+def test_deafness_after_a_blank_line_is_not_counted_for_other_lines() -> None:
+    run = attacked("DeafAfterABlankLine", ("lines-depth", "lines-strings", "messages-keys"))
+
+    assert {v.clause.id: v.outcome for v in run.verdicts} == {
+        "lines-depth": Outcome.PASS,
+        "lines-strings": Outcome.PASS,
+        "messages-keys": Outcome.PASS,
+    }
+
+
+def test_crash_on_an_invalid_request_is_not_a_smuggled_message() -> None:
+    run = attacked("LeavesOnInvalidRequests", ("messages-inside", "messages-echoed"))
+
+    assert run.of(Outcome.FAIL, Outcome.WARN) == []
+
+
+def test_threat_needing_a_created_file_does_not_apply_without_create() -> None:
+    run = attacked("EditsOnly", ("messages-keys", "messages-without-id", "messages-early"))
+
+    assert [verdict.clause.id for verdict in run.verdicts] == ["messages-keys"]
+    assert {one.clause for one in run.absent} == {"messages-without-id", "messages-early"}
+
+
+def test_second_answer_to_a_cancelled_request_is_in_the_evidence() -> None:
+    (found,) = attacked("AnswersWhatIsCancelledAgain", ("load-cancel",)).of(Outcome.FAIL)
+
+    answers = [
+        json.loads(line.text)["id"] for line in found.gravest.wire if '"result"' in line.text
+    ]
+    assert any(answers.count(one) > 1 for one in answers)

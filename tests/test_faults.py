@@ -1,4 +1,4 @@
-"""What goes wrong on our side: one clear line, the right exit status, and nothing left behind."""
+"""Faults of the environment give one error line, an exit status, and no leftovers."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import HERE
-from tests.nursery import Nursery, Ran
+from tests.forked_runs import Nursery, Ran
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
@@ -36,7 +36,7 @@ def clean(ran: Ran) -> bool:
     return not (ran.threads or ran.files or ran.processes or "Traceback" in ran.out + ran.err)
 
 
-def test_a_report_that_cannot_be_written_is_one_line_each(nursery: Nursery, folder: Path) -> None:
+def test_unwritable_reports_print_one_line_each(nursery: Nursery, folder: Path) -> None:
     kinds = ("html", "markdown", "junit", "sarif", "badge", "json")
     reports = [f"--report={kind}:{folder / kind}" for kind in kinds]
     for kind in kinds:
@@ -53,7 +53,7 @@ def test_a_report_that_cannot_be_written_is_one_line_each(nursery: Nursery, fold
     assert clean(ran)
 
 
-def test_an_output_that_cannot_be_written_is_one_line(nursery: Nursery, folder: Path) -> None:
+def test_unwritable_output_prints_one_line(nursery: Nursery, folder: Path) -> None:
     ran = nursery.run([*CHECK, *SOUND], folder, out="/dev/full")
 
     assert ran.status == 2
@@ -62,9 +62,7 @@ def test_an_output_that_cannot_be_written_is_one_line(nursery: Nursery, folder: 
 
 
 @pytest.mark.parametrize("nofile", [12, 20])
-def test_too_few_descriptors_are_said_to_be_too_few(
-    nofile: int, nursery: Nursery, folder: Path
-) -> None:
+def test_too_few_file_descriptors_are_reported(nofile: int, nursery: Nursery, folder: Path) -> None:
     everywhere = ["check", "--select", "ping", "--examples", "0"]
     ran = nursery.run([*everywhere, *SOUND], folder, nofile=nofile)
 
@@ -73,14 +71,14 @@ def test_too_few_descriptors_are_said_to_be_too_few(
     assert clean(ran)
 
 
-def test_a_clock_that_jumps_changes_nothing(nursery: Nursery, folder: Path) -> None:
+def test_clock_jump_does_not_change_the_result(nursery: Nursery, folder: Path) -> None:
     ran = nursery.run([*CHECK, *SOUND], folder, clock=True)
 
     assert ran.status == 0, ran.out + ran.err
     assert clean(ran)
 
 
-def test_two_runs_at_once_do_not_meet(nursery: Nursery, folder: Path) -> None:
+def test_concurrent_runs_do_not_interfere(nursery: Nursery, folder: Path) -> None:
     def run(name: str) -> Ran:
         (folder / name).mkdir()
         (folder / name / "worlds").symlink_to(folder)
@@ -93,7 +91,7 @@ def test_two_runs_at_once_do_not_meet(nursery: Nursery, folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["one", "other"]
 
 
-def test_what_a_killed_run_leaves_is_gone_after_the_next(nursery: Nursery, folder: Path) -> None:
+def test_next_run_removes_the_leftovers_of_a_killed_run(nursery: Nursery, folder: Path) -> None:
     deaf = ["--", sys.executable, "-S", str(HERE / "hostile" / "never_reads.py"), "{root}"]
 
     killed = nursery.run([*CHECK, *deaf], folder, seconds=4)
@@ -106,8 +104,10 @@ def test_what_a_killed_run_leaves_is_gone_after_the_next(nursery: Nursery, folde
     assert clean(ran)
 
 
-def program(*words: str, before: str = "", after: str = "", **env: str) -> tuple[str, str, int]:
-    """Run the command line in a shell of its own; give stdout, stderr and the status."""
+def run_in_shell(
+    *words: str, before: str = "", after: str = "", **env: str
+) -> tuple[str, str, int]:
+    """Run the command line in a new shell; return stdout, stderr and the status."""
     line = " ".join([sys.executable, "-m", "mcp_touchstone", *words])
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", f"{before} {line} {after}"],
@@ -121,8 +121,8 @@ def program(*words: str, before: str = "", after: str = "", **env: str) -> tuple
     return done.stdout, done.stderr, done.returncode
 
 
-def test_a_reader_that_leaves_gets_no_traceback() -> None:
-    out, err, status = program(*CHECK, *ODD, after="| (read line; echo $line)")
+def test_closed_output_pipe_prints_no_traceback() -> None:
+    out, err, status = run_in_shell(*CHECK, *ODD, after="| (read line; echo $line)")
 
     assert out.startswith("mcp-touchstone")
     assert err == ""
@@ -130,26 +130,26 @@ def test_a_reader_that_leaves_gets_no_traceback() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_terminal_without_arrows_gets_them_escaped(encoding: str) -> None:
-    out, err, status = program(*CHECK, "-v", *ODD, PYTHONIOENCODING=encoding)
+def test_characters_unknown_to_the_encoding_are_escaped(encoding: str) -> None:
+    out, err, status = run_in_shell(*CHECK, "-v", *ODD, PYTHONIOENCODING=encoding)
 
     assert status == 0, err
     assert r"\u2190" in out
     assert err == ""
 
 
-def test_no_output_at_all_is_no_reason_to_fail() -> None:
-    assert program(*CHECK, *SOUND, after=">&- 2>&-") == ("", "", 0)
+def test_run_succeeds_with_closed_output_streams() -> None:
+    assert run_in_shell(*CHECK, *SOUND, after=">&- 2>&-") == ("", "", 0)
 
 
-def test_without_proc_a_run_goes_on() -> None:
+def test_run_succeeds_without_proc() -> None:
     before = "unshare -m sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh"
     if shutil.which("unshare") is None or subprocess.call(
         ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/proc"], stderr=subprocess.DEVNULL
     ):
         pytest.skip("needs the right to mount")
 
-    out, err, status = program(*CHECK, *SOUND, before=before)
+    out, err, status = run_in_shell(*CHECK, *SOUND, before=before)
 
     assert status == 0, err
     assert "2 pass" in out

@@ -1,4 +1,4 @@
-"""Lines reach a process in order, and nobody who writes is kept waiting."""
+"""Lines reach a process in order, and writing does not block."""
 
 import os
 import threading
@@ -7,14 +7,14 @@ from typing import IO
 
 import pytest
 
-from mcp_touchstone.feed import Feed
+from mcp_touchstone.transport.stdin_writer import Feed
 
 SOON = 5.0
 MUCH = b"x" * 1_000_000 + b"\n"
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def pipe_ends() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     reading, writing = os.pipe()
     with (
         os.fdopen(reading, "rb", buffering=0) as out,
@@ -23,19 +23,19 @@ def ends() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         yield out, into
 
 
-Ends = tuple[IO[bytes], IO[bytes]]
+PipeEnds = tuple[IO[bytes], IO[bytes]]
 
 
-def test_what_fits_is_there_at_once(ends: Ends) -> None:
-    out, into = ends
+def test_write_that_fits_the_pipe_completes_at_once(pipe_ends: PipeEnds) -> None:
+    out, into = pipe_ends
 
     assert Feed(into).write(b"one\n").is_set()
 
     assert out.read(4) == b"one\n"
 
 
-def test_what_does_not_fit_comes_later_and_in_order(ends: Ends) -> None:
-    out, into = ends
+def test_write_that_exceeds_the_pipe_completes_later_in_order(pipe_ends: PipeEnds) -> None:
+    out, into = pipe_ends
     feed = Feed(into)
 
     written = [feed.write(MUCH), feed.write(b"behind\n")]
@@ -46,8 +46,8 @@ def test_what_does_not_fit_comes_later_and_in_order(ends: Ends) -> None:
     assert all(done.wait(SOON) for done in written)
 
 
-def test_the_thread_that_helped_out_ends_with_the_pipe(ends: Ends) -> None:
-    out, into = ends
+def test_writer_thread_ends_when_the_pipe_is_closed(pipe_ends: PipeEnds) -> None:
+    out, into = pipe_ends
     before = set(threading.enumerate())
     feed = Feed(into)
     written, missing = feed.write(MUCH), len(MUCH)
@@ -61,8 +61,8 @@ def test_the_thread_that_helped_out_ends_with_the_pipe(ends: Ends) -> None:
     assert set(threading.enumerate()) <= before
 
 
-def test_a_pipe_nobody_reads_any_more_is_broken(ends: Ends) -> None:
-    out, into = ends
+def test_pipe_without_reader_is_broken(pipe_ends: PipeEnds) -> None:
+    out, into = pipe_ends
     feed = Feed(into)
     waiting = feed.write(MUCH)
     out.close()
@@ -72,8 +72,8 @@ def test_a_pipe_nobody_reads_any_more_is_broken(ends: Ends) -> None:
     assert feed.write(b"lost\n").is_set()
 
 
-def test_what_is_written_behind_the_end_is_lost_and_nobody_waits_for_it(ends: Ends) -> None:
-    out, into = ends
+def test_write_after_close_is_discarded_without_waiting(pipe_ends: PipeEnds) -> None:
+    out, into = pipe_ends
     feed = Feed(into)
     feed.close()
 

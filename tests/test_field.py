@@ -1,4 +1,4 @@
-"""The field of an attack: what is planted is found again, and payloads reach what they say."""
+"""The fixture tree of an attack: canaries, damage detection, and payload targets."""
 
 import base64
 import json
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_touchstone import repository
-from mcp_touchstone.attack import payload, reach
-from mcp_touchstone.attack.canary import Area, Canaries
-from mcp_touchstone.attack.field import VARIABLE, Field, tell
-from mcp_touchstone.loader import home
+from mcp_touchstone.bindings.canary import Area, Canaries
+from mcp_touchstone.catalog.loader import home
+from mcp_touchstone.runtime import git_repo
+from mcp_touchstone.security import payload, reachability
+from mcp_touchstone.security.fixture_tree import VARIABLE, FixtureTree, tell
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
@@ -36,12 +36,12 @@ DEAD = {
 
 
 @pytest.fixture
-def field() -> Iterator[Field]:
-    with Field(SUITE / "fixtures.toml") as made:
+def field() -> Iterator[FixtureTree]:
+    with FixtureTree(SUITE / "fixtures.toml") as made:
         yield made
 
 
-def test_each_file_has_a_canary_of_its_own_on_every_line(field: Field) -> None:
+def test_each_file_has_its_own_canary_on_every_line(field: FixtureTree) -> None:
     tokens = [canary.token for canary in field.canaries.planted]
     outside = (field.outside / "canary-file.txt").read_text(encoding="utf-8").splitlines()
 
@@ -63,7 +63,7 @@ def test_each_file_has_a_canary_of_its_own_on_every_line(field: Field) -> None:
         lambda t: f"1 | +{t}",
     ],
 )
-def test_a_canary_is_found_in_any_shape(shape: "object") -> None:
+def test_canary_is_found_in_any_encoding(shape: "object") -> None:
     canaries = Canaries()
     canary = canaries.plant("outside/x", Area.OUTSIDE)
     assert callable(shape)
@@ -72,7 +72,7 @@ def test_a_canary_is_found_in_any_shape(shape: "object") -> None:
     assert canaries.found_in_message(json.loads(json.dumps(message)), SECRET) == [canary]
 
 
-def test_a_canary_is_found_in_an_object_of_git() -> None:
+def test_canary_is_found_in_a_git_object() -> None:
     canaries = Canaries()
     canary = canaries.plant("outside/x", Area.OUTSIDE)
     packed = zlib.compress(b"blob 9\0" + canary.content.encode())
@@ -81,27 +81,27 @@ def test_a_canary_is_found_in_an_object_of_git() -> None:
     assert canaries.found(b"MCPCANARY-0123456789abcdef0123456789abcdef", SECRET) == []
 
 
-def test_all_that_changes_outside_is_seen_and_mended(field: Field) -> None:
+def test_changes_outside_the_root_are_detected_and_restored(field: FixtureTree) -> None:
     victim = field.outside / "canary-file.txt"
     assert field.damage() == []
 
     victim.write_text("overwritten", encoding="utf-8")
     (field.sibling / "new").mkdir()
-    told = {change.path: change.what for change in field.damage()}
-    assert told == {"outside/canary-file.txt": "changed", "rootEvil/new": "made (folder)"}
+    damage = {change.path: change.what for change in field.damage()}
+    assert damage == {"outside/canary-file.txt": "changed", "rootEvil/new": "made (folder)"}
     field.mend()
     assert field.damage() == []
     assert field.content(victim) == victim.read_bytes() != b"overwritten"
 
 
-def test_what_came_and_went_is_seen(field: Field) -> None:
+def test_created_and_deleted_file_is_detected(field: FixtureTree) -> None:
     (field.outside / "passing").touch()
     (field.outside / "passing").unlink()
 
     assert [change.path for change in field.damage()] == ["outside"]
 
 
-def test_home_and_tmp_are_the_servers_own(field: Field) -> None:
+def test_new_files_in_home_tmp_and_root_are_no_damage(field: FixtureTree) -> None:
     (field.home / ".cache").mkdir()
     (field.tmp / "x").touch()
     (field.root / "made").touch()
@@ -111,7 +111,7 @@ def test_home_and_tmp_are_the_servers_own(field: Field) -> None:
     assert [str(change) for change in field.damage()] == ["home/canary-file.txt was removed"]
 
 
-def test_bytes_carried_into_the_root_are_found(field: Field) -> None:
+def test_outside_bytes_copied_into_the_root_are_found(field: FixtureTree) -> None:
     assert field.laundered(SECRET) == []
     (field.root / "stolen").write_bytes((field.outside / "src.py").read_bytes())
 
@@ -122,28 +122,30 @@ FAMILIES = [group for group in LIBRARY if group.startswith(("path.", "link."))]
 
 
 @pytest.mark.parametrize("group", FAMILIES)
-def test_every_live_payload_reaches_its_aim_when_nothing_guards_it(
-    field: Field, group: str
+def test_live_payloads_reach_their_target_without_protection(
+    field: FixtureTree, group: str
 ) -> None:
     dead = {
         row.id
         for row, text in field.each(LIBRARY[group])
         if row.live and not set("+".join(row.live).split("+")) & ELSEWHERE
-        if reach.aim(row, text, field) is None
+        if reachability.aim(row, text, field) is None
     }
 
     assert dead - set(DEAD) == set()
 
 
-def test_a_payload_that_stays_inside_reaches_nothing(field: Field) -> None:
+def test_payloads_inside_the_root_reach_no_target(field: FixtureTree) -> None:
     for group in FAMILIES:
         for row in LIBRARY[group]:
             if row.expect == "same-as-plain":
-                assert reach.aim(row, payload.fill(row.text, field.names), field) is None, row.id
+                assert reachability.aim(row, payload.fill(row.text, field.names), field) is None, (
+                    row.id
+                )
 
 
-def test_what_lies_beside_a_repository_is_one_too() -> None:
-    with Field(SUITE / "fixtures.toml", is_repository=True) as made:
+def test_siblings_of_a_repository_root_are_repositories() -> None:
+    with FixtureTree(SUITE / "fixtures.toml", is_repository=True) as made:
         assert (made.outside / ".git").is_dir()
         assert (made.sibling / ".git").is_dir()
         assert not (made.path / ".git").exists()
@@ -151,41 +153,41 @@ def test_what_lies_beside_a_repository_is_one_too() -> None:
         assert made.damage() == []
 
 
-def test_a_folder_can_be_told_of_again(field: Field) -> None:
+def test_canary_name_in_a_git_index_is_replaced(field: FixtureTree) -> None:
     for name in ("first", "second"):
         tell(field.root / "dir", field.canaries.name(f"root/{name}", Area.INSIDE))
 
     assert (field.root / "dir/.git/index").read_bytes().count(b"mcpname-") == 1
 
 
-def test_an_index_is_read_as_git_writes_it(field: Field) -> None:
+def test_git_index_is_written_and_read_back(field: FixtureTree) -> None:
     names = {f"{'n' * n}.txt": f"{n}\n" for n in range(1, 9)}
     folder = field.root / "dir/staged"
     folder.mkdir()
-    assert repository.staged(folder) == {}
+    assert git_repo.staged(folder) == {}
     for name, text in names.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    repository.commit(folder, names)
+    git_repo.commit(folder, names)
 
-    found = repository.staged(folder)
+    found = git_repo.staged(folder)
 
     assert list(found) == sorted(names)
     assert len({*found.values()}) == len(names)
-    assert all(repository.keeps(folder, text.encode()) for text in names.values())
-    assert not repository.keeps(folder, b"another\n")
+    assert all(git_repo.keeps(folder, text.encode()) for text in names.values())
+    assert not git_repo.keeps(folder, b"another\n")
 
 
-def test_what_was_taken_into_the_repository_of_the_root_is_found() -> None:
-    with Field(SUITE / "fixtures.toml", is_repository=True) as made:
+def test_outside_bytes_in_the_git_objects_of_the_root_are_found() -> None:
+    with FixtureTree(SUITE / "fixtures.toml", is_repository=True) as made:
         copy = made.root / "copy"
         copy.mkdir()
         data = (made.outside / "canary-file.txt").read_bytes()
         (copy / "file").write_bytes(data)
-        repository.commit(copy, ["file"])
+        git_repo.commit(copy, ["file"])
         (name,) = (
             p
             for p in (copy / ".git/objects").glob("??/*")
-            if b"MCPCANARY" in repository.unpacked(p.read_bytes())
+            if b"MCPCANARY" in git_repo.unpacked(p.read_bytes())
         )
         kept = made.root / ".git/objects" / name.parent.name / name.name
         kept.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Bytes to lines, lines to JSON: whatever a server writes, in whatever pieces it arrives."""
+"""Bytes are split into lines, and lines are read as JSON, for any server output."""
 
 import json
 import math
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_touchstone.framing import (
+from mcp_touchstone.wire.framing import (
     CUT,
     Fault,
     Kind,
@@ -61,16 +61,16 @@ def reading(raw: bytes, *, terminated: bool = True) -> Reading:
 # --- lines
 
 
-def test_a_stream_splits_at_line_feeds_and_nowhere_else() -> None:
+def test_stream_is_split_at_line_feeds_only() -> None:
     assert [line.raw for line in split([STREAM])] == LINES
 
 
-def test_a_stream_splits_the_same_byte_by_byte() -> None:
+def test_stream_is_split_the_same_byte_by_byte() -> None:
     assert split(bytewise(STREAM)) == split([STREAM])
 
 
 @given(st.lists(st.binary(max_size=12), max_size=12), st.integers(0, 20))
-def test_a_stream_splits_the_same_in_any_chunks(chunks: list[bytes], limit: int) -> None:
+def test_stream_is_split_the_same_in_any_chunks(chunks: list[bytes], limit: int) -> None:
     data = b"".join(chunks)
 
     assert split(chunks, limit) == split([data], limit) == split(bytewise(data), limit)
@@ -84,7 +84,7 @@ def test_no_byte_is_lost_below_the_limit(data: bytes) -> None:
     assert all(line.length == len(line.raw) and not line.cut for line in lines)
 
 
-def test_what_stands_behind_the_last_line_feed_is_given_at_the_end_and_once() -> None:
+def test_unterminated_rest_is_returned_once_at_the_end() -> None:
     splitter = LineSplitter()
     splitter.feed(b"one\ntwo")
 
@@ -94,7 +94,7 @@ def test_what_stands_behind_the_last_line_feed_is_given_at_the_end_and_once() ->
     assert splitter.close() is None
 
 
-def test_a_stream_that_ends_in_a_line_feed_has_no_rest() -> None:
+def test_terminated_stream_has_no_rest() -> None:
     splitter = LineSplitter()
     splitter.feed(b"one\n")
 
@@ -102,7 +102,7 @@ def test_a_stream_that_ends_in_a_line_feed_has_no_rest() -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 4096, 100_000])
-def test_a_line_over_the_limit_is_counted_exactly_and_cut(chunk: int) -> None:
+def test_long_line_is_cut_and_its_length_counted(chunk: int) -> None:
     data = b"x" * 20_000
     chunks = [data[i : i + chunk] for i in range(0, len(data), chunk)]
 
@@ -112,20 +112,20 @@ def test_a_line_over_the_limit_is_counted_exactly_and_cut(chunk: int) -> None:
     assert after == Line(b"after", 5)
 
 
-def test_what_is_kept_of_a_long_line_does_not_depend_on_the_chunks() -> None:
+def test_cut_line_does_not_depend_on_the_chunks() -> None:
     data = b"0123456789" + b"x" * 2000
 
     assert split([b"0123456789", b"x" * 2000], 100) == split([data], 100)
 
 
 @pytest.mark.parametrize("size", [100, 101])
-def test_a_line_of_exactly_the_limit_is_whole(size: int) -> None:
+def test_only_a_line_over_the_limit_is_cut(size: int) -> None:
     (line,) = split([b"x" * size + b"\n"], limit=100)
 
     assert line.cut is (size > 100)
 
 
-def test_an_endless_line_takes_bounded_memory() -> None:
+def test_endless_line_takes_bounded_memory() -> None:
     splitter = LineSplitter(limit=100_000)
     chunk = b"x" * 65_536
     tracemalloc.start()
@@ -191,14 +191,14 @@ BAD: dict[str, tuple[bytes, Fault, bool, Any]] = {
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_reads_without_a_fault(name: str) -> None:
+def test_valid_message_is_read_without_fault(name: str) -> None:
     raw, value = GOOD[name]
 
     assert reading(raw) == Reading(value)
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_reads_and_names_the_fault(name: str) -> None:
+def test_invalid_message_is_read_with_its_fault(name: str) -> None:
     raw, fault, readable, value = BAD[name]
 
     found = reading(raw)
@@ -208,7 +208,7 @@ def test_reads_and_names_the_fault(name: str) -> None:
     assert value is ... or found.value == value
 
 
-def test_several_faults_are_all_named() -> None:
+def test_all_faults_of_a_line_are_reported() -> None:
     found = reading(b'\xef\xbb\xbf{"a":NaN,"a":"\xff"}', terminated=False)
 
     assert found.faults == {
@@ -220,44 +220,44 @@ def test_several_faults_are_all_named() -> None:
     }
 
 
-def test_a_message_without_its_line_feed_is_read_and_marked() -> None:
+def test_unterminated_message_is_read_and_marked() -> None:
     assert reading(b"{}", terminated=False) == Reading({}, frozenset({Fault.UNTERMINATED}))
 
 
-def test_a_cut_line_is_not_read() -> None:
+def test_cut_line_is_not_parsed() -> None:
     assert read(Line(b"{}", 99)) == Reading(None, frozenset({Fault.TOO_LONG}), readable=False)
 
 
-def test_the_parsers_own_words_are_kept() -> None:
+def test_parser_message_is_kept() -> None:
     assert "Expecting value" in reading(b"hello").detail
 
 
 @given(st.binary(max_size=80), st.booleans())
-def test_reading_never_raises(raw: bytes, terminated: bool) -> None:
+def test_any_bytes_are_read_without_exception(raw: bytes, terminated: bool) -> None:
     found = reading(raw, terminated=terminated)
 
     assert found.readable or found.faults
 
 
 @given(st.text(alphabet='{}[]":,0123456789.eE-+\\un\ud7ffNaInfity \t\0é', max_size=40))
-def test_reading_never_raises_on_what_looks_like_json(text: str) -> None:
+def test_json_like_text_is_read_without_exception(text: str) -> None:
     for codec in ("utf-8", "utf-16-le", "utf-16-be"):
         reading(text.encode(codec))
 
 
 @given(JSON)
-def test_what_is_written_is_read_back(value: Any) -> None:
+def test_encoded_message_is_read_back(value: Any) -> None:
     (line,) = LineSplitter().feed(encode(value))
 
     assert read(line) == Reading(value)
 
 
-def test_a_message_is_written_on_one_line_of_plain_utf8() -> None:
+def test_message_is_encoded_as_one_utf8_line() -> None:
     assert encode({"a": "é\n\u2028"}) == b'{"a":"\xc3\xa9\\n\xe2\x80\xa8"}\n'
 
 
-def test_whatever_a_server_says_can_be_said_back_to_it() -> None:
-    """Our answer echoes the server's id; no id may be able to stop us."""
+def test_any_readable_id_can_be_encoded() -> None:
+    """A reply repeats the server's id, so encoding must not fail for any id."""
     for raw in (b'"\\ud800"', b"9" * 5000, b"1e999", b"-0.0", b'"\\u0000"'):
         line = encode({"id": reading(raw).value})
 
@@ -265,7 +265,7 @@ def test_whatever_a_server_says_can_be_said_back_to_it() -> None:
         assert line.count(b"\n") == 1
 
 
-# --- messages on one line, messages on several
+# --- several messages on one line, one message on several
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_whatever_a_server_says_can_be_said_back_to_it() -> None:
         (b"", [b""]),
     ],
 )
-def test_glued_messages_are_taken_apart(raw: bytes, parts: list[bytes]) -> None:
+def test_messages_on_one_line_are_separated(raw: bytes, parts: list[bytes]) -> None:
     found = list(apart(Line(raw, len(raw))))
 
     assert [line.raw for line in found] == parts
@@ -290,13 +290,13 @@ def test_glued_messages_are_taken_apart(raw: bytes, parts: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("raw", [b'{"a":"' + b"}{" * 100_000, b"{}" * 100_000, b"}{" * 100_000])
-def test_taking_a_long_line_apart_takes_one_pass(raw: bytes) -> None:
-    """Quadratic time here let one line of a megabyte stop the harness for an hour."""
+def test_long_line_is_separated_in_one_pass(raw: bytes) -> None:
+    """With quadratic time, one line of a megabyte blocked the harness for an hour."""
     assert sum(line.length for line in apart(Line(raw, len(raw)))) == len(raw)
     assert is_whole(raw) is (raw == b"{}" * 100_000)
 
 
-def test_whole_messages_are_told_from_the_beginning_of_one() -> None:
+def test_complete_and_incomplete_messages_are_distinguished() -> None:
     assert is_whole(b'{"a":1}')
     assert is_whole(b'{"a":1}{"b":2}')
     assert not is_whole(b'{"a":1}{"b":')
@@ -304,7 +304,7 @@ def test_whole_messages_are_told_from_the_beginning_of_one() -> None:
     assert not is_whole(b"loading")
 
 
-def test_lines_are_read_together_as_one_text() -> None:
+def test_lines_are_joined_and_parsed_as_one_value() -> None:
     assert joined([b"{", b'"a": [1,', b"2]", b"}"]) == {"a": [1, 2]}
     assert joined([b"{", b'"a"']) is None
     assert joined([b"[" * 100_000]) is None
@@ -327,16 +327,14 @@ def test_open_brackets_are_counted_outside_strings(line: bytes, count: int) -> N
 
 
 @given(JSON, st.integers(0, 3))
-def test_a_pretty_printed_value_closes_its_brackets_on_its_last_line(
-    value: Any, indent: int
-) -> None:
+def test_pretty_printed_value_has_balanced_brackets_and_is_joined(value: Any, indent: int) -> None:
     lines = json.dumps(value, indent=indent).encode().split(b"\n")
 
     assert sum(map(open_brackets, lines)) == 0
     assert joined(lines) == value
 
 
-# --- what a value is
+# --- message kinds, ids and values
 
 
 @pytest.mark.parametrize(
@@ -359,7 +357,7 @@ def test_a_pretty_printed_value_closes_its_brackets_on_its_last_line(
         (None, Kind.ODD),
     ],
 )
-def test_a_message_is_classified_by_its_members(value: Any, kind: Kind) -> None:
+def test_message_is_classified_by_its_members(value: Any, kind: Kind) -> None:
     assert kind_of(value) is kind
 
 
@@ -371,12 +369,12 @@ def test_ids_differ_by_type_and_agree_by_number() -> None:
 
 
 @pytest.mark.parametrize("value", [None, True, False, [], [5], {}, {"id": 5}])
-def test_what_cannot_be_an_id_has_no_identity(value: Any) -> None:
+def test_invalid_id_has_no_key(value: Any) -> None:
     assert id_key(value) is None
 
 
 @given(JSON)
-def test_every_identity_is_usable_as_a_key(value: Any) -> None:
+def test_id_keys_are_hashable(value: Any) -> None:
     assert hash((id_key(value), type_name(value)))
 
 
@@ -391,13 +389,13 @@ def test_json_types_have_their_own_names(value: Any, name: str) -> None:
     assert type_name(value) == name
 
 
-def test_a_value_is_shown_on_one_line_and_cut() -> None:
+def test_brief_value_is_one_line_and_cut() -> None:
     assert brief({"a": "é\n"}) == '{"a": "é\\n"}'
     assert brief("x" * 500, 20) == '"' + "x" * 18 + "…"
     assert brief(Decimal(5)) == '"5"'
 
 
-def test_a_value_that_cannot_be_shown_is_named_so() -> None:
+def test_brief_of_too_deep_value_is_unprintable() -> None:
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]

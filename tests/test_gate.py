@@ -1,4 +1,4 @@
-"""Small suites against a small server: what is planned is judged, and folds to one exit code."""
+"""Small suites run against a small server: plan, verdicts and exit code."""
 
 import _thread
 import itertools
@@ -12,19 +12,19 @@ from typing import Any
 import psutil
 import pytest
 
-from mcp_touchstone import answer
-from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import Breach, CatalogueError, Level, load_catalogue
-from mcp_touchstone.client import Client
-from mcp_touchstone.conversation import Broken, Conversation
-from mcp_touchstone.gate import Choice, Run, UsageError, judge, survey
-from mcp_touchstone.loader import load
-from mcp_touchstone.pace import Pace
-from mcp_touchstone.process import LaunchError
-from mcp_touchstone.results import Verdict
-from mcp_touchstone.scenario import Registry, Seen, ambient, collecting, scenario
-from mcp_touchstone.target import ROOT, Target, reference
-from mcp_touchstone.verdict import Judgement, Outcome, worst
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Breach, CatalogueError, Level, load_catalogue
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.scenario import Registry, Seen, ambient, collecting, scenario
+from mcp_touchstone.client import answers
+from mcp_touchstone.client.profile import Client
+from mcp_touchstone.engine.runner import Choice, Run, UsageError, judge, survey
+from mcp_touchstone.judging.conversation import Broken, Conversation
+from mcp_touchstone.results.run import Verdict
+from mcp_touchstone.results.verdict import Judgement, Outcome, worst
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.target.target import ROOT, Target, reference
+from mcp_touchstone.transport.process import LaunchError
 from tests.conftest import HERE
 
 LONG = 20.0
@@ -84,14 +84,14 @@ for line in sys.stdin:
 
 
 def server(*spoken: str) -> Target:
-    """Give a server of a few lines that speaks these revisions, by default the newest handshake."""
+    """Return a small server that speaks these revisions, by default the newest legacy one."""
     words = (sys.executable, "-S", "-c", SERVER, ",".join(spoken or (LEGACY,)), ROOT)
     return Target(command=words, startup=LONG)
 
 
 @pytest.fixture
 def registry(tmp_path: Path) -> Iterator[Registry]:
-    """Take the declarations of one test."""
+    """Collect the declarations of one test."""
     for name, rows in ROWS.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -127,8 +127,8 @@ def declare(*clauses: str, name: str = "does_it", **marks: bool) -> Callable[[Bo
     return take
 
 
-def says(clause: str, held: bool, mild: Breach | None = None, **marks: Any) -> None:
-    """Declare a scenario that finds this."""
+def declare_result(clause: str, held: bool, mild: Breach | None = None, **marks: Any) -> None:
+    """Declare a scenario with this result."""
 
     @declare(clause, name=f"finds_{len(marks)}_{clause.replace('-', '_')}_{held}", **marks)
     def _(talk: Conversation) -> None:
@@ -139,15 +139,15 @@ def outcomes(run: Run) -> dict[str, Outcome]:
     return {verdict.clause.id: verdict.outcome for verdict in run.verdicts}
 
 
-def only(run: Run) -> Verdict:
+def only_verdict(run: Run) -> Verdict:
     (verdict,) = run.verdicts
     return verdict
 
 
-# --- a suite that is read while the server starts
+# --- lazy loading of a suite
 
 
-def test_a_suite_may_be_read_late_and_is_read_once(registry: Registry) -> None:
+def test_suite_is_loaded_lazily_and_once(registry: Registry) -> None:
     read: list[Registry] = []
 
     @declare("toy-must")
@@ -162,7 +162,7 @@ def test_a_suite_may_be_read_late_and_is_read_once(registry: Registry) -> None:
     assert len(read) == 1
 
 
-def test_a_suite_that_cannot_be_read_leaves_no_server_behind() -> None:
+def test_suite_error_ends_all_server_processes() -> None:
     pids: list[int] = []
 
     def wrong() -> Registry:
@@ -176,17 +176,17 @@ def test_a_suite_that_cannot_be_read_leaves_no_server_behind() -> None:
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
-def test_a_choice_that_names_nothing_starts_no_server(registry: Registry) -> None:
+def test_unknown_selection_starts_no_server(registry: Registry) -> None:
     missing = Target(command=("no-such-program",))
 
     with pytest.raises(UsageError, match="--select toyy"):
         judge(missing, lambda: registry, Choice(select=("toyy",)))
 
 
-# --- a scenario that does not do its part
+# --- faulty scenarios
 
 
-def test_a_scenario_that_judges_nothing_is_broken(registry: Registry) -> None:
+def test_clause_not_judged_by_its_scenario_is_broken(registry: Registry) -> None:
     @declare("toy-must", "toy-should")
     def _(talk: Conversation) -> None:
         talk.judge("toy-must", held=True, expected="this")
@@ -199,22 +199,22 @@ def test_a_scenario_that_judges_nothing_is_broken(registry: Registry) -> None:
     assert run.exit_code == 2
 
 
-def test_a_scenario_that_raises_is_a_fault_of_ours_with_its_place(registry: Registry) -> None:
+def test_scenario_exception_is_reported_with_its_line(registry: Registry) -> None:
     @declare("toy-must")
     def _(_: Conversation) -> None:
         raise ZeroDivisionError("by zero")
 
     run = judge(server(), registry, Choice())
 
-    assert only(run).outcome is Outcome.BROKEN
-    said = only(run).gravest.actual
-    assert said.startswith("a fault of mcp-touchstone itself: ZeroDivisionError: by zero (")
+    assert only_verdict(run).outcome is Outcome.BROKEN
+    actual = only_verdict(run).gravest.actual
+    assert actual.startswith("a fault of mcp-touchstone itself: ZeroDivisionError: by zero (")
     line = next(
         number
         for number, text in enumerate(Path(__file__).read_text().splitlines(), 1)
         if "raise ZeroDivisionError" in text
     )
-    assert said.endswith(f"{Path(__file__).name}:{line})")
+    assert actual.endswith(f"{Path(__file__).name}:{line})")
     assert run.exit_code == 2
 
 
@@ -225,30 +225,33 @@ def test_a_scenario_that_raises_is_a_fault_of_ours_with_its_place(registry: Regi
         (lambda talk: talk.unseen("toy-must", "no"), "toy-must is not conditional"),
     ],
 )
-def test_judging_what_is_not_ones_own_is_a_fault_of_ours(
+def test_judging_an_undeclared_clause_is_an_internal_fault(
     registry: Registry, body: Body, words: str
 ) -> None:
     @declare("toy-must")
     def _(talk: Conversation) -> None:
         body(talk)
 
-    said = only(judge(server(), registry, Choice())).gravest.actual
+    actual = only_verdict(judge(server(), registry, Choice())).gravest.actual
 
-    assert said.startswith("a fault of mcp-touchstone itself")
-    assert words in said
+    assert actual.startswith("a fault of mcp-touchstone itself")
+    assert words in actual
 
 
-def test_a_scenario_that_cannot_ask_says_why(registry: Registry) -> None:
+def test_broken_scenario_reports_its_reason(registry: Registry) -> None:
     @declare("toy-must")
     def _(_: Conversation) -> None:
         raise Broken("the tide was out")
 
     run = judge(server(), registry, Choice())
 
-    assert (only(run).outcome, only(run).gravest.actual) == (Outcome.BROKEN, "the tide was out")
+    assert (only_verdict(run).outcome, only_verdict(run).gravest.actual) == (
+        Outcome.BROKEN,
+        "the tide was out",
+    )
 
 
-def test_what_was_judged_before_a_fault_is_kept(registry: Registry) -> None:
+def test_verdict_before_an_exception_is_kept(registry: Registry) -> None:
     @declare("toy-must", "toy-should")
     def _(talk: Conversation) -> None:
         talk.judge("toy-must", held=False, expected="this")
@@ -259,22 +262,22 @@ def test_what_was_judged_before_a_fault_is_kept(registry: Registry) -> None:
     assert outcomes(run) == {"toy-must": Outcome.FAIL, "toy-should": Outcome.BROKEN}
 
 
-def test_what_is_planned_and_lost_is_broken_whoever_else_judged_the_clause(
+def test_planned_clause_without_judgement_is_broken(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Conversation, "broken", lambda *_: None)
-    says("toy-must", held=True)
+    declare_result("toy-must", held=True)
     declare("toy-must")(lambda _: None)
 
     run = judge(server(), registry, Choice())
 
-    assert only(run).outcome is Outcome.BROKEN
-    assert "planned, but never judged" in only(run).gravest.actual
+    assert only_verdict(run).outcome is Outcome.BROKEN
+    assert "planned, but never judged" in only_verdict(run).gravest.actual
 
 
-def test_what_is_planned_is_judged_and_nothing_else(registry: Registry) -> None:
+def test_verdicts_match_the_plan(registry: Registry) -> None:
     for clause in ("toy-must", "toy-old", "toy-tools", "toy-should"):
-        says(clause, held=True)
+        declare_result(clause, held=True)
 
     run = judge(server("2024-11-05", LEGACY), registry, Choice())
 
@@ -294,9 +297,9 @@ def test_what_is_planned_is_judged_and_nothing_else(registry: Registry) -> None:
     assert all(slot.done for slot in run.slots)
 
 
-def test_verdicts_stand_in_the_order_of_the_catalogue(registry: Registry) -> None:
+def test_verdicts_are_in_catalogue_order(registry: Registry) -> None:
     for clause in ("toy-may", "third-must", "toy-must", "other-must"):
-        says(clause, held=True)
+        declare_result(clause, held=True)
 
     run = judge(server(), registry, Choice())
 
@@ -321,7 +324,7 @@ def test_verdicts_stand_in_the_order_of_the_catalogue(registry: Registry) -> Non
         ("toy-may", False, None, True, Outcome.NOTE, 0),
     ],
 )
-def test_a_breach_counts_by_its_clause_and_strict_raises_only_a_plain_should(
+def test_breach_and_strict_determine_the_outcome(
     registry: Registry,
     clause: str,
     held: bool,
@@ -330,16 +333,16 @@ def test_a_breach_counts_by_its_clause_and_strict_raises_only_a_plain_should(
     outcome: Outcome,
     code: int,
 ) -> None:
-    says(clause, held, mild)
+    declare_result(clause, held, mild)
 
     run = judge(server(), registry, Choice(strict=strict, revisions=(LEGACY,)))
 
-    assert only(run).outcome is outcome
+    assert only_verdict(run).outcome is outcome
     assert run.exit_code == code
 
 
-def test_a_failure_counts_before_what_could_not_be_judged(registry: Registry) -> None:
-    says("toy-must", held=False)
+def test_failure_outranks_broken_in_the_exit_code(registry: Registry) -> None:
+    declare_result("toy-must", held=False)
     declare("other-must")(lambda _: None)
 
     run = judge(server(), registry, Choice())
@@ -348,8 +351,8 @@ def test_a_failure_counts_before_what_could_not_be_judged(registry: Registry) ->
     assert run.exit_code == 1
 
 
-def test_a_server_that_says_nothing_is_not_conforming_and_not_failing(registry: Registry) -> None:
-    says("toy-must", held=True)
+def test_server_exit_at_startup_gives_status_2_and_no_verdict(registry: Registry) -> None:
+    declare_result("toy-must", held=True)
     target = Target(command=(sys.executable, "-S", "-c", "raise SystemExit(3)"), startup=LONG)
 
     run = judge(target, registry, Choice(select=("toy",)))
@@ -359,8 +362,8 @@ def test_a_server_that_says_nothing_is_not_conforming_and_not_failing(registry: 
     assert run.verdicts == []
 
 
-def test_a_program_that_is_not_there_is_no_verdict(registry: Registry) -> None:
-    says("toy-must", held=True)
+def test_missing_program_raises_a_launch_error(registry: Registry) -> None:
+    declare_result("toy-must", held=True)
     before = set(threading.enumerate())
 
     with pytest.raises(LaunchError, match="there is no program"):
@@ -369,8 +372,8 @@ def test_a_program_that_is_not_there_is_no_verdict(registry: Registry) -> None:
     assert set(threading.enumerate()) <= before
 
 
-def test_an_interrupted_run_keeps_what_was_judged_until_then(registry: Registry) -> None:
-    says("toy-must", held=False)
+def test_interrupted_run_keeps_its_verdicts(registry: Registry) -> None:
+    declare_result("toy-must", held=False)
 
     @declare("other-must", hurts=True)
     def _(talk: Conversation) -> None:
@@ -387,8 +390,8 @@ def test_an_interrupted_run_keeps_what_was_judged_until_then(registry: Registry)
 
 
 @pytest.mark.parametrize("moment", ["recon", "plan"])
-def test_a_run_interrupted_before_it_began_judges_nothing(registry: Registry, moment: str) -> None:
-    says("toy-must", held=True)
+def test_run_interrupted_before_judging_has_no_verdicts(registry: Registry, moment: str) -> None:
+    declare_result("toy-must", held=True)
 
     def interrupt(what: str, _: object) -> None:
         if what == moment:
@@ -399,10 +402,10 @@ def test_a_run_interrupted_before_it_began_judges_nothing(registry: Registry, mo
     assert (run.exit_code, run.verdicts) == (130, [])
 
 
-def test_nothing_of_a_run_stays(registry: Registry) -> None:
+def test_run_leaves_no_thread_process_or_folder(registry: Registry) -> None:
     before = set(threading.enumerate())
-    says("toy-must", held=True)
-    says("other-must", held=True, fresh=True)
+    declare_result("toy-must", held=True)
+    declare_result("other-must", held=True, fresh=True)
 
     run = judge(server(), registry, Choice())
 
@@ -414,11 +417,11 @@ def test_nothing_of_a_run_stays(registry: Registry) -> None:
         assert not Path(connection.process.command[-1]).exists(), "the world is removed"
 
 
-# --- folding
+# --- several judgements of one clause
 
 
 @pytest.mark.parametrize(("graver", "lighter"), list(itertools.combinations(Outcome, 2)))
-def test_of_two_judgements_the_graver_counts(graver: Outcome, lighter: Outcome) -> None:
+def test_worst_judgement_is_the_graver_one(graver: Outcome, lighter: Outcome) -> None:
     two = [
         Judgement(clause="c", revision="r", outcome=outcome, scenario="s")
         for outcome in (lighter, graver)
@@ -428,13 +431,13 @@ def test_of_two_judgements_the_graver_counts(graver: Outcome, lighter: Outcome) 
     assert worst(reversed(two)).outcome is graver
 
 
-def test_outcomes_are_ordered_from_grave_to_light() -> None:
+def test_outcomes_are_ordered_by_gravity() -> None:
     assert [str(o) for o in Outcome] == ["fail", "broken", "warn", "note", "pass", "unseen"]
 
 
-def test_a_clause_judged_by_several_has_one_verdict(registry: Registry) -> None:
-    says("toy-must", held=True)
-    says("toy-must", held=False)
+def test_clause_judged_several_times_has_one_verdict(registry: Registry) -> None:
+    declare_result("toy-must", held=True)
+    declare_result("toy-must", held=False)
 
     @ambient("toy-must")
     def watches_it(_: Any) -> Iterator[Seen]:
@@ -443,11 +446,11 @@ def test_a_clause_judged_by_several_has_one_verdict(registry: Registry) -> None:
 
     run = judge(server(), registry, Choice())
 
-    assert only(run).outcome is Outcome.FAIL
-    assert len(only(run).judgements) == 3
+    assert only_verdict(run).outcome is Outcome.FAIL
+    assert len(only_verdict(run).judgements) == 3
 
 
-def test_what_happens_once_is_found_once_and_holds_for_every_handshake(registry: Registry) -> None:
+def test_once_scenario_runs_once_and_counts_for_all_legacy_revisions(registry: Registry) -> None:
     asked: list[str] = []
 
     @declare("toy-must", "toy-should", fresh=True, once=True)
@@ -456,7 +459,7 @@ def test_what_happens_once_is_found_once_and_holds_for_every_handshake(registry:
         talk.judge("toy-must", held=False, expected="this")
         talk.judge("toy-should", held=True, expected="this")
 
-    run = judge(server(*rev.ALL), registry, Choice())
+    run = judge(server(*rev.ALL), registry, Choice(repeats=0))
 
     assert asked == [LEGACY]
     failed = [v.revision for v in run.verdicts if v.outcome is Outcome.FAIL]
@@ -465,10 +468,10 @@ def test_what_happens_once_is_found_once_and_holds_for_every_handshake(registry:
     assert all(v.gravest.revision == v.revision for v in run.verdicts)
 
 
-def test_a_rule_about_all_traffic_looks_at_every_conversation_and_counts(
+def test_ambient_rule_counts_over_every_conversation(
     registry: Registry,
 ) -> None:
-    says("other-must", held=True, fresh=True)
+    declare_result("other-must", held=True, fresh=True)
 
     @ambient("toy-must", "toy-maybe", "third-must", "toy-should")
     def watches_it(record: Any) -> Iterator[Seen]:
@@ -494,7 +497,7 @@ def test_a_rule_about_all_traffic_looks_at_every_conversation_and_counts(
     assert any(wire.guilty for wire in found["toy-must"].wire)
 
 
-# --- choosing
+# --- selection
 
 
 @pytest.fixture
@@ -527,7 +530,7 @@ def chosen(registry: Registry) -> Callable[..., set[str]]:
         (("toy-should", "more"), {"toy-should", "third-must"}),
     ],
 )
-def test_words_choose_clauses(
+def test_select_words_choose_clauses(
     chosen: Callable[..., set[str]], words: tuple[str, ...], clauses: set[str]
 ) -> None:
     assert chosen(select=words) == clauses
@@ -551,7 +554,7 @@ def test_levels_choose_clauses(chosen: Callable[..., set[str]]) -> None:
     ],
 )
 @pytest.mark.usefixtures("chosen")
-def test_a_word_that_chooses_nothing_is_refused_before_anything_starts(
+def test_unknown_select_word_is_refused_before_the_server_starts(
     registry: Registry, word: str, message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
@@ -567,16 +570,23 @@ def test_a_word_that_chooses_nothing_is_refused_before_anything_starts(
         (Choice(levels=(Level.MAY,)), "nothing selected applies to this server"),
         (Choice(cases=frozenset()), "nothing selected applies to this server"),
         (
+            Choice(cases=frozenset(), quick=True),
+            (
+                f"nothing selected applies to this server in {LEGACY}, the only revision that "
+                "--quick judges"
+            ),
+        ),
+        (
             Choice(select=("toy-tools",)),
             "nothing selected applies to this server: the server offers no tools",
         ),
     ],
 )
-def test_a_choice_that_fits_nothing_of_this_server_is_refused(
+def test_selection_not_applicable_to_the_server_is_refused(
     registry: Registry, choice: Choice, message: str
 ) -> None:
-    says("toy-must", held=True)
-    says("toy-tools", held=True)
+    declare_result("toy-must", held=True)
+    declare_result("toy-tools", held=True)
 
     with pytest.raises(UsageError) as caught:
         judge(server(), registry, choice)
@@ -584,9 +594,9 @@ def test_a_choice_that_fits_nothing_of_this_server_is_refused(
     assert str(caught.value) == message
 
 
-def test_cases_are_chosen_exactly(registry: Registry) -> None:
-    says("toy-must", held=True)
-    says("other-must", held=True)
+def test_selected_cases_run_exactly(registry: Registry) -> None:
+    declare_result("toy-must", held=True)
+    declare_result("other-must", held=True)
     case = registry.scenarios[0].id
 
     run = judge(server(), registry, Choice(cases=frozenset({case})))
@@ -597,7 +607,7 @@ def test_cases_are_chosen_exactly(registry: Registry) -> None:
 # --- processes
 
 
-def test_what_hurts_comes_last_and_what_is_fresh_meets_nobody(registry: Registry) -> None:
+def test_hurting_scenarios_run_last_and_fresh_ones_alone(registry: Registry) -> None:
     order: list[str] = []
 
     def note(name: str, **marks: bool) -> None:
@@ -624,7 +634,7 @@ def test_what_hurts_comes_last_and_what_is_fresh_meets_nobody(registry: Registry
     assert "is_fresh False" in order
 
 
-def test_a_scenario_that_leaves_the_server_dead_is_named_and_hurts_no_other(
+def test_server_death_is_recorded_on_its_scenario_only(
     registry: Registry,
 ) -> None:
     @declare("toy-must", name="kills_it")
@@ -642,19 +652,19 @@ def test_a_scenario_that_leaves_the_server_dead_is_named_and_hurts_no_other(
     assert [slot.left for slot in run.slots] == ["the server left (status 9)", ""]
 
 
-def test_every_slot_is_told_from_its_start_to_its_end(registry: Registry) -> None:
-    says("toy-must", held=True)
-    says("other-must", held=True)
-    told: list[str] = []
+def test_start_and_done_events_are_sent_for_every_slot(registry: Registry) -> None:
+    declare_result("toy-must", held=True)
+    declare_result("other-must", held=True)
+    events: list[str] = []
 
-    judge(server(), registry, Choice(jobs=1), on_event=lambda what, _: told.append(what))
+    judge(server(), registry, Choice(jobs=1), on_event=lambda what, _: events.append(what))
 
-    assert [what for what in told if what in {"start", "done"}] == ["start", "done"] * 2
-    assert [what for what in told if what not in {"start", "done"}] == ["recon", "learnt", "plan"]
-    assert told[0] == "recon", "what needs nothing else may begin at once"
+    assert [what for what in events if what in {"start", "done"}] == ["start", "done"] * 2
+    assert [what for what in events if what not in {"start", "done"}] == ["recon", "learnt", "plan"]
+    assert events[0] == "recon", "what needs nothing else may begin at once"
 
 
-def test_one_conversation_at_a_time_and_eight_find_the_same() -> None:
+def test_number_of_jobs_does_not_change_the_verdicts() -> None:
     suite = load()
     words = ("ping", "discover", "meta")
 
@@ -668,10 +678,10 @@ def test_one_conversation_at_a_time_and_eight_find_the_same() -> None:
     assert len(one) > 30
 
 
-# --- what has to be tried first
+# --- discovery
 
 TOY_SERVER = (sys.executable, "-S", str(HERE / "toy_server.py"), ROOT, "echo", "elicit", "old")
-NEEDING = {
+CLAUSES_WITH_NEEDS = {
     "toy-called": 'needs = ["callable-tool"]',
     "toy-asked": 'needs = ["elicits"]\nconditional = true',
     "toy-slow": 'needs = ["slow-call"]',
@@ -680,14 +690,14 @@ NEEDING = {
 
 
 @pytest.fixture
-def needing(tmp_path: Path) -> Iterator[Registry]:
-    """Take the declarations of one test, on clauses that need something tried."""
+def needs_registry(tmp_path: Path) -> Iterator[Registry]:
+    """Collect the declarations of one test, for clauses with needs."""
     path = tmp_path / "suite" / "toy.toml"
     path.parent.mkdir()
     source = f'"2025-06-18" = "toy"\n"{LEGACY}" = "toy"'
     rows = [
         ROW.format(id=clause, level="MUST", more=more, source=source)
-        for clause, more in NEEDING.items()
+        for clause, more in CLAUSES_WITH_NEEDS.items()
     ]
     path.write_text(TOY + "".join(rows))
     made = Registry(load_catalogue(tmp_path), place="suite/toy.py")
@@ -696,60 +706,60 @@ def needing(tmp_path: Path) -> Iterator[Registry]:
     collecting(None)
 
 
-def toy(registry: Registry, *select: str) -> Run:
+def judge_toy(registry: Registry, *select: str) -> Run:
     return judge(Target(command=TOY_SERVER, startup=LONG), registry, Choice(select=select))
 
 
 @pytest.mark.parametrize("revision", ["2025-06-18", LEGACY])
-def test_a_server_is_asked_for_the_revisions_chosen_and_the_newest_of_each_era(
-    needing: Registry, revision: str
+def test_chosen_revision_and_the_newest_of_each_era_are_requested(
+    needs_registry: Registry, revision: str
 ) -> None:
-    says("toy-called", held=True)
+    declare_result("toy-called", held=True)
     chosen = {revision, rev.LATEST_LEGACY, rev.LATEST_MODERN}
     choice = Choice(select=("toy-called",), revisions=(revision,))
 
-    run = judge(Target(command=TOY_SERVER, startup=LONG), needing, choice)
+    run = judge(Target(command=TOY_SERVER, startup=LONG), needs_registry, choice)
 
     assert run.processes == len(chosen)
     assert set(run.dossier.asked) == chosen
     assert {verdict.revision for verdict in run.verdicts} == {revision}
 
 
-def test_a_server_is_asked_for_all_revisions_where_a_scenario_compares_them(
-    needing: Registry,
+def test_all_revisions_are_requested_if_a_scenario_compares_them(
+    needs_registry: Registry,
 ) -> None:
-    says("toy-called", held=True, everywhere=True)
+    declare_result("toy-called", held=True, everywhere=True)
     choice = Choice(revisions=("2025-06-18",))
 
-    run = judge(Target(command=TOY_SERVER, startup=LONG), needing, choice)
+    run = judge(Target(command=TOY_SERVER, startup=LONG), needs_registry, choice)
 
     assert run.dossier.asked == rev.ALL
     assert {verdict.revision for verdict in run.verdicts} == {"2025-06-18"}
 
 
-def test_what_a_chosen_clause_needs_is_tried_and_nothing_else(needing: Registry) -> None:
-    for clause in NEEDING:
-        says(clause, held=True)
+def test_discovery_tries_only_the_needs_of_selected_clauses(needs_registry: Registry) -> None:
+    for clause in CLAUSES_WITH_NEEDS:
+        declare_result(clause, held=True)
 
-    run = toy(needing, "toy-plain")
+    run = judge_toy(needs_registry, "toy-plain")
     assert run.processes == len(rev.ALL)
     assert all(not spoken.tried for spoken in run.dossier.spoken.values())
 
-    run = toy(needing, "toy-called")
+    run = judge_toy(needs_registry, "toy-called")
     assert run.processes == len(rev.ALL)
     assert run.dossier.spoken[LEGACY].examples("callable-tool")
     assert not run.dossier.spoken["2024-11-05"].tried
 
-    run = toy(needing, "toy-asked")
+    run = judge_toy(needs_registry, "toy-asked")
     assert run.processes == len(rev.ALL) + 1
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.PASS] * 2
 
 
-def test_what_was_tried_in_vain_does_not_apply_and_says_why(needing: Registry) -> None:
-    says("toy-slow", held=True)
-    says("toy-plain", held=True)
+def test_clause_with_unmet_need_is_absent_with_a_reason(needs_registry: Registry) -> None:
+    declare_result("toy-slow", held=True)
+    declare_result("toy-plain", held=True)
 
-    run = toy(needing)
+    run = judge_toy(needs_registry)
 
     assert {(row.clause, row.revision) for row in run.absent} == {
         ("toy-slow", "2025-06-18"), ("toy-slow", LEGACY),
@@ -757,22 +767,22 @@ def test_what_was_tried_in_vain_does_not_apply_and_says_why(needing: Registry) -
     assert "no callable tool that lasts a second or more" in run.absent[0].why
 
 
-def test_willing_scenarios_share_one_process_for_each_revision(needing: Registry) -> None:
-    """The one recon has opened is gone on with; an older revision gets its own."""
+def test_willing_scenarios_share_one_process_per_revision(needs_registry: Registry) -> None:
+    """The process opened by recon is used again; an older revision gets a new one."""
     seen: list[tuple[str, int, bool]] = []
 
     def body(talk: Conversation) -> None:
         declared = talk.wire.transcript.capabilities
         seen.append((talk.revision, id(talk.wire), "elicitation" in declared))
-        told = talk.provoke(talk.example("elicits"))
-        talk.judge("toy-asked", bool(told.questions), expected="a question")
-        talk.use(Client(elicitation=answer.silence()))
+        provoked = talk.provoke(talk.example("elicits"))
+        talk.judge("toy-asked", bool(provoked.questions), expected="a question")
+        talk.use(Client(elicitation=answers.silence()))
 
     for number in range(3):
         declare("toy-asked", name=f"asks_{number}", willing=True)(body)
-    says("toy-plain", held=True)
+    declare_result("toy-plain", held=True)
 
-    run = toy(needing)
+    run = judge_toy(needs_registry)
 
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.PASS] * 4
     assert len(seen) == 6
@@ -781,7 +791,7 @@ def test_willing_scenarios_share_one_process_for_each_revision(needing: Registry
     assert run.processes == len(rev.ALL) + 2
 
 
-def test_an_ordinary_scenario_never_meets_a_willing_client(needing: Registry) -> None:
+def test_ordinary_scenario_gets_no_willing_client(needs_registry: Registry) -> None:
     @declare("toy-plain", name="is_plain")
     def _(talk: Conversation) -> None:
         talk.judge("toy-plain", not talk.wire.client.capabilities, expected="nothing declared")
@@ -790,11 +800,11 @@ def test_an_ordinary_scenario_never_meets_a_willing_client(needing: Registry) ->
     def _(talk: Conversation) -> None:
         talk.judge("toy-asked", bool(talk.wire.client.capabilities), expected="everything")
 
-    assert toy(needing).exit_code == 0
+    assert judge_toy(needs_registry).exit_code == 0
 
 
-def test_what_is_tried_can_be_interrupted(needing: Registry) -> None:
-    says("toy-called", held=True)
+def test_discovery_can_be_interrupted(needs_registry: Registry) -> None:
+    declare_result("toy-called", held=True)
     target = Target(command=(*TOY_SERVER, "hang"), startup=LONG)
 
     def interrupt(what: str, _: object) -> None:
@@ -802,7 +812,7 @@ def test_what_is_tried_can_be_interrupted(needing: Registry) -> None:
             threading.Timer(1.0, _thread.interrupt_main).start()
 
     begun = time.monotonic()
-    run = judge(target, needing, Choice(), on_event=interrupt)
+    run = judge(target, needs_registry, Choice(), on_event=interrupt)
 
     assert run.interrupted
     assert run.exit_code == 130
@@ -810,7 +820,7 @@ def test_what_is_tried_can_be_interrupted(needing: Registry) -> None:
     assert all(connection.process.ending for connection in run.connections)
 
 
-def test_a_survey_finds_out_everything_and_judges_nothing() -> None:
+def test_survey_explores_the_requested_revision() -> None:
     dossier, processes = survey(Target(command=TOY_SERVER, startup=LONG), [LEGACY])
 
     assert processes == len(rev.ALL) + 2, "a willing client, and the search for bindings"

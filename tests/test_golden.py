@@ -1,6 +1,6 @@
-"""Golden snapshots: what the reference server says in each revision, and what people see.
+"""Golden snapshots: the tours of the reference server in each revision, and the screens.
 
-``pytest tests/test_golden.py --snapshot-update`` writes them; one that nothing uses fails a test.
+``pytest tests/test_golden.py --snapshot-update`` writes them. An unused snapshot fails a test.
 """
 
 import re
@@ -15,11 +15,11 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
 
-from mcp_touchstone.world import World
+from mcp_touchstone.runtime.scratch import World
 from reference_server.cedarscript import engine
 from reference_server.cedarscript import tools as cedarscript_tools
-from reference_server.client import progress
 from reference_server.content import watcher
+from reference_server.protocol import progress
 from tests.cedarscript_client import WHY_NOT
 from tests.conftest import HERE, mutant_command
 from tests.tours import TOURS, Tour
@@ -35,7 +35,7 @@ class Golden(SingleFileSnapshotExtension):
 
     @classmethod
     def dirname(cls, *, test_location: PyTestLocation) -> str:
-        """Put what a test file writes into a folder of its name."""
+        """Return the snapshot folder of a test file."""
         return str(GOLDEN / test_location.basename)
 
 
@@ -53,7 +53,7 @@ def scrubbed(text: str) -> str:
     text = re.sub(r"\d+ processes, \d+\.\d s", "<processes>, <seconds>", text)
     text = text.replace(sys.executable, "<python>").replace(str(HERE.parent), "<checkout>")
     text = re.sub(r"/\S*/suites?/", "<suites>/", text)
-    # Where a line stands depends on what was said before; the snapshots are about how it is shown.
+    # The position of a line depends on the output before it; the snapshots are about its form.
     text = re.sub(r'"id":\d+', '"id":<id>', text)
     return re.sub(r"(?m)^(  line |  [ \u25b8] )\d+ +", r"\1<n> ", text)
 
@@ -61,8 +61,8 @@ def scrubbed(text: str) -> str:
 NEEDS_LIBRARY = pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}")
 
 
-def stops() -> Iterator[Any]:
-    """Give each tour in each of its revisions."""
+def tour_params() -> Iterator[Any]:
+    """Yield each tour in each of its revisions."""
     for name, (_tour, revisions) in TOURS.items():
         marks = [NEEDS_LIBRARY] if name == "cedarscript" else []
         for revision in revisions:
@@ -70,8 +70,8 @@ def stops() -> Iterator[Any]:
 
 
 @pytest.fixture
-def steady(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Let nothing depend on the speed of this machine, or on what is installed here."""
+def independent_of_machine(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Make the tours independent of the speed and the installed packages of the machine."""
     monkeypatch.setattr(progress, "SHORTEST_GAP", 0.0)
     monkeypatch.setattr(watcher, "PERIOD", 0.02)
     if request.node.callspec.params["name"] != "cedarscript":
@@ -79,8 +79,8 @@ def steady(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> N
             monkeypatch.setattr(module, "reason_against", lambda: "it is not installed")
 
 
-@pytest.mark.usefixtures("steady")
-@pytest.mark.parametrize(("name", "revision"), list(stops()))
+@pytest.mark.usefixtures("independent_of_machine")
+@pytest.mark.parametrize(("name", "revision"), list(tour_params()))
 def test_tours(name: str, revision: str, golden: SnapshotAssertion) -> None:
     make, _revisions = TOURS[name]
     with World() as world:
@@ -91,7 +91,7 @@ def test_tours(name: str, revision: str, golden: SnapshotAssertion) -> None:
 
 
 SCREENS = {
-    "conforming": ["--select", "ping"],
+    "conforming": ["--self", "--select", "ping"],
     "failing": ["--select", "ping", "--", *mutant_command("RefusesPings")],
     "warning": ["--select", "ping", "--", *mutant_command("AnswersPingsWithAPong")],
     "broken": ["--", sys.executable, str(HERE / "hostile" / "exits_at_once.py")],
@@ -114,9 +114,9 @@ def test_screens_people_see(name: str, golden: SnapshotAssertion, tmp_path: Path
     assert scrubbed(done.stdout) == golden
 
 
-def test_no_snapshot_is_left_over() -> None:
-    """The plugin looks for unused snapshots beside the tests, and these lie elsewhere."""
-    tours = {f"test_tours[{param.id}].txt" for param in stops()}
+def test_no_unused_snapshot_exists() -> None:
+    """The plugin looks for unused snapshots only beside the tests."""
+    tours = {f"test_tours[{param.id}].txt" for param in tour_params()}
     screens = {f"test_screens_people_see[{name}].txt" for name in SCREENS}
 
     assert {path.name for path in (GOLDEN / "test_golden").iterdir()} == tours | screens

@@ -1,4 +1,4 @@
-"""What a root begins with, and what is left of a run that was killed."""
+"""The initial contents of a root, and the cleanup after a killed run."""
 
 import os
 import signal
@@ -10,23 +10,23 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mcp_touchstone.attack.canary import Area
-from mcp_touchstone.attack.field import CONTROL, Field
+from mcp_touchstone.bindings.canary import Area
+from mcp_touchstone.catalog.loader import SECURITY, home, load
 from mcp_touchstone.cli import main
-from mcp_touchstone.gate import judge, survey, tidy
-from mcp_touchstone.loader import SECURITY, home, load
-from mcp_touchstone.plan import Choice
-from mcp_touchstone.process import MARK
-from mcp_touchstone.target import ROOT, Target
-from mcp_touchstone.verdict import Outcome
-from mcp_touchstone.world import NOTES, World, abandoned
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.runner import judge, survey, tidy
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.runtime.scratch import NOTES, World, abandoned
+from mcp_touchstone.security.fixture_tree import CONTROL, FixtureTree
+from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.transport.process import MARK
 from tests.fakes.matrix import target_of
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures and signals are of POSIX")
 
 FIXTURES = home() / "security_suite" / "fixtures.toml"
 
-PICKY = """
+REPOSITORY_SERVER = """
 import os, pathlib, sys
 if not (pathlib.Path(sys.argv[-1]) / ".git" / "HEAD").is_file():
     sys.exit("no repository")
@@ -34,29 +34,31 @@ os.execv(sys.executable, [sys.executable, {fakes!r}, "Resolves", sys.argv[-1]])
 """
 
 
-def picky(tmp_path: Path) -> Target:
-    """Give a server that starts nowhere but in a repository."""
+def server_needing_repository(tmp_path: Path) -> Target:
+    """Return a server that starts only in a repository."""
     program = tmp_path / "picky.py"
-    program.write_text(PICKY.format(fakes=str(Path(__file__).parent / "fakes")), encoding="utf-8")
+    program.write_text(
+        REPOSITORY_SERVER.format(fakes=str(Path(__file__).parent / "fakes")), encoding="utf-8"
+    )
     return Target(command=(sys.executable, str(program), ROOT))
 
 
 # --- repositories
 
 
-def test_a_root_can_be_a_repository_with_a_commit(tmp_path: Path) -> None:
+def test_root_can_be_a_repository_with_a_commit(tmp_path: Path) -> None:
     with World(tmp_path, is_repository=True) as world:
         git = world.root / ".git"
         tip = (git / "refs/heads/main").read_text(encoding="ascii").strip()
-        told = zlib.decompress((git / "objects" / tip[:2] / tip[2:]).read_bytes())
+        commit = zlib.decompress((git / "objects" / tip[:2] / tip[2:]).read_bytes())
         index = (git / "index").read_bytes()
 
-    assert told.startswith(b"commit ")
+    assert commit.startswith(b"commit ")
     assert index[:4] == b"DIRC"
     assert all(name.encode() in index for name in NOTES)
 
 
-def test_git_agrees_that_it_is_one(tmp_path: Path) -> None:
+def test_git_accepts_the_repository(tmp_path: Path) -> None:
     def git(*words: str) -> str:
         done = subprocess.run(
             ["git", "-c", f"safe.directory={world.root}", *words],
@@ -75,23 +77,25 @@ def test_git_agrees_that_it_is_one(tmp_path: Path) -> None:
         assert git("ls-files").split() == sorted(NOTES)
 
 
-def test_a_server_that_wants_a_repository_gets_one_without_a_word(tmp_path: Path) -> None:
-    dossier, _ = survey(picky(tmp_path), words=())
+def test_server_needing_a_repository_gets_one_automatically(tmp_path: Path) -> None:
+    dossier, _ = survey(server_needing_repository(tmp_path), words=())
 
     assert dossier.spoken
     assert dossier.bindings is not None
     assert dossier.bindings.found
 
 
-def test_attacks_leave_the_repository_a_server_needs_alone(tmp_path: Path) -> None:
-    run = judge(picky(tmp_path), load(SECURITY), Choice(select=("traversal-absolute",)))
+def test_needed_repository_is_not_judged_as_damage(tmp_path: Path) -> None:
+    run = judge(
+        server_needing_repository(tmp_path), load(SECURITY), Choice(select=("traversal-absolute",))
+    )
 
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.PASS]
 
 
-def test_what_git_keeps_is_no_denied_file_and_is_searched_for_canaries() -> None:
+def test_git_folder_of_the_root_is_searched_but_not_denied() -> None:
     trees = ("base", "siblings", "links", "denied")
-    with Field(FIXTURES, trees, is_repository=True) as field:
+    with FixtureTree(FIXTURES, trees, is_repository=True) as field:
         head = field.root / ".git" / "HEAD"
         assert head.read_text(encoding="ascii").startswith("ref:")
         assert field.canaries.at("root/sub/.git/config"), "a nested one is planted all the same"
@@ -108,7 +112,7 @@ def test_what_git_keeps_is_no_denied_file_and_is_searched_for_canaries() -> None
         ]
 
 
-# --- a folder of the user's
+# --- the seed folder
 
 
 @pytest.fixture
@@ -123,7 +127,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_is_copied_and_nothing_it_points_at(tmp_path: Path, project: Path) -> None:
+def test_seed_is_copied_without_links_that_lead_out(tmp_path: Path, project: Path) -> None:
     with World(tmp_path, seed=project) as world:
         assert (world.root / "near").read_text(encoding="utf-8") == "mine\n"
         assert (world.root / "near").is_symlink()
@@ -133,7 +137,7 @@ def test_a_folder_is_copied_and_nothing_it_points_at(tmp_path: Path, project: Pa
     assert (project / "src" / "own.txt").is_file()
 
 
-def test_attacks_run_in_a_copy_of_it(project: Path) -> None:
+def test_attacks_run_in_a_copy_of_the_seed(project: Path) -> None:
     fake = target_of("NetworkShare")
 
     status = main([
@@ -148,20 +152,20 @@ def test_attacks_run_in_a_copy_of_it(project: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_folder_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    status = main(["check", "--root-from", "/no/such/folder"])
+def test_missing_root_from_folder_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["check", "--self", "--root-from", "/no/such/folder"])
 
     assert status == 2
     assert "is no folder; name one" in capsys.readouterr().err
 
 
-# --- nothing outside is written, nothing stays
+# --- cleanup
 
 
-def test_mending_writes_nothing_where_a_server_has_put_a_link(tmp_path: Path) -> None:
+def test_mend_does_not_write_through_symlinks(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
-    with Field(FIXTURES) as field:
+    with FixtureTree(FIXTURES) as field:
         for name in (field.outside, field.root / "dir", field.root):
             name.rename(field.home / f"was-{name.name}")
             name.symlink_to(victim)
@@ -172,8 +176,10 @@ def test_mending_writes_nothing_where_a_server_has_put_a_link(tmp_path: Path) ->
         assert not field.outside.is_symlink()
 
 
-def test_a_world_is_held_as_long_as_its_process_lives(tmp_path: Path) -> None:
-    made = "import sys; from pathlib import Path; from mcp_touchstone.world import World; "
+def test_world_is_abandoned_only_after_its_process_ends(tmp_path: Path) -> None:
+    made = (
+        "import sys; from pathlib import Path; from mcp_touchstone.runtime.scratch import World; "
+    )
     made += "w = World(Path(sys.argv[1])); print(w.path, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", made, str(tmp_path)],
@@ -189,13 +195,14 @@ def test_a_world_is_held_as_long_as_its_process_lives(tmp_path: Path) -> None:
     assert abandoned([tmp_path]) == [path]
 
 
-def test_a_run_that_was_killed_is_cleared_away_by_the_next(tmp_path: Path) -> None:
-    """SIGKILL in the middle: the server goes on, the world stays, and the next run ends both."""
+def test_tidy_removes_world_and_servers_of_a_killed_run(tmp_path: Path) -> None:
+    """After SIGKILL the servers and the world remain; the next run removes them."""
     pids = tmp_path / "pids"
     stubborn = (
         f"import os, time; print(os.getpid(), file=open({str(pids)!r}, 'a')); time.sleep(600)"
     )
-    words = ["check", "--suite", "security", "--", sys.executable, "-c", stubborn, ROOT]
+    outside = ["--sandbox", "off"]  # in a sandbox it could not write its process id
+    words = ["check", "--suite", "security", *outside, "--", sys.executable, "-c", stubborn, ROOT]
     with subprocess.Popen(
         [sys.executable, "-m", "mcp_touchstone", *words],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""The configuration that is written for a server: read back, it judges the same, and says more."""
+"""The configuration written by ``init`` is valid and gives the same verdicts."""
 
 import json
 import shlex
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.config import choose, command, read
-from mcp_touchstone.loader import home
+from mcp_touchstone.catalog.loader import home
+from mcp_touchstone.config.toml_keys import choose, command, read
 from tests.conftest import HERE
 
 TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
@@ -27,7 +27,7 @@ def touchstone(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_what_is_written_is_read_and_judges_the_same_server(tmp_path: Path) -> None:
+def test_init_writes_a_configuration_that_judges_the_server(tmp_path: Path) -> None:
     toy = [*TOY, "echo", "write", "read"]
     done = touchstone(
         "init", "--env", "A=b c", "--call", 'write={"path": "x"}', "--", *toy, cwd=tmp_path
@@ -49,7 +49,7 @@ def test_what_is_written_is_read_and_judges_the_same_server(tmp_path: Path) -> N
     assert (again.returncode, again.stderr.count("\n")) == (2, 1)
 
 
-def test_every_line_that_is_a_comment_can_be_made_one_that_counts(tmp_path: Path) -> None:
+def test_commented_settings_are_valid_when_uncommented(tmp_path: Path) -> None:
     touchstone("init", "--", *TOY, "echo", "write", cwd=tmp_path)
     lines = (tmp_path / "touchstone.toml").read_text("utf-8").splitlines()
     live = [line.removeprefix("# ") if " = " in line else line for line in lines]
@@ -60,8 +60,8 @@ def test_every_line_that_is_a_comment_can_be_made_one_that_counts(tmp_path: Path
     assert {"echo", "write"} <= {*found["call"]}
 
 
-def test_with_the_configuration_as_much_is_found_as_without(tmp_path: Path) -> None:
-    """The reference server in two chapters that depend on what was found out about it."""
+def test_written_configuration_gives_the_same_verdicts(tmp_path: Path) -> None:
+    """Two chapters whose clauses depend on discovery are judged on the reference server."""
     server = [sys.executable, "-m", "reference_server", "--root", "{root}"]
     env = ["--env", f"PYTHONPATH={home()}", "--env", "PYTHONSAFEPATH=1"]
     chosen = ["-q", "--select", "tools", "--select", "resources", "--revision", "2025-11-25"]
@@ -81,7 +81,7 @@ def test_with_the_configuration_as_much_is_found_as_without(tmp_path: Path) -> N
     assert without.items() <= with_it.items()
 
 
-def test_values_of_a_clients_file_are_not_repeated(tmp_path: Path) -> None:
+def test_secrets_of_a_client_file_are_not_copied(tmp_path: Path) -> None:
     entry = {"command": TOY[0], "args": [*TOY[1:], "echo"], "env": {"KEY": "s3cret"}}
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"toy": entry}}), "utf-8")
     done = touchstone("init", "--config", ".mcp.json", "--target", "toy", cwd=tmp_path)
@@ -95,16 +95,18 @@ def test_values_of_a_clients_file_are_not_repeated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (["init"], "name the command of your server"),
+        (["init"], "write the command of your server"),
         (["init", "--output", "/no/such/x.toml", "--", "true"], "make it first"),
         (["init", "--timeout", "5", "--", sys.executable, "-c", "print('no')"], "does the command"),
     ],
 )
-def test_what_cannot_be_written_is_one_line(tmp_path: Path, words: list[str], said: str) -> None:
+def test_init_error_prints_one_line_and_writes_nothing(
+    tmp_path: Path, words: list[str], message: str
+) -> None:
     done = touchstone(*words, cwd=tmp_path)
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert said in done.stderr
+    assert message in done.stderr
     assert list(tmp_path.iterdir()) == []

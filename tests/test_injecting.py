@@ -1,4 +1,4 @@
-"""Options and commands in arguments: what is theirs, and what it may cost to look."""
+"""Injection of options and commands: false positives and time limits."""
 
 import io
 import os
@@ -7,15 +7,14 @@ import time
 import pytest
 from rich.console import Console
 
-from mcp_touchstone.attack import injecting
 from mcp_touchstone.report.terminal import Terminal
-from mcp_touchstone.verdict import Outcome
-from tests.fakes.matrix import attacked
+from mcp_touchstone.results.verdict import Outcome
+from tests.fakes.matrix import attack_file, attacked
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
 
-def test_a_path_in_a_list_of_paths_is_no_option() -> None:
+def test_path_in_a_list_of_paths_is_not_an_option() -> None:
     run = attacked("ReadsAnyOfMany", ("injection-options",))
 
     (verdict,) = run.verdicts
@@ -23,11 +22,11 @@ def test_a_path_in_a_list_of_paths_is_no_option() -> None:
     assert "left to others, as plain paths do the like: args.option-" in verdict.gravest.actual
 
 
-def test_a_tool_that_takes_long_is_left_at_some_point_and_that_is_said(
+def test_slow_tool_is_abandoned_and_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(injecting, "LEAST", 1.0)
-    monkeypatch.setattr(injecting, "PURSE", 1.0)
+    monkeypatch.setattr(attack_file("containment.injection"), "LEAST", 1.0)
+    monkeypatch.setattr(attack_file("containment.injection"), "PURSE", 1.0)
 
     run = attacked("SortsSlowly", ("injection-commands",))
 
@@ -39,14 +38,14 @@ def test_a_tool_that_takes_long_is_left_at_some_point_and_that_is_said(
     assert "live payloads through" in fired
     console = Console(file=io.StringIO(), width=100, record=True)
     Terminal(console).finish(run)
-    assert "1 was not fired in full, as a tool took too long" in console.export_text()
+    assert "1 was not attacked in full, because a tool took too long" in console.export_text()
 
 
-def test_a_tool_that_does_not_answer_is_left_and_the_others_are_tried(
+def test_silent_tool_is_abandoned_and_other_tools_are_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(injecting, "LEAST", 1.0)
-    monkeypatch.setattr(injecting, "PURSE", 1.0)
+    monkeypatch.setattr(attack_file("containment.injection"), "LEAST", 1.0)
+    monkeypatch.setattr(attack_file("containment.injection"), "PURSE", 1.0)
 
     begun = time.monotonic()
     run = attacked("SortsWithoutEnd", ("injection-options",))
@@ -60,7 +59,7 @@ def test_a_tool_that_does_not_answer_is_left_and_the_others_are_tried(
     assert "list_directory" not in left
 
 
-def test_a_folder_is_not_copied_into_itself_again_and_again() -> None:
+def test_folder_is_not_copied_into_itself() -> None:
     begun = time.monotonic()
     run = attacked("CopiesFolders", ("injection",))
 

@@ -1,4 +1,4 @@
-"""A server killed while it writes: what is counted, what is a note, what is left alone."""
+"""A server killed while it writes: failures, notes, and cases that are not judged."""
 
 import os
 import re
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.gate import judge
-from mcp_touchstone.loader import SECURITY, load
-from mcp_touchstone.plan import Choice
-from mcp_touchstone.results import Verdict
-from mcp_touchstone.tier import tiers
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.catalog.attack_level import tiers
+from mcp_touchstone.catalog.loader import SECURITY, load
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.results.run import Verdict
+from mcp_touchstone.results.verdict import Outcome
 from tests.fakes.matrix import target_of
-from tests.rerun import shows_it_again
+from tests.reproduction import shows_it_again
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
@@ -29,7 +29,7 @@ def judged(name: str, *, promised: bool = True) -> Verdict:
     return verdict
 
 
-def test_a_torn_file_is_told_by_its_bytes() -> None:
+def test_torn_file_finding_states_the_byte_counts() -> None:
     verdict = judged("CopiesIntoTheFile")
 
     assert verdict.outcome is Outcome.FAIL
@@ -43,33 +43,33 @@ def test_a_torn_file_is_told_by_its_bytes() -> None:
 
 
 @pytest.mark.parametrize("name", ["CopiesIntoTheFile", "RemovesTheOldFirst"])
-def test_a_torn_file_is_shown_again_by_a_script(name: str, tmp_path: Path) -> None:
+def test_reproduction_script_shows_the_torn_file(name: str, tmp_path: Path) -> None:
     script = judged(name).gravest.reproduction
 
     assert len(script) < 25_000
     shows_it_again(script, "FOUND: neither the old file nor the new one", tmp_path)
 
 
-def test_a_torn_file_is_a_note_where_nobody_promised_whole_ones() -> None:
+def test_torn_file_is_a_note_without_promises() -> None:
     assert judged("CopiesIntoTheFile", promised=False).outcome is Outcome.NOTE
 
 
-def test_what_is_left_beside_the_file_is_a_note() -> None:
-    verdict = judged("WritesBesideSlowly")
+def test_leftover_file_beside_the_target_is_a_note() -> None:
+    verdict = judged("WritesANewFileSlowly")
 
     assert verdict.outcome is Outcome.NOTE
     assert "is left beside the file" in verdict.gravest.actual
 
 
-def test_a_server_that_takes_small_files_only_is_killed_over_those() -> None:
+def test_server_limited_to_small_files_is_killed_while_writing_a_small_file() -> None:
     verdict = judged("TakesSmallFilesOnly")
 
     assert verdict.outcome is Outcome.FAIL
     assert int(verdict.gravest.actual.split()[-4]) < 100_000
 
 
-def test_who_never_writes_the_same_is_not_judged() -> None:
-    verdict = judged("StampsWhatItWrites")
+def test_server_that_writes_different_bytes_each_time_is_not_judged() -> None:
+    verdict = judged("StampsFiles")
 
     assert verdict.outcome is Outcome.UNSEEN
     assert "the same twice" in verdict.gravest.actual

@@ -1,4 +1,4 @@
-"""What is tried on a server, and what is not: only what may be called, only what is needed."""
+"""Probing of a server: only permitted calls are made, and only for the words that are needed."""
 
 import sys
 import threading
@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.dossier import Dossier
-from mcp_touchstone.gate import _ground
-from mcp_touchstone.learning import learn
-from mcp_touchstone.needs import WORDS
-from mcp_touchstone.pace import Pace
-from mcp_touchstone.pool import Pool
-from mcp_touchstone.recon import explore
-from mcp_touchstone.scout import BUDGET, HANGS
-from mcp_touchstone.session import Role
-from mcp_touchstone.target import ROOT, Named, Target
-from mcp_touchstone.traffic import SLOW, WISHED
-from mcp_touchstone.world import NOTE, NOTES, World
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.needs import WORDS
+from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.discovery.probe_traffic import SLOW, WISHED
+from mcp_touchstone.discovery.prober import BUDGET, HANGS
+from mcp_touchstone.discovery.probes import learn
+from mcp_touchstone.discovery.recon import explore
+from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.engine.runner import ground
+from mcp_touchstone.runtime.scratch import NOTE, NOTES, World
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.target.target import ROOT, Named, Target
+from mcp_touchstone.wire.lifecycle import Role
 from tests.conftest import HERE
 
 LEGACY = rev.LATEST_LEGACY
@@ -29,10 +29,10 @@ MODERN = rev.LATEST_MODERN
 TOY = str(HERE / "toy_server.py")
 
 
-class Found:
-    """A toy server after it was tried."""
+class Probed:
+    """The results of probing a toy server."""
 
-    def __init__(self, dossier: Dossier, pool: Pool) -> None:
+    def __init__(self, dossier: ServerProfile, pool: ProcessPool) -> None:
         self.dossier = dossier
         self.pool = pool
 
@@ -43,7 +43,7 @@ class Found:
         return bool(self.dossier.lacks((word,), revision))
 
     def called(self, revision: str | None = None) -> list[str]:
-        """Name the tools that were called, in every process."""
+        """Return the names of the tools that were called, in every process."""
         return [
             entry.value["params"]["name"]
             for connection in self.pool.connections
@@ -54,22 +54,22 @@ class Found:
 
 
 @contextmanager
-def tried(
+def probed(
     *features: str,
     words: set[str],
     on: tuple[str, ...] = (LEGACY, MODERN),
     startup: float = 20.0,
     **named: Any,
-) -> Iterator[Found]:
+) -> Iterator[Probed]:
     command = (sys.executable, "-S", TOY, ROOT, *features)
     target = Target(command=command, startup=startup, named=Named(**named))
     with World() as world:
-        pool = Pool(target, world, Pace(startup))
+        pool = ProcessPool(target, world, Pace(startup))
         try:
             dossier, connections = explore(pool.spawn, pool.pace)
             pool.adopt(connections, dossier)
-            learn(dossier, dict.fromkeys(on, words), _ground(pool, threading.Event()))
-            yield Found(dossier, pool)
+            learn(dossier, dict.fromkeys(on, words), ground(pool, threading.Event()))
+            yield Probed(dossier, pool)
         finally:
             pool.close()
 
@@ -77,8 +77,8 @@ def tried(
 # --- tools
 
 
-def test_a_tool_is_called_once_its_arguments_are_made_up_and_kept_as_it_worked() -> None:
-    with tried("echo", "count", words={"callable-tool"}) as found:
+def test_working_calls_with_generated_arguments_become_examples() -> None:
+    with probed("echo", "count", words={"callable-tool"}) as found:
         for revision in (LEGACY, MODERN):
             assert found.examples("callable-tool", revision) == [
                 "tools/call count",
@@ -88,32 +88,32 @@ def test_a_tool_is_called_once_its_arguments_are_made_up_and_kept_as_it_worked()
             assert found.examples("argument-tool", revision)[0].startswith("tools/call echo")
 
 
-def test_a_tool_that_is_not_annotated_is_never_called_unless_it_is_named() -> None:
-    with tried("echo", "write", words=set(WORDS)) as found:
+def test_unannotated_tool_is_called_only_if_named() -> None:
+    with probed("echo", "write", words=set(WORDS)) as found:
         assert "write" not in found.called()
-    with tried("write", words={"callable-tool"}, calls=(("write", None),)) as found:
+    with probed("write", words={"callable-tool"}, calls=(("write", None),)) as found:
         assert set(found.called()) == {"write"}
         assert found.lacks("callable-tool")
         assert found.dossier.remarks == ["--call write: isError: write does not do that"]
 
 
-def test_older_revisions_without_annotations_take_the_tool_by_its_name() -> None:
-    with tried("echo", "write", words={"callable-tool"}, on=("2024-11-05",)) as found:
+def test_revision_without_annotations_uses_those_of_another_revision() -> None:
+    with probed("echo", "write", words={"callable-tool"}, on=("2024-11-05",)) as found:
         listed = found.dossier.spoken["2024-11-05"].named("tools")
         assert not any("annotations" in tool for tool in listed)
         assert found.examples("callable-tool", "2024-11-05")
         assert set(found.called()) == {"echo"}
 
 
-def test_named_arguments_are_used_as_they_are() -> None:
+def test_named_arguments_are_used_unchanged() -> None:
     calls = (("echo", {"text": "mine"}),)
-    with tried("echo", words={"callable-tool"}, calls=calls) as found:
+    with probed("echo", words={"callable-tool"}, calls=calls) as found:
         assert found.examples("callable-tool") == ['tools/call echo {"text": "mine"}']
         assert found.dossier.remarks == []
 
 
-def test_paths_are_tried_until_one_is_right_and_a_tool_that_reads_files_is_known() -> None:
-    with tried("read", words={"file-tool"}) as found:
+def test_file_tool_is_found_by_trying_paths() -> None:
+    with probed("read", words={"file-tool"}) as found:
         (example,) = found.dossier.spoken[LEGACY].examples("file-tool")
         assert example.arguments["path"].endswith("notes/today.txt")
         assert not found.lacks("file-tool")
@@ -122,37 +122,37 @@ def test_paths_are_tried_until_one_is_right_and_a_tool_that_reads_files_is_known
 def test_a_tool_on_a_later_page_is_found() -> None:
     features = ("paged", "write", "picky", "echo")
     calls = (("write", None),)
-    with tried(*features, words={"callable-tool"}, on=(LEGACY,), calls=calls) as found:
+    with probed(*features, words={"callable-tool"}, on=(LEGACY,), calls=calls) as found:
         assert found.examples("callable-tool") == ['tools/call echo {"text": "hello"}']
 
 
-def test_what_fails_says_why() -> None:
-    with tried("picky", words={"callable-tool", "slow-call"}) as found:
+def test_unmet_word_states_the_reason() -> None:
+    with probed("picky", words={"callable-tool", "slow-call"}) as found:
         assert found.lacks("callable-tool")
         why = found.dossier.why("slow-call", LEGACY)
         assert "picky answered isError: picky does not do that" in why
-    with tried("write", words={"callable-tool"}) as found:
+    with probed("write", words={"callable-tool"}) as found:
         assert "no tool is annotated read-only" in found.dossier.why("callable-tool", LEGACY)
 
 
-def test_a_tool_that_kills_the_server_costs_no_other_word() -> None:
-    with tried("die", "echo", words={"callable-tool"}, on=(LEGACY,)) as found:
+def test_probing_continues_after_a_tool_kills_the_server() -> None:
+    with probed("die", "echo", words={"callable-tool"}, on=(LEGACY,)) as found:
         assert found.examples("callable-tool") == ['tools/call echo {"text": "hello"}']
         assert found.pool.started == len(rev.ALL) + 1
 
 
-def test_a_tool_that_never_answers_is_taken_back_and_left_alone() -> None:
-    with tried("hang", "echo", words={"callable-tool"}, on=(LEGACY,), startup=1.5) as found:
+def test_call_that_is_never_answered_is_cancelled() -> None:
+    with probed("hang", "echo", words={"callable-tool"}, on=(LEGACY,), startup=1.5) as found:
         assert found.examples("callable-tool") == ['tools/call echo {"text": "hello"}']
         methods = [e.value.get("method") for e in found.pool.shared(LEGACY).transcript if e.value]
         assert "notifications/cancelled" in methods
 
 
-def test_trying_ends_after_a_few_hangs() -> None:
-    """Each costs a deadline; together they stay below what is spent on one revision."""
+def test_probing_stops_after_a_few_hangs() -> None:
+    """Each costs a deadline; their sum stays below the time budget of one revision."""
     assert HANGS * Pace(20.0).reply < BUDGET
     calls = tuple(("hang", {"turn": turn}) for turn in range(9))
-    with tried("hang", words={"callable-tool"}, on=(LEGACY,), startup=1.0, calls=calls) as found:
+    with probed("hang", words={"callable-tool"}, on=(LEGACY,), startup=1.0, calls=calls) as found:
         assert found.lacks("callable-tool")
         assert len(found.called()) == HANGS
 
@@ -160,40 +160,40 @@ def test_trying_ends_after_a_few_hangs() -> None:
 # --- traffic
 
 
-def test_progress_and_log_messages_are_seen_where_they_are_asked_for() -> None:
-    with tried("echo", "nap", "chat", words={"progress-call", "log-traffic"}) as found:
+def test_requested_progress_and_log_messages_are_found() -> None:
+    with probed("echo", "nap", "chat", words={"progress-call", "log-traffic"}) as found:
         for revision in (LEGACY, MODERN):
             assert found.examples("progress-call", revision) == ['tools/call nap {"duration": 0.1}']
             assert found.examples("log-traffic", revision) == ["tools/call chat"]
 
 
-def test_what_is_logged_unasked_counts_too() -> None:
-    with tried("loud", words={"log-traffic"}, on=(LEGACY,)) as found:
+def test_unrequested_log_messages_count_as_log_traffic() -> None:
+    with probed("loud", words={"log-traffic"}, on=(LEGACY,)) as found:
         assert found.examples("log-traffic") == ["(unasked)"]
 
 
-def test_silence_is_no_traffic() -> None:
-    with tried("echo", words={"progress-call", "log-traffic"}) as found:
+def test_silent_tool_has_no_progress_or_log_traffic() -> None:
+    with probed("echo", words={"progress-call", "log-traffic"}) as found:
         assert found.lacks("progress-call")
         assert found.lacks("log-traffic", MODERN)
 
 
-def test_a_call_that_takes_a_duration_is_made_to_last() -> None:
-    with tried("echo", "nap", words={"slow-call"}, on=(LEGACY,)) as found:
+def test_duration_argument_is_used_for_a_slow_call() -> None:
+    with probed("echo", "nap", words={"slow-call"}, on=(LEGACY,)) as found:
         (slow,) = found.dossier.spoken[LEGACY].examples("slow-call")
         assert 1 <= slow.arguments["duration"] <= 2
         assert slow.seconds >= SLOW
 
 
-def test_a_call_that_waits_for_each_of_many_things_is_not_made_to_last_for_ever() -> None:
-    with tried("naps", words={"slow-call"}, on=(LEGACY,)) as found:
+def test_duration_is_reduced_if_the_tool_applies_it_several_times() -> None:
+    with probed("naps", words={"slow-call"}, on=(LEGACY,)) as found:
         (slow,) = found.dossier.spoken[LEGACY].examples("slow-call")
         assert slow.arguments["duration"] < 1
         assert SLOW <= slow.seconds < 2 * WISHED
 
 
-def test_a_call_that_was_slow_once_is_no_call_that_lasts() -> None:
-    with tried("stutter", words={"callable-tool", "slow-call"}, on=(LEGACY,)) as found:
+def test_call_that_was_slow_once_is_not_a_slow_call() -> None:
+    with probed("stutter", words={"callable-tool", "slow-call"}, on=(LEGACY,)) as found:
         (call,) = found.dossier.spoken[LEGACY].examples("callable-tool")
         assert call.seconds >= SLOW
         assert found.lacks("slow-call")
@@ -202,9 +202,9 @@ def test_a_call_that_was_slow_once_is_no_call_that_lasts() -> None:
 # --- resources, prompts, completions
 
 
-def test_resources_and_expansions_are_read() -> None:
+def test_resources_and_expanded_templates_are_read() -> None:
     words = {"readable-resource", "readable-template"}
-    with tried("note", "template", "completions", words=words) as found:
+    with probed("note", "template", "completions", words=words) as found:
         assert found.examples("readable-resource")[0] == "resources/read note:///1"
         assert found.examples("readable-template") == [
             "resources/read note:///1",
@@ -212,41 +212,41 @@ def test_resources_and_expansions_are_read() -> None:
         ]
 
 
-def test_a_template_is_expanded_without_completion_too() -> None:
-    with tried("template", words={"readable-template"}) as found:
+def test_template_is_expanded_without_completion() -> None:
+    with probed("template", words={"readable-template"}) as found:
         assert found.examples("readable-template") == ["resources/read note:///1"]
 
 
-def test_a_resource_is_named() -> None:
+def test_named_resources_are_read_and_failures_are_remarked() -> None:
     uris = ("note:///2", "note:///none")
-    with tried(words={"readable-resource"}, resources=uris) as found:
+    with probed(words={"readable-resource"}, resources=uris) as found:
         assert found.examples("readable-resource") == ["resources/read note:///2"]
         assert found.dossier.remarks == [
             '--resource note:///none: error -32601 "no resources/read"'
         ]
 
 
-def test_a_prompt_gets_what_completion_offers_or_what_is_named() -> None:
-    with tried("greet", "hello", "completions", words={"rendered-prompt"}) as found:
+def test_prompt_arguments_come_from_completion_or_from_the_target() -> None:
+    with probed("greet", "hello", "completions", words={"rendered-prompt"}) as found:
         assert found.examples("rendered-prompt") == [
             'prompts/get greet {"colour": "red"}',
             "prompts/get hello",
         ]
-    with tried("greet", words={"rendered-prompt"}) as found:
+    with probed("greet", words={"rendered-prompt"}) as found:
         assert found.lacks("rendered-prompt")
         assert "what colour?" in found.dossier.why("rendered-prompt", LEGACY)
     named = (("greet", {"colour": "red"}),)
-    with tried("greet", words={"rendered-prompt"}, prompts=named) as found:
+    with probed("greet", words={"rendered-prompt"}, prompts=named) as found:
         assert not found.lacks("rendered-prompt")
 
 
-def test_the_oldest_revision_completes_without_a_capability() -> None:
+def test_completion_is_probed_without_a_capability_in_2024_11_05() -> None:
     old = "2024-11-05"
-    with tried("greet", "completions", words={"completions"}, on=(old,)) as found:
+    with probed("greet", "completions", words={"completions"}, on=(old,)) as found:
         assert not found.lacks("completions", old)
-    with tried("greet", words={"completions"}, on=(old,)) as found:
+    with probed("greet", words={"completions"}, on=(old,)) as found:
         assert found.lacks("completions", old)
-    with tried("greet", words={"completions", "callable-tool"}, on=(old,)) as found:
+    with probed("greet", words={"completions", "callable-tool"}, on=(old,)) as found:
         assert found.lacks("callable-tool", old)
 
 
@@ -256,9 +256,9 @@ def test_the_oldest_revision_completes_without_a_capability() -> None:
 QUESTIONS = {"elicits", "elicits-url", "samples", "samples-tools", "lists-roots", "mrtr"}
 
 
-def test_what_makes_it_ask_is_found_in_both_eras() -> None:
+def test_calls_that_cause_client_requests_are_found_in_both_eras() -> None:
     features = ("echo", "elicit", "link", "sample", "roots")
-    with tried(*features, words=QUESTIONS, on=rev.ALL) as found:
+    with probed(*features, words=QUESTIONS, on=rev.ALL) as found:
         for revision in (LEGACY, MODERN):
             assert found.examples("elicits-url", revision) == ["tools/call link"]
             assert found.examples("samples-tools", revision) == ["tools/call sample"]
@@ -274,8 +274,8 @@ def test_what_makes_it_ask_is_found_in_both_eras() -> None:
         assert found.lacks("mrtr", LEGACY)
 
 
-def test_one_more_process_is_enough_for_all_sessions() -> None:
-    with tried("elicit", words={"elicits"}, on=rev.ALL) as found:
+def test_probing_questions_starts_one_more_process() -> None:
+    with probed("elicit", words={"elicits"}, on=rev.ALL) as found:
         assert found.pool.started == len(rev.ALL) + 1
         willing = [
             connection.revision
@@ -285,24 +285,24 @@ def test_one_more_process_is_enough_for_all_sessions() -> None:
         assert willing == [LEGACY]
 
 
-def test_a_tool_that_shows_itself_only_to_a_willing_client_is_found() -> None:
-    with tried("shy", words={"elicits"}, on=(LEGACY,)) as found:
+def test_tool_listed_only_for_a_capable_client_is_found() -> None:
+    with probed("shy", words={"elicits"}, on=(LEGACY,)) as found:
         assert found.examples("elicits") == ["tools/call elicit"]
 
 
-def test_a_server_that_asks_unasked_is_found_out() -> None:
-    with tried("curious", words={"lists-roots"}, on=(LEGACY,)) as found:
+def test_unprompted_server_request_is_found() -> None:
+    with probed("curious", words={"lists-roots"}, on=(LEGACY,)) as found:
         assert found.examples("lists-roots") == ["(unasked)"]
 
 
-def test_an_error_that_asks_for_a_visit_counts_as_an_elicitation() -> None:
-    with tried("needs_url", words={"elicits-url"}, on=(LEGACY,)) as found:
+def test_url_elicitation_error_counts_as_url_elicitation() -> None:
+    with probed("needs_url", words={"elicits-url"}, on=(LEGACY,)) as found:
         (example,) = found.dossier.spoken[LEGACY].examples("elicits-url")
         assert example.asked[0]["params"]["elicitationId"] == "e1"
 
 
-def test_an_ordinary_client_answers_again_once_questions_are_over() -> None:
-    with tried("elicit", words={"mrtr"}, on=(MODERN,)) as found:
+def test_client_capabilities_are_reset_after_probing_questions() -> None:
+    with probed("elicit", words={"mrtr"}, on=(MODERN,)) as found:
         connection = found.pool.shared(MODERN)
         assert connection.client.capabilities == {}
         assert connection.transcript.capabilities == {}
@@ -312,8 +312,8 @@ def test_an_ordinary_client_answers_again_once_questions_are_over() -> None:
 
 
 @pytest.mark.parametrize("name", ["work", "toil"])
-def test_a_tool_is_run_as_a_task(name: str) -> None:
-    with tried(name, words={"task-tool"}, on=(LEGACY, "2025-06-18", MODERN)) as found:
+def test_tool_is_called_as_a_task(name: str) -> None:
+    with probed(name, words={"task-tool"}, on=(LEGACY, "2025-06-18", MODERN)) as found:
         (example,) = found.dossier.spoken[LEGACY].examples("task-tool")
         assert example.result["task"]["taskId"]
         assert example.name == name
@@ -321,61 +321,61 @@ def test_a_tool_is_run_as_a_task(name: str) -> None:
         assert found.lacks("task-tool", MODERN)
 
 
-def test_a_fault_in_running_a_task_does_not_hide_that_the_tool_lists_it() -> None:
-    """What an optional tool answers, the chapter on tasks judges; our arguments may be wrong."""
-    with tried("work", "lazy", words={"task-tool"}, on=(LEGACY,)) as found:
+def test_failed_task_counts_only_for_a_tool_with_optional_task_support() -> None:
+    """The tasks chapter judges the answer of an optional tool; our arguments may be wrong."""
+    with probed("work", "lazy", words={"task-tool"}, on=(LEGACY,)) as found:
         assert not found.lacks("task-tool")
-    with tried("toil", "lazy", words={"task-tool"}, on=(LEGACY,)) as found:
+    with probed("toil", "lazy", words={"task-tool"}, on=(LEGACY,)) as found:
         assert found.lacks("task-tool")
         assert "toil answered error -32603" in found.dossier.why("task-tool", LEGACY)
 
 
-def test_a_tool_that_must_be_a_task_is_not_called_plainly() -> None:
-    with tried("toil", words={"callable-tool"}, on=(LEGACY,)) as found:
+def test_tool_that_requires_a_task_is_not_called_without_one() -> None:
+    with probed("toil", words={"callable-tool"}, on=(LEGACY,)) as found:
         assert found.called() == []
 
 
 @pytest.mark.parametrize("name", ["work", "toil"])
-def test_a_task_is_made_to_last(name: str) -> None:
-    with tried(name, words={"slow-task"}, on=(LEGACY,)) as found:
+def test_duration_argument_is_used_for_a_slow_task(name: str) -> None:
+    with probed(name, words={"slow-task"}, on=(LEGACY,)) as found:
         (example,) = found.dossier.spoken[LEGACY].examples("slow-task")
         assert example.arguments["duration"] > 0
         assert example.seconds >= SLOW
 
 
-def test_a_task_that_cannot_last_does_not() -> None:
-    with tried("quiz", words={"slow-task"}, on=(LEGACY,)) as found:
+def test_task_without_a_duration_is_not_a_slow_task() -> None:
+    with probed("quiz", words={"slow-task"}, on=(LEGACY,)) as found:
         assert found.lacks("slow-task")
 
 
-def test_a_task_is_seen_to_ask_a_client_that_answers() -> None:
+def test_request_of_a_task_to_the_client_is_found() -> None:
     words = {"asking-task", "elicits"}
-    with tried("quiz", words=words, on=(LEGACY, "2025-06-18", MODERN)) as found:
+    with probed("quiz", words=words, on=(LEGACY, "2025-06-18", MODERN)) as found:
         (example,) = found.dossier.spoken[LEGACY].examples("asking-task")
         assert example.name == "quiz"
         assert [one["method"] for one in example.asked] == ["elicitation/create"]
         assert found.lacks("elicits")
         assert found.lacks("asking-task", "2025-06-18")
         assert found.lacks("asking-task", MODERN)
-    with tried("work", words={"asking-task"}, on=(LEGACY,)) as found:
+    with probed("work", words={"asking-task"}, on=(LEGACY,)) as found:
         assert found.lacks("asking-task")
 
 
-def test_a_subscription_is_opened_or_refused() -> None:
-    with tried("listen", words={"subscriptions"}) as found:
+def test_subscription_support_is_probed() -> None:
+    with probed("listen", words={"subscriptions"}) as found:
         assert not found.lacks("subscriptions", MODERN)
         assert found.lacks("subscriptions", LEGACY)
-    with tried(words={"subscriptions"}) as found:
+    with probed(words={"subscriptions"}) as found:
         assert found.lacks("subscriptions", MODERN)
         assert "-32601" in found.dossier.why("subscriptions", MODERN)
 
 
-# --- only what is needed
+# --- no unneeded probes
 
 
-def test_nothing_is_tried_and_nothing_started_where_no_word_asks_for_it() -> None:
+def test_words_without_probes_cause_no_call_and_no_extra_process() -> None:
     listed = {word for word, known in WORDS.items() if not known.probes}
-    with tried("echo", "elicit", words={*listed, "tools"}, on=rev.ALL) as found:
+    with probed("echo", "elicit", words={*listed, "tools"}, on=rev.ALL) as found:
         assert found.pool.started == len(rev.ALL)
         assert found.called() == []
         requests = {
@@ -390,12 +390,12 @@ def test_nothing_is_tried_and_nothing_started_where_no_word_asks_for_it() -> Non
         }  # fmt: skip
 
 
-def test_the_server_is_asked_for_nothing_by_an_ordinary_client() -> None:
-    with tried("elicit", "sample", words={"callable-tool"}, on=(LEGACY,)) as found:
+def test_server_sends_no_request_to_a_client_without_capabilities() -> None:
+    with probed("elicit", "sample", words={"callable-tool"}, on=(LEGACY,)) as found:
         roles = [m.role for c in found.pool.connections for e in c.transcript for m in e.messages]
         assert Role.REQUEST not in roles
 
 
-def test_the_place_paths_point_at_is_there(tmp_path: Path) -> None:
+def test_example_note_exists_in_the_root(tmp_path: Path) -> None:
     with World(tmp_path) as world:
         assert (world.root / NOTE).read_text() == NOTES[NOTE]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.attack.limits import hold
+from mcp_touchstone.security.rlimits import hold
 
 ENDLESS = """
 import sys
@@ -18,7 +18,7 @@ with open(sys.argv[1], "wb", buffering=0) as file:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits another process")
-def test_a_file_without_end_ends_at_the_limit(tmp_path: Path) -> None:
+def test_endless_write_stops_at_the_file_size_limit(tmp_path: Path) -> None:
     victim = tmp_path / "zeros"
     command = [sys.executable, "-c", ENDLESS, str(victim)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -29,7 +29,7 @@ def test_a_file_without_end_ends_at_the_limit(tmp_path: Path) -> None:
     assert victim.stat().st_size == 1024 * 1024
 
 
-def test_a_process_that_is_gone_is_no_error() -> None:
+def test_limiting_an_ended_process_is_no_error() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
 

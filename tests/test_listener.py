@@ -1,4 +1,4 @@
-"""Who connects to us, and who only happens to."""
+"""The HTTP listener: expected requests, stray connections, and servers that fetch URLs."""
 
 import contextlib
 import socket
@@ -8,8 +8,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from mcp_touchstone.attack.listener import HOST, Listener
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.security.http_listener import HOST, RequestListener
 from tests.fakes.matrix import attacked
 
 LONG = 10.0
@@ -24,8 +24,8 @@ def refused(url: str) -> None:
         urlopen(url, timeout=LONG)  # noqa: S310  (our own)
 
 
-def test_what_was_fetched_is_told_from_what_was_not() -> None:
-    with contextlib.closing(Listener()) as listener:
+def test_listener_distinguishes_fetched_from_unfetched_urls() -> None:
+    with contextlib.closing(RequestListener()) as listener:
         one, other = listener.url(), listener.url()
         refused(one)
 
@@ -33,8 +33,8 @@ def test_what_was_fetched_is_told_from_what_was_not() -> None:
         assert not listener.heard(other)
 
 
-def test_who_comes_late_is_waited_for() -> None:
-    with contextlib.closing(Listener()) as listener:
+def test_listener_waits_for_a_late_request() -> None:
+    with contextlib.closing(RequestListener()) as listener:
         url = listener.url()
         threading.Timer(0.1, refused, [url]).start()
 
@@ -42,8 +42,8 @@ def test_who_comes_late_is_waited_for() -> None:
         assert listener.heard(url, LONG)
 
 
-def test_who_does_not_know_the_place_is_a_stranger() -> None:
-    with contextlib.closing(Listener()) as listener:
+def test_requests_without_a_known_path_are_ignored() -> None:
+    with contextlib.closing(RequestListener()) as listener:
         url = listener.url()
         for said in (b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\n", b"\n", b"x" * 10_000):
             with socket.create_connection((HOST, port_of(url)), LONG) as stranger:
@@ -56,8 +56,8 @@ def test_who_does_not_know_the_place_is_a_stranger() -> None:
         assert not listener.heard(listener.url())
 
 
-def test_who_is_silent_keeps_nobody_from_being_heard() -> None:
-    with contextlib.closing(Listener()) as listener:
+def test_silent_connection_does_not_block_other_requests() -> None:
+    with contextlib.closing(RequestListener()) as listener:
         url = listener.url()
         with socket.create_connection((HOST, port_of(url)), LONG):
             refused(url)
@@ -65,8 +65,8 @@ def test_who_is_silent_keeps_nobody_from_being_heard() -> None:
         assert listener.heard(url)
 
 
-def test_nobody_listens_any_more() -> None:
-    with contextlib.closing(Listener()) as listener:
+def test_closed_listener_refuses_connections() -> None:
+    with contextlib.closing(RequestListener()) as listener:
         url = listener.url()
 
     with pytest.raises(ConnectionRefusedError):
@@ -74,7 +74,7 @@ def test_nobody_listens_any_more() -> None:
 
 
 @pytest.mark.parametrize("name", ["FetchesPaths", "FetchesUris", "FollowsReferences"])
-def test_what_fetches_is_found_with_its_call(name: str) -> None:
+def test_server_side_fetch_fails_with_its_call(name: str) -> None:
     (found,) = attacked(name, ("resources-fetched",)).verdicts
 
     assert found.outcome is Outcome.FAIL
@@ -82,7 +82,7 @@ def test_what_fetches_is_found_with_its_call(name: str) -> None:
     assert "http://127.0.0.1:" in "".join(line.text for line in found.gravest.wire)
 
 
-def test_a_tool_that_says_it_takes_urls_may_fetch_them() -> None:
+def test_tool_documented_to_take_urls_may_fetch_them() -> None:
     (found,) = attacked("FetchesAsItSays", ("resources-fetched",)).verdicts
 
     assert found.outcome is Outcome.UNSEEN

@@ -1,4 +1,4 @@
-"""Who sees what is opened in a folder."""
+"""Observation of files that are opened in a folder."""
 
 import contextlib
 import os
@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.attack import lookout as lookout_module
-from mcp_touchstone.attack.lookout import Lookout
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.security import inotify
+from mcp_touchstone.security.inotify import OpenWatcher
 from tests.fakes.matrix import attacked
 
-needs_inotify = pytest.mark.skipif(
-    sys.platform != "linux", reason="the system tells nobody what is opened"
-)
+needs_inotify = pytest.mark.skipif(sys.platform != "linux", reason="needs inotify")
 
 
 @pytest.fixture
@@ -26,8 +24,8 @@ def place(tmp_path: Path) -> Path:
 
 
 @needs_inotify
-def test_what_is_opened_is_told_once_and_by_whatever_name(place: Path) -> None:
-    with contextlib.closing(Lookout([place])) as lookout:
+def test_opened_file_is_reported_once_even_through_a_link(place: Path) -> None:
+    with contextlib.closing(OpenWatcher([place])) as lookout:
         for _ in range(3):
             (place.parent / "link").read_text()
 
@@ -36,16 +34,16 @@ def test_what_is_opened_is_told_once_and_by_whatever_name(place: Path) -> None:
 
 
 @needs_inotify
-def test_a_folder_that_is_listed_is_told(place: Path) -> None:
-    with contextlib.closing(Lookout([place])) as lookout:
+def test_listed_folder_is_reported(place: Path) -> None:
+    with contextlib.closing(OpenWatcher([place])) as lookout:
         os.listdir(place)  # noqa: PTH208  (opens it, and nothing else)
 
         assert lookout.seen() == [place]
 
 
 @needs_inotify
-def test_who_looks_at_names_opens_nothing(place: Path) -> None:
-    with contextlib.closing(Lookout([place])) as lookout:
+def test_reading_metadata_is_not_reported_as_opening(place: Path) -> None:
+    with contextlib.closing(OpenWatcher([place])) as lookout:
         (place / "file").stat()
         (place.parent / "link").resolve()
         os.access(place / "file", os.R_OK)
@@ -55,24 +53,24 @@ def test_who_looks_at_names_opens_nothing(place: Path) -> None:
 
 
 @needs_inotify
-def test_it_keeps_no_descriptor(place: Path) -> None:
+def test_closed_watcher_leaks_no_descriptor(place: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     for _ in range(5):
-        with contextlib.closing(Lookout([place])) as lookout:
+        with contextlib.closing(OpenWatcher([place])) as lookout:
             assert lookout.works
 
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
     assert lookout.seen() == []
 
 
-def test_where_nothing_can_be_looked_at_it_says_so(tmp_path: Path) -> None:
-    with contextlib.closing(Lookout([tmp_path / "gone"])) as lookout:
+def test_watcher_of_a_missing_folder_reports_that_it_does_not_work(tmp_path: Path) -> None:
+    with contextlib.closing(OpenWatcher([tmp_path / "gone"])) as lookout:
         assert not lookout.works
         assert lookout.seen() == []
 
 
 @needs_inotify
-def test_what_is_opened_and_refused_is_a_note_with_its_call() -> None:
+def test_opening_before_a_refusal_is_a_note_with_its_call() -> None:
     (found,) = attacked("OpensBeforeItChecks", ("traversal-opened",)).verdicts
 
     assert found.outcome is Outcome.NOTE
@@ -81,14 +79,14 @@ def test_what_is_opened_and_refused_is_a_note_with_its_call() -> None:
 
 
 @needs_inotify
-def test_what_comes_back_is_left_to_its_own_finding() -> None:
+def test_returned_file_is_not_also_judged_as_opened() -> None:
     (found,) = attacked("Joined", ("traversal-opened",)).verdicts
 
     assert found.outcome is Outcome.UNSEEN
 
 
-def test_where_nobody_tells_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookout_module, "_begun", lambda: None)
+def test_nothing_is_judged_without_inotify(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inotify, "_begun", lambda: None)
     (found,) = attacked("OpensBeforeItChecks", ("traversal-opened",)).verdicts
 
     assert found.outcome is Outcome.UNSEEN

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mcp_touchstone import needs
-from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import (
+from mcp_touchstone.catalog import needs
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import (
     Breach,
     Catalogue,
     CatalogueError,
@@ -18,8 +18,8 @@ from mcp_touchstone.clause import (
     Observable,
     load_catalogue,
 )
-from mcp_touchstone.loader import home, load
-from mcp_touchstone.scenario import Registry, Scenario, Seen, ambient, collecting, scenario
+from mcp_touchstone.catalog.loader import home, load
+from mcp_touchstone.catalog.scenario import Registry, Scenario, Seen, ambient, collecting, scenario
 
 REGISTRY = load()
 CATALOGUE = REGISTRY.catalogue
@@ -31,10 +31,10 @@ COMPLETE = {
     "tools", "pagination", "server", "resources", "subscriptions", "caching",
     "prompts", "completion", "logging",
 }  # fmt: skip
-"""Chapters of which nothing is put off any more."""
+"""Chapters without deferred clauses."""
 
 GAPS = {"jsonrpc-no-batch-output": "batches exist in 2025-03-26 and nowhere else"}
-"""Clauses that leave out a revision between two others, and why."""
+"""Clauses that skip a revision between two others, and the reason."""
 
 
 # --- from the catalogue to the scenarios
@@ -46,7 +46,7 @@ def test_every_judged_clause_is_declared_by_a_scenario_or_a_rule() -> None:
     assert [clause.id for clause in CATALOGUE if clause.judged and clause.id not in declared] == []
 
 
-def test_every_clause_is_judged_or_put_off_or_out_of_reach_with_a_reason() -> None:
+def test_every_clause_is_judged_deferred_or_unobservable_with_a_reason() -> None:
     for clause in CATALOGUE:
         assert not (clause.deferred and clause.unobservable), clause.id
         assert clause.how or clause.unobservable, clause.id
@@ -54,7 +54,7 @@ def test_every_clause_is_judged_or_put_off_or_out_of_reach_with_a_reason() -> No
             assert not reason or len(reason.split()) > 3, clause.id
 
 
-def test_every_clause_says_whether_a_client_can_see_it() -> None:
+def test_observability_of_every_clause_is_consistent() -> None:
     for clause in CATALOGUE:
         out_of_reach = clause.observable is Observable.NO
         assert out_of_reach == bool(clause.unobservable), clause.id
@@ -66,13 +66,13 @@ def test_every_clause_says_whether_a_client_can_see_it() -> None:
 @pytest.mark.parametrize(
     ("observable", "least"), [(Observable.YES, 0.95), (Observable.CONDITIONAL, 0.85)]
 )
-def test_most_of_what_can_be_seen_is_judged(observable: Observable, least: float) -> None:
+def test_most_observable_clauses_are_judged(observable: Observable, least: float) -> None:
     seen = [clause for clause in CATALOGUE if clause.observable is observable]
 
     assert sum(clause.judged for clause in seen) >= least * len(seen)
 
 
-def test_complete_chapters_put_nothing_off() -> None:
+def test_complete_chapters_defer_no_clause() -> None:
     assert {chapter.name for chapter in CATALOGUE.chapters} >= COMPLETE
     assert [c.id for c in CATALOGUE if c.chapter in COMPLETE and c.deferred] == []
 
@@ -95,12 +95,12 @@ def test_a_case_is_named_by_a_present_tense_sentence_about_the_server() -> None:
         assert re.fullmatch(r"[a-z]+s(_[a-z0-9]+)+", case.name), case.id
 
 
-def test_a_case_is_described_by_its_first_line() -> None:
+def test_case_title_is_one_short_sentence() -> None:
     for case in CASES:
         assert re.fullmatch(r"[A-Za-z_].{10,98}\.", case.title), case.id
 
 
-def test_a_case_is_found_where_its_id_says() -> None:
+def test_case_id_names_its_file_and_function() -> None:
     for case in CASES:
         place, _, name = case.id.partition("::")
         lines = (home() / place).read_text(encoding="utf-8").splitlines()
@@ -108,8 +108,8 @@ def test_a_case_is_found_where_its_id_says() -> None:
         assert any(f"def {name}(" in line for line in lines[case.line - 1 : case.line + 20])
 
 
-def test_a_case_that_holds_for_all_handshakes_judges_only_what_all_of_them_have() -> None:
-    """The gate plans it in the newest; what that one lacks would never be judged."""
+def test_once_case_judges_only_clauses_of_all_legacy_revisions() -> None:
+    """The case runs only in the newest; a clause missing there would never be judged."""
     for case in REGISTRY.scenarios:
         if case.once:
             for clause in case.clauses:
@@ -128,20 +128,20 @@ def test_marks_of_scenarios_do_not_contradict_each_other() -> None:
 # --- the files
 
 
-def test_every_chapter_of_scenarios_has_its_clauses() -> None:
+def test_every_scenario_file_has_a_clause_file() -> None:
     """``jsonrpc_errors.py`` is a part of the chapter ``jsonrpc.toml``."""
     for path in CONFORMANCE.glob("*/*.py"):
         chapter = path.stem.partition("_")[0]
         assert path.with_name(f"{chapter}.toml").is_file(), path
 
 
-def test_every_chapter_with_judged_clauses_has_its_scenarios() -> None:
+def test_every_chapter_with_judged_clauses_has_a_scenario_file() -> None:
     for chapter in CATALOGUE.chapters:
         if any(clause.judged for clause in chapter.clauses):
             assert (CONFORMANCE / chapter.group / f"{chapter.name}.py").is_file(), chapter.name
 
 
-def test_the_loader_leaves_no_file_out() -> None:
+def test_loader_reads_every_file() -> None:
     files = {path.relative_to(CONFORMANCE) for path in CONFORMANCE.rglob("*.toml")}
     read = {Path(chapter.group, f"{chapter.name}.toml") for chapter in CATALOGUE.chapters}
     imported = {case.id.partition("::")[0] for case in CASES}
@@ -169,7 +169,7 @@ def test_no_clause_uses_a_retired_id() -> None:
     assert retired & {clause.id for clause in CATALOGUE} == set()
 
 
-def test_a_clause_holds_in_one_window_of_revisions() -> None:
+def test_clause_revisions_are_contiguous_except_for_known_gaps() -> None:
     gaps = set()
     for clause in CATALOGUE:
         places = [rev.ALL.index(revision) for revision in clause.revisions]
@@ -180,7 +180,7 @@ def test_a_clause_holds_in_one_window_of_revisions() -> None:
     assert gaps == set(GAPS)
 
 
-def test_every_revision_has_clauses_and_every_page_an_address() -> None:
+def test_every_revision_has_clauses_with_valid_links() -> None:
     for revision in rev.ALL:
         links = [link for clause in CATALOGUE for link in clause.links(revision)]
         assert len(links) > 50
@@ -189,44 +189,44 @@ def test_every_revision_has_clauses_and_every_page_an_address() -> None:
             assert f"/{revision}/" in link
 
 
-def test_a_must_is_not_lighter_than_its_word_without_a_settlement() -> None:
+def test_must_clause_fails_unless_an_exception_is_recorded() -> None:
     for clause in CATALOGUE:
         grave = clause.level in {Level.MUST, Level.MUST_NOT, Level.SCHEMA}
         if clause.judged and grave and clause.breach is not Breach.FAIL:
             assert clause.not_flagged or clause.decision, clause.id
 
 
-def test_every_need_is_a_word_recon_can_decide() -> None:
-    """A word nobody understands would make its clause silently inapplicable for ever."""
+def test_every_need_is_a_known_word() -> None:
+    """An unknown word would silently make its clause inapplicable."""
     for clause in CATALOGUE:
         for need in clause.needs:
             for word in needs.choices(need):
                 assert needs.is_known(word), f"{clause.id}: {word}"
 
 
-def test_no_need_asks_for_what_a_revision_of_its_clause_does_not_have() -> None:
+def test_every_need_exists_in_every_revision_of_its_clause() -> None:
     for clause in CATALOGUE:
         for need in clause.needs:
             known = [
-                needs.WORDS.get(word, needs.Word("capability")) for word in needs.choices(need)
+                needs.WORDS.get(word, needs.NeedWord("capability")) for word in needs.choices(need)
             ]
             for revision in clause.revisions:
                 assert any(word.exists(revision) for word in known), f"{clause.id}: {need}"
 
 
-def test_every_word_is_needed_somewhere() -> None:
+def test_every_word_is_needed_by_a_clause() -> None:
     used = {word for c in CATALOGUE for need in c.needs for word in needs.choices(need)}
 
     assert set(needs.WORDS) - used <= {"icons"}
 
 
-def test_what_only_shows_in_use_makes_a_clause_conditional() -> None:
+def test_clause_with_a_need_shown_only_in_use_is_conditional() -> None:
     for clause in CATALOGUE:
         if clause.judged and needs.SHOWN_ONLY & set(clause.needs):
             assert clause.conditional, clause.id
 
 
-# --- what is refused when a suite file is imported
+# --- errors at the import of a suite file
 
 
 @pytest.fixture
@@ -266,7 +266,7 @@ def refused(*clauses: str, body: Any = None) -> str:
         (("tiny-one", "tiny-one"), "judges tiny-one twice"),
     ],
 )
-def test_a_declaration_that_names_no_judged_clause_is_refused_at_import(
+def test_invalid_clause_declaration_is_refused_at_import(
     registry: Registry, clauses: tuple[str, ...], message: str
 ) -> None:
     said = refused(*clauses)
@@ -293,7 +293,7 @@ def test_a_name_used_twice_in_a_file_is_refused(registry: Registry) -> None:
     assert len(registry.cases()) == 1
 
 
-def test_cases_stand_in_the_order_they_were_declared(registry: Registry) -> None:
+def test_cases_keep_their_declaration_order(registry: Registry) -> None:
     @scenario("tiny-one", fresh=True, hurts=True)
     def comes_first(talk: Any) -> None:
         """Come first.
@@ -324,7 +324,7 @@ def test_cases_stand_in_the_order_they_were_declared(registry: Registry) -> None
     assert first.revisions == ("2025-11-25",)
 
 
-def test_a_suite_file_imported_by_hand_declares_nothing() -> None:
+def test_suite_file_imported_without_the_loader_declares_nothing() -> None:
     @scenario("no-such-clause")
     def answers_it(talk: Any) -> None:
         """Answer it."""
@@ -333,10 +333,10 @@ def test_a_suite_file_imported_by_hand_declares_nothing() -> None:
 
 
 @pytest.mark.usefixtures("registry")
-def test_an_unknown_clause_in_a_suite_file_fails_its_import_on_its_own_line(
+def test_unknown_clause_fails_the_import_at_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mcp_touchstone import loader  # noqa: PLC0415  (its notion of home is moved)
+    from mcp_touchstone.catalog import loader  # noqa: PLC0415  (its notion of home is moved)
 
     folder = tmp_path / "conformance" / "basic"
     folder.mkdir(parents=True)
@@ -355,7 +355,7 @@ def test_an_unknown_clause_in_a_suite_file_fails_its_import_on_its_own_line(
     assert loader._loaded == {}
 
 
-def test_the_catalogue_is_the_one_in_the_checkout() -> None:
+def test_catalogue_is_loaded_from_the_checkout() -> None:
     assert (CONFORMANCE / "basic" / "ping.toml").is_file()
     assert isinstance(CATALOGUE, Catalogue)
     assert isinstance(CATALOGUE["ping-empty-response"], Clause)

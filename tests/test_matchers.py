@@ -2,11 +2,11 @@
 
 import pytest
 
-from mcp_touchstone.matchers import base64_fault, covers, object_in
+from mcp_touchstone.wire.matchers import base64_fault, covers, object_in
 
 
 @pytest.mark.parametrize("text", ["", "aGVsbG8=", "aGVsbG8h", "+/+/"])
-def test_base64_is_taken(text: str) -> None:
+def test_valid_base64_has_no_fault(text: str) -> None:
     assert base64_fault(text) == ("", True)
 
 
@@ -19,19 +19,19 @@ def test_base64_is_taken(text: str) -> None:
         ("-_-_-_8", "the URL-safe alphabet and missing padding"),
     ],
 )
-def test_a_slip_of_base64_is_no_breach(text: str, slip: str) -> None:
+def test_small_base64_error_is_a_slight_fault(text: str, slip: str) -> None:
     assert base64_fault(text) == (f"base64 with {slip}", True)
 
 
 @pytest.mark.parametrize("text", ["data:image/png;base64,aGVsbG8=", "hello!", "aGVsb", "a=bc"])
-def test_what_no_reader_copes_with_is_no_base64(text: str) -> None:
+def test_undecodable_text_is_a_serious_base64_fault(text: str) -> None:
     what, slight = base64_fault(text)
 
     assert what
     assert not slight
 
 
-def test_an_object_is_found_behind_its_members_or_an_empty_one() -> None:
+def test_object_in_returns_the_nested_object_or_an_empty_one() -> None:
     value = {"params": {"_meta": {"progressToken": 7}, "list": [1]}}
 
     assert object_in(value, "params", "_meta") == {"progressToken": 7}
@@ -52,7 +52,7 @@ def test_an_object_is_found_behind_its_members_or_an_empty_one() -> None:
         ({"elicitation": {}}, {"elicitation": {"url": {}}}, False),
     ],
 )
-def test_capabilities_cover_others_and_no_mode_means_forms(
+def test_capability_coverage_treats_elicitation_without_mode_as_form(
     declared: dict[str, object], required: dict[str, object], held: bool
 ) -> None:
     assert covers(declared, required) is held

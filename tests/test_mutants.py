@@ -1,20 +1,20 @@
-"""Every judged clause is killed by a mutant, and each mutant trips exactly what it declares."""
+"""A mutant breaks every judged clause, and each mutant breaks exactly its declared clauses."""
 
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.gate import Choice, Run, judge
-from mcp_touchstone.loader import load
-from mcp_touchstone.plan import EXAMPLES
-from mcp_touchstone.target import ROOT, Target
-from mcp_touchstone.verdict import Outcome
-from tests.crowd import Crowd
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.engine.plan import EXAMPLES
+from mcp_touchstone.engine.runner import Choice, Run, judge
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.target.target import ROOT, Target, reference
+from tests.conftest import RETRIED
 from tests.mutants import kit
 from tests.mutants.__main__ import HERE
 from tests.mutants.__main__ import load as load_mutants
@@ -28,16 +28,16 @@ FOUND = {Outcome.FAIL, Outcome.WARN, Outcome.NOTE, Outcome.BROKEN}
 
 
 def near(mutant: kit.Mutant) -> tuple[str, ...]:
-    """Give the clauses a mutant is held against; empty for all of them.
+    """Return the clauses a mutant is judged by; empty for all of them.
 
-    The chapters it has to do with, and every rule that watches all traffic. With
+    These are its own chapters and every rule that watches all traffic. With
     MCP_TOUCHSTONE_WHOLE in the environment it is all of them, which takes an hour or more.
     """
     chapters = {REGISTRY.catalogue[c].chapter for c in (*mutant.breaks, *mutant.passes)}
     if not chapters or "MCP_TOUCHSTONE_WHOLE" in os.environ:
         return ()
     ids = {c.id for c in REGISTRY.catalogue if c.judged and c.chapter in chapters}
-    # How processes end is only seen where some are ended in the ordinary way.
+    # The end of a process is only visible if a process is ended normally.
     watched = [clause for case in REGISTRY.ambients for clause in case.clauses]
     ids |= {clause.id for clause in watched if clause.chapter != "lifecycle"}
     if mutant.examples:
@@ -50,7 +50,14 @@ def run_mutant(mutant: kit.Mutant, *, whole: bool = False, jobs: int = 8) -> Run
     target = Target(command=(sys.executable, str(HERE), mutant.name, ROOT), startup=mutant.startup)
     select = () if whole else near(mutant)
     examples = max(mutant.examples, EXAMPLES if "MCP_TOUCHSTONE_WHOLE" in os.environ else 0)
-    choice = Choice(select=select, revisions=(mutant.revision,), jobs=jobs, examples=examples)
+    choice = Choice(
+        select=select,
+        revisions=(mutant.revision,),
+        jobs=jobs,
+        examples=examples,
+        rules_fed=False,
+        repeats=0,
+    )
     return judge(target, REGISTRY, choice)
 
 
@@ -60,63 +67,49 @@ def described(run: Run) -> Iterator[str]:
         yield f"{verdict.clause.id} {verdict.outcome}: {judgement.expected}; {judgement.actual}"
 
 
-@pytest.fixture(scope="session")
-def crowd(tmp_path_factory: pytest.TempPathFactory) -> Crowd:
-    """The processes that test mutants now; those of one run have one parent folder."""
-    base = tmp_path_factory.getbasetemp()
-    return Crowd(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
-
-
 @pytest.mark.parametrize("name", MUTANTS)
-def test_trips_exactly_what_it_declares(name: str, crowd: Crowd) -> None:
+def test_mutant_breaks_exactly_its_declared_clauses(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
     mutant = MUTANTS[name]
     expected = {
         clause: mutant.outcome or str(REGISTRY.catalogue[clause].breach) for clause in mutant.breaks
     }
-    # Its own chapters first; what does not show there has to show among all of them, or, where a
-    # fault has to come at a moment that a busy machine misses, with nothing else going on.
-    for whole, jobs, room in (
-        (False, 8, crowd.among),
-        (True, 8, crowd.among),
-        (False, 1, crowd.alone),
-    ):
-        with room():
-            run = run_mutant(mutant, whole=whole, jobs=jobs)
+    # A fault may show only among all clauses, or only at a moment that a busy machine missed. A
+    # surplus finding is a false alarm, even if the next try does not repeat it.
+    for whole, jobs in ((False, 8), (True, 8), (True, 1)):
+        run = run_mutant(mutant, whole=whole, jobs=jobs)
         found = {verdict.clause.id: str(verdict.outcome) for verdict in run.of(*FOUND)}
         passed = {verdict.clause.id for verdict in run.of(Outcome.PASS)}
+        if not set(found) <= set(expected):
+            break
         if found == expected and set(mutant.passes) <= passed:
             break
+        record_property(RETRIED, name)
 
     assert found == expected, "\n".join(described(run))
     assert set(mutant.passes) <= passed
     assert run.trouble == "" or mutant.breaks
 
 
-def test_every_judged_clause_has_a_killer() -> None:
+def test_every_judged_clause_is_broken_by_a_mutant() -> None:
     killed = {clause for mutant in MUTANTS.values() for clause in mutant.breaks}
 
     assert [c.id for c in REGISTRY.catalogue if c.judged and c.id not in killed] == []
 
 
-def test_a_mutant_kills_with_the_full_weight_of_its_clause() -> None:
-    """A clause that only ever warns, though it is a MUST, is not judged at its weight."""
+def test_every_judged_clause_is_broken_with_its_full_outcome() -> None:
+    """A MUST clause that only ever warns is not judged at its weight."""
     full = {clause for m in MUTANTS.values() if not m.outcome for clause in m.breaks}
 
     assert [c.id for c in REGISTRY.catalogue if c.judged and c.id not in full] == []
 
 
-def test_every_conditional_clause_is_seen_to_hold_somewhere(crowd: Crowd) -> None:
-    """On the reference server or on a control: a condition never met proves nothing."""
-    from mcp_touchstone.target import reference  # noqa: PLC0415
-
+def test_every_judged_clause_passes_on_some_server() -> None:
+    """The reference server or a control passes it; an unmet condition proves nothing."""
     passed = {clause for mutant in MUTANTS.values() for clause in mutant.passes}
-    # Once more alone, where a moment was missed among all that goes on at once.
-    for jobs, room in ((0, crowd.among), (1, crowd.alone)):
-        with room():
-            run = judge(reference(startup=20.0), REGISTRY, Choice(jobs=jobs))
-        passed |= {verdict.clause.id for verdict in run.of(Outcome.PASS)}
-        if not [c for c in REGISTRY.catalogue if c.judged and c.id not in passed]:
-            break
+    run = judge(reference(startup=20.0), REGISTRY, Choice())
+    passed |= {verdict.clause.id for verdict in run.of(Outcome.PASS)}
 
     assert [c.id for c in REGISTRY.catalogue if c.judged and c.id not in passed] == []
 
@@ -130,7 +123,7 @@ def test_mutants_name_known_clauses_and_revisions() -> None:
         assert mutant.fault.__doc__
 
 
-def test_the_matrix_is_printed_by_one_command() -> None:
+def test_matrix_command_lists_no_surviving_clause() -> None:
     done = subprocess.run(
         [sys.executable, str(HERE), "--matrix"],
         capture_output=True,

@@ -1,15 +1,15 @@
-"""Every word of ``needs`` can be met and can be lacking, and only what is asked for is tried."""
+"""Every word of ``needs`` can be met and lacking, and only needed probes are made."""
 
 from typing import Any
 
 import pytest
 
-from mcp_touchstone import needs
-from mcp_touchstone import revision as rev
-from mcp_touchstone.dossier import Dossier, Example, Exchange, Spoken
-from mcp_touchstone.needs import CAPABILITIES, SHOWN_ONLY, WORDS, Probe
-from mcp_touchstone.pace import Pace
-from mcp_touchstone.reply import Reply
+from mcp_touchstone.catalog import needs
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.needs import CAPABILITIES, SHOWN_ONLY, WORDS, Probe
+from mcp_touchstone.client.server_profile import Example, Exchange, ServerProfile, Spoken
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.wire.reply import Reply
 from tests.conftest import HERE
 
 MODERN = rev.LATEST_MODERN
@@ -32,13 +32,13 @@ def spoken(capabilities: Any = None, **more: Any) -> Spoken:
     return Spoken(Reply(1, 2, value), **more)
 
 
-def dossier(one: Spoken, *revisions: str) -> Dossier:
-    found = Dossier(Pace(1.0))
+def dossier(one: Spoken, *revisions: str) -> ServerProfile:
+    found = ServerProfile(Pace(1.0))
     found.spoken = dict.fromkeys(revisions, one)
     return found
 
 
-def rich(*revisions: str) -> Dossier:
+def rich(*revisions: str) -> ServerProfile:
     everything = {name: {"listChanged": True, "subscribe": True} for name in CAPABILITIES}
     example = Example("tools/call", {"name": "t"}, item=TOOL)
     return dossier(
@@ -54,8 +54,8 @@ def rich(*revisions: str) -> Dossier:
 
 
 @pytest.mark.parametrize("word", [*WORDS, *CAPABILITIES, "tools.listChanged"])
-def test_a_word_can_be_met_and_can_be_lacking(word: str) -> None:
-    """One that could not would make its clauses always or never apply, silently."""
+def test_every_word_can_be_met_and_lacking(word: str) -> None:
+    """Otherwise its clauses would silently always or never apply."""
     rich_ones = [rich(*revisions) for revisions in (rev.ALL, rev.MODERN)]
     bare_ones = [dossier(spoken(), *revisions) for revisions in (rev.ALL, rev.MODERN)]
 
@@ -63,7 +63,7 @@ def test_a_word_can_be_met_and_can_be_lacking(word: str) -> None:
     assert any(one.lacks((word,), MODERN) for one in bare_ones) or word in SHOWN_ONLY
 
 
-def test_a_need_is_met_by_any_of_its_choices_and_all_needs_have_to_be() -> None:
+def test_any_choice_meets_a_need_and_all_needs_are_required() -> None:
     some = dossier(spoken({"tools": {}, "resources": {"subscribe": False}}), "2025-11-25")
 
     assert some.lacks((), "2025-11-25") == ""
@@ -93,43 +93,43 @@ def test_a_capability_is_declared_by_its_path(capabilities: Any, path: str, decl
     assert spoken(capabilities).declares(path) is declared
 
 
-def test_a_word_nobody_knows_is_told_from_a_capability() -> None:
+def test_unknown_word_is_distinguished_from_a_capability() -> None:
     assert needs.is_known("callable-tool")
     assert needs.is_known("tasks.requests.tools.call")
     assert not needs.is_known("callabletool")
     assert not needs.is_known("client.roots")
 
 
-# --- what has to be tried
+# --- selection of probes
 
 
-def test_nothing_is_tried_for_what_the_opening_and_the_lists_tell() -> None:
+def test_words_known_from_the_opening_and_lists_need_no_probe() -> None:
     words = [word for word, known in WORDS.items() if not known.probes]
 
     assert needs.probes([*words, "tools", "tools.listChanged"], MODERN) == set()
     assert {"pagination", "listed-prompt", "modern-only", "server-requests"} <= set(words)
 
 
-def test_only_what_a_word_needs_is_tried() -> None:
+def test_word_selects_only_its_own_probes() -> None:
     assert needs.probes({"callable-tool"}, MODERN) == {Probe.CALLS}
     both = needs.probes({"mrtr", "readable-resource"}, MODERN)
     assert both == {Probe.QUESTIONS, Probe.READS}
 
 
-def test_nothing_is_tried_before_a_revision_has_it() -> None:
+def test_word_is_not_probed_in_revisions_without_it() -> None:
     assert needs.probes({"mrtr", "task-tool", "elicits"}, "2025-03-26") == set()
     assert needs.probes({"elicits"}, "2025-06-18") == {Probe.QUESTIONS}
 
 
-def test_completion_is_tried_only_where_no_capability_tells() -> None:
+def test_completion_is_probed_only_in_revisions_without_its_capability() -> None:
     assert needs.probes({"completions"}, "2024-11-05") == {Probe.COMPLETION}
     assert needs.probes({"completions"}, "2025-03-26") == set()
 
 
-# --- what is said
+# --- reasons
 
 
-def test_a_word_that_was_tried_in_vain_says_why() -> None:
+def test_unmet_word_explains_the_failed_probe() -> None:
     one = spoken(tried={"callable-tool"}, notes={"callable-tool": "echo answered isError: no"})
 
     said = dossier(one, MODERN).why("callable-tool", MODERN)
@@ -141,7 +141,7 @@ def test_a_word_that_was_tried_in_vain_says_why() -> None:
     assert both == "elicits or samples: no elicitation and no sampling"
 
 
-def test_some_words_are_met_by_some_of_the_callable_tools() -> None:
+def test_callable_tools_are_filtered_by_word() -> None:
     plain = Example("tools/call", {"name": "plain"}, item={"name": "plain", "inputSchema": {}})
     typed = Example("tools/call", {"name": "t"}, item=TOOL)
     one = spoken(found={"callable-tool": [plain, typed]}, tried={"callable-tool"})
@@ -155,7 +155,7 @@ def test_some_words_are_met_by_some_of_the_callable_tools() -> None:
 # --- values
 
 
-def test_an_example_says_what_it_is() -> None:
+def test_example_text_names_its_request() -> None:
     call = Example("tools/call", {"name": "echo", "arguments": {"text": "hi"}}, item=TOOL)
 
     assert str(call) == 'tools/call echo {"text": "hi"}'
@@ -166,7 +166,7 @@ def test_an_example_says_what_it_is() -> None:
     assert Example("x", {"name": 5, "arguments": []}).arguments == {}
 
 
-def test_what_can_be_completed_is_named() -> None:
+def test_completable_lists_prompt_arguments_and_template_variables() -> None:
     one = spoken(lists={**LISTS, "prompts": [*LISTS["prompts"], {"name": "q", "arguments": 5}]})
 
     assert one.completable == [
@@ -183,7 +183,7 @@ def test_what_can_be_completed_is_named() -> None:
         {"prompts": [[], {"name": "p", "arguments": {"a": 1}}, {"name": "q", "arguments": [1]}]},
     ],
 )
-def test_lists_from_a_stranger_never_raise(lists: Any) -> None:
+def test_malformed_lists_never_raise(lists: Any) -> None:
     one = spoken(lists=lists)
 
     for word in WORDS:
@@ -193,7 +193,7 @@ def test_lists_from_a_stranger_never_raise(lists: Any) -> None:
     assert isinstance(one.completable, list)
 
 
-def test_every_word_is_described_where_contributors_look() -> None:
-    text = (HERE.parent / "ARCHITECTURE.md").read_text("utf-8")
+def test_every_word_is_documented_in_needs_md() -> None:
+    text = (HERE.parent / "docs" / "needs.md").read_text("utf-8")
 
     assert [word for word in WORDS if f"`{word}`" not in text] == []

@@ -1,4 +1,4 @@
-"""A server is started where there is no network, or not at all."""
+"""The option --offline: a server is started without a network, or not at all."""
 
 import os
 import shutil
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone import offline
 from mcp_touchstone.cli import main
-from mcp_touchstone.target import Target
+from mcp_touchstone.runtime import no_network
+from mcp_touchstone.target.target import Target
 
 CALLS = """
 import socket, sys
@@ -22,21 +22,22 @@ except OSError:
 """
 
 
-def may() -> bool:
-    """Whether this system lets us, asked without the code that is tested."""
+def namespaces_work() -> bool:
+    """Return whether network namespaces work here, without the tested code."""
     words = ["unshare", *(() if os.geteuid() == 0 else ("--map-current-user",)), "--net", "true"]
     found = shutil.which("unshare") is not None
     return found and subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
-able = pytest.mark.skipif(
-    sys.platform != "linux" or not may(), reason="no network namespaces may be made here"
+needs_namespaces = pytest.mark.skipif(
+    sys.platform != "linux" or not namespaces_work(),
+    reason="network namespaces cannot be made here",
 )
 
 
-@able
-def test_nothing_can_be_reached_from_there() -> None:
-    target = Target(command=(sys.executable, "-c", CALLS), apart=offline.way())
+@needs_namespaces
+def test_offline_server_cannot_connect_to_localhost() -> None:
+    target = Target(command=(sys.executable, "-c", CALLS), apart=no_network.way())
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = str(listening.getsockname()[1])
         words = [*target.command_in(Path("/")), port]
@@ -45,22 +46,22 @@ def test_nothing_can_be_reached_from_there() -> None:
     assert done.stdout == "nobody there\n", done.stderr
 
 
-@able
-def test_a_server_that_needs_no_network_is_judged_there(
+@needs_namespaces
+def test_server_is_judged_without_a_network(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    status = main(["check", "--offline", "--select", "ping-empty-response", "--quiet"])
+    status = main(["check", "--self", "--offline", "--select", "ping-empty-response", "--quiet"])
 
     assert status == 0, capsys.readouterr().err
     assert "pass" in capsys.readouterr().out
 
 
-def test_the_words_to_say_again_name_it() -> None:
+def test_repeat_command_contains_offline() -> None:
     assert "--offline" in Target(command=("x",), apart=("unshare", "--net", "--")).words()
     assert "--offline" not in Target(command=("x",)).words()
 
 
-def test_where_nothing_can_the_run_says_so_and_ends(
+def test_offline_without_unshare_is_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")

@@ -1,4 +1,4 @@
-"""The HTML report in a browser: no complaint on its console, filters, squares, keyboard."""
+"""The HTML report in a browser: console messages, filters, squares, keyboard, display."""
 
 import itertools
 import json
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 
 class Browser:
-    """Speaks the DevTools protocol over a pair of pipes."""
+    """A browser that is controlled by the DevTools protocol over a pair of pipes."""
 
     def __init__(self, profile: Path) -> None:
         theirs, self._out = os.pipe()
@@ -132,7 +132,7 @@ def choose(name: str, value: str) -> str:
     )
 
 
-def test_filters_show_what_fits(browser: Browser) -> None:
+def test_filters_show_matching_findings(browser: Browser) -> None:
     assert browser.value(SHOWN) == "4 of 4 shown"
     browser.value(choose("outcome", "warn"))
     assert browser.value(SHOWN) == "1 of 4 shown"
@@ -144,7 +144,7 @@ def test_filters_show_what_fits(browser: Browser) -> None:
     assert browser.value(SHOWN) == "4 of 4 shown"
 
 
-def test_a_square_shows_its_findings_by_keyboard_alone(browser: Browser) -> None:
+def test_square_shows_its_findings_by_keyboard(browser: Browser) -> None:
     browser.press("Tab", 9)
     assert browser.value(FOCUS) == "basic/lifecycle"
     for _ in range(2):
@@ -156,7 +156,7 @@ def test_a_square_shows_its_findings_by_keyboard_alone(browser: Browser) -> None
     assert browser.value(FOCUS) == "SUMMARY"
 
 
-def test_what_a_server_says_stays_text(browser: Browser) -> None:
+def test_server_output_is_escaped(browser: Browser) -> None:
     assert browser.value("document.querySelectorAll('img, script[src], iframe').length") == 0
     assert browser.value("document.querySelectorAll('script').length") == 1
     assert "<script>alert(1)</script>" in browser.value(
@@ -164,18 +164,18 @@ def test_what_a_server_says_stays_text(browser: Browser) -> None:
     )
 
 
-# --- as it is looked at
+# --- display
 
 
-class Looked:
-    """A page with one of everything, looked at in some way."""
+class Display:
+    """A report with every kind of content, under chosen display settings."""
 
     def __init__(self, browser: Browser, path: Path) -> None:
         self.browser = browser
         path.write_text(html.render(canned.run(since=canned.since())), "utf-8")
         browser.open(path)
 
-    def look(self, *, scheme: str = "light", media: str = "", width: int = 1100) -> None:
+    def show(self, *, scheme: str = "light", media: str = "", width: int = 1100) -> None:
         self.browser.ask(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=900, deviceScaleFactor=1, mobile=False,
@@ -191,8 +191,8 @@ class Looked:
 
 
 @pytest.fixture
-def looked(browser: Browser, tmp_path: Path) -> Looked:
-    return Looked(browser, tmp_path / "canned.html")
+def display(browser: Browser, tmp_path: Path) -> Display:
+    return Display(browser, tmp_path / "canned.html")
 
 
 CONTRASTS = """
@@ -211,53 +211,55 @@ CONTRASTS = """
   return [it.tagName + '.' + it.className, (a + 0.05) / (b + 0.05)];
 }).sort((x, y) => x[1] - y[1])[0]
 """
-"""The element that is hardest to read, and its contrast as WCAG reckons it."""
+"""The element with the lowest contrast, and its contrast ratio by WCAG."""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_can_be_read_in_the_colours_of_the_system(looked: Looked, scheme: str) -> None:
-    looked.look(scheme=scheme)
-    paper = looked.style("body", "backgroundColor")
+def test_contrast_is_sufficient_in_light_and_dark_mode(display: Display, scheme: str) -> None:
+    display.show(scheme=scheme)
+    paper = display.style("body", "backgroundColor")
 
     assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 25)"}[scheme]
-    name, contrast = looked.browser.value(CONTRASTS)
+    name, contrast = display.browser.value(CONTRASTS)
     assert contrast >= 4.5, name
 
 
-def test_it_is_printed_on_white_with_all_findings_unfolded(looked: Looked) -> None:
-    looked.look(scheme="dark", media="print")
+def test_print_view_is_white_and_unfolds_all_findings(display: Display) -> None:
+    display.show(scheme="dark", media="print")
     unfolded = "document.querySelectorAll('.finding[open]').length"
-    all_of_them = looked.browser.value("document.querySelectorAll('.finding').length")
+    all_of_them = display.browser.value("document.querySelectorAll('.finding').length")
 
-    assert looked.style("body", "backgroundColor") == "rgb(255, 255, 255)"
-    assert looked.style(".filters", "display") == "none"
-    assert [looked.style(one, "fontSize") for one in ("dt", "dd")] == ["9.9px", "11px"]
-    before = looked.browser.value(unfolded)
-    looked.browser.value("dispatchEvent(new Event('beforeprint'))")
-    assert before < looked.browser.value(unfolded) == all_of_them
-    looked.browser.value("dispatchEvent(new Event('afterprint'))")
-    assert looked.browser.value(unfolded) == before
-    assert len(looked.browser.ask("Page.printToPDF")["data"]) > 10_000
+    assert display.style("body", "backgroundColor") == "rgb(255, 255, 255)"
+    assert display.style(".filters", "display") == "none"
+    assert [display.style(one, "fontSize") for one in ("dt", "dd")] == ["9.9px", "11px"]
+    before = display.browser.value(unfolded)
+    display.browser.value("dispatchEvent(new Event('beforeprint'))")
+    assert before < display.browser.value(unfolded) == all_of_them
+    display.browser.value("dispatchEvent(new Event('afterprint'))")
+    assert display.browser.value(unfolded) == before
+    assert len(display.browser.ask("Page.printToPDF")["data"]) > 10_000
 
 
-def test_on_a_telephone_only_wide_tables_are_pushed_aside(looked: Looked) -> None:
-    looked.look(width=390)
+def test_narrow_screen_needs_no_horizontal_page_scrolling(display: Display) -> None:
+    display.show(width=390)
 
-    assert looked.browser.value("document.documentElement.scrollWidth") <= 390
+    assert display.browser.value("document.documentElement.scrollWidth") <= 390
     wide = "[...document.querySelectorAll('.since td')].every((it) => it.offsetHeight < 60)"
-    assert looked.browser.value(wide)
+    assert display.browser.value(wide)
 
 
-def test_the_tab_key_reaches_filters_and_findings_in_their_order(looked: Looked) -> None:
-    looked.look()
+def test_tab_key_reaches_filters_and_findings_in_order(display: Display) -> None:
+    display.show()
     seen = []
     for _ in range(40):
-        looked.browser.press("Tab", 9)
+        display.browser.press("Tab", 9)
         focus = "document.activeElement"
         seen.append(
-            looked.browser.value(f"({focus}.name || {focus}.type || {focus}.tagName).toLowerCase()")
+            display.browser.value(
+                f"({focus}.name || {focus}.type || {focus}.tagName).toLowerCase()"
+            )
         )
-        visible = looked.browser.value(f"getComputedStyle({focus}).outlineStyle")
+        visible = display.browser.value(f"getComputedStyle({focus}).outlineStyle")
         assert visible != "none" or seen[-1] == "body", seen
     order = [
         name for number, name in enumerate(seen) if name != "body" and name not in seen[:number]
@@ -266,11 +268,11 @@ def test_the_tab_key_reaches_filters_and_findings_in_their_order(looked: Looked)
     assert order == ["button", "outcome", "level", "revision", "chapter", "reset", "summary", "a"]
 
 
-def test_a_finding_is_folded_and_unfolded_by_keyboard(looked: Looked) -> None:
-    looked.look()
+def test_finding_is_folded_by_keyboard(display: Display) -> None:
+    display.show()
     first = "document.querySelector('.finding')"
-    looked.browser.value(f"{first}.querySelector('summary').focus()")
+    display.browser.value(f"{first}.querySelector('summary').focus()")
 
-    assert looked.browser.value(f"{first}.open") is True
-    looked.browser.press("Enter", 13)
-    assert looked.browser.value(f"{first}.open") is False
+    assert display.browser.value(f"{first}.open") is True
+    display.browser.press("Enter", 13)
+    assert display.browser.value(f"{first}.open") is False

@@ -1,48 +1,113 @@
-"""The generated pages say what the catalogue says."""
+"""The pages of the site: the navigation, the links, the generated pages."""
 
-import subprocess
-import sys
+import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
-from mcp_touchstone.loader import load
+import mcp_touchstone
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import BOTH, load, rows
+from scripts.pages import pages
 from tests.conftest import HERE
 
-
-def test_generated_pages_are_up_to_date() -> None:
-    done = subprocess.run(
-        [sys.executable, str(HERE.parent / "docs" / "generate.py"), "--check"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-    assert done.returncode == 0, done.stderr
+ROOT = HERE.parent
+WRITTEN = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / name / "README.md" for name in ("reference_server", "security_suite")),
+]
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
 
 
-def test_the_readme_counts_what_is_judged() -> None:
+def test_the_readme_counts_the_judged_clauses() -> None:
     catalogue = load().catalogue
     judged = [clause for clause in catalogue if clause.judged]
-    readme = " ".join((HERE.parent / "README.md").read_text(encoding="utf-8").split())
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 
     assert f"{len(judged)} of the {len(catalogue)} clauses" in readme
     assert f"in {len(catalogue.chapters)} chapters" in readme
     assert f"the other {len(catalogue) - len(judged)} " in readme
 
 
-def test_every_page_has_a_place_on_the_site() -> None:
-    """`tox -e docs` checks links too; this is what a new page forgets first."""
+@pytest.fixture(scope="module")
+def generated() -> dict[str, str]:
+    return pages()
 
-    def pages(entries: Iterable[Any]) -> Iterator[str]:
+
+def test_the_navigation_names_every_page(generated: dict[str, str]) -> None:
+    def named(entries: Iterable[Any]) -> Iterator[str]:
         for entry in entries:
             (value,) = entry.values()
-            yield from [value] if isinstance(value, str) else pages(value)
+            yield from [value] if isinstance(value, str) else named(value)
 
-    site = yaml.safe_load((HERE.parent / "mkdocs.yml").read_text("utf-8"))
-    told = set(pages(site["nav"]))
-    there = {path.name for path in (HERE.parent / "docs").glob("*.md")}
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
+    top = {name for name in generated if "/" not in name}
 
-    assert there <= told, "name it under nav in mkdocs.yml"
+    assert {path.name for path in (ROOT / "docs").glob("*.md")} | top <= set(named(site["nav"]))
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_to_files_of_the_project(page: Path) -> None:
+    targets = LINK.findall(page.read_text("utf-8"))
+
+    assert [one for one in targets if not (page.parent / one).exists()] == []
+
+
+def test_each_clause_and_threat_has_one_entry(generated: dict[str, str]) -> None:
+    chapters = {name: text for name, text in generated.items() if "/" in name}
+    entries = Counter(re.findall(r"(?m)^## (\S+)$", "\n".join(chapters.values())))
+
+    assert entries == Counter(row.id for row in rows(BOTH))
+
+
+def test_the_indexes_link_every_chapter(generated: dict[str, str]) -> None:
+    chapters = {name for name in generated if "/" in name}
+
+    for index in ("clauses.md", "threats.md"):
+        linked = set(LINK.findall(generated[index]))
+        assert linked == {name for name in chapters if name.startswith(Path(index).stem + "/")}
+
+
+def test_committed_pages_are_wrapped() -> None:
+    paths = [*(ROOT / "docs").glob("*.md"), ROOT / "security_suite" / "README.md"]
+    paths += [ROOT / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY")]
+    long = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in paths
+        if path.name != "witnesses.md"  # it quotes lines of servers
+        for number, line in prose(path.read_text("utf-8"))
+        if len(line) > 110
+    ]
+
+    assert long == []
+
+
+def test_the_page_on_stability_agrees_with_the_package() -> None:
+    page = (ROOT / "docs" / "stability.md").read_text("utf-8")
+    promises = dict(re.findall(r"(?m)^\| ([^|]+) \| (.+) \|$", page))
+    schema = json.loads((ROOT / "src/mcp_touchstone/report/schema.json").read_text("utf-8"))
+    report = schema["properties"]
+    statuses = report["summary"]["properties"]["exit_code"]["enum"]
+
+    assert f"`format` is {report['format']['const']}." in promises["`report.json`"]
+    assert [int(one) for one in re.findall(r"\b\d+\b", promises["exit status"])] == statuses
+    names = {
+        one.removeprefix("mcp_touchstone.") for one in re.findall(r"`(.*?)`", promises["Python"])
+    }
+    assert names == set(mcp_touchstone.__all__)
+    assert all(revision in page for revision in rev.ALL)
+
+
+def prose(text: str) -> Iterator[tuple[int, str]]:
+    """Yield number and text of lines that are neither code nor part of a table."""
+    code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        code ^= line.lstrip().startswith("```")
+        if not code and not line.startswith(("|", "    ")):
+            yield number, line

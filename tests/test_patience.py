@@ -1,4 +1,4 @@
-"""Limits that leave out the time in which nobody let the server run."""
+"""Deadlines that exclude the time a process spends waiting for a core."""
 
 import os
 import subprocess
@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone import turns as turns_module
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.pace import Pace
-from mcp_touchstone.patience import MOST, SHORT, Patience, Turn, Turns
-from mcp_touchstone.process import ServerProcess, now
-from mcp_touchstone.transcript import Transcript
-from mcp_touchstone.turns import turns
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.transport import cpu_wait
+from mcp_touchstone.transport.cpu_wait import turns
+from mcp_touchstone.transport.deadline import MOST, SHORT, Patience, ThreadTimes, Turns
+from mcp_touchstone.transport.process import ServerProcess, now
+from mcp_touchstone.wire.transcript import Transcript
 
 needs_counts = pytest.mark.skipif(
     not Path("/proc/self/schedstat").exists() or not hasattr(os, "sched_setaffinity"),
-    reason="the system does not tell who waits for a core",
+    reason="needs schedstat and sched_setaffinity",
 )
 
 SLOW = """
@@ -38,7 +38,7 @@ for line in sys.stdin:
 
 DEAF = "import sys, time; sys.stdin.readline(); time.sleep(600)"
 HOGS = 6
-"""In a session each, so that each is a scheduling group of its own."""
+"""Each runs in its own session, so that each is its own scheduling group."""
 HOG = """
 import sys, time
 end = time.monotonic() + float(sys.argv[1])
@@ -48,17 +48,17 @@ while time.monotonic() < end:
 
 
 class Clock:
-    """A clock, and threads that wait for a core for a share of its time."""
+    """A clock, and threads that wait for a core during a share of its time."""
 
     def __init__(self, **shares: float) -> None:
         self.now = 0.0
         self.shares = list(shares.values())
 
     def turns(self) -> Turns:
-        return {number: Turn(share * self.now) for number, share in enumerate(self.shares)}
+        return {number: ThreadTimes(share * self.now) for number, share in enumerate(self.shares)}
 
     def spend(self, seconds: float) -> tuple[float, float]:
-        """Wait with a limit to its end; give what was waited and what was granted."""
+        """Wait until the deadline; return the seconds waited and the seconds granted."""
         patience = Patience(seconds, self.turns, lambda: self.now)
         begun = self.now
         while left := patience.left():
@@ -66,7 +66,7 @@ class Clock:
         return self.now - begun, patience.granted
 
 
-def test_a_limit_is_kept_where_everybody_gets_a_core() -> None:
+def test_deadline_is_exact_without_cpu_contention() -> None:
     assert Clock(server=0.0).spend(5.0) == (5.0, 0.0)
 
 
@@ -74,50 +74,54 @@ def test_time_without_a_core_does_not_count() -> None:
     spent, granted = Clock(server=0.5).spend(5.0)
 
     assert spent == pytest.approx(5.0 + granted, abs=0.1)
-    assert 8.5 < spent <= 10.0  # what the first part lost is not looked at
+    assert 8.5 < spent <= 10.0  # losses in the first part do not count
 
 
-def test_who_waited_most_counts_and_waits_are_not_added_up() -> None:
+def test_only_the_longest_cpu_wait_extends_the_deadline() -> None:
     spent, _ = Clock(one=0.5, other=0.5, third=0.1).spend(5.0)
 
-    assert 8.5 < spent <= 10.0  # what the first part lost is not looked at
+    assert 8.5 < spent <= 10.0  # losses in the first part do not count
 
 
-def test_there_is_an_end_to_it() -> None:
+def test_deadline_extension_is_bounded() -> None:
     spent, granted = Clock(server=1.0).spend(5.0)
 
     assert spent == pytest.approx(5.0 * MOST)
     assert granted == pytest.approx(5.0 * (MOST - 1))
 
 
-def test_what_was_lost_before_the_wait_is_no_excuse() -> None:
+def test_cpu_wait_before_the_deadline_started_does_not_count() -> None:
     clock = Clock()
-    patience = Patience(5.0, lambda: {1: Turn(100.0)}, lambda: clock.now)
+    patience = Patience(5.0, lambda: {1: ThreadTimes(100.0)}, lambda: clock.now)
     while left := patience.left():
         clock.now += left
 
     assert clock.now == pytest.approx(5.0)
 
 
-def test_a_wait_for_a_core_that_has_not_ended_counts() -> None:
+def test_unfinished_cpu_wait_extends_the_deadline() -> None:
     clock = Clock()
-    patience = Patience(5.0, lambda: {1: Turn(0.0, ready=clock.now < 8.0)}, lambda: clock.now)
+    patience = Patience(
+        5.0, lambda: {1: ThreadTimes(0.0, ready=clock.now < 8.0)}, lambda: clock.now
+    )
     while left := patience.left():
         clock.now += left
 
     assert clock.now > 8.0
 
 
-def test_a_server_that_has_a_core_all_the_time_gets_no_more() -> None:
+def test_running_server_gets_no_extension() -> None:
     clock = Clock()
-    patience = Patience(5.0, lambda: {1: Turn(0.0, clock.now, ready=True)}, lambda: clock.now)
+    patience = Patience(
+        5.0, lambda: {1: ThreadTimes(0.0, clock.now, ready=True)}, lambda: clock.now
+    )
     while left := patience.left():
         clock.now += left
 
     assert clock.now == pytest.approx(5.0)
 
 
-def test_a_short_wait_looks_at_nothing() -> None:
+def test_short_wait_reads_no_cpu_times() -> None:
     def look() -> Turns:
         raise AssertionError("looked")
 
@@ -129,12 +133,12 @@ def test_a_short_wait_looks_at_nothing() -> None:
     assert clock.now == SHORT
 
 
-def test_no_wait_is_over_at_once() -> None:
+def test_deadline_of_zero_seconds_expires_at_once() -> None:
     assert Clock(server=0.5).spend(0.0) == (0.0, 0.0)
 
 
 @needs_counts
-def test_threads_of_a_process_of_those_below_it_and_ours_are_looked_at() -> None:
+def test_cpu_times_cover_the_process_its_children_and_our_threads() -> None:
     below = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {DEAF!r}])"
     waits = threading.Event()
     ours = threading.Thread(target=waits.wait)
@@ -154,10 +158,10 @@ def test_threads_of_a_process_of_those_below_it_and_ours_are_looked_at() -> None
             waits.set()
 
 
-def test_a_system_that_does_not_tell_lets_every_second_count(
+def test_system_without_schedstat_gives_no_cpu_times(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(turns_module, "PROCESSES", tmp_path)
+    monkeypatch.setattr(cpu_wait, "PROCESSES", tmp_path)
 
     assert turns(os.getpid()) == {}
 
@@ -166,7 +170,7 @@ def test_a_system_that_does_not_tell_lets_every_second_count(
 def connected(
     program: str, *, patience: float = 20.0, crowded: float = 0.0
 ) -> Iterator[Connection]:
-    """Talk to a program that, for some seconds, gets a core only when nobody else wants it."""
+    """Connect to a program that gets only idle time of its core for some seconds."""
     transcript = Transcript("2025-11-25", now)
     process = ServerProcess([sys.executable, "-S", "-c", program], transcript, env={})
     hogs: list[subprocess.Popen[bytes]] = []
@@ -187,7 +191,7 @@ def connected(
 
 
 @needs_counts
-def test_a_server_that_gets_no_core_is_waited_for() -> None:
+def test_starved_server_gets_more_time() -> None:
     with connected(SLOW, patience=1.0, crowded=4.0) as connection:
         reply = connection.request("ping")
 
@@ -195,7 +199,7 @@ def test_a_server_that_gets_no_core_is_waited_for() -> None:
 
 
 @needs_counts
-def test_who_wants_to_know_what_is_there_by_then_is_told_what_is_there_by_then() -> None:
+def test_short_wait_is_not_extended_for_cpu_starvation() -> None:
     with connected(SLOW, crowded=4.0) as connection:
         reply = connection.request("ping", seconds=0.5)
 
@@ -203,7 +207,7 @@ def test_who_wants_to_know_what_is_there_by_then_is_told_what_is_there_by_then()
 
 
 @needs_counts
-def test_a_server_that_is_not_waited_for_to_the_end_is_told_by_what_it_lost() -> None:
+def test_timeout_message_states_the_time_without_a_core() -> None:
     with connected("while True: pass", patience=0.5, crowded=60.0) as connection:
         reply = connection.request("ping")
 
@@ -211,7 +215,7 @@ def test_a_server_that_is_not_waited_for_to_the_end_is_told_by_what_it_lost() ->
     assert "s in which it had no core" in str(reply)
 
 
-def test_a_deaf_server_gets_its_limit_and_no_more() -> None:
+def test_silent_server_gets_no_extension() -> None:
     with connected(DEAF, patience=0.5) as connection:
         reply = connection.request("ping")
 

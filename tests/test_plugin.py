@@ -1,4 +1,4 @@
-"""The pytest plugin in other people's projects, hostile configurations included."""
+"""The pytest plugin in users' projects, including hostile configurations."""
 
 import shlex
 import sys
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.conftest import mutant_command
+from tests.conftest import HERE, mutant_command
 
 SOUND = shlex.join([*mutant_command("SaysNothingWrong")])
 SICK = shlex.join(mutant_command("RefusesPings"))
@@ -31,7 +31,7 @@ def run(pytester: pytest.Pytester) -> Run:
     return run
 
 
-def test_judges_beside_the_users_own_tests(run: Run, pytester: pytest.Pytester) -> None:
+def test_scenarios_run_beside_the_users_own_tests(run: Run, pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_mine="def test_mine(): pass")
 
     result = run("-v", select=["answers_a_ping"])
@@ -40,7 +40,7 @@ def test_judges_beside_the_users_own_tests(run: Run, pytester: pytest.Pytester) 
     result.stdout.fnmatch_lines(["test_mine.py::test_mine PASSED*", f"{NODE} PASSED*"])
 
 
-def test_a_failure_shows_clause_wire_and_the_command_that_repeats_it(run: Run) -> None:
+def test_failure_prints_clause_wire_and_repeat_command(run: Run) -> None:
     result = run(server=SICK)
 
     result.stdout.fnmatch_lines(
@@ -56,22 +56,22 @@ def test_a_failure_shows_clause_wire_and_the_command_that_repeats_it(run: Run) -
     assert result.ret == 1
 
 
-def test_a_broken_should_is_a_warning_of_pytest(run: Run) -> None:
+def test_should_violation_is_a_pytest_warning(run: Run) -> None:
     result = run(server=shlex.join(mutant_command("PingsAllTheTime")))
 
     result.stdout.fnmatch_lines(["*TouchstoneWarning: ping-not-excessive*"])
     assert result.ret == 0
 
 
-def test_strict_is_left_to_the_clause(run: Run) -> None:
-    """ping-not-excessive has no threshold in the text, so --strict leaves it a warning."""
+def test_strict_does_not_fail_a_clause_without_a_threshold(run: Run) -> None:
+    """The specification gives ping-not-excessive no threshold, so it remains a warning."""
     server = shlex.join(mutant_command("PingsAllTheTime"))
 
     assert run("--mcp-strict", server=server).ret == 0
 
 
-def test_a_quick_look_skips_what_would_take_a_process_or_seconds(run: Run) -> None:
-    words = ["echoes_the_id_as_sent", "drops_a_call_that_is_cancelled"]
+def test_quick_option_skips_slow_scenarios(run: Run) -> None:
+    words = ["echoes_the_id_as_sent", "stops_a_cancelled_call"]
 
     result = run("-rs", "--mcp-quick", select=words)
 
@@ -85,11 +85,13 @@ def test_a_node_id_reruns_one_scenario(run: Run) -> None:
     result.assert_outcomes(passed=1)
 
 
-def test_keyword_and_last_failed_select(run: Run, pytester: pytest.Pytester) -> None:
+def test_keyword_and_last_failed_options_select_scenarios(
+    run: Run, pytester: pytest.Pytester
+) -> None:
     command = [sys.executable, "-m", "pytest", "--mcp-server", SICK, "--mcp-select", "ping"]
     first = pytester.run(*command)
     again = pytester.run(*command, "--lf", "-v")
-    keyword = pytester.run(*command, "-k", "moderation")
+    keyword = pytester.run(*command, "-k", "not answers_a_ping")
 
     assert first.parseoutcomes()["failed"] == 1
     again.assert_outcomes(failed=1)
@@ -97,7 +99,7 @@ def test_keyword_and_last_failed_select(run: Run, pytester: pytest.Pytester) -> 
     assert keyword.ret == 0
 
 
-def test_junit_names_clause_and_failure(run: Run, pytester: pytest.Pytester) -> None:
+def test_junit_report_names_clause_and_failure(run: Run, pytester: pytest.Pytester) -> None:
     run("--junitxml=out.xml", server=SICK)
 
     cases = ET.parse(pytester.path / "out.xml").getroot().iter("testcase")  # noqa: S314  (our own)
@@ -112,7 +114,7 @@ def test_junit_names_clause_and_failure(run: Run, pytester: pytest.Pytester) -> 
     assert "ping-empty-response" in (failure.text or "")
 
 
-def test_xdist_workers_tell_the_same_story(run: Run, pytester: pytest.Pytester) -> None:
+def test_xdist_gives_the_same_outcomes(run: Run, pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_mine="def test_a(): pass\ndef test_b(): pass")
 
     result = run("-n", "3", server=SICK, select=["ping", "stdio"])
@@ -133,10 +135,10 @@ def test_collect_only_starts_no_server(run: Run) -> None:
     ("server", "words"),
     [
         ("this-program-does-not-exist", "*there is no program 'this-program-does-not-exist'*"),
-        ("'unclosed", "*mcp_server: No closing quotation*"),
+        ("'unclosed", "*--mcp-server: No closing quotation*"),
     ],
 )
-def test_a_command_that_cannot_run_is_one_clear_line(run: Run, server: str, words: str) -> None:
+def test_unusable_server_command_is_reported(run: Run, server: str, words: str) -> None:
     result = run(server=server)
 
     (result.stdout if result.ret == 1 else result.stderr).fnmatch_lines([words])
@@ -168,7 +170,9 @@ def test_fixtures_give_a_live_session(run: Run, pytester: pytest.Pytester) -> No
     result.assert_outcomes(passed=3)
 
 
-def test_fixtures_without_a_server_say_what_to_do(run: Run, pytester: pytest.Pytester) -> None:
+def test_fixtures_without_a_server_explain_how_to_name_one(
+    run: Run, pytester: pytest.Pytester
+) -> None:
     pytester.makepyfile(test_mine="def test_it(mcp_session): pass")
 
     result = run(server="", select=[])
@@ -176,13 +180,13 @@ def test_fixtures_without_a_server_say_what_to_do(run: Run, pytester: pytest.Pyt
     result.stdout.fnmatch_lines(["*name one with --mcp-server or the ini key mcp_server, or*"])
 
 
-def test_the_ini_key_is_enough(run: Run, pytester: pytest.Pytester) -> None:
+def test_ini_key_alone_enables_the_suite(run: Run, pytester: pytest.Pytester) -> None:
     pytester.makeini(f"[pytest]\nmcp_server = {SOUND}\nmcp_select = answers_a_ping\n")
 
     run(server="", select=[]).assert_outcomes(passed=1)
 
 
-def test_the_ini_key_leaves_a_named_test_file_alone(run: Run, pytester: pytest.Pytester) -> None:
+def test_ini_key_adds_nothing_to_a_named_test_file(run: Run, pytester: pytest.Pytester) -> None:
     pytester.makeini(f"[pytest]\nmcp_server = {SOUND}\n")
     pytester.makepyfile(test_mine="def test_mine(): pass")
 
@@ -232,12 +236,12 @@ def test_hostile_user_configurations_change_nothing(
     result.stdout.fnmatch_lines([f"{NODE} PASSED*"])
 
 
-def test_a_session_without_a_server_loads_nothing_of_the_harness(pytester: pytest.Pytester) -> None:
+def test_session_without_a_server_imports_no_heavy_module(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         test_mine="""
         import sys
         def test_light():
-            heavy = {"rich", "psutil", "jsonschema", "mcp_touchstone.gate"}
+            heavy = {"rich", "psutil", "jsonschema", "mcp_touchstone.engine.runner"}
             assert not heavy & set(sys.modules)
         """
     )
@@ -245,13 +249,13 @@ def test_a_session_without_a_server_loads_nothing_of_the_harness(pytester: pytes
     pytester.run(sys.executable, "-m", "pytest", "-p", "no:xdist").assert_outcomes(passed=1)
 
 
-def test_works_where_xdist_is_not_installed(run: Run) -> None:
+def test_plugin_works_without_xdist(run: Run) -> None:
     result = run("-p", "no:xdist", select=["answers_a_ping"])
 
     result.assert_outcomes(passed=1)
 
 
-def test_what_may_be_used_is_named_by_option_or_line_by_line(
+def test_calls_resources_and_prompts_are_named_by_option_or_ini_lines(
     run: Run, pytester: pytest.Pytester
 ) -> None:
     pytester.makeini(
@@ -278,3 +282,151 @@ def test_what_may_be_used_is_named_by_option_or_line_by_line(
     wrong = run("--mcp-call", "echo=red", select=["answers_a_ping"])
     assert wrong.ret != 0
     assert "echo=red: write NAME=" in wrong.stdout.str() + wrong.stderr.str()
+
+
+# --- no silent success
+
+
+@pytest.mark.parametrize("argument", [".", "sub"])
+def test_named_folder_runs_scenarios_and_tests(
+    run: Run, pytester: pytest.Pytester, argument: str
+) -> None:
+    pytester.makeini(f"[pytest]\nmcp_server = {SOUND}\nmcp_select = answers_a_ping\n")
+    (pytester.path / "sub").mkdir()
+    (pytester.path / "sub" / "test_mine.py").write_text("def test_mine(): pass\n")
+
+    run(argument, server="", select=[]).assert_outcomes(passed=2)
+
+
+def test_header_says_that_naming_only_test_files_skips_the_check(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    pytester.makeini(f"[pytest]\nmcp_server = {SOUND}\n")
+    pytester.makepyfile(test_mine="def test_mine(): pass")
+
+    result = run("test_mine.py", server="", select=[])
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*not checked: only test files were named; add --mcp)"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--mcp-server", ""], "*--mcp-server: the command is empty; is a variable not set?"),
+        (["--mcp-config", ""], "*--mcp-config: no file is named"),
+        (["--mcp-strict"], "*--mcp-strict has no effect, as no server is checked: add --mcp *"),
+        (["--mcp-select", "ping"], "*--mcp-select has no effect, as no server is checked*"),
+        (["--mcp-no-baseline"], "*--mcp-no-baseline has no effect*"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    run: Run, pytester: pytest.Pytester, words: list[str], said: str
+) -> None:
+    pytester.makepyfile(test_mine="def test_mine(): pass")
+
+    result = run(*words, server="", select=[])
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([said])
+
+
+def test_help_is_printed_despite_a_configuration_error(run: Run, pytester: pytest.Pytester) -> None:
+    (pytester.path / "touchstone.toml").write_text("command = 'x'\nbaseline = 'gone.toml'\n")
+
+    assert run("--mcp", "--help", server="", select=[]).ret == 0
+    missing = run("--mcp", server="", select=[])
+    missing.stderr.fnmatch_lines(["*baseline gone.toml: there is no such file; `mcp-touchstone*"])
+
+
+# --- one failure per cause
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ("this-program-does-not-exist", "*no program 'this-program-does-not-exist'*"),
+        ("{python} -c 'import no_such_module'", "*No module named 'no_such_module'*"),
+    ],
+)
+def test_server_that_does_not_start_is_one_failure(run: Run, server: str, said: str) -> None:
+    result = run(server=server, select=["ping", "jsonrpc"])
+
+    outcomes = result.parseoutcomes()
+    assert (outcomes["failed"], outcomes.get("passed", 0)) == (1, 0)
+    assert outcomes["skipped"] > 5
+    result.stdout.fnmatch_lines([said])
+
+
+def test_missing_module_hint_names_the_python_on_path(run: Run) -> None:
+    result = run(server="python3 -c 'import no_such_module'")
+
+    result.stdout.fnmatch_lines(["hint: `python3` is the first on PATH; {python} is *"])
+
+
+# --- hooks and fixtures of the project
+
+
+def test_hooks_can_read_fixturenames_of_scenarios(run: Run, pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        """
+        def pytest_collection_modifyitems(items):
+            items.sort(key=lambda item: "db" in item.fixturenames)
+        def pytest_runtest_setup(item):
+            assert "db" not in item.fixturenames
+        """
+    )
+
+    run(select=["answers_a_ping"]).assert_outcomes(passed=1)
+
+
+def test_project_fixture_can_override_mcp_server(run: Run, pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        test_mine="""
+        import pytest
+
+        @pytest.fixture
+        def mcp_server():
+            return "ours"
+
+        def test_both(mcp_server, mcp_session):
+            assert mcp_server == "ours"
+            assert mcp_session.request("ping").result == {}
+        """
+    )
+
+    run("test_mine.py", select=["answers_a_ping"]).assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize("scope", ["module", "session"])
+def test_shared_session_is_available_to_wider_scopes(
+    run: Run, pytester: pytest.Pytester, scope: str
+) -> None:
+    pytester.makepyfile(
+        test_mine=f"""
+        import pytest
+
+        @pytest.fixture(scope="{scope}")
+        def tools(mcp_shared_session):
+            return mcp_shared_session.tools()
+
+        def test_tools(tools, mcp_session):
+            assert tools == mcp_session.tools()
+        """
+    )
+
+    run("test_mine.py", select=["answers_a_ping"]).assert_outcomes(passed=2)
+
+
+def test_documented_filter_exempts_our_warnings_from_errors(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    """The line of the ini file is the one in docs/pytest.md."""
+    line = "default::mcp_touchstone.pytest_plugin.TouchstoneWarning"
+    assert line in (HERE.parent / "docs" / "pytest.md").read_text("utf-8")
+    server = shlex.join(mutant_command("PingsAllTheTime"))
+    pytester.makeini("[pytest]\nfilterwarnings = error\n")
+    assert run(server=server).ret == 1
+
+    pytester.makeini(f"[pytest]\nfilterwarnings =\n    error\n    {line}\n")
+    assert run(server=server).ret == 0

@@ -1,4 +1,4 @@
-"""The pytest plugin and what a project has written down: configuration, targets, baseline."""
+"""The pytest plugin with the files of a project: configuration, targets, baseline."""
 
 import json
 import sys
@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone import live, loader, pytest_suite
+from mcp_touchstone.api import live_server
+from mcp_touchstone.catalog import loader
+from mcp_touchstone.pytest_plugin import collect
 from tests.conftest import mutant_command
 
-KEPT = (live, pytest_suite, loader.load(), loader.load("security"))
-"""Loaded before pytester runs anything in this process: it forgets what a run has imported."""
+KEPT = (live_server, collect, loader.load(), loader.load("security"))
+"""Loaded before any in-process run, as pytester removes the modules that a run has imported."""
 
 Run = Callable[..., pytest.RunResult]
 PING = "conformance/basic/ping.py::answers_a_ping"
@@ -26,10 +28,10 @@ def command(mutant: str) -> str:
 
 @pytest.fixture
 def run(pytester: pytest.Pytester) -> Run:
-    """Run pytest in this process: the plugin is loaded already, and nothing of it is kept."""
+    """Run pytest in this process, where the plugin is loaded already."""
 
     def run(*arguments: str) -> pytest.RunResult:
-        if "-n" in arguments:  # workers speak on the standard streams of the process
+        if "-n" in arguments:  # workers use the standard streams of the process
             return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
         return pytester.runpytest_inprocess("-p", "no:cacheprovider", *arguments)
 
@@ -42,7 +44,7 @@ def known(path: Path, *clauses: str) -> None:
     path.write_text("\n".join(entries), "utf-8")
 
 
-def test_one_line_in_the_projects_file_is_enough(run: Run, pytester: pytest.Pytester) -> None:
+def test_pyproject_configuration_enables_the_suite(run: Run, pytester: pytest.Pytester) -> None:
     (pytester.path / "pyproject.toml").write_text(
         '[tool.pytest.ini_options]\nmcp_config = "pyproject.toml"\n'
         f"[tool.mcp-touchstone]\n{command('RefusesPings')}{SHORT}"
@@ -53,10 +55,10 @@ def test_one_line_in_the_projects_file_is_enough(run: Run, pytester: pytest.Pyte
 
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*again*--config pyproject.toml*", "*mcp-touchstone: *"])
-    result.stdout.fnmatch_lines(["not conforming: read a rule with*"])
+    result.stdout.fnmatch_lines(["failed: *"])
 
 
-def test_a_configuration_judges_only_where_that_is_asked_for(
+def test_configuration_file_runs_scenarios_only_on_request(
     run: Run, pytester: pytest.Pytester
 ) -> None:
     (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong") + SHORT)
@@ -67,7 +69,7 @@ def test_a_configuration_judges_only_where_that_is_asked_for(
     run("--mcp-config", "touchstone.toml", "--collect-only", "-q").stdout.fnmatch_lines([PING])
 
 
-def test_fixtures_find_the_configuration_by_themselves(run: Run, pytester: pytest.Pytester) -> None:
+def test_fixtures_find_the_configuration_file(run: Run, pytester: pytest.Pytester) -> None:
     (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong"))
     pytester.makepyfile(
         'def test_mine(mcp_session): assert mcp_session.request("ping").result == {}'
@@ -85,13 +87,13 @@ def test_known_failures_are_xfailed_with_their_reason(run: Run, pytester: pytest
     assert result.ret == 0
     assert result.parseoutcomes()["xfailed"] == 1
     result.stdout.fnmatch_lines([f"XFAIL {PING}*known: ping-empty-response: the gateway*"])
-    result.stdout.fnmatch_lines(["known*1 known failure, excused by touchstone-baseline.toml"])
+    result.stdout.fnmatch_lines(["known*1 known failure, accepted by touchstone-baseline.toml"])
     cases = ET.parse(pytester.path / "out.xml").getroot().iter("testcase")  # noqa: S314  (our own)
     told = {p.get("value") for case in cases for p in case.iter("property")}
     assert "known" in told
 
 
-def test_a_stale_entry_is_red(run: Run, pytester: pytest.Pytester) -> None:
+def test_stale_baseline_entry_fails(run: Run, pytester: pytest.Pytester) -> None:
     (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong") + SHORT)
     known(pytester.path / "known.toml", "ping-empty-response")
 
@@ -103,7 +105,7 @@ def test_a_stale_entry_is_red(run: Run, pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["STALE  ping-empty-response (2025-11-25): it holds now"])
 
 
-def test_each_target_has_items_and_fixtures_of_its_own(run: Run, pytester: pytest.Pytester) -> None:
+def test_each_target_has_its_own_items_and_fixtures(run: Run, pytester: pytest.Pytester) -> None:
     (pytester.path / "touchstone.toml").write_text(
         f"{SHORT}[targets.good]\n{command('SaysNothingWrong')}[targets.bad]\n"
         f"{command('RefusesPings')}"
@@ -120,7 +122,7 @@ def test_each_target_has_items_and_fixtures_of_its_own(run: Run, pytester: pytes
     one.assert_outcomes(passed=1)
 
 
-def test_markers_and_clause_ids_select(run: Run, pytester: pytest.Pytester) -> None:
+def test_markers_and_clause_ids_select_scenarios(run: Run, pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_mine(): pass")
     (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong"))
     strict = ("--mcp", "--collect-only", "-q", "--strict-markers")
@@ -138,7 +140,7 @@ def test_markers_and_clause_ids_select(run: Run, pytester: pytest.Pytester) -> N
     assert PING in collected("-k", "ping-empty-response")
 
 
-def test_the_security_suite_is_chosen_by_its_name(run: Run, pytester: pytest.Pytester) -> None:
+def test_security_suite_is_selected_by_name(run: Run, pytester: pytest.Pytester) -> None:
     (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong"))
     result = run("--mcp", "--mcp-suite", "security", "--collect-only", "-q", "-m", "mcp_security")
 
@@ -147,22 +149,22 @@ def test_the_security_suite_is_chosen_by_its_name(run: Run, pytester: pytest.Pyt
     assert all(line.startswith("security_suite/") for line in lines)
 
 
-def test_a_should_fails_where_the_configuration_says_so(
+def test_should_violation_fails_with_fail_on_or_error_filter(
     run: Run, pytester: pytest.Pytester
 ) -> None:
     (pytester.path / "touchstone.toml").write_text(command("PingsAllTheTime") + SHORT)
 
     assert run("--mcp", "--mcp-fail-on", "should").ret == 1
-    error = run("--mcp", "-W", "error::mcp_touchstone.pytest_suite.TouchstoneWarning")
+    error = run("--mcp", "-W", "error::mcp_touchstone.pytest_plugin.TouchstoneWarning")
     assert error.ret == 1
     error.stdout.fnmatch_lines(["ping-not-excessive: *"])
     error.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_a_program_that_hides_the_ini_file_is_refused_with_the_way_out(
+def test_server_program_that_hides_the_ini_file_is_refused(
     pytester: pytest.Pytester,
 ) -> None:
-    """pytest looks for its ini file beside all words that are paths; it knows no option yet."""
+    """pytest looks for its ini file beside every argument that is a path, even of an option."""
     pytester.makeini("[pytest]\nmcp_select = ping\n")
 
     with pytest.raises(pytest.UsageError, match=r"reads no tox.ini here; write --mcp-server=/"):
@@ -182,13 +184,13 @@ def test_a_program_that_hides_the_ini_file_is_refused_with_the_way_out(
         ("comand = 'x'", ("--mcp",), "unknown key 'comand'; did you mean 'command'"),
         ("command = 'x'", ("--mcp-target", "one", "--mcp"), "it names no targets"),
         ("command = 'x'", ("--mcp", "--mcp-baseline", "no.toml"), "there is no such file"),
-        ("command = 'x'", ("--mcp", "--mcp-suite", "secure"), "--mcp-suite: invalid choice"),
-        ("command = 'x'", ("--mcp", "--mcp-seed", "x"), "--mcp-seed: 'x' is no whole number"),
-        ("command = 'x'", ("--mcp", "--mcp-revision", "2020-01-01"), "--mcp-revision: invalid"),
+        ("command = 'x'", ("--mcp", "--mcp-suite", "x"), "--mcp-suite: 'x' is not a valid choice"),
+        ("command = 'x'", ("--mcp", "--mcp-seed", "x"), "--mcp-seed: 'x' is not a whole number"),
+        ("command = 'x'", ("--mcp", "--mcp-revision", "2020"), "--mcp-revision: '2020' is not a"),
         ("command = 'x'", ("--mcp", "--mcp-fail-on", "shuold"), "did you mean 'should'"),
     ],
 )
-def test_a_mistake_is_one_line_before_anything_runs(
+def test_configuration_mistake_is_a_one_line_usage_error(
     pytester: pytest.Pytester, text: str, words: tuple[str, ...], said: str
 ) -> None:
     if text:

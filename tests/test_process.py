@@ -1,4 +1,4 @@
-"""Servers that do what servers do: start, refuse, flood, hang, leave, and leave things behind."""
+"""Server processes that start, fail to start, flood, hang, exit, and leave children behind."""
 
 import contextlib
 import errno
@@ -15,9 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
-from mcp_touchstone import transcript as transcript_module
-from mcp_touchstone.framing import Fault
-from mcp_touchstone.process import (
+from mcp_touchstone.transport.orphans import sweep
+from mcp_touchstone.transport.process import (
     MARK,
     STDERR_KEPT,
     Gone,
@@ -26,16 +25,17 @@ from mcp_touchstone.process import (
     Step,
     signal_name,
 )
-from mcp_touchstone.strays import sweep
-from mcp_touchstone.transcript import Source, Transcript
+from mcp_touchstone.wire import transcript
+from mcp_touchstone.wire.framing import Fault
+from mcp_touchstone.wire.transcript import Source, Transcript
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups of POSIX")
 
 LONG = 20.0
-"""Seconds of patience where the thing waited for happens at once."""
+"""Timeout in seconds for events that happen at once."""
 
 SHORT = 0.3
-"""Seconds of patience where nothing is going to happen."""
+"""Timeout in seconds for events that never happen."""
 
 Start = Callable[..., ServerProcess]
 
@@ -60,7 +60,7 @@ def events(process: ServerProcess) -> list[str]:
 
 
 def heard(process: ServerProcess, count: int = 1) -> list[str]:
-    """Wait for so many lines of the server."""
+    """Wait for a number of lines of the server."""
     record_of(process).wait(lambda: len(lines(process)) >= count, LONG)
     return lines(process)
 
@@ -80,7 +80,7 @@ def lives(pid: int) -> bool:
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start a small Python server from its statements; whatever is left is ended."""
+    """Start a small Python server from its statements; remaining processes are ended."""
     started: list[ServerProcess] = []
 
     def start(*statements: str, **how: Any) -> ServerProcess:
@@ -117,56 +117,56 @@ def script(folder: Path, text: str, mode: int) -> str:
     return str(path)
 
 
-def test_a_program_that_is_not_there() -> None:
+def test_missing_program_is_reported() -> None:
     assert launch("no-such-server") == (
         "there is no program 'no-such-server'; is it installed and on PATH?"
     )
 
 
-def test_a_program_that_is_not_executable(tmp_path: Path) -> None:
+def test_program_without_execute_permission_is_reported(tmp_path: Path) -> None:
     assert launch(script(tmp_path, "", 0o644)).endswith(
         "may not be run; is it a program, and executable (chmod +x)?"
     )
 
 
-def test_a_folder_for_a_program(tmp_path: Path) -> None:
+def test_folder_as_program_is_reported(tmp_path: Path) -> None:
     assert "may not be run; is it a program" in launch(str(tmp_path))
 
 
-def test_a_script_that_does_not_say_what_runs_it(tmp_path: Path) -> None:
+def test_script_without_shebang_is_reported(tmp_path: Path) -> None:
     assert launch(script(tmp_path, "print()", 0o755)).endswith(
         "is no program; a script needs a first line with #!"
     )
 
 
-def test_a_script_whose_interpreter_is_missing(tmp_path: Path) -> None:
+def test_script_with_missing_interpreter_is_reported(tmp_path: Path) -> None:
     assert launch(script(tmp_path, "#!/no/such/python\n", 0o755)).endswith(
         "is there, but not the program its first line (#!) names"
     )
 
 
 @pytest.mark.parametrize("program", [sys.executable, "no-such-server"])
-def test_a_working_folder_that_is_not_there(program: str) -> None:
+def test_missing_working_folder_is_reported(program: str) -> None:
     assert launch(program, cwd="/no/such") == (
         "the folder /no/such does not exist; name another with --cwd"
     )
 
 
-def test_a_file_for_a_working_folder(tmp_path: Path) -> None:
+def test_file_as_working_folder_is_reported(tmp_path: Path) -> None:
     file = script(tmp_path, "", 0o644)
 
     assert launch(sys.executable, cwd=file).startswith(f"the folder {file} does not exist")
 
 
-def test_an_empty_command() -> None:
+def test_empty_command_is_reported() -> None:
     assert launch() == "the command is empty; name the program that starts the server"
 
 
-def test_an_argument_no_program_can_get() -> None:
+def test_null_byte_in_an_argument_is_reported() -> None:
     assert "could not be started: embedded null byte" in launch(sys.executable, "\0")
 
 
-def test_a_system_that_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_limit_of_the_system_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 
@@ -189,14 +189,14 @@ def test_lines_arrive_as_they_are_written(start: Start) -> None:
     assert process.running
 
 
-def test_environment_and_folder_are_what_was_given(start: Start, tmp_path: Path) -> None:
+def test_server_gets_the_given_environment_and_folder(start: Start, tmp_path: Path) -> None:
     show = "print(sorted(k for k in os.environ if k[0] in 'MP' and k != 'PWD'), os.getcwd())"
     process = start(show, env={"MINE": "1"}, cwd=tmp_path)
 
     assert heard(process) == [f"['MINE', 'PATH'] {tmp_path}"]
 
 
-def test_a_last_line_without_a_line_feed_is_heard_at_the_end(start: Start) -> None:
+def test_unterminated_last_line_is_recorded_at_exit(start: Start) -> None:
     process = start("sys.stdout.write('{}')")
 
     assert process.wait(LONG) == 0
@@ -206,7 +206,7 @@ def test_a_last_line_without_a_line_feed_is_heard_at_the_end(start: Start) -> No
     assert entry.reading.faults == {Fault.UNTERMINATED}
 
 
-def test_a_message_without_its_line_feed_can_be_taken(start: Start) -> None:
+def test_complete_message_without_a_line_feed_can_be_taken(start: Start) -> None:
     process = start(
         "sys.stdout.write('{\"a\":'); sys.stdout.flush(); sys.stdin.readline()",
         "sys.stdout.write('1}'); sys.stdout.flush()",
@@ -222,7 +222,7 @@ def test_a_message_without_its_line_feed_can_be_taken(start: Start) -> None:
     assert not process.take_unfinished(), "and nothing is taken twice"
 
 
-def test_the_last_words_of_a_server_that_left_are_read_to_their_end(start: Start) -> None:
+def test_stderr_of_an_exited_server_is_read_completely(start: Start) -> None:
     process = start("sys.stderr.write('x' * 60_000 + ' last words')", "os._exit(3)")
 
     assert process.wait(LONG) == 3
@@ -245,8 +245,8 @@ def test_stderr_is_drained_and_its_end_is_kept(start: Start) -> None:
     assert "last words" in process.stderr()
 
 
-def test_a_server_that_floods_us_is_ended(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transcript_module, "ENTRIES_LIMIT", 1000)
+def test_flooding_server_is_killed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript, "ENTRIES_LIMIT", 1000)
     process = start(DEAF, "while True: os.write(1, b'{}\\n' * 1000)")
 
     assert process.wait(LONG) == -signal.SIGKILL
@@ -256,7 +256,7 @@ def test_a_server_that_floods_us_is_ended(start: Start, monkeypatch: pytest.Monk
 # --- a server that does not listen
 
 
-def test_a_server_that_never_reads_is_given_up_in_time(start: Start) -> None:
+def test_send_to_a_server_that_never_reads_times_out(start: Start) -> None:
     process = start(READY, FOREVER)
     heard(process)
     begun = time.monotonic()
@@ -268,7 +268,7 @@ def test_a_server_that_never_reads_is_given_up_in_time(start: Start) -> None:
     assert process.running
 
 
-def test_a_server_that_did_not_read_is_not_waited_for_again(start: Start) -> None:
+def test_second_send_to_a_blocked_server_fails_at_once(start: Start) -> None:
     process = start(READY, FOREVER)
     heard(process)
     with pytest.raises(Gone):
@@ -278,14 +278,14 @@ def test_a_server_that_did_not_read_is_not_waited_for_again(start: Start) -> Non
         process.send(b"x", 600.0)
 
 
-def test_a_line_without_end_is_not_read_to_its_end(start: Start) -> None:
+def test_server_that_writes_an_endless_line_is_killed(start: Start) -> None:
     process = start("while True: os.write(1, b'x' * 65536)")
 
     assert process.wait(LONG * 3) == -signal.SIGKILL
     assert "a line of 33," in record_of(process).overflow
 
 
-def test_a_server_that_closed_its_input_is_told_from_one_that_is_slow(start: Start) -> None:
+def test_send_reports_that_the_server_closed_its_input(start: Start) -> None:
     process = start("os.close(0)", READY, FOREVER)
     heard(process)
 
@@ -293,7 +293,7 @@ def test_a_server_that_closed_its_input_is_told_from_one_that_is_slow(start: Sta
         process.send(b"{}\n", LONG)
 
 
-def test_nothing_is_written_to_a_server_that_left(start: Start) -> None:
+def test_send_to_an_exited_server_fails(start: Start) -> None:
     process = start("pass")
     process.wait(LONG)
 
@@ -302,8 +302,8 @@ def test_nothing_is_written_to_a_server_that_left(start: Start) -> None:
 
 
 @pytest.mark.parametrize("ended", [False, True])
-def test_nothing_is_written_once_we_closed_its_input(start: Start, ended: bool) -> None:
-    """It used to wait for the whole deadline, and then to blame the server."""
+def test_send_after_closing_stdin_fails_at_once(start: Start, ended: bool) -> None:
+    """It waited for the whole deadline once, and then blamed the server."""
     process = start(READS, READY, FOREVER)
     process.close_stdin()
     assert heard(process) == ["ready"]
@@ -317,7 +317,7 @@ def test_nothing_is_written_once_we_closed_its_input(start: Start, ended: bool) 
     assert time.monotonic() - begun < LONG / 2
 
 
-def test_what_was_written_before_the_end_of_input_arrives(start: Start) -> None:
+def test_lines_sent_before_the_end_of_input_arrive(start: Start) -> None:
     process = start("sys.stdout.write(sys.stdin.read())")
     process.send(b"a\nb\n", LONG)
     process.close_stdin()
@@ -325,7 +325,7 @@ def test_what_was_written_before_the_end_of_input_arrives(start: Start) -> None:
     assert heard(process, 2) == ["a", "b"]
 
 
-# --- a server that leaves
+# --- a server that ends
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,9 @@ def test_what_was_written_before_the_end_of_input_arrives(start: Start) -> None:
         ("os.kill(os.getpid(), signal.SIGUSR1)", -signal.SIGUSR1, "ended by itself (SIGUSR1)"),
     ],
 )
-def test_how_it_left_is_recorded(start: Start, statement: str, status: int, words: str) -> None:
+def test_exit_status_or_signal_is_recorded(
+    start: Start, statement: str, status: int, words: str
+) -> None:
     process = start(statement)
 
     assert process.wait(LONG) == status
@@ -363,7 +365,7 @@ def test_how_it_left_is_recorded(start: Start, statement: str, status: int, word
         ),
     ],
 )
-def test_it_is_asked_first_and_then_made_to_leave(
+def test_shutdown_escalates_until_the_server_ends(
     start: Start, statements: tuple[str, ...], polite: bool, step: Step, status: int
 ) -> None:
     process = start(*statements)
@@ -375,7 +377,7 @@ def test_it_is_asked_first_and_then_made_to_leave(
     assert ("we closed its input" in events(process)) is polite
 
 
-def test_it_ends_once(start: Start) -> None:
+def test_second_end_returns_the_first_ending(start: Start) -> None:
     process = start(READY, READS)
     heard(process)
 
@@ -385,7 +387,7 @@ def test_it_ends_once(start: Start) -> None:
     assert sum("ended" in event for event in events(process)) == 1
 
 
-def test_a_server_that_closes_its_output_and_lives_is_not_waited_for(start: Start) -> None:
+def test_wait_ends_when_the_server_closes_its_output(start: Start) -> None:
     process = start("os.close(1)", READS)
 
     assert record_of(process).wait(lambda: False, LONG) is False
@@ -394,10 +396,8 @@ def test_a_server_that_closes_its_output_and_lives_is_not_waited_for(start: Star
     assert process.end(LONG).step is Step.INPUT_CLOSED
 
 
-def test_a_process_that_ended_is_not_signalled_again(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its number may belong to somebody else's group by then."""
+def test_ended_process_is_not_signalled(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its number may belong to another process group by then."""
     process = start("pass")
     process.end(LONG)
     signalled: list[int] = []
@@ -413,10 +413,10 @@ def test_signals_have_names() -> None:
     assert signal_name(99) == "signal 99"
 
 
-# --- and what it leaves behind
+# --- children that outlive the server
 
 
-def test_children_in_its_group_end_with_it(start: Start) -> None:
+def test_children_in_the_process_group_are_ended(start: Start) -> None:
     process = start(f"print({CHILD}).pid, flush=True)", READS)
     child = int(heard(process)[0])
 
@@ -426,7 +426,7 @@ def test_children_in_its_group_end_with_it(start: Start) -> None:
     assert until(lambda: not lives(child))
 
 
-def test_children_in_a_session_of_their_own_end_with_it(start: Start) -> None:
+def test_children_in_their_own_session_are_ended(start: Start) -> None:
     process = start(f"print({CHILD}, start_new_session=True).pid, flush=True)", READS)
     child = int(heard(process)[0])
 
@@ -436,7 +436,7 @@ def test_children_in_a_session_of_their_own_end_with_it(start: Start) -> None:
     assert until(lambda: not lives(child))
 
 
-def test_a_child_that_outlives_it_is_found_in_its_group(start: Start) -> None:
+def test_child_that_outlives_the_server_is_ended(start: Start) -> None:
     process = start(f"print({CHILD}).pid, flush=True)")
     child = int(heard(process)[0])
     process.wait(LONG)
@@ -447,8 +447,8 @@ def test_a_child_that_outlives_it_is_found_in_its_group(start: Start) -> None:
     assert until(lambda: not lives(child))
 
 
-def test_the_dead_whom_nobody_buried_are_no_strays(start: Start) -> None:
-    """In a container process 1 often buries nobody."""
+def test_zombies_are_not_counted_as_orphans(start: Start) -> None:
+    """In a container, process 1 often reaps no child."""
     process = start("pid = os.fork()", "if pid: time.sleep(0.2)", "os._exit(0)")
     process.wait(LONG)
 
@@ -466,7 +466,7 @@ DAEMON = (
 )
 
 
-def test_a_daemon_is_found_by_its_mark(start: Start) -> None:
+def test_daemon_is_found_by_its_environment_mark(start: Start) -> None:
     mark = f"test-{os.getpid()}-{time.monotonic_ns()}"
     closing = "[os.close(fd) for fd in (0, 1, 2)]"
     process = start(*(s.format(closing=closing) for s in DAEMON), env={MARK: mark})
@@ -480,7 +480,7 @@ def test_a_daemon_is_found_by_its_mark(start: Start) -> None:
     assert sweep(mark) == 0
 
 
-def test_a_daemon_that_holds_the_pipes_keeps_nobody_waiting(start: Start) -> None:
+def test_daemon_with_open_pipes_does_not_block_the_end(start: Start) -> None:
     mark = f"test-{os.getpid()}-{time.monotonic_ns()}"
     threads, descriptors = threading.active_count(), open_descriptors()
     process = start(*(s.format(closing="pass") for s in DAEMON), env={MARK: mark})
@@ -498,7 +498,7 @@ def test_a_daemon_that_holds_the_pipes_keeps_nobody_waiting(start: Start) -> Non
     assert open_descriptors() == descriptors
 
 
-# --- and what we keep
+# --- our threads and descriptors
 
 
 def open_descriptors() -> set[str]:
@@ -517,7 +517,9 @@ def open_descriptors() -> set[str]:
     ],
     ids=["leaves", "reads", "closes its output", "has a child", "is deaf", "complains"],
 )
-def test_no_thread_and_no_descriptor_is_left(start: Start, statements: tuple[str, ...]) -> None:
+def test_ended_process_leaves_no_thread_and_no_descriptor(
+    start: Start, statements: tuple[str, ...]
+) -> None:
     threads, descriptors = set(threading.enumerate()), open_descriptors()
     process = start(*statements)
     record_of(process).wait(lambda: lines(process), LONG)

@@ -1,4 +1,4 @@
-"""What was promised counts, what was not is a note, and a server is started as it promised."""
+"""A broken promise counts, a missing one gives a note, and promised modes are started."""
 
 import os
 from dataclasses import replace
@@ -6,24 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.attack.newlines import CASES
-from mcp_touchstone.attack.payload import load as load_payloads
-from mcp_touchstone.attack.sizes import _text
-from mcp_touchstone.attack.slots import dry_run
-from mcp_touchstone.attack.uris import WRITTEN
-from mcp_touchstone.gate import judge
-from mcp_touchstone.loader import SECURITY, home, load
-from mcp_touchstone.plan import Choice
-from mcp_touchstone.verdict import Outcome
-from tests.fakes.matrix import target_of
+from mcp_touchstone.bindings.argument_roles import dry_run
+from mcp_touchstone.catalog.loader import SECURITY, home, load
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.security.payload import load as load_payloads
+from tests.fakes.matrix import attack_file, target_of
 from tests.fakes.patches import Patching
 from tests.fakes.server import Refused
 
+CASES = attack_file("promises.patches").CASES
+WRITTEN = attack_file("containment.resources").WRITTEN
 LIBRARY = load_payloads(home() / "security_suite" / "payloads")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
-def test_what_was_never_promised_is_a_note_and_limits_nobody_named_are_not_judged() -> None:
+def test_unpromised_clause_is_a_note_and_unpromised_limits_are_not_judged() -> None:
     target = replace(target_of("IgnoresTheHash"), promises=frozenset())
 
     run = judge(target, load(SECURITY), Choice(select=("patches-hash", "limits"), jobs=2))
@@ -35,7 +34,7 @@ def test_what_was_never_promised_is_a_note_and_limits_nobody_named_are_not_judge
 
 
 @pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
-def test_read_only_is_judged_where_it_is_started_and_changes_are_known_from_elsewhere() -> None:
+def test_read_only_start_is_judged_with_tools_of_the_normal_start() -> None:
     run = judge(
         target_of("ReadOnlyOnRequest"), load(SECURITY), Choice(select=("modes-read-only",), jobs=2)
     )
@@ -47,7 +46,7 @@ def test_read_only_is_judged_where_it_is_started_and_changes_are_known_from_else
     assert any("--read-only" in c.process.command for c in run.connections)
 
 
-def test_cases_of_newlines_are_those_of_the_payloads_and_true() -> None:
+def test_newline_cases_agree_with_the_payloads() -> None:
     rows = [row.text for row in LIBRARY["patch.eol"]]
 
     assert len(CASES) == len(rows)
@@ -55,7 +54,7 @@ def test_cases_of_newlines_are_those_of_the_payloads_and_true() -> None:
     assert all(case.before not in case.fits for case in CASES)
 
 
-def test_a_tool_that_patches_byte_by_byte_does_what_the_cases_allow(tmp_path: Path) -> None:
+def test_bytewise_patching_satisfies_the_newline_cases(tmp_path: Path) -> None:
     file = tmp_path / "eol.txt"
     patched = 0
     for case in CASES:
@@ -70,16 +69,16 @@ def test_a_tool_that_patches_byte_by_byte_does_what_the_cases_allow(tmp_path: Pa
 
 
 @pytest.mark.parametrize("size", [200, 4097, 65535, 65536])
-def test_texts_have_the_size_that_is_asked_for(size: int) -> None:
+def test_generated_texts_have_the_requested_size(size: int) -> None:
     for letter in ("x", "\u00e9"):
-        text = _text(size, "end-0123", letter)
+        text = attack_file("promises.limits")._text(size, "end-0123", letter)
 
         assert len(text) == size
         assert text.endswith("\nend-0123")
         assert len(set(text.splitlines())) == len(text.splitlines())
 
 
-def test_a_switch_for_dry_runs_is_known_by_name_and_type() -> None:
+def test_dry_run_switch_is_recognised_by_name_and_type() -> None:
     boolean = {"type": "boolean"}
 
     assert dry_run({"properties": {"path": {}, "dryRun": boolean}}) == "dryRun"
@@ -88,7 +87,7 @@ def test_a_switch_for_dry_runs_is_known_by_name_and_type() -> None:
     assert dry_run({}) == dry_run(None) == dry_run({"properties": {"dry_run": True}}) == ""
 
 
-def test_paths_are_written_into_uris_in_four_ways() -> None:
+def test_paths_are_encoded_into_uris_in_four_ways() -> None:
     assert [write("../a b") for write in WRITTEN] == [
         "../a b", "..%2Fa%20b", "%2e%2e/a b", "..%252Fa%2520b",
     ]  # fmt: skip

@@ -22,7 +22,7 @@ DESIGNS: Final = ("CEDARScript adapter", "text editor", "patch-only gateway", "s
 
 
 def table(heading: str) -> list[list[str]]:
-    """Give the rows of the first table behind a heading, as cells."""
+    """Return the rows of the first table after a heading, as cells."""
     behind = PAGE[PAGE.index(f"\n{heading}\n") :]
     lines = behind[behind.index("\n| ") + 1 :].split("\n\n")[0].splitlines()
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
@@ -34,7 +34,7 @@ NOT_KEPT: Final = table("### Not kept, or kept in another form, and why")
 
 @cache
 def names_in(file: str) -> set[str]:
-    """Give the names of the tests in a file."""
+    """Return the names of the tests in a file."""
     tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     return {one.name for one in functions if one.name.startswith("test_")}
@@ -57,14 +57,14 @@ def test_each_row_names_a_design_and_tests_that_exist() -> None:
     assert problems == []
 
 
-def test_every_design_has_its_promises() -> None:
+def test_every_design_has_more_than_ten_unique_promises() -> None:
     for design in DESIGNS:
         assert sum(row[1] == design for row in KEPT) > 10, design
     promises = [(row[0], row[1]) for row in (*KEPT, *NOT_KEPT)]
     assert len(promises) == len(set(promises))
 
 
-def test_what_is_not_kept_has_its_reason() -> None:
+def test_every_unkept_promise_has_a_reason() -> None:
     assert NOT_KEPT
     for promise, design, why in NOT_KEPT:
         assert promise
@@ -72,7 +72,7 @@ def test_what_is_not_kept_has_its_reason() -> None:
         assert why
 
 
-def test_the_page_knows_every_tool_and_no_other(tmp_path: Path) -> None:
+def test_readme_lists_exactly_the_offered_tools(tmp_path: Path) -> None:
     listed = {name.strip("`") for name, *_rest in table("## The tools")}
     with InProcess(Settings([str(tmp_path)])) as client:
         client.send(modern(1, "tools/list"))
@@ -81,18 +81,18 @@ def test_the_page_knows_every_tool_and_no_other(tmp_path: Path) -> None:
     assert listed == offered | {"parse_cedarscript", "apply_cedarscript"}
 
 
-def test_options_and_modules_on_the_page_exist() -> None:
+def test_options_and_modules_in_the_readme_exist() -> None:
     for option in re.findall(r"`(--[\w-]+)", PAGE):
         assert option in HELP or option == "--transport", option
     for names, where in table("## Where to look"):
         assert names
-        room = next(iter(re.findall(r"`(\w+)/`", where)), "")
+        package = next(iter(re.findall(r"`(\w+)/`", where)), "")
         for name in re.findall(r"`(\w+)`", where):
             place = CHECKOUT / "reference_server"
-            assert any((place / one / f"{name}.py").is_file() for one in (room, "")), name
+            assert any((place / one / f"{name}.py").is_file() for one in (package, "")), name
 
 
-def test_the_example_of_embedding_works() -> None:
+def test_embedding_example_prints_its_documented_output() -> None:
     (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -108,7 +108,7 @@ def test_the_example_of_embedding_works() -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "reference_server/README.md"])
-def test_the_line_to_type_works(page: str) -> None:
+def test_shell_example_prints_the_ping_answer(page: str) -> None:
     text = (CHECKOUT / page).read_text(encoding="utf-8")
     (line,) = re.findall(r"^echo .*$", text, re.MULTILINE)
     message, program = re.fullmatch(r"echo '(.*)' \| mcp-touchstone (.*)", line).groups()  # type: ignore[union-attr]

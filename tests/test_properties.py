@@ -1,4 +1,4 @@
-"""Properties: what is drawn, how it is made small, what counts, and how long it may take."""
+"""Property tests: drawing, shrinking, judging, and time limits of examples."""
 
 import _thread
 import json
@@ -12,20 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_touchstone import drawn, strategies
-from mcp_touchstone import revision as rev
-from mcp_touchstone.dialect import allows
-from mcp_touchstone.dice import Terms
-from mcp_touchstone.drawing import draw, shrink
-from mcp_touchstone.excerpt import excerpt
-from mcp_touchstone.framing import Line
-from mcp_touchstone.gate import Choice, Run, judge
-from mcp_touchstone.loader import load
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.engine.runner import Choice, Run, judge
+from mcp_touchstone.judging.run_settings import DrawSettings
+from mcp_touchstone.properties import examples as drawn
+from mcp_touchstone.properties import strategies
+from mcp_touchstone.properties.excerpt import excerpt
+from mcp_touchstone.properties.hypothesis_driver import draw, shrink
 from mcp_touchstone.report.digest import again, findings
-from mcp_touchstone.session import Role
-from mcp_touchstone.target import ROOT, Target
-from mcp_touchstone.transcript import Transcript
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.wire.framing import Line
+from mcp_touchstone.wire.lifecycle import Role
+from mcp_touchstone.wire.schema_dialect import allows
+from mcp_touchstone.wire.transcript import Transcript
 from tests.conftest import mutant_command
 
 LEGACY = rev.LATEST_LEGACY
@@ -41,24 +42,24 @@ def run(name: str, *select: str, examples: int = 60, **more: Any) -> Run:
 # --- drawing
 
 
-def test_the_same_terms_draw_the_same() -> None:
-    once, again_ = (draw(strategies.texts(), Terms("one", 20)) for _ in range(2))
+def test_same_settings_draw_the_same_examples() -> None:
+    once, again_ = (draw(strategies.texts(), DrawSettings("one", 20)) for _ in range(2))
 
     assert once == again_
     assert len(once) == 20
 
 
-@pytest.mark.parametrize("terms", [Terms("two", 20), Terms("one", 20, 1)])
-def test_another_name_and_another_seed_draw_otherwise(terms: Terms) -> None:
-    assert draw(strategies.texts(), terms) != draw(strategies.texts(), Terms("one", 20))
+@pytest.mark.parametrize("terms", [DrawSettings("two", 20), DrawSettings("one", 20, 1)])
+def test_name_and_seed_change_the_drawn_examples(terms: DrawSettings) -> None:
+    assert draw(strategies.texts(), terms) != draw(strategies.texts(), DrawSettings("one", 20))
 
 
-def test_nothing_is_drawn_twice() -> None:
-    assert sorted(draw(st.booleans(), Terms("flags", 20))) == [False, True]
+def test_no_example_is_drawn_twice() -> None:
+    assert sorted(draw(st.booleans(), DrawSettings("flags", 20))) == [False, True]
 
 
-def test_a_failing_example_is_made_small() -> None:
-    terms = Terms("small", 60)
+def test_failing_example_is_shrunk() -> None:
+    terms = DrawSettings("small", 60)
     failing = next(text for text in draw(strategies.texts(), terms) if len(text) > 8)
     asked: list[str] = []
 
@@ -70,15 +71,15 @@ def test_a_failing_example_is_made_small() -> None:
     assert len(asked) == len(set(asked)), "each is asked about once"
 
 
-def test_an_example_that_fails_once_only_stays_as_it_was() -> None:
-    terms = Terms("fickle", 20)
+def test_example_that_does_not_fail_again_is_unchanged() -> None:
+    terms = DrawSettings("fickle", 20)
     failing = draw(strategies.texts(), terms)[-1]
 
     assert shrink(strategies.texts(), failing, lambda _text: False, terms) == failing
 
 
-def test_a_fault_of_ours_is_no_failing_example() -> None:
-    terms = Terms("ours", 20)
+def test_exception_in_our_code_is_raised() -> None:
+    terms = DrawSettings("ours", 20)
     failing = draw(strategies.texts(), terms)[-1]
 
     def fails(_text: str) -> bool:
@@ -88,7 +89,7 @@ def test_a_fault_of_ours_is_no_failing_example() -> None:
         shrink(strategies.texts(), failing, fails, terms)
 
 
-def test_hypothesis_keeps_its_files_where_it_is_told(
+def test_hypothesis_writes_files_only_to_the_given_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hypothesis.configuration import storage_directory  # noqa: PLC0415
@@ -96,18 +97,20 @@ def test_hypothesis_keeps_its_files_where_it_is_told(
     monkeypatch.chdir(tmp_path)
     before = storage_directory(intent_to_write=False).home_directory
 
-    draw(strategies.ids(), Terms("files", 10, home=tmp_path / "home"))
+    draw(strategies.ids(), DrawSettings("files", 10, home=tmp_path / "home"))
 
     assert {path.name for path in tmp_path.iterdir()} <= {"home"}
     assert storage_directory(intent_to_write=False).home_directory == before
 
 
-# --- what is drawn
+# --- strategies
 
 
 @given(strategies.spellings(), strategies.objects())
 @settings(max_examples=60, deadline=None)
-def test_every_spelling_says_the_same(spelling: drawn.Spelling, message: dict[str, Any]) -> None:
+def test_every_spelling_encodes_the_same_message(
+    spelling: drawn.Spelling, message: dict[str, Any]
+) -> None:
     line = spelling.write(message)
 
     assert json.loads(line) == message
@@ -116,20 +119,20 @@ def test_every_spelling_says_the_same(spelling: drawn.Spelling, message: dict[st
 
 @given(strategies.texts())
 @settings(max_examples=60, deadline=None)
-def test_every_text_can_be_written(text: str) -> None:
+def test_every_text_can_be_encoded(text: str) -> None:
     assert text.encode().decode() == text
 
 
 @given(strategies.ids())
 @settings(max_examples=60, deadline=None)
-def test_ids_are_what_every_reader_keeps(own: str | int) -> None:
+def test_drawn_ids_are_strings_or_safe_integers(own: str | int) -> None:
     assert isinstance(own, str) or abs(own) < 2**53
     assert own not in range(101, 1000), "the connection counts its own requests from there"
 
 
 @given(strategies.methods(["ping", "tools/list"]))
 @settings(max_examples=60, deadline=None)
-def test_no_method_is_drawn_that_somebody_defines(name: str) -> None:
+def test_drawn_methods_exclude_defined_methods(name: str) -> None:
     assert name not in {"", "ping", "tools/list"}
 
 
@@ -153,7 +156,7 @@ GOOD = {"text": "a", "count": 3}
 
 @given(strategies.fitting([(SCHEMA, GOOD)]))
 @settings(max_examples=60, deadline=None)
-def test_what_fits_is_allowed_and_harmless(edit: drawn.Edit) -> None:
+def test_fitting_edit_is_valid_and_harmless(edit: drawn.Edit) -> None:
     assert allows(SCHEMA, {**GOOD, edit.name: edit.value})
     assert edit.name in {"text", "mode", "flag", "count"}
     assert edit.name != "count" or edit.value <= drawn.LARGEST
@@ -161,7 +164,7 @@ def test_what_fits_is_allowed_and_harmless(edit: drawn.Edit) -> None:
 
 @given(strategies.unfitting([(SCHEMA, GOOD)]))
 @settings(max_examples=60, deadline=None)
-def test_what_does_not_fit_is_not_allowed(edit: drawn.Edit) -> None:
+def test_unfitting_edit_is_invalid(edit: drawn.Edit) -> None:
     given_ = {**GOOD, edit.name: edit.value}
     if edit.gone:
         del given_[edit.name]
@@ -171,7 +174,7 @@ def test_what_does_not_fit_is_not_allowed(edit: drawn.Edit) -> None:
 
 @given(strategies.interleavings(3))
 @settings(max_examples=60, deadline=None)
-def test_an_interleaving_has_a_request(steps: list[drawn.Step]) -> None:
+def test_an_interleaving_has_a_request(steps: list[drawn.InterleavingStep]) -> None:
     assert any(step.kind == "request" and step.which < 3 for step in steps)
 
 
@@ -179,14 +182,14 @@ def test_an_interleaving_has_a_request(steps: list[drawn.Step]) -> None:
     "schema",
     [{}, {"properties": []}, {"properties": {"a": True}}, {"oneOf": [], "properties": {"a": {}}}],
 )
-def test_a_schema_that_says_nothing_gives_nothing_to_draw(schema: dict[str, Any]) -> None:
+def test_schema_without_types_has_nothing_to_replace(schema: dict[str, Any]) -> None:
     assert drawn.replaceable(schema, {}) == {}
 
 
-# --- an excerpt
+# --- excerpts
 
 
-def test_an_excerpt_is_read_like_a_transcript_of_its_own() -> None:
+def test_excerpt_is_a_valid_transcript() -> None:
     whole = Transcript(LEGACY, lambda: 0.0)
 
     def say(value: dict[str, Any]) -> None:
@@ -215,10 +218,10 @@ def test_an_excerpt_is_read_like_a_transcript_of_its_own() -> None:
     assert fell == 2
 
 
-# --- what counts
+# --- judging
 
 
-def test_the_smallest_line_is_shown_with_the_command_that_draws_it_again() -> None:
+def test_finding_shows_the_shrunk_line_and_its_repeat_command() -> None:
     first = run("KeepsIdsInAShortBuffer", "properties", seed=3)
     found = findings(first, *FOUND)
 
@@ -229,7 +232,7 @@ def test_the_smallest_line_is_shown_with_the_command_that_draws_it_again() -> No
     assert "--select answers_alike_under_any_id --examples 60 --seed 3" in words
 
 
-def test_an_ambient_rule_counts_what_it_sees_in_the_smallest_example() -> None:
+def test_ambient_rule_judges_the_shrunk_example() -> None:
     judged = run("EndsIdsAtANul", "properties", "jsonrpc-response-id-echo")
     found = findings(judged, *FOUND)
 
@@ -245,7 +248,7 @@ def test_an_ambient_rule_counts_what_it_sees_in_the_smallest_example() -> None:
     assert len(proofs[0]) < 12
 
 
-def test_a_sound_server_passes_and_is_not_restarted() -> None:
+def test_correct_server_passes_without_restart() -> None:
     judged = run("SaysNothingWrong", "properties")
 
     assert judged.exit_code == 0
@@ -253,7 +256,7 @@ def test_a_sound_server_passes_and_is_not_restarted() -> None:
     assert judged.processes == 3, "two of recon, one for properties"
 
 
-def test_nothing_is_drawn_where_nobody_wants_it() -> None:
+def test_zero_examples_leaves_out_property_clauses() -> None:
     judged = run("SaysNothingWrong", "properties", "ping", examples=0)
 
     assert {verdict.clause.group for verdict in judged.verdicts} == {"basic"}
@@ -261,14 +264,14 @@ def test_nothing_is_drawn_where_nobody_wants_it() -> None:
     assert all("--examples 0" in row.why for row in judged.absent)
 
 
-def test_a_clause_that_others_judge_too_is_not_left_out() -> None:
+def test_zero_examples_keeps_clauses_judged_by_other_scenarios() -> None:
     judged = run("SaysNothingWrong", "pagination", "properties", examples=0)
 
     assert "pagination-invalid-cursor-graceful" not in {row.clause for row in judged.absent}
     assert all(verdict.clause.group != "properties" for verdict in judged.verdicts)
 
 
-# --- how long it takes
+# --- time limits
 
 SILENT = """
 import json, sys, time
@@ -299,7 +302,7 @@ for line in sys.stdin:
     ],
     ids=["silent", "deaf", "slow", "leaving"],
 )
-def test_it_ends_in_time_whatever_the_server_does(trouble: str) -> None:
+def test_properties_end_in_time_with_a_misbehaving_server(trouble: str) -> None:
     program = SILENT.replace("{trouble}", trouble)
     target = Target(command=(sys.executable, "-S", "-c", program))
     begun = time.monotonic()
@@ -310,7 +313,7 @@ def test_it_ends_in_time_whatever_the_server_does(trouble: str) -> None:
     assert time.monotonic() - begun < 150
 
 
-def test_an_interrupted_search_ends_at_once() -> None:
+def test_interrupt_ends_the_search() -> None:
     def interrupt(what: str, _subject: object) -> None:
         if what == "start":
             threading.Timer(1.0, _thread.interrupt_main).start()

@@ -1,4 +1,4 @@
-"""The pure core: no processes, no sockets, no clock, whoever imports it."""
+"""The pure modules use no processes, no sockets and no clock."""
 
 import subprocess
 import sys
@@ -10,49 +10,51 @@ import mcp_touchstone
 SOURCE = Path(mcp_touchstone.__file__).parents[1]
 
 PURE = (
-    "mistake",
-    "revision",
-    "tier",
-    "clause",
-    "framing",
-    "session",
-    "transcript",
-    "verdict",
-    "scenario",
-    "matchers",
-    "patterns",
-    "arguments",
-    "uri_template",
-    "pace",
-    "reply",
-    "answer",
-    "client_tasks",
-    "client",
-    "questions",
-    "needs",
-    "attack",
-    "attack.canary",
-    "attack.slots",
-    "attack.bindings",
-    "threat",
-    "floor",
-    "dossier",
-    "results",
-    "plan",
-    "concealed",
+    "catalog.errors",
+    "catalog.revision",
+    "catalog.attack_level",
+    "catalog.clause",
+    "wire.framing",
+    "wire.lifecycle",
+    "wire.allowance",
+    "wire.transcript",
+    "results.verdict",
+    "catalog.scenario",
+    "wire.matchers",
+    "samples.from_regex",
+    "samples.from_schema",
+    "samples.uri_template",
+    "runtime.timeouts",
+    "wire.reply",
+    "client.answers",
+    "client.client_tasks",
+    "client.profile",
+    "client.server_requests",
+    "catalog.needs",
+    "bindings.canary",
+    "bindings.argument_roles",
+    "bindings.binding",
+    "catalog.threat",
+    "results.threshold",
+    "client.server_profile",
+    "results.run",
+    "engine.plan",
+    "runtime.secrets",
     "report.text",
     "report.digest",
 )
-"""Bytes and values in, values out. ``clause`` reads the files it is told to and no others;
-``transcript`` has a lock and is told the time by its caller."""
+"""Bytes and values in, values out. ``clause`` reads only the files it is given;
+``transcript`` has a lock and gets the time from its caller."""
+
+LOCKING = ("mcp_touchstone.wire.transcript", "mcp_touchstone.wire.allowance")
 
 FOREIGN = (
     "asyncio", "concurrent", "ctypes", "multiprocessing", "os", "psutil", "pytest", "random",
     "rich", "selectors", "shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile",
     "time", "urllib", "uuid",
 )  # fmt: skip
-"""What a pure module does not import. ``threading`` is left to ``transcript`` alone, and
-``urllib.parse``, which knows text only, to everybody."""
+"""Modules that a pure module must not import. Only LOCKING may import ``threading``; every module
+may import ``urllib.parse``, which handles text only."""
 
 GUARD = f"""
 import builtins, sys
@@ -64,7 +66,7 @@ def guarded(name, globals=None, *rest, **more):
     importer = (globals or {{}}).get("__name__", "")
     if importer.startswith("mcp_touchstone"):
         top = name.partition(".")[0]
-        alone = top == "threading" and importer != "mcp_touchstone.transcript"
+        alone = top == "threading" and importer not in {LOCKING!r}
         if (top in FOREIGN and name != "urllib.parse") or alone:
             raise AssertionError(importer + " imports " + name)
     return asked(name, globals, *rest, **more)
@@ -90,9 +92,9 @@ for module, names in {
 """
 
 CONVERSATION = """
-from mcp_touchstone.framing import LineSplitter, encode
-from mcp_touchstone.transcript import Transcript
-from mcp_touchstone.verdict import evidence
+from mcp_touchstone.wire.framing import LineSplitter, encode
+from mcp_touchstone.wire.transcript import Transcript
+from mcp_touchstone.results.verdict import evidence
 from mcp_touchstone.report.text import safe
 import itertools
 
@@ -116,13 +118,13 @@ assert [safe(w.text) for w in evidence(list(record), 5)][-1].startswith('{"id"')
 
 
 def fresh(*code: str) -> subprocess.CompletedProcess[str]:
-    """Run code in an interpreter that has imported nothing it did not have to."""
+    """Run code in an interpreter with as few imported modules as possible."""
     text = "\n".join(map(textwrap.dedent, code))
     command = [sys.executable, "-I", "-S", "-c", text]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_the_pure_modules_import_nothing_that_reaches_out() -> None:
+def test_pure_modules_import_no_io_module() -> None:
     done = fresh(
         GUARD,
         *(f"import mcp_touchstone.{name}" for name in PURE),
@@ -133,23 +135,26 @@ def test_the_pure_modules_import_nothing_that_reaches_out() -> None:
 
     assert done.returncode == 0, done.stderr
     ours, reached = done.stdout.split("\n")[:2]
-    assert {m.removeprefix("mcp_touchstone.") for m in ours.split()} == {*PURE, "report"}
+    assert {m.removeprefix("mcp_touchstone.") for m in ours.split()} == {
+        *PURE,
+        *(name.partition(".")[0] for name in PURE),
+    }
     assert reached == ""
 
 
-def test_the_pure_core_holds_a_conversation_with_the_world_switched_off() -> None:
+def test_pure_modules_process_a_conversation_without_io() -> None:
     done = fresh(f"import sys; sys.path.insert(0, {str(SOURCE)!r})", BLOCKED, CONVERSATION)
 
     assert done.returncode == 0, done.stderr
 
 
-def test_the_guard_would_notice() -> None:
-    done = fresh(GUARD, "import mcp_touchstone.process")
+def test_import_guard_detects_an_impure_module() -> None:
+    done = fresh(GUARD, "import mcp_touchstone.transport.process")
 
-    assert "AssertionError: mcp_touchstone.process imports" in done.stderr
+    assert "AssertionError: mcp_touchstone.transport.process imports" in done.stderr
 
 
-def test_the_package_itself_costs_nothing() -> None:
+def test_importing_the_package_imports_nothing_else() -> None:
     """The pytest plugin is imported in every session of its user."""
     done = fresh(
         f"import sys; sys.path.insert(0, {str(SOURCE)!r}); before = set(sys.modules)",
@@ -160,7 +165,7 @@ def test_the_package_itself_costs_nothing() -> None:
     assert done.stdout.split() == ["mcp_touchstone"]
 
 
-def test_gathering_a_run_for_a_report_reaches_out_to_nothing() -> None:
+def test_report_digest_imports_no_io_module() -> None:
     done = fresh(GUARD, "import mcp_touchstone.report.digest", "assert 'psutil' not in sys.modules")
 
     assert done.returncode == 0, done.stderr

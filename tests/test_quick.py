@@ -1,4 +1,4 @@
-"""A quick look, and the same verdicts however many conversations there are at once."""
+"""The option --quick, and verdicts that do not depend on the number of jobs."""
 
 import json
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from mcp_touchstone.gate import Choice, judge
-from mcp_touchstone.loader import load
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.engine.runner import Choice, judge
 from mcp_touchstone.report import machine
-from mcp_touchstone.results import Run
-from mcp_touchstone.target import Target, reference
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.target.target import Target, reference
 from tests.conftest import mutant_command
 
 
@@ -33,14 +33,14 @@ def test_a_quick_run_needs_one_process_for_each_era() -> None:
     assert not run.of(Outcome.FAIL, Outcome.WARN, Outcome.BROKEN)
 
 
-def test_a_quick_run_tries_out_no_tool(quick: Run) -> None:
+def test_quick_run_probes_no_tool(quick: Run) -> None:
     spoken = quick.dossier.spoken["2026-07-28"]
 
     assert spoken.lists["tools"]
     assert not spoken.examples("callable-tool")
 
 
-def test_what_a_quick_run_leaves_out_is_left_out_by_choice(quick: Run) -> None:
+def test_quick_run_marks_omitted_clauses_as_left_out_by_choice(quick: Run) -> None:
     left = {row.clause for row in quick.absent if row.by_choice}
 
     assert "tools-call-result" not in {v.clause.id for v in quick.verdicts}
@@ -48,7 +48,7 @@ def test_what_a_quick_run_leaves_out_is_left_out_by_choice(quick: Run) -> None:
     assert left
 
 
-def test_a_quick_run_finds_what_is_broken() -> None:
+def test_quick_run_finds_violations() -> None:
     target = Target(command=tuple(mutant_command("EndsMessagesWithABlankLine")))
 
     run = judge(target, load(), Choice(quick=True, select=("stdio",)))
@@ -56,7 +56,7 @@ def test_a_quick_run_finds_what_is_broken() -> None:
     assert run.of(Outcome.WARN, Outcome.FAIL)
 
 
-def test_a_quick_run_says_nothing_of_a_server_that_takes_its_time_to_leave() -> None:
+def test_quick_run_does_not_judge_a_slow_exit() -> None:
     target = Target(command=tuple(mutant_command("StaysAfterItsInputEnds")))
 
     run = judge(target, load(), Choice(quick=True, select=("stdio",)))
@@ -66,7 +66,7 @@ def test_a_quick_run_says_nothing_of_a_server_that_takes_its_time_to_leave() -> 
     assert not run.of(Outcome.WARN, Outcome.FAIL, Outcome.BROKEN)
 
 
-def test_a_quick_run_does_not_doubt_revisions_it_asked_nobody_for() -> None:
+def test_quick_run_does_not_judge_unprobed_revisions() -> None:
     target = Target(command=tuple(mutant_command("ListsBothEras")))
 
     run = judge(target, load(), Choice(quick=True, select=("versioning",)))
@@ -76,7 +76,7 @@ def test_a_quick_run_does_not_doubt_revisions_it_asked_nobody_for() -> None:
     assert not run.of(Outcome.FAIL)
 
 
-def test_the_report_says_what_the_time_went_into(quick: Run) -> None:
+def test_report_states_the_cost_of_the_run(quick: Run) -> None:
     document = machine.document(quick)
     schema = json.loads(Path(machine.SCHEMA).read_text("utf-8"))
 
@@ -88,7 +88,7 @@ def test_the_report_says_what_the_time_went_into(quick: Run) -> None:
     assert 0 < cost["efficiency"] <= 1
 
 
-def test_verdicts_and_their_order_are_the_same_for_any_number_of_jobs() -> None:
+def test_verdicts_and_their_order_do_not_depend_on_jobs() -> None:
     def told(jobs: int) -> list[tuple[str, ...]]:
         choice = Choice(select=("ping", "pagination"), jobs=jobs, examples=0)
         run = judge(reference(), load(), choice)

@@ -1,20 +1,20 @@
-"""What a rule about all traffic can ask of a record."""
+"""The record of a connection, as rules on all traffic read it."""
 
-from mcp_touchstone.ambient import Record
-from mcp_touchstone.dossier import Dossier
-from mcp_touchstone.framing import Line, encode
-from mcp_touchstone.pace import Pace
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.revision import META
-from mcp_touchstone.session import Role
-from mcp_touchstone.transcript import Transcript
+from mcp_touchstone.catalog.revision import META
+from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.wire.framing import Line, encode
+from mcp_touchstone.wire.lifecycle import Role
+from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Transcript
 
 
 def record(revision: str, *said: object) -> Record:
     transcript = Transcript(revision, clock=lambda: 0.0)
     for message in said:
         transcript.said(encode(message), message)
-    return Record(transcript, Dossier(Pace(1.0)))
+    return Record(transcript, ServerProfile(Pace(1.0)))
 
 
 def initialize(**capabilities: object) -> dict[str, object]:
@@ -22,14 +22,14 @@ def initialize(**capabilities: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
 
 
-def test_a_session_goes_by_its_last_handshake() -> None:
+def test_session_uses_the_capabilities_of_its_last_initialize() -> None:
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"_meta": {}}}
     found = record("2025-11-25", call, initialize(roots={}), call, initialize(), call)
 
     assert [found.declared(n) for n in range(1, 6)] == [{}, {"roots": {}}, {"roots": {}}, {}, {}]
 
 
-def test_a_stateless_request_declares_for_itself() -> None:
+def test_stateless_request_uses_the_capabilities_of_its_own_meta() -> None:
     meta: dict[str, object] = {META + "clientCapabilities": {"roots": {}}}
     able = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"_meta": meta}}
     odd = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": [1]}
@@ -38,7 +38,7 @@ def test_a_stateless_request_declares_for_itself() -> None:
     assert [found.declared(n) for n in range(1, 5)] == [{"roots": {}}, {}, {}, {}]
 
 
-def test_what_comes_after_a_walk_is_walked_the_next_time() -> None:
+def test_messages_recorded_later_appear_in_the_next_iteration() -> None:
     found = record("2025-11-25", initialize())
 
     def hears(value: object) -> None:
@@ -52,7 +52,7 @@ def test_what_comes_after_a_walk_is_walked_the_next_time() -> None:
     assert [m.role for _, m in found.messages(Role.ANSWER)] == [Role.ANSWER]
 
 
-def test_a_reply_succeeds_with_a_final_result_that_reports_no_error() -> None:
+def test_reply_succeeds_only_with_a_final_result_without_error() -> None:
     def replied(**body: object) -> bool:
         return Reply(1, 2, body).succeeded
 

@@ -1,4 +1,4 @@
-"""``golden record`` and ``golden verify``: what is kept, what is told, what the exit status is."""
+"""``golden record`` and ``golden verify``: recorded files, differences and exit status."""
 
 import json
 import shutil
@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.cli import main
-from mcp_touchstone.difference import ANY_ORDER, VOLATILE, where
-from mcp_touchstone.golden import Held, record, verify
-from mcp_touchstone.plan import UsageError
-from mcp_touchstone.process import LaunchError
-from mcp_touchstone.target import ROOT, Named, Target
+from mcp_touchstone.engine.plan import UsageError
+from mcp_touchstone.recordings.json_diff import ANY_ORDER, VOLATILE, where
+from mcp_touchstone.recordings.recorder import Held, record, verify
+from mcp_touchstone.target.target import ROOT, Named, Target
+from mcp_touchstone.transport.process import LaunchError
 from tests.conftest import HERE
 
 SERVER = (sys.executable, "-S", str(HERE / "golden_server.py"), ROOT)
@@ -48,12 +48,12 @@ def read(folder: Path, name: str) -> Any:
     return json.loads((folder / REVISION / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def inside(folder: Path, name: str) -> Any:
-    """Give what stands as JSON in the text of a tool's answer."""
+def answered_json(folder: Path, name: str) -> Any:
+    """Return the JSON value in the text of a tool's answer."""
     return read(folder, name)["answer"]["result"]["content"][0]["text"]["<JSON>"]
 
 
-def told(held: Held) -> dict[str, list[tuple[str, Any, Any]]]:
+def differences(held: Held) -> dict[str, list[tuple[str, Any, Any]]]:
     return {
         name: [(where(one.path), one.old, one.new) for one in found]
         for (_revision, name), found in held.differing.items()
@@ -63,7 +63,7 @@ def told(held: Held) -> dict[str, list[tuple[str, Any, Any]]]:
 # --- recording
 
 
-def test_a_recording_has_a_file_for_each_question(recorded: Path) -> None:
+def test_recording_has_one_file_per_request(recorded: Path) -> None:
     assert {path.stem for path in (recorded / REVISION).iterdir()} == {
         "opening", "ping", "list-tools", "call-echo", "call-look", "unasked",
         "error-unknown-method", "error-unknown-tool", "error-tool-without-a-name",
@@ -72,8 +72,8 @@ def test_a_recording_has_a_file_for_each_question(recorded: Path) -> None:
     assert [path.name for path in recorded.iterdir()] == [REVISION]
 
 
-def test_what_varies_from_run_to_run_is_not_in_it(recorded: Path) -> None:
-    assert inside(recorded, "call-look") == {
+def test_recording_replaces_values_that_vary_between_runs(recorded: Path) -> None:
+    assert answered_json(recorded, "call-look") == {
         "root": "{root}",
         "now": "<time>",
         "day": "<weekday>",
@@ -85,29 +85,29 @@ def test_what_varies_from_run_to_run_is_not_in_it(recorded: Path) -> None:
     }
 
 
-def test_what_is_random_is_marked(tmp_path: Path) -> None:
+def test_random_values_and_random_order_are_marked(tmp_path: Path) -> None:
     server = replace(
         target("random", "shuffled"), env={**SECRET, "COUNTER": str(tmp_path / "counter")}
     )
     held = record(server, tmp_path / "kept")
 
-    assert inside(tmp_path / "kept", "call-look")["id"] == VOLATILE
-    assert inside(tmp_path / "kept", "call-look")["lines"] == {"<text>": ["first", VOLATILE]}
+    assert answered_json(tmp_path / "kept", "call-look")["id"] == VOLATILE
+    assert answered_json(tmp_path / "kept", "call-look")["lines"] == {"<text>": ["first", VOLATILE]}
     assert held.exit_code == 0
     tools = read(tmp_path / "kept", "list-tools")["answer"]["result"]["tools"]
     assert [tools[0], *(tool["name"] for tool in tools[1:])] == [ANY_ORDER, "echo", "look", "write"]
-    assert verify(server, tmp_path / "kept", ci=True).exit_code == 0
+    assert verify(server, tmp_path / "kept").exit_code == 0
 
 
-def test_tools_that_may_not_be_called_are_named(recorded: Path, tmp_path: Path) -> None:
-    assert verify(target(), recorded, ci=True).silent_tools == ["write"]
+def test_tools_that_are_not_called_are_reported(recorded: Path, tmp_path: Path) -> None:
+    assert verify(target(), recorded).silent_tools == ["write"]
 
     held = record(target(named=Named(calls=(("more", {}),))), tmp_path / "kept")
     assert not (tmp_path / "kept" / REVISION / "call-more.json").exists(), "it is not offered"
     assert held.exit_code == 0
 
 
-def test_arguments_the_user_names_may_point_into_the_folder_of_the_run(tmp_path: Path) -> None:
+def test_user_arguments_may_contain_the_root_placeholder(tmp_path: Path) -> None:
     named = Named(calls=(("echo", {"word": "{root}/notes"}),))
     record(target(named=named), tmp_path / "kept")
 
@@ -116,7 +116,7 @@ def test_arguments_the_user_names_may_point_into_the_folder_of_the_run(tmp_path:
     assert kept["answer"]["result"]["content"][0]["text"] == "{root}/notes"
 
 
-def test_a_recording_is_replaced_only_when_that_is_said(folder: Path) -> None:
+def test_recording_is_replaced_only_with_update(folder: Path) -> None:
     with pytest.raises(UsageError, match="holds a recording"):
         record(target("loud"), folder)
     before = read(folder, "call-echo")
@@ -128,23 +128,23 @@ def test_a_recording_is_replaced_only_when_that_is_said(folder: Path) -> None:
     assert held.exit_code == 0
 
 
-# --- holding against it
+# --- comparing with it
 
 
-def test_the_same_server_is_as_recorded_again_and_again(recorded: Path) -> None:
+def test_unchanged_server_matches_its_recording(recorded: Path) -> None:
     for _ in range(2):
-        held = verify(target(), recorded, ci=True)
-        assert (held.exit_code, told(held), held.unsteady) == (0, {}, {})
+        held = verify(target(), recorded)
+        assert (held.exit_code, differences(held), held.unsteady) == (0, {}, {})
         assert (held.missing, held.unused, held.written) == ([], [], [])
 
 
-def test_a_difference_names_the_tool_the_field_and_both_values(
+def test_difference_names_tool_field_and_both_values(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     held = verify(target("described", "loud", "released"), folder)
 
     assert held.exit_code == 1
-    assert told(held) == {
+    assert differences(held) == {
         "opening": [("answer.result.serverInfo.version", "1", "2")],
         "list-tools": [
             ("answer.result.tools.echo.description", "Says it again.", "Says it once more.")
@@ -162,38 +162,38 @@ def test_a_difference_names_the_tool_the_field_and_both_values(
     assert '+ "Says it once more."' in shown
 
 
-def test_an_order_that_changed_is_a_difference(folder: Path) -> None:
+def test_changed_order_is_a_difference(folder: Path) -> None:
     held = verify(target("turned"), folder)
 
-    assert told(held)["list-tools"] == [
+    assert differences(held)["list-tools"] == [
         ("answer.result.tools.(order)", ["echo", "look", "write"], ["write", "look", "echo"])
     ]
 
 
-def test_a_version_may_be_left_free(tmp_path: Path) -> None:
+def test_any_version_option_ignores_the_server_version(tmp_path: Path) -> None:
     record(target(), tmp_path / "kept", any_version=True)
 
-    assert verify(target("released"), tmp_path / "kept", ci=True).exit_code == 0
+    assert verify(target("released"), tmp_path / "kept").exit_code == 0
 
 
-def test_a_tool_that_crashes_now_is_a_difference_and_the_tour_goes_on(folder: Path) -> None:
+def test_crash_is_a_difference_and_other_requests_continue(folder: Path) -> None:
     held = verify(target("crashing"), folder)
 
-    assert told(held)["call-echo"][-1] == ("answer.silence", told(held)["call-echo"][-1][1],
-                                           "the server left")  # fmt: skip
-    assert set(told(held)) == {"call-echo"}
+    last = differences(held)["call-echo"][-1]
+    assert last == ("answer.silence", last[1], "the server left")
+    assert set(differences(held)) == {"call-echo"}
 
 
-def test_a_tool_that_is_no_longer_read_only_is_not_called(folder: Path) -> None:
+def test_tool_that_is_no_longer_read_only_is_not_called(folder: Path) -> None:
     held = verify(target("dangerous"), folder)
 
     assert (REVISION, "call-echo") in held.unused
-    assert ("answer.result.tools.echo.annotations.readOnlyHint", True, False) in told(held)[
+    assert ("answer.result.tools.echo.annotations.readOnlyHint", True, False) in differences(held)[
         "list-tools"
     ]
 
 
-def test_what_differs_only_at_times_is_told_and_does_not_fail(
+def test_intermittent_difference_is_reported_as_unsteady_and_passes(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counter = tmp_path / "counter"
@@ -203,36 +203,39 @@ def test_what_differs_only_at_times_is_told_and_does_not_fail(
 
     assert main(words) == 0
     assert "unsteady tools/call look" in capsys.readouterr().out
-    assert inside(folder, "call-look")["lines"] == {"<text>": ["first", "second"]}
+    assert answered_json(folder, "call-look")["lines"] == {"<text>": ["first", "second"]}
 
     assert main([*words[:2], "--update", *words[2:]]) == 0
-    assert inside(folder, "call-look")["lines"] == {"<text>": ["first", VOLATILE]}
+    assert answered_json(folder, "call-look")["lines"] == {"<text>": ["first", VOLATILE]}
 
 
 # --- missing, unused, update
 
 
-def test_a_missing_record_is_written_unless_this_is_ci(folder: Path) -> None:
+def test_missing_record_fails_unless_create_is_set(folder: Path) -> None:
     before = read(folder, "call-echo")
     path = folder / REVISION / "call-echo.json"
     path.unlink()
 
-    held = verify(target(), folder, ci=True)
+    held = verify(target(), folder)
     assert (held.exit_code, held.missing, path.exists()) == (1, [(REVISION, "call-echo")], False)
 
-    held = verify(target(), folder)
+    held = verify(target(), folder, create=True)
     assert (held.exit_code, held.written) == (0, [path])
     assert read(folder, "call-echo") == before
 
 
-def test_a_new_tool_is_a_difference_of_the_list_and_a_missing_answer(folder: Path) -> None:
-    held = verify(target("more"), folder, ci=True)
+def test_new_tool_changes_the_list_and_has_a_missing_record(folder: Path) -> None:
+    held = verify(target("more"), folder)
 
-    assert [one[0] for one in told(held)["list-tools"]] == ["pages[0]", "answer.result.tools.more"]
+    assert [one[0] for one in differences(held)["list-tools"]] == [
+        "pages[0]",
+        "answer.result.tools.more",
+    ]
     assert held.missing == [(REVISION, "call-more")]
 
 
-def test_an_unused_record_is_a_failure(folder: Path) -> None:
+def test_unused_record_is_a_failure(folder: Path) -> None:
     (folder / REVISION / "call-gone.json").write_text('{"ask": {"method": "tools/call", '
         '"params": {"name": "gone", "arguments": {}}}, "answer": {}}')  # fmt: skip
     (folder / "2024-11-05").mkdir()
@@ -245,45 +248,45 @@ def test_an_unused_record_is_a_failure(folder: Path) -> None:
     assert verify(target(), folder, (REVISION,)).unused == [(REVISION, "call-gone")]
 
 
-def test_update_takes_over_what_differs_and_keeps_marks_set_by_hand(folder: Path) -> None:
+def test_update_writes_differences_and_keeps_manual_marks(folder: Path) -> None:
     marked = read(folder, "list-tools")
     marked["answer"]["result"]["tools"][1]["inputSchema"] = VOLATILE
     tools = marked["answer"]["result"]["tools"]
     marked["answer"]["result"]["tools"] = [ANY_ORDER, *tools]
     (folder / REVISION / "list-tools.json").write_text(json.dumps(marked))
 
-    held = verify(target("described", "without-look", "turned"), folder, update=True, ci=True)
+    held = verify(target("described", "without-look", "turned"), folder, update=True)
 
     assert held.exit_code == 0
     assert (folder / REVISION / "call-look.json") in held.removed
     assert read(folder, "list-tools")["answer"]["result"]["tools"][0] == ANY_ORDER
-    assert verify(target("described", "without-look"), folder, ci=True).exit_code == 0
+    assert verify(target("described", "without-look"), folder).exit_code == 0
 
 
-def test_a_mark_set_by_hand_lets_anything_pass(folder: Path) -> None:
+def test_manual_volatile_mark_accepts_any_value(folder: Path) -> None:
     kept = read(folder, "call-echo")
     kept["answer"]["result"]["content"] = VOLATILE
     (folder / REVISION / "call-echo.json").write_text(json.dumps(kept))
 
-    assert verify(target("loud"), folder, ci=True).exit_code == 0
+    assert verify(target("loud"), folder).exit_code == 0
 
 
-def test_a_recorded_question_is_asked_again_in_the_same_words(folder: Path) -> None:
+def test_verify_sends_the_recorded_arguments(folder: Path) -> None:
     kept = read(folder, "call-echo")
     kept["ask"]["params"]["arguments"]["word"] = "hand-made in {root}"
     (folder / REVISION / "call-echo.json").write_text(json.dumps(kept))
 
     held = verify(target(), folder)
 
-    assert told(held)["call-echo"] == [
+    assert differences(held)["call-echo"] == [
         ("answer.result.content[0].text", "hello", "hand-made in {root}")
     ]
 
 
-# --- what cannot be asked
+# --- unusable servers
 
 
-def test_a_server_that_does_not_answer_cannot_be_asked(folder: Path, tmp_path: Path) -> None:
+def test_server_that_exits_at_start_raises_launch_error(folder: Path, tmp_path: Path) -> None:
     mute = Target(command=(sys.executable, str(HERE / "hostile" / "exits_at_once.py")), startup=9.0)
     with pytest.raises(LaunchError):
         verify(mute, folder)
@@ -299,7 +302,7 @@ def test_a_server_that_does_not_answer_cannot_be_asked(folder: Path, tmp_path: P
         (["--revision", "2026-07-28", "--", *SERVER], "the server speaks only 2025-11-25"),
     ],
 )
-def test_what_cannot_be_asked_is_one_line_and_status_2(
+def test_record_without_usable_server_prints_one_line_and_exits_2(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["golden", "record", "--folder", str(tmp_path / "new"), *words]) == 2
@@ -309,24 +312,23 @@ def test_what_cannot_be_asked_is_one_line_and_status_2(
     assert complaint.count("\n") == 1
 
 
-def test_a_record_that_is_no_json_is_named(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_json_record_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / REVISION / "ping.json").write_text("{")
 
     assert main(["golden", "verify", "--folder", str(folder), "--", *SERVER]) == 2
     assert "ping.json" in capsys.readouterr().err
 
 
-def test_ci_is_known_by_its_variable(folder: Path) -> None:
+@pytest.mark.parametrize("ci", ["true", "0"])
+def test_verify_records_nothing_without_create(folder: Path, ci: str) -> None:
     shutil.rmtree(folder)
-    for value, status in (("true", 1), ("0", 0)):
+    for words, status in (((), 2), (("--create",), 0)):
         done = subprocess.run(
-            [sys.executable, "-m", "mcp_touchstone", "golden", "verify",
+            [sys.executable, "-m", "mcp_touchstone", "golden", "verify", *words,
              "--folder", str(folder), "--", *SERVER],
-            env={"PATH": "/usr/bin:/bin", "CI": value},
+            env={"PATH": "/usr/bin:/bin", "CI": ci},
             capture_output=True, text=True, check=False, timeout=120,
         )  # fmt: skip
         assert done.returncode == status, done.stdout + done.stderr
-        assert ("MISSING" in done.stdout) == (status == 1)
+        assert ("holds no recording" in done.stderr) == (status == 2)
         assert folder.exists() == (status == 0)

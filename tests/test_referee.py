@@ -25,7 +25,7 @@ so that none failed is not enough."""
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
-    """Give the official suite, or skip and say why."""
+    """Return the official suite, or skip and say why."""
     folder = where(tmp_path_factory.mktemp("referee"))
     if folder is None:
         pytest.skip(f"not judged by {SUITE} {VERSION}: set {SWITCH}=1 to let npm fetch it")
@@ -66,10 +66,8 @@ def test_every_scored_scenario_passes(
     assert sum(map(verdict.count, scored)) >= LEAST[revision]
 
 
-def test_the_suite_finds_fault_with_a_server_that_is_not_there(
-    suite: Suite, tmp_path: Path
-) -> None:
-    """Else its approval would say nothing of ours."""
+def test_official_suite_fails_a_server_that_exits_at_start(suite: Suite, tmp_path: Path) -> None:
+    """This proves that the suite can fail."""
     launch = Launch(command=(sys.executable, "-c", ""))
     with Listener(launch, most=8, startup=5.0) as listener:
         verdict = suite.judge(listener.start(), "2025-11-25", tmp_path)
@@ -78,7 +76,7 @@ def test_the_suite_finds_fault_with_a_server_that_is_not_there(
     assert len(verdict.with_status("FAILURE")) >= 30
 
 
-def test_our_own_judge_finds_no_fault_with_the_fixtures() -> None:
+def test_fixtures_pass_our_own_check() -> None:
     chapters = ("tools", "resources", "prompts", "completion", "mrtr")
     words = [word for chapter in chapters for word in ("--select", chapter)]
 

@@ -1,4 +1,4 @@
-"""Which room of the reference server may import which: one table, read from the sources."""
+"""Imports between the packages of the reference server: one table, checked by the sources."""
 
 from __future__ import annotations
 
@@ -20,49 +20,62 @@ if TYPE_CHECKING:
 PACKAGE: Final = CHECKOUT / "reference_server"
 
 ALLOWED: Final[dict[str, set[str]]] = {
-    # what may be read and written; knows no protocol but the shape of an error
-    "workspace": {"protocol.errors"},
-    # lines, messages, requests, answers. A call can ask its client and tell it of progress; who
-    # this server is, and how a stranger's word is shown, are two pure modules of the operator's
-    "protocol": {
-        *("client.asking", "client.progress", "client.required"),
-        *("operation.identity", "operation.printable"),
+    # the one error that every part may raise
+    "failure": set(),
+    # the operator's decisions
+    "settings": set(),
+    # lines, messages, requests, answers; the questions and the progress of one call; how tools are
+    # listed and called, and lists cut into pages
+    "protocol": {"failure", "settings"},
+    # the operator's interface: options, logs, hooks
+    "operation": {
+        *("settings", "protocol.calls", "protocol.errors", "protocol.flight", "protocol.toolbox"),
     },
-    # our side of the talk with the client: questions, confirmations, roots, log messages
+    # files that may be read and written; independent of the protocol
+    "workspace": {"failure", "settings", "operation.log"},
+    # the registry of features
+    "surface": {
+        *("settings", "protocol.calls", "protocol.connection", "protocol.methods"),
+        *("protocol.toolbox", "operation.log", "workspace"),
+    },
+    # confirmations, roots and log messages
     "client": {
-        *("protocol.errors", "protocol.framing", "protocol.modern", "protocol.revisions"),
-        *("protocol.workers", "operation.identity", "operation.printable"),
+        *("failure", "protocol.answers", "protocol.calls", "protocol.errors"),
+        *("protocol.identity", "protocol.modern", "protocol.printable", "protocol.questions"),
+        *("protocol.revisions", "protocol.seal", "protocol.workers", "workspace", "surface"),
     },
-    # the tools, and how they are listed, called, and called as tasks
+    # the tools for files
     "tools": {
-        *("protocol.errors", "protocol.framing", "protocol.revisions", "protocol.workers"),
-        *("workspace.entries", "workspace.refusals", "content.pages"),
+        *("failure", "settings", "protocol.calls", "protocol.errors", "protocol.framing"),
+        *("protocol.pages", "protocol.toolbox", "protocol.workers", "workspace"),
+        *("workspace.entries", "workspace.refusals", "surface"),
     },
     # resources, prompts, completions, subscriptions
     "content": {
-        *("protocol.errors", "protocol.framing", "protocol.revisions"),
-        *("workspace.refusals", "tools.editor", "tools.text"),
+        *("failure", "protocol.calls", "protocol.errors", "protocol.framing"),
+        *("protocol.messages", "protocol.pages", "protocol.revisions", "workspace"),
+        *("workspace.refusals", "surface", "tools.text"),
     },
     # one family of tools that has a library, and a process, of its own
     "cedarscript": {
-        *("protocol.errors", "protocol.revisions", "workspace.refusals"),
-        *("tools.schemas", "tools.text", "tools.toolbox"),
+        *("failure", "protocol.calls", "protocol.revisions", "protocol.toolbox", "workspace"),
+        *("workspace.refusals", "surface", "tools.schemas", "tools.text"),
     },
-    # what the operator gives and gets: options, logs, hooks
-    "operation": {"protocol.errors", "settings"},
-    # the rooms put together
-    "settings": set(),
-    "surface": {"protocol.methods", "tools.toolbox"},
-    "features": {"protocol.legacy", "protocol.revisions", "tools.toolbox"},
+    # the packages put together
+    "features": {
+        *("protocol.calls", "protocol.errors", "protocol.identity", "protocol.legacy"),
+        *("protocol.messages", "protocol.revisions", "protocol.toolbox", "workspace.paths"),
+        "surface",
+    },
     "server": {
-        *("settings", "surface", "features", "operation.hooks", "operation.log"),
-        *("protocol.connection", "protocol.reader", "protocol.source"),
-        *("protocol.wire", "protocol.workers"),
+        *("settings", "protocol.connection", "protocol.reader", "protocol.source"),
+        *("protocol.wire", "protocol.workers", "operation.hooks", "operation.log", "surface"),
+        "features",
     },
-    "__main__": {"server", "operation.identity", "operation.options", "protocol.errors"},
+    "__main__": {"protocol.errors", "protocol.identity", "operation.options", "surface", "server"},
 }
-"""Room, or module of the top -> modules outside of it that it imports, at any place; imports for
-types are not counted. The table is exact in both directions."""
+"""Package or top-level module -> modules outside of it that it imports, at any place and for types
+too. The table is exact in both directions; a package imports only packages listed above it."""
 
 LATE: Final[dict[str, set[str]]] = {
     "features": {
@@ -70,13 +83,11 @@ LATE: Final[dict[str, set[str]]] = {
         *("tools.tasks", "content.resources", "content.subscriptions", "content.prompts"),
         *("content.completion", "client.client_log", "client.roots"),
     },
-    "surface": {"workspace"},
-    "protocol": {"client.client_log"},
     "tools": {"client.confirm"},
     "content": {"content.prompts", "content.resources", "content.subscriptions"},
     "cedarscript": {"client.confirm", "cedarscript.engine"},
 }
-"""The same for parts that are named in a text and imported when they are first needed."""
+"""The same for modules that are named in a string and imported on first use."""
 
 LINES: Final = 350
 
@@ -88,21 +99,21 @@ _NAMED = re.compile(
 
 
 def name_of(path: Path) -> str:
-    """Give the dotted name of a module below the package; a package goes by its own."""
+    """Return the dotted name of a module below the root package."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 MODULES: Final = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-ROOMS: Final = {name.partition(".")[0] for name in MODULES} - {""}
+PACKAGES: Final = {name.partition(".")[0] for name in MODULES} - {""}
 
 
 @cache
-def imports(name: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Give the modules of the package that a module imports, and the libraries."""
+def imports(name: str, *, types: bool = False) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the modules of this project that a module imports, and the libraries."""
     ours, theirs = set(), set()
     here = MODULES[name].relative_to(PACKAGE).parts[:-1]
-    for node in _statements(ast.parse(MODULES[name].read_text("utf-8"))):
+    for node in _statements(ast.parse(MODULES[name].read_text("utf-8")), types=types):
         if isinstance(node, ast.Import):
             theirs |= {alias.name for alias in node.names}
         elif not node.level:
@@ -115,84 +126,104 @@ def imports(name: str) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(ours - {name}), frozenset(theirs - {"__future__"})
 
 
-def _statements(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Give the imports at any place, those for types left out."""
+def _statements(node: ast.AST, *, types: bool) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Yield the imports at any place, with or without imports for types."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test) and not types:
             continue
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
         else:
-            yield from _statements(child)
+            yield from _statements(child, types=types)
 
 
-def inside(name: str) -> frozenset[str]:
-    return imports(name)[0]
+def inside(name: str, *, types: bool = False) -> frozenset[str]:
+    return imports(name, types=types)[0]
 
 
 def outside(name: str) -> set[str]:
     return {library.partition(".")[0] for library in imports(name)[1]}
 
 
-def room_of(name: str) -> str:
+def package_of(name: str) -> str:
     return name.partition(".")[0]
 
 
-def of_room(room: str) -> list[str]:
-    return [name for name in MODULES if name and room_of(name) == room]
+def modules_of(package: str) -> list[str]:
+    return [name for name in MODULES if name and package_of(name) == package]
+
+
+def outside_of(package: str) -> set[str]:
+    """Return the modules of other packages that a package imports, for types too."""
+    found = {other for name in modules_of(package) for other in inside(name, types=True)}
+    return {other for other in found if package_of(other) != package}
 
 
 def users(library: str) -> set[str]:
     return {name for name in MODULES if library in outside(name)}
 
 
-# --- who imports whom
+# --- imports between packages
 
 
-def test_the_table_names_every_room_and_no_other() -> None:
-    assert set(ALLOWED) == ROOMS
+def test_table_names_exactly_the_packages() -> None:
+    assert set(ALLOWED) == PACKAGES
 
 
-@pytest.mark.parametrize("room", sorted(ALLOWED))
-def test_a_room_imports_what_the_table_says(room: str) -> None:
-    found = {other for name in of_room(room) for other in inside(name) if room_of(other) != room}
-
-    assert found == ALLOWED[room]
+@pytest.mark.parametrize("package", sorted(ALLOWED))
+def test_package_imports_agree_with_the_table(package: str) -> None:
+    assert outside_of(package) == ALLOWED[package]
 
 
-@pytest.mark.parametrize("room", sorted(ALLOWED))
-def test_parts_that_come_late_are_in_the_table_too(room: str) -> None:
+@pytest.mark.parametrize("package", sorted(ALLOWED))
+def test_late_imports_agree_with_the_table(package: str) -> None:
     found = set()
-    for name in of_room(room):
+    for name in modules_of(package):
         for one, engine, families in _NAMED.findall(MODULES[name].read_text("utf-8")):
             found |= {one, engine, *re.findall(r"\"([\w.]+)\"", families)} - {""}
 
-    assert found == LATE.get(room, set())
+    assert found == LATE.get(package, set())
     assert found <= set(MODULES)
 
 
-def test_no_module_imports_itself_by_a_detour() -> None:
+def test_package_imports_have_no_cycle_even_for_types() -> None:
+    """Modules that a package loads by name on first use count as well."""
+    graph = {
+        package: {package_of(other) for other in outside_of(package) | LATE.get(package, set())}
+        - {package}
+        for package in PACKAGES
+    }
+
+    assert set(TopologicalSorter(graph).static_order()) == PACKAGES
+    packages = list(ALLOWED)
+    for package, others in graph.items():
+        assert others <= set(packages[: packages.index(package)]), (
+            f"{package} imports a package below it"
+        )
+
+
+def test_module_imports_have_no_cycle() -> None:
     order = list(TopologicalSorter({name: inside(name) for name in MODULES}).static_order())
 
     assert set(order) == set(MODULES)
 
 
-def test_the_worker_of_cedarscript_knows_no_protocol() -> None:
-    """It is started with nothing of this server on its path but its own room."""
+def test_cedarscript_worker_imports_only_its_own_package() -> None:
+    """It is started with only its own package on its path."""
     reached, ahead = set(), ["cedarscript.worker"]
     while ahead:
         name = ahead.pop()
         reached.add(name)
         ahead += inside(name) - reached
 
-    assert {room_of(name) for name in reached} == {"cedarscript"}
+    assert {package_of(name) for name in reached} == {"cedarscript"}
     assert "cedarscript.library" in reached
 
 
-# --- what is touched
+# --- access to libraries, programs and files
 
 
-def test_nothing_but_the_standard_library_is_imported() -> None:
+def test_only_the_standard_library_is_imported() -> None:
     foreign = {
         (name, library)
         for name in MODULES
@@ -202,7 +233,7 @@ def test_nothing_but_the_standard_library_is_imported() -> None:
     assert foreign == set()
 
 
-def test_programs_are_started_in_one_place_and_sockets_opened_in_none() -> None:
+def test_only_the_cedarscript_engine_starts_programs_and_no_module_opens_sockets() -> None:
     assert users("subprocess") == {"cedarscript.engine"}
     for library in ("socket", "socketserver", "ssl", "http", "asyncio", "multiprocessing"):
         assert users(library) == set()
@@ -213,8 +244,8 @@ def test_programs_are_started_in_one_place_and_sockets_opened_in_none() -> None:
     ] == []
 
 
-def test_files_are_reached_through_the_workspace() -> None:
-    """What a client says names a file there and nowhere else, so nothing else opens one by name."""
+def test_only_the_workspace_opens_client_files() -> None:
+    """Only the workspace interprets paths of a client, so no other module opens them."""
     opening = re.compile(
         r"(?<![\w.])open\(|\bos\.(open|remove|unlink|rename|replace|mkdir|makedirs|rmdir)\("
         r"|\.(read|write)_(text|bytes)\("
@@ -223,7 +254,7 @@ def test_files_are_reached_through_the_workspace() -> None:
     found = set()
     for name, path in MODULES.items():
         source = path.read_text("utf-8")
-        if room_of(name) != "workspace" and opening.search(methods.sub("", source)):
+        if package_of(name) != "workspace" and opening.search(methods.sub("", source)):
             found.add(name)
 
     assert found == {
@@ -239,17 +270,18 @@ def test_files_are_reached_through_the_workspace() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))
-def test_a_module_can_be_read_in_one_sitting(name: str) -> None:
+def test_module_is_short_and_has_a_docstring(name: str) -> None:
     source = MODULES[name].read_text("utf-8")
 
     assert source.count("\n") <= LINES
     assert ast.get_docstring(ast.parse(source))
 
 
-def test_the_table_is_read_from_real_imports() -> None:
-    """A test that finds nothing to object to must be able to find something."""
+def test_import_scan_finds_known_imports() -> None:
+    """The tests above could not fail if the scan found no imports."""
     assert "protocol.reader" in inside("server")
-    assert "client.rounds" in inside("client.asking"), "an import inside a function is counted"
+    assert "protocol.rounds" in inside("protocol.asking"), "an import inside a function is counted"
     assert "surface" not in inside("client.roots"), "an import for types is not"
+    assert "surface" in inside("client.roots", types=True), "unless types are asked for"
     assert "protocol.legacy" in inside("protocol.connection"), "from . import legacy"
     assert "threading" in outside("protocol.reader")

@@ -1,4 +1,4 @@
-"""The reference server asks its client in a session: by requests of its own."""
+"""Questions of the reference server to its client: server requests in a legacy session."""
 
 import threading
 import time
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from reference_server.client.questions import MOST_OPEN
 from reference_server.protocol.calls import Call
+from reference_server.protocol.questions import MOST_OPEN
 from reference_server.settings import Settings
-from tests.curious import (
+from tests.client_questions import (
     ELICITING,
     FORM,
     SAMPLE,
@@ -32,11 +32,11 @@ from tests.reference_client import (
     result,
 )
 
-# --- A session is asked with a request of ours ---------------------------------------------------
+# --- Requests to the client ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("revision", ELICITING)
-def test_form_is_asked_for_and_its_answer_reaches_the_tool(revision: str) -> None:
+def test_form_answer_reaches_the_tool(revision: str) -> None:
     with session(revision, {"elicitation": {}}) as client:
         client.send(curious(revision, 1))
         question = client.hear()
@@ -54,7 +54,7 @@ def test_form_is_asked_for_and_its_answer_reaches_the_tool(revision: str) -> Non
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_sampling_and_roots_are_asked_in_every_session(revision: str) -> None:
+def test_sampling_and_roots_are_requested_in_every_legacy_revision(revision: str) -> None:
     with session(revision, {"sampling": {}, "roots": {}}) as client:
         client.send(curious(revision, 1, ask=["sample", "roots"]))
         first = client.hear()
@@ -79,7 +79,7 @@ def test_sampling_and_roots_are_asked_in_every_session(revision: str) -> None:
         ("2025-11-25", {"sampling": {}}, "tools"),
     ],
 )
-def test_client_that_has_not_declared_it_is_not_asked(
+def test_client_without_the_capability_is_not_asked(
     revision: str, capabilities: Message, kind: str
 ) -> None:
     with session(revision, capabilities) as client:
@@ -95,7 +95,7 @@ def test_client_that_has_not_declared_it_is_not_asked(
         ("2025-11-25", {"form": {}, "url": {}}),
     ],
 )
-def test_form_needs_no_more_than_the_revision_says(revision: str, declared: Message) -> None:
+def test_form_needs_only_the_capability_of_its_revision(revision: str, declared: Message) -> None:
     with session(revision, {"elicitation": declared}) as client:
         client.send(curious(revision, 1))
         assert client.hear()["method"] == "elicitation/create"
@@ -111,7 +111,7 @@ def test_nothing_is_asked_before_initialized() -> None:
         assert client.hear()["method"] == "elicitation/create"
 
 
-def test_error_for_an_answer_fails_the_call_and_nothing_else() -> None:
+def test_error_answer_fails_only_the_call() -> None:
     with session("2025-11-25", {"sampling": {}}) as client:
         client.send(curious("2025-11-25", 1, ask=["sample"]))
         client.send(refusal(client.hear(), -1, "User\x1b[2J said no"))
@@ -136,14 +136,14 @@ def test_error_for_an_answer_fails_the_call_and_nothing_else() -> None:
         {"result": {"action": "accept", "content": []}},
     ],
 )
-def test_answer_that_is_none_ends_the_wait_and_counts_for_nothing(wrong: Message) -> None:
+def test_invalid_answer_fails_the_call(wrong: Message) -> None:
     with session("2025-11-25", {"elicitation": {}}) as client:
         client.send(curious("2025-11-25", 1))
         client.send({"jsonrpc": "2.0", "id": client.hear()["id"], **wrong})
         assert failure_of(client.hear())["code"] == "CLIENT_CONFUSED"
 
 
-def test_answer_that_two_readers_read_differently_counts_for_nothing() -> None:
+def test_answer_with_a_duplicate_member_fails_the_call() -> None:
     line = b'{"jsonrpc":"2.0","id":"%s","result":{"action":"decline","action":"accept"}}'
     with session("2025-11-25", {"elicitation": {}}) as client:
         client.send(curious("2025-11-25", 1))
@@ -161,14 +161,14 @@ def test_answer_that_two_readers_read_differently_counts_for_nothing() -> None:
         {"model": None},
     ],
 )
-def test_sampling_result_of_the_wrong_shape_counts_for_nothing(wrong: Message) -> None:
+def test_malformed_sampling_result_fails_the_call(wrong: Message) -> None:
     with session("2025-11-25", {"sampling": {}}) as client:
         client.send(curious("2025-11-25", 1, ask=["sample"]))
         client.send(result(client.hear(), **{**SAMPLED, **wrong}))
         assert failure_of(client.hear())["code"] == "CLIENT_CONFUSED"
 
 
-def test_only_an_answer_under_the_very_id_counts() -> None:
+def test_only_an_answer_with_the_exact_id_counts() -> None:
     accepted = {"action": "accept", "content": {}}
     with session("2025-11-25", {"elicitation": {}}) as client:
         client.send(curious("2025-11-25", 1))
@@ -187,7 +187,7 @@ def test_only_an_answer_under_the_very_id_counts() -> None:
 # --- Every wait ends -----------------------------------------------------------------------------
 
 
-def test_silent_client_is_given_up_on_and_told_so() -> None:
+def test_unanswered_question_times_out_and_is_cancelled() -> None:
     with session("2025-11-25", {"elicitation": {}}, ask_seconds=0.2) as client:
         client.send(curious("2025-11-25", 1))
         question = client.hear()
@@ -200,7 +200,7 @@ def test_silent_client_is_given_up_on_and_told_so() -> None:
         assert client.hear()["id"] == 2
 
 
-def test_cancelled_call_takes_its_question_along() -> None:
+def test_cancelling_a_call_cancels_its_question() -> None:
     with session("2025-11-25", {"elicitation": {}}) as client:
         client.send(curious("2025-11-25", 1))
         question = client.hear()
@@ -214,7 +214,7 @@ def test_cancelled_call_takes_its_question_along() -> None:
         assert client.hear()["id"] != question["id"]
 
 
-def test_question_is_taken_back_at_once_however_busy_the_tools_are() -> None:
+def test_question_is_cancelled_at_once_while_tools_are_busy() -> None:
     with session("2025-11-25", {"elicitation": {}}, workers=1) as client:
         client.send(curious("2025-11-25", 1))
         question = client.hear()
@@ -269,7 +269,7 @@ def test_client_that_stops_reading_ends_the_wait() -> None:
 # --- Many questions at once ----------------------------------------------------------------------
 
 
-def test_open_questions_hold_up_nothing_else() -> None:
+def test_open_questions_do_not_block_other_requests() -> None:
     with session("2025-11-25", {"elicitation": {}}) as client:
         client.send(*(curious("2025-11-25", number) for number in range(12)))
         questions = [client.hear() for _ in range(12)]
@@ -287,7 +287,7 @@ def test_open_questions_hold_up_nothing_else() -> None:
     assert sorted(said) == sorted(question["id"] for question in questions)
 
 
-def test_more_questions_than_the_limit_fail_at_once_and_the_rest_goes_on() -> None:
+def test_questions_above_the_limit_fail_at_once() -> None:
     with session("2025-11-25", {"elicitation": {}}, workers=2, queue=2) as client:
         client.send(*(curious("2025-11-25", number) for number in range(MOST_OPEN + 20)))
         heard = [client.hear() for _ in range(MOST_OPEN + 20)]
@@ -312,7 +312,7 @@ def test_answer_behind_a_full_queue_is_read() -> None:
         assert client.hear()["id"] == 0
 
 
-def test_no_more_tools_run_at_once_after_waiting_than_before() -> None:
+def test_waiting_for_answers_does_not_raise_the_worker_limit() -> None:
     feature = Curious()
     with session("2025-11-25", {"elicitation": {}}, feature, workers=3) as client:
         client.send(*(curious("2025-11-25", number, sleep=0.05) for number in range(20)))
@@ -323,7 +323,7 @@ def test_no_more_tools_run_at_once_after_waiting_than_before() -> None:
     assert 1 <= feature.most_running <= 3
 
 
-def test_member_of_a_batch_may_ask_too() -> None:
+def test_call_in_a_batch_can_ask_the_client() -> None:
     revision = "2025-03-26"
     with session(revision, {"sampling": {}}) as client:
         client.send([curious(revision, 1, ask=["sample"]), request(2, "ping")])

@@ -87,7 +87,7 @@ def changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 
 def expand(payload: dict[str, Any], field: Field) -> Iterator[str]:
-    """Give the texts a payload stands for."""
+    """Yield the texts of a payload."""
     template = payload["payload"]
     if "gen" in payload:
         _, unit, count, *tail = payload["gen"].split(":")
@@ -103,8 +103,8 @@ PATHS = [
 
 
 @pytest.mark.parametrize("operation", ["read", "write"])
-def test_paths(attacked: Attacked, operation: str) -> None:
-    """Every path payload, into every tool that takes a path, whatever it was written for."""
+def test_path_payloads_neither_leak_nor_change_files(attacked: Attacked, operation: str) -> None:
+    """Every path payload is sent to every tool that takes a path."""
     for payload in PATHS:
         for path in expand(payload, attacked.field):
             for one in path.split(" -> "):
@@ -140,7 +140,7 @@ def write_everywhere(attacked: Attacked, path: str) -> None:
         attacked.call("apply_cedarscript", commands=script, dry_run=False)
 
 
-def test_creations(attacked: Attacked) -> None:
+def test_creation_payloads_change_nothing_forbidden(attacked: Attacked) -> None:
     for payload in PATHS:
         if payload["op"] in ("create", "write", "patch", "move", "copy", "mkdir"):
             for path in expand(payload, attacked.field):
@@ -152,7 +152,7 @@ def test_creations(attacked: Attacked) -> None:
                     assert done, payload["id"]
 
 
-def test_near_misses_and_write_denials_are_read(attacked: Attacked) -> None:
+def test_near_misses_and_write_denied_files_are_readable(attacked: Attacked) -> None:
     for payload in PATHS:
         wanted = payload["class"] in ("deny.nearmiss", "deny.writeonly")
         if wanted and payload["op"] == "read" and payload["expect"] == "same-as-plain":
@@ -160,7 +160,7 @@ def test_near_misses_and_write_denials_are_read(attacked: Attacked) -> None:
             assert attacked.succeeds("file.read", path=path), payload["id"]
 
 
-def test_directories(attacked: Attacked) -> None:
+def test_directory_listings_show_no_forbidden_name(attacked: Attacked) -> None:
     """No listing shows a name from outside, or what is in a denied directory."""
     for payload in PATHS:
         if payload["op"] in ("list", "tree", "search", "stat"):
@@ -174,7 +174,7 @@ def test_directories(attacked: Attacked) -> None:
 
 
 @pytest.mark.parametrize("family", ["path", "root", "write", "walk", "link"])
-def test_arguments_and_uris(attacked: Attacked, family: str) -> None:
+def test_argument_and_uri_payloads_leak_nothing(attacked: Attacked, family: str) -> None:
     for payload in payloads(family):
         for text in expand(payload, attacked.field) if payload["via"] in ("args", "uri") else ():
             if payload["via"] == "uri":
@@ -187,7 +187,7 @@ def test_arguments_and_uris(attacked: Attacked, family: str) -> None:
                 attacked.call("apply_cedarscript", **arguments)
 
 
-def test_patches(attacked: Attacked) -> None:
+def test_patch_payloads_that_must_be_denied_fail(attacked: Attacked) -> None:
     root = attacked.field.root
     for payload in payloads("patch"):
         if payload["via"] != "diff" or "gen" in payload:
@@ -210,7 +210,7 @@ def test_patches(attacked: Attacked) -> None:
         assert not (root / "evil").is_symlink()
 
 
-def test_hashes(attacked: Attacked) -> None:
+def test_only_the_right_hash_allows_a_patch(attacked: Attacked) -> None:
     field = attacked.field
     target = field.root / "p.txt"
     diff = "--- a/p.txt\n+++ b/p.txt\n@@ -2,1 +2,1 @@\n-line2\n+LINE2\n"
@@ -255,7 +255,7 @@ def test_hashes(attacked: Attacked) -> None:
         target.write_bytes(right)
 
 
-def test_scripts(attacked: Attacked) -> None:
+def test_script_payloads_that_must_be_denied_fail(attacked: Attacked) -> None:
     if "apply_cedarscript" not in attacked.tools:
         pytest.skip("the cedarscript extra is not installed")
     for payload in payloads("script"):
@@ -269,7 +269,7 @@ def test_scripts(attacked: Attacked) -> None:
                 (attacked.field.root / "m.py").write_bytes(kept)
 
 
-def test_read_only_server_changes_not_a_byte(field: Field) -> None:
+def test_read_only_server_changes_nothing(field: Field) -> None:
     server = Attacked(field, "--read-only")
     before = whole(field)
     with server.client:
@@ -290,8 +290,8 @@ def whole(field: Field) -> dict[str, Any]:
     return found
 
 
-def test_canaries_can_be_found(field: Field) -> None:
-    """Control: what these tests look for is there, and looking finds it."""
+def test_leak_detection_finds_canaries(field: Field) -> None:
+    """Control: the canaries exist, and the checks of these tests find them."""
     assert field.leaks((field.outside / "canary-file.txt").read_text())
     before = field.forbidden()
     (field.outside / "new").write_text("x")

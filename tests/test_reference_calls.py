@@ -1,4 +1,4 @@
-"""What a handler of the reference server can do with a call beside asking."""
+"""Calls as seen by a handler: progress, cancellation, detaching, and the end of workers."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ import pytest
 from reference_server.protocol.calls import Call, Detached
 from reference_server.protocol.workers import Workers
 from reference_server.surface import Surface
-from tests.curious import (
+from tests.client_questions import (
     FORM,
     tool,
 )
@@ -27,7 +27,7 @@ from tests.reference_client import (
 
 
 class Handler:
-    """A feature with one tool that does what the test says."""
+    """A feature with one tool that runs the given function."""
 
     def __init__(self, work: Any) -> None:
         self.work = work
@@ -46,9 +46,7 @@ def call_handled(revision: str, request_id: Any = 1, **meta: Any) -> Message:
     ("revision", "token"),
     [*((revision, "t") for revision in (*LEGACY, MODERN)), *(("2025-11-25", t) for t in ("", 0))],
 )
-def test_progress_grows_under_the_token_and_ends_before_the_answer(
-    revision: str, token: Any
-) -> None:
+def test_progress_increases_and_ends_before_the_answer(revision: str, token: Any) -> None:
     def work(call: Call, _arguments: Message) -> Message:
         for done in (1, 1, 0.5, float("nan"), float("inf"), 2, 3):
             call.progress(done, 3, "reading\x07")
@@ -74,7 +72,7 @@ def test_progress_grows_under_the_token_and_ends_before_the_answer(
     assert {one.get("message") for one in told} == expected
 
 
-def test_nobody_is_told_of_progress_unasked_or_too_often() -> None:
+def test_progress_is_sent_only_on_request_and_is_rate_limited() -> None:
     def work(call: Call, _arguments: Message) -> Message:
         for done in range(10_000):
             call.progress(done)
@@ -92,7 +90,7 @@ def test_nobody_is_told_of_progress_unasked_or_too_often() -> None:
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
-def test_call_names_the_client_on_one_short_line(revision: str) -> None:
+def test_call_describes_the_client_on_one_short_line(revision: str) -> None:
     name, version = "evil\n\x1b[2J\u202e", "1" * 500
     about = {"name": name, "version": version}
     seen = []
@@ -118,7 +116,7 @@ def test_call_names_the_client_on_one_short_line(revision: str) -> None:
     assert all(who.isprintable() and len(who) < 250 for who in seen)
 
 
-def test_cancellation_calls_back_at_once_and_once() -> None:
+def test_cancel_callbacks_are_called_once() -> None:
     called: list[str] = []
     entered, left = threading.Event(), threading.Event()
 
@@ -142,7 +140,7 @@ def test_cancellation_calls_back_at_once_and_once() -> None:
     assert called == ["early", "late"]
 
 
-def test_detached_call_goes_on_after_its_answer() -> None:
+def test_detached_call_continues_after_its_answer() -> None:
     twins: list[Detached] = []
     waits: list[bool] = []
 
@@ -175,10 +173,10 @@ def test_detached_call_goes_on_after_its_answer() -> None:
     assert not twins[0].cancelled
 
 
-# --- the end
+# --- closing the workers
 
 
-def test_what_a_cancelled_call_has_half_written_is_finished_before_the_server_leaves() -> None:
+def test_closing_workers_waits_for_running_work() -> None:
     workers, began, written = Workers(1, 1), threading.Event(), threading.Event()
 
     def write() -> None:
@@ -193,7 +191,7 @@ def test_what_a_cancelled_call_has_half_written_is_finished_before_the_server_le
     assert written.is_set()
 
 
-def test_what_never_ends_keeps_no_server_from_leaving() -> None:
+def test_closing_workers_does_not_wait_for_endless_work() -> None:
     workers, stuck = Workers(1, 1), threading.Event()
 
     def hang() -> None:

@@ -1,8 +1,8 @@
-"""The official Python clients work through all the reference server has.
+"""The official Python clients use every feature of the reference server.
 
 The tours (``tests/clients``) run where their SDK is: in this environment, or under the interpreter
-that MCP_TOUCHSTONE_SDK1 or MCP_TOUCHSTONE_SDK2 names. The SDKs hold every result against their
-models and every ``structuredContent`` against the tool's schema while they are at it.
+that MCP_TOUCHSTONE_SDK1 or MCP_TOUCHSTONE_SDK2 names. The SDKs validate every result with
+their models and every ``structuredContent`` with the schema of the tool.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ REFUSED = {"stale": "HASH_MISMATCH", "denied": "DENIED", "mistyped": "INVALID_AR
 
 
 class Tour(NamedTuple):
-    """What a tour found.
+    """The results of a tour.
 
     Attributes:
         sdk: Version of the SDK.
         revision: The revision that was spoken.
-        place: Where the roots were.
-        complaints: What the SDK logged from the level of a warning on.
-        facts: What each stop found.
-        stderr: What the servers wrote there.
+        place: The directory of the roots.
+        complaints: Messages that the SDK logged at the level of a warning or above.
+        facts: The results of each stop.
+        stderr: The lines that the servers wrote to stderr.
     """
 
     sdk: str
@@ -62,7 +62,7 @@ class Tour(NamedTuple):
 
 
 def interpreter(major: int) -> str | None:
-    """Give an interpreter with the SDK, if there is one."""
+    """Return an interpreter with the SDK, or None."""
     try:
         here = metadata.version("mcp").startswith(f"{major}.")
     except metadata.PackageNotFoundError:
@@ -70,8 +70,8 @@ def interpreter(major: int) -> str | None:
     return os.environ.get(f"MCP_TOUCHSTONE_SDK{major}", sys.executable if here else None)
 
 
-def either(major: int, revision: str, transport: str) -> Any:
-    """Give a parameter of the fixture, skipped where its SDK is missing."""
+def sdk_param(major: int, revision: str, transport: str) -> Any:
+    """Return a parameter of the fixture, skipped if its SDK is missing."""
     reason = f"mcp {major}.x is not installed, and MCP_TOUCHSTONE_SDK{major} names no interpreter"
     marks = [] if interpreter(major) else [pytest.mark.skip(reason=reason)]
     if transport == "http" and "MCP_TOUCHSTONE_REFEREE" not in os.environ:
@@ -84,7 +84,7 @@ def either(major: int, revision: str, transport: str) -> Any:
 @pytest.fixture(
     scope="module",
     params=[
-        either(major, revision, transport)
+        sdk_param(major, revision, transport)
         for transport in ("stdio", "http")
         for major, revision in ((1, SESSION), (2, SESSION), (2, MODERN))
     ],
@@ -117,7 +117,7 @@ def tour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def ok(result: Facts) -> Facts:
-    """Give the structured content of a call that succeeded."""
+    """Return the structured content of a call that must succeed."""
     assert not result.get("isError"), result
     found = result["structuredContent"]
     assert json.loads(result["content"][0]["text"]) == found
@@ -126,25 +126,25 @@ def ok(result: Facts) -> Facts:
 
 
 def error(result: Facts) -> str:
-    """Give the code of a call that failed."""
+    """Return the error code of a call that must fail."""
     assert result["isError"], result
     code = result["structuredContent"]["code"]
     assert isinstance(code, str)
     return code
 
 
-def test_the_sdk_finds_nothing_wrong(tour: Tour) -> None:
+def test_sdk_logs_no_complaint(tour: Tour) -> None:
     assert tour.complaints == []
     assert [stop["faults"] for stop in tour.facts.values() if stop.get("faults")] == []
 
 
-def test_the_server_finds_nothing_wrong_with_itself_and_ends_with_its_input(tour: Tour) -> None:
+def test_server_logs_no_error_and_ends_with_its_input(tour: Tour) -> None:
     assert [line for line in tour.stderr if line["level"] == "ERROR"] == []
     endings = [line["why"] for line in tour.stderr if line["event"] == "ending"]
     assert set(endings) == {"end of input"}
 
 
-def test_the_client_learns_who_the_server_is(tour: Tour) -> None:
+def test_client_receives_server_info_and_capabilities(tour: Tour) -> None:
     opening = tour.facts["tools"]["opening"]
     assert opening["protocolVersion"] == tour.revision
     assert opening["serverInfo"]["name"] == NAME
@@ -184,7 +184,7 @@ def test_errors_of_tools_reach_the_client_as_results(tour: Tour) -> None:
     assert facts["unknown"]["code"] == -32602
 
 
-def test_the_clients_model_is_asked(tour: Tour) -> None:
+def test_client_model_is_asked_only_in_a_session(tour: Tour) -> None:
     facts = tour.facts["tools"]
     model = ok(facts["calls"]["explain"])["model"]
     if tour.revision == MODERN:  # deprecated there; only --deprecated lets this server ask
@@ -210,7 +210,7 @@ def test_every_resource_is_read(tour: Tour) -> None:
             assert contents["text"] == data.decode("utf-8-sig")
 
 
-def test_every_template_leads_to_a_resource(tour: Tour) -> None:
+def test_every_template_expands_to_a_resource(tour: Tour) -> None:
     facts = tour.facts["reading"]
     assert [one["name"] for one in facts["templates"]] == ["file", "lines"]
     text = FILES["docs/na\u00efve notes.txt"].decode("utf-8-sig")
@@ -218,13 +218,13 @@ def test_every_template_leads_to_a_resource(tour: Tour) -> None:
     assert facts["expanded"][0] in facts["read"]
 
 
-def test_what_is_no_resource_is_not_found(tour: Tour) -> None:
+def test_absent_and_denied_resources_are_not_found(tour: Tour) -> None:
     facts = tour.facts["reading"]
     code = -32602 if tour.revision == MODERN else -32002
     assert {facts["absent"]["code"], facts["denied"]["code"]} == {code}
 
 
-def test_every_prompt_is_got(tour: Tour) -> None:
+def test_every_prompt_is_rendered(tour: Tour) -> None:
     facts = tour.facts["prompting"]
     assert list(facts["got"]) == ["text_editor_guide", "git_workflow", "edit_file"]
     request, attached = facts["got"]["edit_file"]["messages"]
@@ -248,7 +248,7 @@ def test_every_argument_is_completed(tour: Tour) -> None:
     }
 
 
-def test_cursors_lead_through_every_list(tour: Tour) -> None:
+def test_cursors_page_through_every_list(tour: Tour) -> None:
     facts = tour.facts["paging"]
     assert facts["tools"] == {"names": TOOLS, "pages": -(-len(TOOLS) // 3)}
     assert facts["resources"] == {"names": RESOURCES, "pages": -(-len(RESOURCES) // 3)}
@@ -265,7 +265,7 @@ def test_a_read_only_server_offers_nothing_that_writes(tour: Tour) -> None:
     assert not (tour.place / "read_only" / "new.txt").exists()
 
 
-def test_log_messages_come_from_the_level_that_is_wanted(tour: Tour) -> None:
+def test_log_messages_respect_the_requested_level(tour: Tour) -> None:
     facts = tour.facts["hearing"]
     assert facts["logs"] == [
         {
@@ -277,7 +277,7 @@ def test_log_messages_come_from_the_level_that_is_wanted(tour: Tour) -> None:
     assert facts["logs below the level"] == []
 
 
-def test_progress_grows_to_the_total(tour: Tour) -> None:
+def test_progress_increases_to_the_total(tour: Tour) -> None:
     progress = tour.facts["hearing"]["progress"]
     done = [one[0] for one in progress]
     assert len(done) > 2
@@ -286,7 +286,7 @@ def test_progress_grows_to_the_total(tour: Tour) -> None:
     assert progress[0] == [0, 20, "many/00.txt"]
 
 
-def test_a_call_is_taken_back(tour: Tour) -> None:
+def test_call_is_cancelled(tour: Tour) -> None:
     cancelled = tour.facts["hearing"]["cancelled"]
     assert cancelled.pop("progress before") > 1
     assert cancelled == {"answered": False, "progress after": 0, "alive": True}
@@ -312,7 +312,7 @@ def test_consent_is_asked_for_in_a_form(tour: Tour) -> None:
     assert params["requestedSchema"]["required"] == ["confirm"]
 
 
-def test_consent_is_given_with_a_token_where_there_are_no_forms(tour: Tour) -> None:
+def test_consent_is_given_with_a_token_if_forms_are_missing(tour: Tour) -> None:
     calls = tour.facts["asking"]["calls"]
     assert ok(calls["preview"]["result"])["confirmed"] is False
     assert calls["preview"]["file"].encode() == APP
@@ -321,7 +321,7 @@ def test_consent_is_given_with_a_token_where_there_are_no_forms(tour: Tour) -> N
     assert error(calls["token again"]["result"]) == "NO_MATCH"
 
 
-def test_roots_of_a_session_narrow_what_is_served(tour: Tour) -> None:
+def test_session_roots_restrict_access(tour: Tour) -> None:
     facts = tour.facts["roots"]
     if tour.revision == MODERN:  # deprecated there; this server does not ask
         assert (facts["first"], facts["second"], facts["asked"]) == (RESOURCES, RESOURCES, [])
@@ -333,7 +333,7 @@ def test_roots_of_a_session_narrow_what_is_served(tour: Tour) -> None:
     assert facts["second"] == [path for path in RESOURCES if path.startswith("docs/")]
 
 
-def test_changes_are_told(tour: Tour) -> None:
+def test_subscriber_is_notified_of_changes(tour: Tour) -> None:
     facts = tour.facts["watching"]
     assert facts["before"][0]["text"].encode() == FILES["src/dos.txt"]
     assert facts["told of a change inside"]
@@ -363,7 +363,7 @@ def test_a_tool_is_called_as_a_task(tour: Tour) -> None:
         assert told == list(zip(tasks, ("completed", "cancelled"), strict=True))
 
 
-def test_every_revision_of_the_era_is_spoken(tour: Tour) -> None:
+def test_every_revision_of_the_era_works(tour: Tour) -> None:
     facts = tour.facts["revisions"]
     assert list(facts) == ([MODERN] if tour.revision == MODERN else list(HANDSHAKES))
     for revision, found in facts.items():

@@ -1,4 +1,4 @@
-"""Writes that destroy something wait for a yes: by form, by round, by token; and the previews."""
+"""Destructive writes need a confirmation: by form, by round, or by token; and their previews."""
 
 import json
 import time
@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_server.client import confirm, previews
+from reference_server.failure import ToolError
 from reference_server.protocol.calls import Call
-from reference_server.protocol.errors import ToolError
+from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from reference_server.tools.schemas import CONFIRM, outputs
-from reference_server.tools.toolbox import Tool
 from reference_server.workspace import Change
+from reference_server.workspace.paths import Location
 from tests.reference_client import (
     ALL,
     LEGACY,
@@ -131,7 +132,7 @@ AFTER = {"a": "one\n2\n", "c": "new\n"}
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_without_the_setting_everything_is_written_at_once(revision: str, root: Path) -> None:
+def test_writes_need_no_confirmation_without_the_setting(revision: str, root: Path) -> None:
     with serving(root, revision, ELICITS, wanted=False) as client:
         answer = exchange(client, write(revision, 1, EDIT, ELICITS))
     assert body(answer) == {"written": True}
@@ -139,7 +140,7 @@ def test_without_the_setting_everything_is_written_at_once(revision: str, root: 
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_new_files_are_written_at_once(revision: str, root: Path) -> None:
+def test_new_files_need_no_confirmation(revision: str, root: Path) -> None:
     with serving(root, revision, ELICITS) as client:
         answer = exchange(client, write(revision, 1, {"c": "new\n", "d/e": "x"}, ELICITS))
     assert body(answer) == {"written": True}
@@ -157,7 +158,7 @@ def test_write_that_changes_nothing_needs_no_confirmation(root: Path) -> None:
 
 
 @pytest.mark.parametrize("revision", LEGACY[2:])
-def test_user_is_asked_with_a_form_of_one_boolean_and_says_yes(revision: str, root: Path) -> None:
+def test_accepted_form_of_one_boolean_confirms_the_write(revision: str, root: Path) -> None:
     with serving(root, revision, ELICITS) as client:
         client.send(write(revision, 1, EDIT))
         question = client.hear()
@@ -191,7 +192,7 @@ def test_user_is_asked_with_a_form_of_one_boolean_and_says_yes(revision: str, ro
         {"action": "yes", "content": {"confirm": True}},
     ],
 )
-def test_anything_but_a_plain_yes_writes_nothing(answer: Message, root: Path) -> None:
+def test_answer_other_than_yes_writes_nothing(answer: Message, root: Path) -> None:
     with serving(root, "2025-11-25", ELICITS) as client:
         client.send(write("2025-11-25", 1, EDIT))
         client.send(result(client.hear(), **answer))
@@ -201,7 +202,7 @@ def test_anything_but_a_plain_yes_writes_nothing(answer: Message, root: Path) ->
         assert state(root) == BEFORE
 
 
-def test_error_or_silence_for_an_answer_writes_nothing(root: Path) -> None:
+def test_error_answer_or_silence_writes_nothing(root: Path) -> None:
     settings = Settings([str(root)], confirm_writes=True, ask_seconds=0.2)
     with InProcess(settings, [writing]) as client:
         client.open("2025-11-25", ELICITS)
@@ -215,7 +216,7 @@ def test_error_or_silence_for_an_answer_writes_nothing(root: Path) -> None:
     assert state(root) == BEFORE
 
 
-def test_cancelled_call_writes_nothing_whatever_is_answered_then(root: Path) -> None:
+def test_cancelled_call_writes_nothing_despite_a_later_yes(root: Path) -> None:
     with serving(root, "2025-11-25", ELICITS) as client:
         client.send(write("2025-11-25", 1, EDIT))
         question = client.hear()
@@ -226,7 +227,7 @@ def test_cancelled_call_writes_nothing_whatever_is_answered_then(root: Path) -> 
     assert state(root) == BEFORE
 
 
-def test_file_that_changes_while_the_user_thinks_is_left_alone(root: Path) -> None:
+def test_file_changed_before_the_answer_is_not_overwritten(root: Path) -> None:
     with serving(root, "2025-11-25", ELICITS) as client:
         client.send(write("2025-11-25", 1, EDIT))
         question = client.hear()
@@ -243,7 +244,7 @@ KEY = "a key that these processes share"
 
 
 @pytest.mark.parametrize(("key", "written"), [(KEY, True), (KEY + "!", False), (None, False)])
-def test_another_process_goes_on_if_it_was_given_the_same_key(
+def test_confirmation_continues_in_another_process_with_the_same_key(
     key: str | None, written: bool, root: Path
 ) -> None:
     message = write(MODERN, 1, EDIT, ELICITS)
@@ -257,7 +258,7 @@ def test_another_process_goes_on_if_it_was_given_the_same_key(
     assert written or answer["error"]["code"] == -32602
 
 
-def test_a_token_is_no_state_and_a_state_no_token(root: Path) -> None:
+def test_shared_key_does_not_make_token_and_state_interchangeable(root: Path) -> None:
     settings = Settings([str(root)], confirm_writes=True, state_key=KEY)
     with InProcess(settings, [writing]) as client:
         token = body(exchange(client, write(MODERN, 1, EDIT)))["confirm_token"]
@@ -279,7 +280,7 @@ def again(message: Message, request_id: Any, asked: Message, answer: Message | N
     return {**message, "id": request_id, "params": {**message["params"], **more}}
 
 
-def test_round_asks_and_its_yes_writes_once(root: Path) -> None:
+def test_confirmed_round_writes_once(root: Path) -> None:
     message = write(MODERN, 1, EDIT, ELICITS)
     with serving(root) as client:
         asked = exchange(client, message)
@@ -296,7 +297,7 @@ def test_round_asks_and_its_yes_writes_once(root: Path) -> None:
     assert state(root) == BEFORE
 
 
-def test_yes_of_one_round_does_not_count_for_another_edit(root: Path) -> None:
+def test_yes_does_not_confirm_another_edit(root: Path) -> None:
     with serving(root) as client:
         asked = exchange(client, write(MODERN, 1, EDIT, ELICITS))
         other = write(MODERN, 2, {"a": "other\n"}, ELICITS)
@@ -304,7 +305,7 @@ def test_yes_of_one_round_does_not_count_for_another_edit(root: Path) -> None:
     assert state(root) == BEFORE
 
 
-def test_yes_to_what_is_no_longer_so_leads_to_a_new_question(root: Path) -> None:
+def test_yes_for_a_changed_file_leads_to_a_new_question(root: Path) -> None:
     message = write(MODERN, 1, EDIT, ELICITS)
     with serving(root) as client:
         asked = exchange(client, message)
@@ -317,7 +318,7 @@ def test_yes_to_what_is_no_longer_so_leads_to_a_new_question(root: Path) -> None
 
 
 @pytest.mark.parametrize("answer", [{"action": "decline"}, {"action": "cancel"}])
-def test_no_in_a_round_writes_nothing(answer: Message, root: Path) -> None:
+def test_declined_round_writes_nothing(answer: Message, root: Path) -> None:
     message = write(MODERN, 1, EDIT, ELICITS)
     with serving(root) as client:
         asked = exchange(client, message)
@@ -327,7 +328,7 @@ def test_no_in_a_round_writes_nothing(answer: Message, root: Path) -> None:
     assert state(root) == BEFORE
 
 
-# --- By token, where no form can be shown --------------------------------------------------------
+# --- By token, without forms ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -338,7 +339,7 @@ def test_no_in_a_round_writes_nothing(answer: Message, root: Path) -> None:
         *((revision, {"elicitation": {"url": {}}}) for revision in ("2025-11-25", MODERN)),
     ],
 )
-def test_preview_comes_first_and_its_token_writes_exactly_that_once(
+def test_preview_token_writes_the_previewed_edit_once(
     revision: str, capabilities: Message, root: Path
 ) -> None:
     with serving(root, revision, capabilities) as client:
@@ -381,7 +382,7 @@ def token_for(client: InProcess, files: Message) -> str:
         (EDIT, "write2"),
     ],
 )
-def test_token_counts_for_one_edit_of_one_tool(files: Message, tool: str, root: Path) -> None:
+def test_token_is_valid_for_one_edit_of_one_tool(files: Message, tool: str, root: Path) -> None:
     with serving(root, "2025-11-25") as client:
         token = token_for(client, EDIT)
         answer = exchange(client, write("2025-11-25", 1, files, tool=tool, confirm_token=token))
@@ -391,7 +392,7 @@ def test_token_counts_for_one_edit_of_one_tool(files: Message, tool: str, root: 
         assert body(answer) == {"written": True}
 
 
-def test_token_counts_only_for_the_bytes_it_was_given_for(root: Path) -> None:
+def test_token_is_valid_only_for_the_previewed_bytes(root: Path) -> None:
     with serving(root, "2025-11-25") as client:
         token = token_for(client, EDIT)
         (root / "b").write_text("bees\n")
@@ -402,7 +403,7 @@ def test_token_counts_only_for_the_bytes_it_was_given_for(root: Path) -> None:
         assert body(answer) == {"written": True}
 
 
-def test_token_that_was_altered_or_made_up_counts_for_nothing(root: Path) -> None:
+def test_altered_or_invented_token_is_refused(root: Path) -> None:
     with serving(root, "2025-11-25") as client:
         token = token_for(client, EDIT)
         altered = ("B" if token[0] == "A" else "A") + token[1:]
@@ -423,7 +424,7 @@ def test_token_expires(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert state(root) == BEFORE
 
 
-def test_token_counts_once_for_calls_at_the_same_time(root: Path) -> None:
+def test_token_is_valid_once_for_concurrent_calls(root: Path) -> None:
     with serving(root, "2025-11-25") as client:
         token = token_for(client, EDIT)
         calls = [write("2025-11-25", number, EDIT, confirm_token=token) for number in range(8)]
@@ -433,7 +434,7 @@ def test_token_counts_once_for_calls_at_the_same_time(root: Path) -> None:
     assert state(root) == AFTER
 
 
-def test_state_of_a_round_is_no_token_and_the_reverse(root: Path) -> None:
+def test_token_and_request_state_are_not_interchangeable(root: Path) -> None:
     with serving(root) as client:
         message = write(MODERN, 1, EDIT, ELICITS)
         asked = exchange(client, message)
@@ -445,7 +446,7 @@ def test_state_of_a_round_is_no_token_and_the_reverse(root: Path) -> None:
     assert state(root) == BEFORE
 
 
-def test_token_is_an_unknown_argument_where_nothing_is_confirmed(root: Path) -> None:
+def test_token_is_an_unknown_argument_without_the_setting(root: Path) -> None:
     with serving(root, "2025-11-25", wanted=False) as client:
         answer = exchange(client, write("2025-11-25", 1, EDIT, confirm_token="x"))
     assert answer["result"]["isError"] is True
@@ -469,7 +470,7 @@ def test_audit_names_the_client_of_a_confirmed_write(
 
 
 def change(path: str, before: bytes | None, after: bytes | None) -> Change:
-    return Change(tuple(path.split("/")), before, after, None)
+    return Change(Location(0, tuple(path.split("/")), None), before, after, None)
 
 
 def shown(before: bytes | None, after: bytes | None, most: int = 10_000) -> list[str]:
@@ -486,7 +487,7 @@ def test_preview_is_a_unified_diff() -> None:
     ]
 
 
-def test_preview_shows_what_a_terminal_would_hide() -> None:
+def test_preview_escapes_invisible_characters() -> None:
     assert shown(b"a\x1b[2K\r\nb", "a\u202eb\u2028\n\ufeff".encode())[3:] == [
         r"-a\x1b[2K\r",
         "-b",
@@ -502,12 +503,12 @@ def test_preview_shows_newlines_only_where_they_change() -> None:
     assert shown(b"a\r\n", b"a\n")[3:] == [r"-a\r", "+a"]
 
 
-def test_preview_of_bytes_that_are_no_text_tells_their_size() -> None:
+def test_preview_of_binary_bytes_states_their_size() -> None:
     assert shown(b"\xff\xfe", None)[2] == "(no UTF-8 text; 2 bytes before, 0 bytes after)"
     assert shown(b"a\0", b"b")[2] == "(no UTF-8 text; 2 bytes before, 1 bytes after)"
 
 
-def test_preview_is_cut_and_says_so() -> None:
+def test_long_preview_is_cut_with_a_notice() -> None:
     changes = [change(f"file{number}", b"x" * 1000 + b"\n", b"y\n" * 1000) for number in range(99)]
     text = previews.diffs(changes, 5000)
     assert len(text) < 10_000
@@ -518,14 +519,14 @@ def test_preview_is_cut_and_says_so() -> None:
     assert named.endswith("and 49 files more")
 
 
-def test_large_change_does_not_push_a_small_one_out_of_the_preview() -> None:
+def test_large_change_does_not_displace_a_small_one_in_the_preview() -> None:
     changes = [change("large", b"", b"y\n" * 100_000), change("small", b"one\n", b"two\n")]
     text = previews.diffs(changes, 2000)
     assert len(text) < 2200
     assert text.endswith("--- a/small\n+++ b/small\n@@ -1,1 +1,1 @@\n-one\n+two")
 
 
-def test_preview_takes_no_time_to_speak_of_whatever_the_files_hold() -> None:
+def test_preview_of_difficult_files_is_fast() -> None:
     began = time.monotonic()
     worst = [
         (b"a\n" * 400_000, b"b\n" * 400_000),
@@ -540,7 +541,7 @@ def test_preview_takes_no_time_to_speak_of_whatever_the_files_hold() -> None:
 
 
 def apply(before: list[str], lines: list[str]) -> list[str]:
-    """Apply a preview, and see that every line it keeps or removes is there."""
+    """Apply a preview, and assert that every line it keeps or removes exists."""
     after: list[str] = []
     at = 0
     for line in lines:
@@ -562,9 +563,7 @@ def apply(before: list[str], lines: list[str]) -> list[str]:
     before=st.lists(st.sampled_from("abc"), max_size=30),
     after=st.lists(st.sampled_from("abc"), max_size=30),
 )
-def test_preview_tells_of_every_change_and_of_nothing_else(
-    before: list[str], after: list[str]
-) -> None:
+def test_preview_shows_exactly_the_changes(before: list[str], after: list[str]) -> None:
     old, new = ("".join(f"{line}\n" for line in side).encode() for side in (before, after))
     assert apply(before, shown(old, new)[2:]) == after
 

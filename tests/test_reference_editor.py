@@ -1,4 +1,4 @@
-"""The tool text_editor: what its commands do to files, what they refuse, what undo takes back."""
+"""The tool text_editor: effects of its commands, refusals, and undo."""
 
 import os
 import stat
@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_server import features
-from reference_server.protocol.errors import ToolError
+from reference_server.failure import ToolError
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from reference_server.tools import editing, editor
 from reference_server.tools.editor_schema import COMMANDS
 from reference_server.tools.history import History, Step
-from reference_server.tools.text import Text
+from reference_server.tools.text import LONGEST_TEXT, Text
 from tests.reference_client import ALL, InProcess, Message, ask, modern, result
 
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
@@ -33,7 +33,7 @@ def only_the_editor(surface: Surface) -> None:
 
 
 class Desk:
-    """One server with nothing but the editor, and the tree it works on."""
+    """A server with only the editor, and its file tree."""
 
     def __init__(self, root: Path, *more: Path, **settings: Any) -> None:
         self.root = root
@@ -78,7 +78,7 @@ class Desk:
 
 
 def digest(root: Path) -> dict[str, Any]:
-    """Give everything below a root that a write could change."""
+    """Return everything below a root that a write could change."""
     return {
         str(path): (path.lstat().st_mode, path.lstat().st_mtime_ns, path.lstat().st_ino)
         for path in sorted(root.rglob("*"))
@@ -106,10 +106,10 @@ def desk(root: Path) -> Iterator[Desk]:
         yield desk
 
 
-# --- What is offered -----------------------------------------------------------------------------
+# --- Schema and settings -------------------------------------------------------------------------
 
 
-def test_one_tool_whose_schemas_are_schemas(desk: Desk) -> None:
+def test_server_offers_one_tool_with_valid_schemas(desk: Desk) -> None:
     tool = desk.tool()
     assert tool["name"] == "text_editor"
     jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
@@ -125,7 +125,7 @@ def test_one_tool_whose_schemas_are_schemas(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_it_works_in_every_revision(root: Path, revision: str) -> None:
+def test_editor_works_in_every_revision(root: Path, revision: str) -> None:
     arguments = {"command": "view", "path": "a.txt"}
     with InProcess(Settings([str(root)]), [only_the_editor]) as client:
         client.open(revision)
@@ -135,13 +135,13 @@ def test_it_works_in_every_revision(root: Path, revision: str) -> None:
     assert ("structuredContent" in result) is (revision >= "2025-06-18")
 
 
-def test_switched_off_it_is_not_there(root: Path) -> None:
+def test_disabled_editor_is_not_listed(root: Path) -> None:
     desk = Desk(root, text_editor=False)
     with desk.client:
         assert desk.ask("tools/list")["result"]["tools"] == []
 
 
-def test_read_only_it_can_view_and_nothing_else(root: Path) -> None:
+def test_read_only_editor_offers_only_view(root: Path) -> None:
     desk = Desk(root, read_only=True)
     with desk.client:
         tool = desk.tool()
@@ -173,7 +173,7 @@ def test_read_only_it_can_view_and_nothing_else(root: Path) -> None:
         ("undo_edit", {"view_range": [1, 2]}, "view_range"),
     ],
 )
-def test_each_command_takes_its_own_arguments(
+def test_command_refuses_missing_and_foreign_arguments(
     desk: Desk, command: str, more: Message, field: str
 ) -> None:
     body = desk.refused(command, "a.txt", **more)
@@ -190,7 +190,7 @@ def test_each_command_takes_its_own_arguments(
         {"insert_text": "x"},
     ],
 )
-def test_arguments_fit_the_schema(desk: Desk, more: Message) -> None:
+def test_arguments_that_violate_the_schema_are_refused(desk: Desk, more: Message) -> None:
     assert desk.refused("view", "a.txt", **more)["code"] == "INVALID_ARGUMENTS"
 
 
@@ -212,45 +212,43 @@ def test_view_numbers_the_lines(desk: Desk) -> None:
         ([1, 2.0], "     1\tone\n     2\ttwo"),
     ],
 )
-def test_view_range_counts_from_one_and_has_both_ends(
+def test_view_range_starts_at_one_and_is_inclusive(
     desk: Desk, wanted: list[Any], text: str
 ) -> None:
     assert desk.do("view", "a.txt", view_range=wanted)["text"] == text
 
 
 @pytest.mark.parametrize("wanted", [[0, 1], [1, 4], [4, 4], [4, -1], [3, 2], [-1, -1], [1, -2]])
-def test_view_range_beyond_the_file_is_refused_with_its_length(
-    desk: Desk, wanted: list[int]
-) -> None:
+def test_invalid_view_range_is_refused_with_the_line_count(desk: Desk, wanted: list[int]) -> None:
     body = desk.refused("view", "a.txt", view_range=wanted)
     assert (body["code"], body["field"]) == ("LINE_OUT_OF_RANGE", "view_range")
     assert "3 lines" in body["message"]
 
 
-def test_view_of_an_empty_file(desk: Desk) -> None:
+def test_view_of_an_empty_file_has_no_lines(desk: Desk) -> None:
     for more in ({}, {"view_range": [1, -1]}):
         found = desk.do("view", "sub/deep/c.txt", **more)
         assert (found["text"], found["lines"], found["last_line"]) == ("", 0, 0)
     assert "0 lines" in desk.refused("view", "sub/deep/c.txt", view_range=[1, 1])["message"]
 
 
-def test_view_shows_no_newlines_and_no_mark_of_the_file(desk: Desk) -> None:
+def test_view_omits_newline_characters_and_bom(desk: Desk) -> None:
     (desk.root / "w.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\rthree")
     found = desk.do("view", "w.txt")
     assert found["text"] == "     1\tone\n     2\ttwo\n     3\tthree"
     assert (found["bom"], found["newline"], found["final_newline"]) == (True, "mixed", False)
 
 
-def test_a_long_view_points_to_ranges(desk: Desk) -> None:
-    assert editor.LONGEST_VIEW == 500_000
+def test_view_of_a_long_file_suggests_view_range(desk: Desk) -> None:
+    assert LONGEST_TEXT == 500_000
     (desk.root / "long.txt").write_bytes(b"x" * 99 + b"\n" + (b"y" * 99 + b"\n") * 4_999)
     body = desk.refused("view", "long.txt")
     assert body["code"] == "TEXT_TOO_LONG"
-    assert "view_range" in body["message"]
+    assert "view_range" in body["suggestions"][0]
     assert desk.do("view", "long.txt", view_range=[2, 2])["text"] == "     2\t" + "y" * 99
 
 
-def test_what_is_no_text_is_refused(desk: Desk) -> None:
+def test_view_refuses_binary_files(desk: Desk) -> None:
     (desk.root / "blob").write_bytes(b"\xff\x00\xfe")
     body = desk.refused("view", "blob")
     assert body["code"] == "NOT_TEXT"
@@ -276,14 +274,16 @@ def test_view_of_a_directory_goes_two_levels_deep(desk: Desk) -> None:
     assert [entry["path"] for entry in inner["entries"]] == ["sub/deep/c.txt", "sub/deep/deeper"]
 
 
-def test_view_of_a_directory_is_bounded(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_view_of_a_directory_is_truncated_at_the_limit(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(editor, "MOST_ENTRIES", 2)
     found = desk.do("view", ".")
     assert (len(found["entries"]), found["truncated"]) == (2, True)
     assert desk.do("view", "sub/deep")["truncated"] is False
 
 
-def test_an_absolute_path_means_the_directory_of_that_root(root: Path, tmp_path: Path) -> None:
+def test_absolute_path_selects_the_directory_of_its_root(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     (other / "sub" / "here").mkdir(parents=True)
     (other / "sub" / "here" / "x").touch()
@@ -291,14 +291,14 @@ def test_an_absolute_path_means_the_directory_of_that_root(root: Path, tmp_path:
     desk = Desk(root, other)
     with desk.client:
         found = desk.do("view", f"{other}/sub")
-    assert [entry["path"] for entry in found["entries"]] == ["sub/here", "sub/here/x"]
+    assert [entry["path"] for entry in found["entries"]] == ["other/sub/here", "other/sub/here/x"]
 
 
-def test_a_directory_has_no_view_range(desk: Desk) -> None:
+def test_view_range_of_a_directory_is_refused(desk: Desk) -> None:
     assert desk.refused("view", "sub", view_range=[1, 2])["code"] == "IS_DIRECTORY"
 
 
-def test_a_directory_on_the_way_to_the_client_s_roots_shows_the_way(root: Path) -> None:
+def test_directory_above_the_client_roots_lists_only_the_path_to_them(root: Path) -> None:
     with InProcess(Settings([str(root)]), features.ALL_FEATURES) as client:
         client.open("2025-11-25", {"roots": {}})
         client.send(result(client.hear(), roots=[{"uri": (root / "sub" / "deep").as_uri()}]))
@@ -325,7 +325,7 @@ def test_create_makes_the_file_and_its_directories(desk: Desk) -> None:
     assert desk.do("create", "n.txt", cwd="sub", file_text="")["path"] == "sub/n.txt"
 
 
-def test_create_refuses_what_exists(desk: Desk) -> None:
+def test_create_refuses_an_existing_path(desk: Desk) -> None:
     assert desk.refused("create", "a.txt", file_text="x")["code"] == "EXISTS"
     assert desk.refused("create", "sub", file_text="x")["code"] == "IS_DIRECTORY"
 
@@ -343,7 +343,7 @@ def test_create_refuses_what_exists(desk: Desk) -> None:
         ("a.txt/x", "NOT_DIRECTORY"),
     ],
 )
-def test_create_keeps_to_the_policy(desk: Desk, path: str, code: str) -> None:
+def test_create_obeys_the_path_policy(desk: Desk, path: str, code: str) -> None:
     (desk.root / "out").symlink_to(desk.root.parent)
     (desk.root / "dangling").symlink_to(desk.root.parent / "not-there")
     assert desk.refused("create", path, file_text="x")["code"] == code
@@ -358,7 +358,7 @@ def test_create_keeps_to_the_policy(desk: Desk, path: str, code: str) -> None:
         ("undo_edit", {}),
     ],
 )
-def test_nothing_is_told_of_a_file_that_may_not_be_written(
+def test_write_denial_does_not_reveal_whether_the_file_exists(
     desk: Desk, command: str, more: Message
 ) -> None:
     (desk.root / "bin").mkdir()
@@ -371,7 +371,7 @@ def test_nothing_is_told_of_a_file_that_may_not_be_written(
 # --- str_replace ---------------------------------------------------------------------------------
 
 
-def test_str_replace_says_what_it_did(desk: Desk) -> None:
+def test_str_replace_returns_the_changed_lines(desk: Desk) -> None:
     found = desk.do("str_replace", "a.txt", old_str="two", new_str="2\n2b")
     assert (desk.root / "a.txt").read_bytes() == b"one\n2\n2b\nthree\n"
     assert (found["first_line"], found["last_line"]) == (2, 3)
@@ -379,7 +379,7 @@ def test_str_replace_says_what_it_did(desk: Desk) -> None:
     assert (found["lines"], found["undo_steps"]) == (4, 1)
 
 
-def test_an_absolute_path_below_the_root_will_do(desk: Desk) -> None:
+def test_absolute_path_below_the_root_is_accepted(desk: Desk) -> None:
     found = desk.do("str_replace", f"{desk.root}/sub/b.txt", old_str="inside", new_str="x")
     assert found["path"] == "sub/b.txt"
 
@@ -403,7 +403,7 @@ def test_an_absolute_path_below_the_root_will_do(desk: Desk) -> None:
         (b"form\x0cfeed\xe2\x80\xa8\n", "feed", "x", b"form\x0cx\xe2\x80\xa8\n"),
     ],
 )
-def test_newlines_and_encoding_stay_those_of_the_file(
+def test_str_replace_keeps_newlines_and_encoding(
     desk: Desk, text: bytes, old: str, new: str, result: bytes
 ) -> None:
     (desk.root / "f.txt").write_bytes(text)
@@ -412,7 +412,7 @@ def test_newlines_and_encoding_stay_those_of_the_file(
 
 
 @POSIX_ONLY
-def test_permissions_stay_those_of_the_file(desk: Desk) -> None:
+def test_edits_keep_file_permissions(desk: Desk) -> None:
     (desk.root / "a.txt").chmod(0o750)
     desk.do("str_replace", "a.txt", old_str="two", new_str="2")
     desk.do("undo_edit", "a.txt")
@@ -431,7 +431,7 @@ def test_permissions_stay_those_of_the_file(desk: Desk) -> None:
         (" \n ", None, "white space only"),
     ],
 )
-def test_no_match_says_what_may_have_been_meant(
+def test_no_match_error_hints_at_the_cause(
     desk: Desk, old: str, line: int | None, hint: str
 ) -> None:
     body = desk.refused("str_replace", "a.txt", old_str=old, new_str="x")
@@ -440,7 +440,7 @@ def test_no_match_says_what_may_have_been_meant(
     assert hint in body["message"]
 
 
-def test_more_than_one_match_names_the_lines(desk: Desk) -> None:
+def test_ambiguous_match_error_names_the_lines(desk: Desk) -> None:
     (desk.root / "f.txt").write_bytes(b"x\ny\nx\n")
     body = desk.refused("str_replace", "f.txt", old_str="x", new_str="z")
     assert (body["code"], body["context"]) == ("AMBIGUOUS", {"file": "f.txt", "line": 1})
@@ -451,7 +451,7 @@ def test_more_than_one_match_names_the_lines(desk: Desk) -> None:
     assert "2 times, at the line 1;" in body["message"]
 
 
-def test_not_more_than_twenty_lines_are_named(desk: Desk) -> None:
+def test_ambiguous_match_error_names_at_most_twenty_lines(desk: Desk) -> None:
     (desk.root / "f.txt").write_bytes(b"x\n" * 30)
     message = desk.refused("str_replace", "f.txt", old_str="x", new_str="z")["message"]
     assert "more than 20 times" in message
@@ -459,7 +459,7 @@ def test_not_more_than_twenty_lines_are_named(desk: Desk) -> None:
     assert "21" not in message
 
 
-def test_what_would_change_nothing_is_refused(desk: Desk) -> None:
+def test_str_replace_without_a_change_is_refused(desk: Desk) -> None:
     body = desk.refused("str_replace", "a.txt", old_str="two", new_str="two")
     assert body["code"] == "NO_CHANGE"
     body = desk.refused("str_replace", "a.txt", old_str="", new_str="x")
@@ -471,9 +471,7 @@ def test_what_would_change_nothing_is_refused(desk: Desk) -> None:
     st.lists(st.sampled_from(["X", "\n", "\r\n"]), max_size=4).map("".join),
     st.data(),
 )
-def test_a_replacement_leaves_every_other_character(
-    text: str, new: str, data: st.DataObject
-) -> None:
+def test_replacement_keeps_every_other_character(text: str, new: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     old = text[start:end]
@@ -512,7 +510,7 @@ def test_a_replacement_leaves_every_other_character(
         ("a\n", 1, "\n", "a\n\n", (2, 2)),
     ],
 )
-def test_insert_puts_whole_lines_after_a_line(
+def test_insert_adds_whole_lines_after_a_line(
     text: str, line: int, new: str, result: str, lines: tuple[int, int]
 ) -> None:
     edited = editing.insert(Text(text.encode()), line, new)
@@ -526,7 +524,7 @@ def test_insert_writes_the_file(desk: Desk) -> None:
     assert found["snippet"].endswith("     4\tfour")
 
 
-def test_insert_beyond_the_file_is_refused_with_its_length(desk: Desk) -> None:
+def test_insert_beyond_the_file_is_refused_with_the_line_count(desk: Desk) -> None:
     body = desk.refused("insert", "a.txt", insert_line=4, new_str="x")
     assert (body["code"], body["field"]) == ("LINE_OUT_OF_RANGE", "insert_line")
     assert "3 lines" in body["message"]
@@ -545,7 +543,7 @@ def test_a_long_snippet_is_cut() -> None:
 # --- undo_edit -----------------------------------------------------------------------------------
 
 
-def test_undo_goes_back_step_by_step(desk: Desk) -> None:
+def test_undo_reverts_one_edit_at_a_time(desk: Desk) -> None:
     desk.do("create", "n.txt", file_text="a\n")
     desk.do("str_replace", "n.txt", old_str="a", new_str="b")
     desk.do("insert", "n.txt", insert_line=1, new_str="c")
@@ -560,7 +558,7 @@ def test_undo_goes_back_step_by_step(desk: Desk) -> None:
     assert desk.refused("undo_edit", "n.txt")["code"] == "NOT_FOUND"
 
 
-def test_undo_is_of_one_file(desk: Desk) -> None:
+def test_undo_affects_only_one_file(desk: Desk) -> None:
     desk.do("str_replace", "a.txt", old_str="one", new_str="1")
     desk.do("str_replace", "sub/b.txt", old_str="inside", new_str="x")
     desk.do("undo_edit", "b.txt", cwd="sub")
@@ -569,7 +567,7 @@ def test_undo_is_of_one_file(desk: Desk) -> None:
     assert desk.refused("undo_edit", "sub/b.txt")["code"] == "NOTHING_TO_UNDO"
 
 
-def test_undo_refuses_what_somebody_else_has_changed(desk: Desk) -> None:
+def test_undo_refuses_a_file_changed_by_others(desk: Desk) -> None:
     desk.do("str_replace", "a.txt", old_str="one", new_str="1")
     (desk.root / "a.txt").write_bytes(b"theirs\n")
     body = desk.refused("undo_edit", "a.txt")
@@ -590,7 +588,7 @@ def test_undo_follows_no_link(desk: Desk) -> None:
 
 @POSIX_ONLY
 @pytest.mark.skipif(OPEN_TO_ALL, reason="root may write everything")
-def test_a_file_its_owner_protects_is_not_edited(desk: Desk) -> None:
+def test_undo_refuses_a_write_protected_file(desk: Desk) -> None:
     desk.do("str_replace", "a.txt", old_str="one", new_str="1")
     (desk.root / "a.txt").chmod(0o444)
     assert desk.refused("undo_edit", "a.txt")["code"] == "NOT_PERMITTED"
@@ -612,7 +610,7 @@ def test_history_forgets_the_oldest_edits_first() -> None:
     assert (history.count("f"), history.count("g")) == (0, 2)
 
 
-def test_an_edit_too_large_to_remember_hides_the_earlier_ones() -> None:
+def test_edit_too_large_for_the_history_discards_earlier_edits_of_the_file() -> None:
     history = History(most_edits=3, most_bytes=10)
     history.record(step("f", 1))
     history.record(step("g", 1))
@@ -623,7 +621,7 @@ def test_an_edit_too_large_to_remember_hides_the_earlier_ones() -> None:
 # --- confirmation --------------------------------------------------------------------------------
 
 
-def test_with_confirmation_nothing_happens_before_the_token_comes_back(root: Path) -> None:
+def test_edit_that_needs_confirmation_is_written_only_with_the_token(root: Path) -> None:
     desk = Desk(root, confirm_writes=True)
     with desk.client:
         assert "confirm_token" in desk.tool()["inputSchema"]["properties"]
@@ -645,10 +643,10 @@ def test_with_confirmation_nothing_happens_before_the_token_comes_back(root: Pat
             assert after == result
 
 
-# --- together ------------------------------------------------------------------------------------
+# --- concurrency ---------------------------------------------------------------------------------
 
 
-def test_of_equal_edits_at_once_one_succeeds(desk: Desk) -> None:
+def test_one_of_several_equal_concurrent_edits_succeeds(desk: Desk) -> None:
     arguments = {"command": "str_replace", "path": "a.txt", "old_str": "two", "new_str": "2"}
     ids = [f"edit {number}" for number in range(16)]
     desk.client.send(
@@ -663,7 +661,7 @@ def test_of_equal_edits_at_once_one_succeeds(desk: Desk) -> None:
     assert desk.do("undo_edit", "a.txt")["undo_steps"] == 0
 
 
-def test_history_bears_threads() -> None:
+def test_history_is_thread_safe() -> None:
     history = History(most_edits=50)
 
     def work(place: str) -> None:

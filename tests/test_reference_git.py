@@ -1,7 +1,7 @@
-"""Real edits in real repositories: what the tools of the reference server write is what git sees.
+"""Edits in git repositories: git sees exactly the changes that the tools write.
 
 A bare remote and two clones. One clone is edited through the server and nothing else; the other
-gets ahead of it with another change of the same lines. git is asked at every turn.
+gets ahead of it with another change of the same lines. git checks the result of every step.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CONFLICT = re.compile(r"<{7} [^\n]*\n(.*?)={7}\n(.*?)>{7} [^\n]*(\n|$)", re.DOTA
 
 
 class Repository:
-    """A repository that is worked in with the git program, away from anybody's configuration."""
+    """A repository that is used with the git program, without any user configuration."""
 
     def __init__(self, place: Path, who: str = "nobody") -> None:
         self.place = place
@@ -76,7 +76,7 @@ class Repository:
         )
 
     def git(self, *words: str) -> str:
-        """Give what a command that must succeed prints."""
+        """Return the output of a command that must succeed."""
         done = self.run(*words)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         return done.stdout.decode()
@@ -85,7 +85,7 @@ class Repository:
         return self.git("status", "--porcelain", "--ignored", "--untracked-files=all").splitlines()
 
     def numbers(self) -> dict[str, tuple[int, int]]:
-        """Give the lines added and removed in each file that differs from the last commit."""
+        """Return the numbers of added and removed lines of each changed file."""
         lines = (line.split("\t") for line in self.git("diff", "--numstat", "HEAD").splitlines())
         return {path: (int(added), int(removed)) for added, removed, path in lines}
 
@@ -100,8 +100,8 @@ class Repository:
         lines = self.git("ls-tree", "-r", "HEAD").splitlines()
         return {line.partition("\t")[2]: line[:6] for line in lines}
 
-    def holds_what_it_says(self) -> bool:
-        """Tell whether the files are, byte for byte, those of the last commit."""
+    def files_match_the_commit(self) -> bool:
+        """Return whether the files are, byte for byte, those of the last commit."""
         paths = [path for path, mode in self.modes().items() if mode != "120000"]
         return all(
             (self.place / path).read_bytes() == self.run("cat-file", "blob", f"HEAD:{path}").stdout
@@ -147,27 +147,27 @@ class Client(InProcess):
         return heard
 
     def call(self, tool: str, **arguments: Any) -> Message:
-        """Give what a call that must succeed has found."""
+        """Return the structured content of a call that must succeed."""
         result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
         assert not result.get("isError"), result
         found: Message = result["structuredContent"]
         return found
 
     def fail(self, tool: str, **arguments: Any) -> str:
-        """Give the code of a call that must fail."""
+        """Return the error code of a call that must fail."""
         result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
         assert result["isError"] is True, result
         return str(result["structuredContent"]["code"])
 
 
 def with_text_editor(client: Client, path: str, old: str, new: str) -> None:
-    """Put a line in the place of another one."""
+    """Replace a line by another one."""
     assert f"\t{old}" in client.call("text_editor", command="view", path=path)["text"]
     client.call("text_editor", command="str_replace", path=path, old_str=old, new_str=new)
 
 
 def with_patch(client: Client, path: str, old: str, new: str) -> None:
-    """Put a line in the place of another one."""
+    """Replace a line by another one."""
     found = client.call("file.read", path=path)
     before = found["text"].replace("\r\n", "\n")
     after = before.replace(old, new)
@@ -175,7 +175,7 @@ def with_patch(client: Client, path: str, old: str, new: str) -> None:
         *(before.splitlines(keepends=True), after.splitlines(keepends=True)),
         *(f"a/{path}", f"b/{path}"),
     )
-    # difflib knows of no missing newline at the end of a file.
+    # difflib does not mark a missing newline at the end of a file.
     whole = [
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     ]
@@ -184,7 +184,7 @@ def with_patch(client: Client, path: str, old: str, new: str) -> None:
 
 
 def with_cedarscript(client: Client, path: str, old: str, new: str) -> None:
-    """Put a line in the place of another one."""
+    """Replace a line by another one."""
     quoted = (text.strip().replace('"', '\\"') for text in (old, new))
     script = 'UPDATE FILE "{}" REPLACE LINE "{}" WITH CONTENT "@0:{}"'.format(path, *quoted)
     if old.startswith("    "):
@@ -214,8 +214,8 @@ def client(world: World) -> Iterator[Client]:
         yield client
 
 
-def see_that_git_is_denied(client: Client) -> None:
-    """Try every way to the files git keeps."""
+def assert_git_is_denied(client: Client) -> None:
+    """Assert that every way to the files of git is denied."""
     uris = [f"workspace:///{path}" for path in PRIVATE]
     listed = client.ask("resources/list")["result"]["resources"]
     assert not any(".git" in resource["uri"] for resource in listed)
@@ -256,10 +256,10 @@ def test_an_edit_is_pushed_after_a_conflict(
     world: World, client: Client, edit: Callable[[Client, str, str, str], None]
 ) -> None:
     ours, theirs, remote = world.ours, world.theirs, world.remote
-    see_that_git_is_denied(client)
+    assert_git_is_denied(client)
     assert ours.status() == []
 
-    # Both change the same lines; the others are first.
+    # Both clones change the same lines; theirs pushes first.
     app, dos = theirs.place / "src/app.py", theirs.place / "docs/dos.txt"
     app.write_bytes(PYTHON.replace(b'"Hello " + name', b'"Hi " + name'))
     dos.write_bytes(DOS.replace(b"second line", b"2nd line"))
@@ -281,7 +281,7 @@ def test_an_edit_is_pushed_after_a_conflict(
     assert b"rejected" in rejected.stderr
     assert ours.run("pull", "--quiet", "--rebase", "origin", "main").returncode != 0
     assert ours.status() == ["UU docs/dos.txt", "UU src/app.py", "M  tools/run.sh"]
-    see_that_git_is_denied(client)  # with a rebase under way in there
+    assert_git_is_denied(client)  # with a rebase under way in there
 
     resolve(client, "src/app.py", lambda _theirs, ours: ours.replace("Hello,", "Hi,"))
     resolve(client, "docs/dos.txt", lambda theirs, ours: theirs + ours)
@@ -297,17 +297,17 @@ def test_an_edit_is_pushed_after_a_conflict(
     for clone in (ours, theirs):
         assert clone.status() == []
         assert clone.modes() == MODES
-        assert clone.holds_what_it_says()
+        assert clone.files_match_the_commit()
         assert (clone.place / "tools/run.sh").stat().st_mode & 0o777 == 0o755
         assert (clone.place / "link.py").is_symlink()
         app, dos = clone.place / "src/app.py", clone.place / "docs/dos.txt"
         assert app.read_bytes() == PYTHON.replace(b"Hello ", b"Hi, ")
         assert dos.read_bytes() == DOS.replace(b"second line", b"2nd line\r\nline two")
     remote.git("fsck", "--strict")
-    see_that_git_is_denied(client)
+    assert_git_is_denied(client)
 
 
-def test_what_the_editor_takes_back_was_never_there(world: World, client: Client) -> None:
+def test_undone_edits_leave_no_git_change(world: World, client: Client) -> None:
     ours = world.ours
     for path in ("src/app.py", "docs/dos.txt", "tools/run.sh"):
         edit = {"command": "insert", "path": path, "insert_line": 1, "new_str": "more\n"}
@@ -320,10 +320,10 @@ def test_what_the_editor_takes_back_was_never_there(world: World, client: Client
         client.call("text_editor", command="undo_edit", path=path)
     assert ours.status() == []
     assert ours.run("diff", "--quiet", "HEAD").returncode == 0
-    assert ours.holds_what_it_says()
+    assert ours.files_match_the_commit()
 
 
-def test_a_file_that_both_have_added_is_settled(world: World, client: Client) -> None:
+def test_file_added_by_both_sides_is_resolved(world: World, client: Client) -> None:
     ours, theirs = world.ours, world.theirs
     (theirs.place / "src/new.py").write_bytes(b"x = 1\n")
     theirs.commit("theirs")
@@ -343,8 +343,8 @@ def test_a_file_that_both_have_added_is_settled(world: World, client: Client) ->
     assert ours.modes() == {**MODES, "src/new.py": "100644"}
 
 
-def test_a_checkout_between_reading_and_writing_is_noticed(world: World, client: Client) -> None:
-    """What git changes under the client's hands is never overwritten by an edit of the old text."""
+def test_checkout_between_read_and_write_is_detected(world: World, client: Client) -> None:
+    """A file that git changed is never overwritten by an edit of its old text."""
     ours = world.ours
     found = client.call("file.read", path="src/app.py")
     edit = {"path": "src/app.py", "old_str": '"Hello " + name', "new_str": "name"}

@@ -1,4 +1,4 @@
-"""Log messages to the client: who gets which, and how many."""
+"""Log messages to the client: levels, revisions, rate and size."""
 
 import json
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from reference_server.client import client_log
 from reference_server.features import client_log as feature
 from reference_server.protocol.calls import Call
 from reference_server.protocol.modern import LOG_LEVELS
+from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from reference_server.tools.toolbox import Tool
 from tests.reference_client import (
     LEGACY,
     MODERN,
@@ -32,7 +32,7 @@ LEVEL = "io.modelcontextprotocol/logLevel"
 
 
 def talkative(surface: Surface) -> None:
-    """Offer a tool that logs what its arguments say, or once at each level."""
+    """Offer a tool that logs as its arguments request, or once at each level."""
 
     def work(call: Call, arguments: Message) -> Message:
         for number, level in enumerate(arguments.get("levels", LOG_LEVELS)):
@@ -68,7 +68,7 @@ def talk(revision: str, level: str | None = None, **arguments: Any) -> Message:
 
 
 def messages(client: InProcess, message: Message) -> list[Message]:
-    """Call, and give the params of the log messages before the answer; none may come after it."""
+    """Call, and return the params of the log messages before the answer; none may follow it."""
     client.send(message)
     heard = [client.hear()]
     while "id" not in heard[-1]:
@@ -80,7 +80,8 @@ def messages(client: InProcess, message: Message) -> list[Message]:
 
 
 def levels(client: InProcess, message: Message) -> list[str]:
-    return [params["level"] for params in messages(client, message)]
+    """Return the levels of the messages of the tool itself."""
+    return [one["level"] for one in messages(client, message) if isinstance(one["data"], int)]
 
 
 def set_level(client: InProcess, level: Any) -> Message:
@@ -91,7 +92,7 @@ def set_level(client: InProcess, level: Any) -> Message:
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_session_gets_what_is_at_or_above_the_level_it_set(revision: str) -> None:
+def test_session_receives_messages_from_its_level_on(revision: str) -> None:
     with talking(revision) as client:
         for number, level in enumerate(LOG_LEVELS):
             assert set_level(client, level)["result"] == {}
@@ -99,7 +100,7 @@ def test_session_gets_what_is_at_or_above_the_level_it_set(revision: str) -> Non
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_session_that_has_said_nothing_gets_warnings(revision: str) -> None:
+def test_session_without_a_level_receives_warnings(revision: str) -> None:
     with talking(revision) as client:
         assert levels(client, talk(revision)) == list(LOG_LEVELS[3:])
 
@@ -129,14 +130,14 @@ def test_message_has_the_shape_of_the_schema() -> None:
             }
 
 
-def test_request_of_2026_07_28_gets_what_its_own_meta_asks_for() -> None:
+def test_modern_request_receives_messages_from_its_meta_level_on() -> None:
     with talking(MODERN) as client:
         for number, level in enumerate(LOG_LEVELS):
             assert levels(client, talk(MODERN, level)) == list(LOG_LEVELS[number:])
             assert levels(client, talk(MODERN)) == []
 
 
-def test_level_of_a_session_and_of_a_request_are_two_things() -> None:
+def test_session_level_and_request_level_are_independent() -> None:
     with talking("2025-11-25") as client:
         set_level(client, "emergency")
         assert levels(client, talk(MODERN, "debug")) == list(LOG_LEVELS)
@@ -145,14 +146,14 @@ def test_level_of_a_session_and_of_a_request_are_two_things() -> None:
         assert levels(client, talk(MODERN)) == []
 
 
-def test_nothing_is_sent_where_logging_is_not_declared() -> None:
+def test_nothing_is_sent_without_the_logging_feature() -> None:
     with talking(MODERN, lambda _surface: None) as client:
         assert levels(client, talk(MODERN, "debug")) == []
 
 
 @pytest.mark.parametrize("revision", LEGACY)
 @pytest.mark.parametrize("deprecated", [False, True])
-def test_what_is_deprecated_in_2026_07_28_is_offered_there_only_if_told(
+def test_modern_logging_is_offered_only_with_the_deprecated_setting(
     revision: str, deprecated: bool
 ) -> None:
     with InProcess(Settings(deprecated=deprecated)) as client:
@@ -165,18 +166,46 @@ def test_what_is_deprecated_in_2026_07_28_is_offered_there_only_if_told(
         assert "result" in client.hear()
 
 
-def test_flood_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_rate_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_log, "RATE", 100.0)
     with talking("2025-11-25") as client:
         flood = talk("2025-11-25", levels=["error"] * 5000)
         assert client_log.BURST <= len(levels(client, flood)) < 500
 
 
-def test_long_data_is_cut() -> None:
+def test_long_log_data_is_cut() -> None:
     with talking("2025-11-25") as client:
         (params,) = messages(client, talk("2025-11-25", levels=["error"], data="x" * 100_000))
     assert isinstance(params["data"], str)
     assert len(params["data"]) < 5000
+
+
+def test_session_log_reports_calls_failures_and_refusals_by_level(
+    tmp_path: Path,
+) -> None:
+    wanted = {
+        "debug": ["called", "succeeded", "failed", "called", "failed", "refused"],
+        "notice": ["failed", "failed", "refused"],
+        "warning": [],
+    }
+    (tmp_path / "a.txt").write_text("secret")
+    for level, events in wanted.items():
+        heard = []
+        with InProcess(Settings([str(tmp_path)])) as client:
+            client.open("2025-11-25")
+            set_level(client, level)
+            for asked in (
+                ("tools/call", {"name": "file.read", "arguments": {"path": "a.txt"}}),
+                ("tools/call", {"name": "file.read", "arguments": {}}),
+                ("tools/call", {"name": "file.read", "arguments": {"path": ".git/config"}}),
+                ("resources/read", {"uri": "workspace:///.git/config"}),
+            ):
+                heard += messages(client, request("t", *asked))
+        assert [one["data"]["event"] for one in heard] == events
+        assert all(one["data"]["request_id"].startswith("req_") for one in heard)
+        assert "secret" not in json.dumps(heard)
+        codes = [one["data"]["code"] for one in heard if "code" in one["data"]]
+        assert codes == (["INVALID_ARGUMENTS", "DENIED", -32002] if events else [])
 
 
 def test_write_is_logged_with_its_paths_and_without_its_contents(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the operator of the reference server sees: records, audit, payloads, hooks."""
+"""The log records, audit lines, verbose file and hooks of the reference server."""
 
 import hashlib
 import json
@@ -24,7 +24,10 @@ from hypothesis import strategies as st
 from reference_server.operation import redact, stderr
 from reference_server.operation.log import Log
 from reference_server.operation.stderr import StandardError
+from reference_server.protocol.calls import Call
+from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
+from reference_server.surface import Surface
 from tests.reference_client import (
     ALL,
     CHECKOUT,
@@ -46,12 +49,12 @@ WRITER = """
 import sys
 from reference_server.__main__ import main
 from reference_server.features import ALL_FEATURES
-from reference_server.tools.toolbox import Tool
+from reference_server.protocol.toolbox import Tool
 
 def feature(surface):
     def write(call, arguments):
         path = arguments["path"]
-        edit = surface.workspace.edit(call.who)
+        edit = surface.workspace.edit(call.who, call.request_id)
         before = surface.workspace.find(path)
         if "file_text" in arguments:
             edit.put(path, arguments["file_text"].encode(), before=before)
@@ -73,6 +76,19 @@ sys.exit(main(sys.argv[1:], [*ALL_FEATURES, feature]))
 """
 
 
+def tool(name: str, work: Callable[[Call, Message], Message]) -> Tool:
+    schema = {"type": "object", "properties": {}}
+    return Tool(
+        name,
+        title="T",
+        description="T",
+        input_schema=schema,
+        output_schema=schema,
+        annotations={},
+        work=work,
+    )
+
+
 def writer(root: Path, *arguments: str) -> Spawned:
     command = (sys.executable, "-c", WRITER)
     return Spawned("--root", str(root), *arguments, command=command)
@@ -91,7 +107,7 @@ def logged(client: Spawned) -> str:
 
 
 def records(client: Spawned) -> list[Message]:
-    """The same as JSON objects, one per line."""
+    """Return the lines of standard error as JSON objects."""
     entries = [json.loads(line) for line in logged(client).splitlines()]
     assert all(isinstance(entry, dict) for entry in entries)
     return entries
@@ -104,7 +120,7 @@ def sha256(text: str) -> str:
 # --- records -------------------------------------------------------------------------------------
 
 
-def test_a_tool_call_leaves_one_record(tmp_path: Path) -> None:
+def test_tool_call_logs_one_record(tmp_path: Path) -> None:
     with writer(tmp_path, "--log-level", "INFO") as client:
         arguments = {"path": "a.txt", "file_text": "canary", "mode": "quick", "dry_run": True}
         client.send(call("my id", "write", **arguments, view_range=[1, 20], scale=0.5))
@@ -133,7 +149,7 @@ def test_a_tool_call_leaves_one_record(tmp_path: Path) -> None:
     }
 
 
-def test_a_record_begins_as_an_operator_expects(tmp_path: Path) -> None:
+def test_log_record_starts_with_timestamp_level_request_id_and_event(tmp_path: Path) -> None:
     with writer(tmp_path, "--log-level=info") as client:
         client.send(call(1, "write", path="a.txt", file_text=""))
         lines = logged(client).splitlines()
@@ -143,7 +159,7 @@ def test_a_record_begins_as_an_operator_expects(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_what_goes_wrong_is_recorded_at_the_default_level(revision: str, tmp_path: Path) -> None:
+def test_errors_are_logged_at_the_default_level(revision: str, tmp_path: Path) -> None:
     with Spawned("--root", str(tmp_path)) as client:
         client.open(revision)
         client.send(
@@ -165,14 +181,14 @@ def test_what_goes_wrong_is_recorded_at_the_default_level(revision: str, tmp_pat
     assert (refused["event"], refused["code"]) == ("refused", -32700)
 
 
-def test_a_quiet_server_that_has_nothing_to_complain_of_says_nothing(tmp_path: Path) -> None:
+def test_successful_requests_log_nothing_at_the_default_level(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     with Spawned("--root", str(tmp_path)) as client:
         client.send(call(1, "file.read", path="a.txt"), modern(2, "tools/list"))
         assert logged(client) == ""
 
 
-def test_trouble_of_the_host_is_an_error_and_a_defect_too(
+def test_handler_exception_logs_a_defect_and_an_error_request(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     def feature(surface: Any) -> None:
@@ -190,7 +206,9 @@ def test_trouble_of_the_host_is_an_error_and_a_defect_too(
     assert re.fullmatch(r"test_reference_operation\.py:\d+", found[0]["where"])
 
 
-def test_cancelled_requests_are_recorded_as_such(capfd: pytest.CaptureFixture[str]) -> None:
+def test_cancelled_request_is_logged_with_status_cancelled(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     def feature(surface: Any) -> None:
         surface.methods.request("x/never", ALL, lambda _call: None)
 
@@ -209,7 +227,9 @@ FORGED = 'x\n{"event":"forged"}\r\x1b[2J\x7f\u2028\x85é\udc80'
 
 
 @pytest.mark.parametrize("style", ["json", "text"])
-def test_no_name_can_forge_a_line_or_drive_a_terminal(style: str, tmp_path: Path) -> None:
+def test_client_strings_cannot_forge_log_lines_or_terminal_escapes(
+    style: str, tmp_path: Path
+) -> None:
     escaped = json.dumps(FORGED)
     client_info = {"name": FORGED, "version": "1"}
     opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client_info}
@@ -235,7 +255,7 @@ def test_no_name_can_forge_a_line_or_drive_a_terminal(style: str, tmp_path: Path
             assert re.match(r"\d{4}-\d\d-\d\dT[\d:.]{12}Z [A-Z]+ [a-z_]+ ", line + " ")
 
 
-def test_resources_are_named_and_nothing_else(tmp_path: Path) -> None:
+def test_resource_read_logs_the_uri_and_no_other_parameter(tmp_path: Path) -> None:
     with Spawned("--root", str(tmp_path), "--log-level=info") as client:
         client.send(modern(1, "resources/read", uri="x:///a.txt", other="canary"))
         found = records(client)
@@ -244,7 +264,7 @@ def test_resources_are_named_and_nothing_else(tmp_path: Path) -> None:
     assert "canary" not in json.dumps(found)
 
 
-def test_text_lines_are_made_for_people(tmp_path: Path) -> None:
+def test_text_log_line_shows_time_level_event_and_facts(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     with Spawned("--root", str(tmp_path), "--log-level=info", "--log-format=text") as client:
         client.send(call(7, "file.read", path="a.txt"))
@@ -258,7 +278,7 @@ def test_text_lines_are_made_for_people(tmp_path: Path) -> None:
     assert moment.endswith("Z")
 
 
-def test_every_line_is_short(tmp_path: Path) -> None:
+def test_log_lines_are_short_for_long_inputs(tmp_path: Path) -> None:
     long = "é😀" * 50_000
     with Spawned("--root", str(tmp_path), "--log-level=debug") as client:
         client.send(
@@ -275,7 +295,7 @@ def test_every_line_is_short(tmp_path: Path) -> None:
     assert max(map(len, lines)) < 4096
 
 
-# --- what must not be there ----------------------------------------------------------------------
+# --- content that is never logged ----------------------------------------------------------------
 
 LETTERS = string.ascii_letters + string.digits
 RANDOM = random.Random(7)  # noqa: S311 - made here so that no secret-like text lies in the repository
@@ -302,14 +322,14 @@ SECRETS = {
 
 
 def parts_of(secret: str) -> list[str]:
-    """Give what of a secret must not be seen: any six characters of its random parts."""
+    """Return the forbidden parts of a secret: any six characters of its random parts."""
     runs = re.findall(r"[A-Za-z0-9]{12,}", secret)
     return [run[at : at + 6] for run in runs for at in range(0, len(run) - 6, 3)]
 
 
 @pytest.mark.parametrize("kind", SECRETS)
 @pytest.mark.parametrize("style", ["json", "text"])
-def test_secrets_and_contents_stay_out_of_the_log(kind: str, style: str, tmp_path: Path) -> None:
+def test_log_contains_no_secrets_or_file_contents(kind: str, style: str, tmp_path: Path) -> None:
     secret = SECRETS[kind]
     (tmp_path / "held.txt").write_text(secret)
     options = ("--log-level=debug", f"--log-format={style}")
@@ -335,7 +355,7 @@ def test_secrets_and_contents_stay_out_of_the_log(kind: str, style: str, tmp_pat
     assert [part for part in parts_of(secret) if part in shown] == []
 
 
-def test_secrets_of_the_environment_stay_out_of_the_log(
+def test_log_contains_no_secrets_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = some(30)
@@ -359,11 +379,11 @@ def test_secrets_of_the_environment_stay_out_of_the_log(
         "app/components/ApplicationNavigationBar.tsx",
     ],
 )
-def test_paths_stay_readable(path: str) -> None:
+def test_ordinary_paths_are_not_redacted(path: str) -> None:
     assert redact.text(path) == path
 
 
-def test_a_path_that_holds_a_key_does_not() -> None:
+def test_path_segment_that_looks_like_a_key_is_redacted() -> None:
     shown = redact.text(f"keys/{some(40)}/a.txt")
     assert shown == "keys/[40 characters]/a.txt"
 
@@ -377,7 +397,7 @@ def test_a_path_that_holds_a_key_does_not() -> None:
         ('unknown tool "it\'s"', "unknown tool [4 characters]"),
     ],
 )
-def test_sentences_keep_the_plain_words_they_quote(message: str, shown: str) -> None:
+def test_quoted_plain_words_are_kept_and_others_redacted(message: str, shown: str) -> None:
     assert redact.sentence(message) == shown
 
 
@@ -392,7 +412,7 @@ JSON_VALUES = st.recursive(
     given_arguments=st.dictionaries(st.sampled_from(["path", "mode", "n", "text"]), JSON_VALUES),
     unknown=st.dictionaries(st.text().map(lambda name: "?" + name), JSON_VALUES),
 )
-def test_whatever_the_arguments_only_what_is_let_through_is_shown(
+def test_logged_arguments_hide_free_text_and_unknown_names(
     given_arguments: dict[str, Any], unknown: dict[str, Any]
 ) -> None:
     properties = {"path": {}, "mode": {"enum": ["a"]}, "n": {}, "text": {}}
@@ -410,7 +430,7 @@ def test_whatever_the_arguments_only_what_is_let_through_is_shown(
 
 
 @pytest.mark.parametrize("level", ["debug", "warning", "error", "off"])
-def test_every_write_leaves_an_audit_line_at_any_level(level: str, tmp_path: Path) -> None:
+def test_every_write_logs_an_audit_line_at_any_level(level: str, tmp_path: Path) -> None:
     with writer(tmp_path, "--log-level", level) as client:
         for step, text in enumerate(["one", "two", None]):
             arguments = {} if text is None else {"file_text": text}
@@ -426,7 +446,7 @@ def test_every_write_leaves_an_audit_line_at_any_level(level: str, tmp_path: Pat
     ]
     for one in audit:
         assert list(one) == sorted(
-            ["timestamp", "level", "event", "who", "path", "before", "after"]
+            ["timestamp", "level", "event", "who", "request_id", "path", "before", "after"]
         )
         assert one["path"] == "a b.txt"
         assert one["level"] == "INFO"
@@ -434,7 +454,7 @@ def test_every_write_leaves_an_audit_line_at_any_level(level: str, tmp_path: Pat
         assert len(lines) == 3
 
 
-def test_the_audit_line_is_out_before_the_answer(tmp_path: Path) -> None:
+def test_audit_line_is_written_before_the_answer(tmp_path: Path) -> None:
     with writer(tmp_path) as client:
         client.send(call(1, "write", path="a.txt", file_text="x"))
         client.hear()
@@ -443,7 +463,7 @@ def test_the_audit_line_is_out_before_the_answer(tmp_path: Path) -> None:
         assert json.loads(os.read(client.process.stderr.fileno(), 65536))["path"] == "a.txt"
 
 
-def test_a_newline_in_a_path_stays_inside_its_audit_line(tmp_path: Path) -> None:
+def test_newline_in_a_path_is_escaped_in_the_audit_line(tmp_path: Path) -> None:
     name = 'x\n{"event":"forged"}\x1b[2J'
     with writer(tmp_path, "--log-format=text") as client:
         client.send(call(1, "write", path=name, file_text="x"))
@@ -452,18 +472,18 @@ def test_a_newline_in_a_path_stays_inside_its_audit_line(tmp_path: Path) -> None
     assert r"\u001b[2J" in line
 
 
-def test_the_audit_names_the_client_briefly() -> None:
+def test_audit_line_truncates_a_long_client_name() -> None:
     lines: list[bytes] = []
     log = Log(Settings())
     log._stderr.put_for_sure = lines.extend  # type: ignore[method-assign, assignment]
-    log.audit("n" * 10_000, [{"path": "a", "before": None, "after": "0"}])
+    log.audit("n" * 10_000, "req_1", [{"path": "a", "before": None, "after": "0"}])
     assert len(lines[0]) < 500
 
 
 # --- payloads, in a file of their own ------------------------------------------------------------
 
 
-def test_payloads_go_to_the_verbose_file_and_nowhere_else(tmp_path: Path) -> None:
+def test_payloads_are_written_only_to_the_verbose_file(tmp_path: Path) -> None:
     root, file = tmp_path / "root", tmp_path / "verbose.log"
     root.mkdir()
     with writer(root, "--verbose-log", str(file), "--log-level=debug") as client:
@@ -483,7 +503,7 @@ def test_payloads_go_to_the_verbose_file_and_nowhere_else(tmp_path: Path) -> Non
     assert "canary-1" in json.dumps(called["file.read"]["answer"])
 
 
-def test_the_verbose_file_gets_everything_at_any_level_and_is_appended_to(tmp_path: Path) -> None:
+def test_verbose_file_is_appended_to_with_log_level_off(tmp_path: Path) -> None:
     root, file = tmp_path / "root", tmp_path / "verbose.log"
     root.mkdir()
     file.write_text("before\n")
@@ -531,7 +551,7 @@ def through_a_link(tmp_path: Path) -> Path:
         lambda tmp_path: tmp_path,
     ],
 )
-def test_a_bad_place_for_the_verbose_file_stops_the_start(
+def test_bad_verbose_log_path_exits_with_status_2(
     place: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     (tmp_path / "root" / "deep").mkdir(parents=True)
@@ -546,7 +566,7 @@ def test_a_bad_place_for_the_verbose_file_stops_the_start(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_verbose_file_that_fails_is_given_up_with_one_word(
+def test_failing_verbose_file_is_reported_once(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     log = Log(Settings([str(tmp_path / "none")], verbose_log=str(tmp_path / "v")))
@@ -561,10 +581,10 @@ def test_a_verbose_file_that_fails_is_given_up_with_one_word(
     assert json.loads(line)["event"] == "verbose_log_failed"
 
 
-# --- standard error that nobody reads ------------------------------------------------------------
+# --- unread standard error -----------------------------------------------------------------------
 
 
-def test_thousands_of_failing_calls_are_answered_although_nobody_reads_the_log(
+def test_failing_calls_are_answered_when_nobody_reads_the_log(
     tmp_path: Path,
 ) -> None:
     calls = [call(n, "file.read", path=f"missing-{n}.txt") for n in range(5000)]
@@ -583,7 +603,7 @@ def test_thousands_of_failing_calls_are_answered_although_nobody_reads_the_log(
     assert [line for line in lines[:-1] if json.loads(line)["code"] != "NOT_FOUND"] == []
 
 
-def test_writes_go_on_although_nobody_reads_the_audit(tmp_path: Path) -> None:
+def test_writes_continue_when_nobody_reads_the_audit(tmp_path: Path) -> None:
     calls = [call(n, "write", path=f"{n}.txt", file_text="x") for n in range(600)]
     with writer(tmp_path) as client:
         began = time.monotonic()
@@ -594,7 +614,7 @@ def test_writes_go_on_although_nobody_reads_the_audit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["2>&-", "2>/dev/full", "2>/dev/null"])
-def test_a_standard_error_that_takes_nothing_does_no_harm(where: str, tmp_path: Path) -> None:
+def test_unusable_standard_error_does_not_affect_answers(where: str, tmp_path: Path) -> None:
     if "/dev/full" in where and not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
     line = f'exec "$0" -m reference_server --root "$1" --log-level=debug {where}'
@@ -606,8 +626,8 @@ def test_a_standard_error_that_takes_nothing_does_no_harm(where: str, tmp_path: 
         assert client.exit_code() == 0
 
 
-def test_without_a_standard_error_the_log_cannot_reach_the_client(tmp_path: Path) -> None:
-    """A socket can be written to in both directions, so the wrong number would show."""
+def test_closed_standard_error_sends_no_log_to_the_client(tmp_path: Path) -> None:
+    """The socket is bidirectional, so a log line written to the wrong descriptor would be read."""
     ours, theirs = socket.socketpair()
     line = 'exec "$0" -m reference_server --root "$1" --log-level=debug 2>&-'
     command = ["sh", "-c", line, sys.executable, str(tmp_path)]
@@ -624,7 +644,7 @@ def test_without_a_standard_error_the_log_cannot_reach_the_client(tmp_path: Path
     assert all("jsonrpc" in json.loads(one) for one in lines)
 
 
-def test_a_shared_standard_error_is_left_blocking(tmp_path: Path) -> None:
+def test_standard_error_stays_blocking(tmp_path: Path) -> None:
     with Spawned("--root", str(tmp_path), "--log-level=debug") as client:
         client.send(modern(1, "server/discover"))
         client.hear()
@@ -657,7 +677,7 @@ def read_until(reader: int, last: bytes) -> list[bytes]:
     return data.splitlines()
 
 
-def test_what_finds_no_room_is_counted_and_told(
+def test_dropped_log_lines_are_counted_and_reported(
     pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stderr, "ROOM", 10_000)
@@ -675,7 +695,7 @@ def test_what_finds_no_room_is_counted_and_told(
     assert told == b"lost %d" % (1000 - len(kept))
 
 
-def test_what_must_not_be_lost_waits_once_and_has_room_of_its_own(
+def test_audit_lines_wait_once_and_have_reserved_space(
     pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stderr, "ROOM", 10_000)
@@ -703,7 +723,7 @@ def test_what_must_not_be_lost_waits_once_and_has_room_of_its_own(
     way.close()
 
 
-def test_closing_does_not_wait_for_ever(
+def test_close_returns_when_nobody_reads(
     pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stderr, "PATIENCE", 0.2)
@@ -714,10 +734,10 @@ def test_closing_does_not_wait_for_ever(
     way.close()
     way.put(b"too late\n")
     assert time.monotonic() - began < 2
-    os.read(pipe[0], 65536)  # lets the writing thread go
+    os.read(pipe[0], 65536)  # unblocks the writing thread
 
 
-def test_a_descriptor_that_somebody_made_non_blocking_gets_every_line(
+def test_non_blocking_descriptor_receives_every_line(
     pipe: tuple[int, int],
 ) -> None:
     os.set_blocking(pipe[1], False)
@@ -729,7 +749,7 @@ def test_a_descriptor_that_somebody_made_non_blocking_gets_every_line(
     way.close()
 
 
-def test_lines_that_are_refused_are_counted_until_one_gets_through(tmp_path: Path) -> None:
+def test_failed_writes_are_reported_after_the_next_successful_write(tmp_path: Path) -> None:
     file = tmp_path / "log"
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT)
     way = StandardError(lost, descriptor)
@@ -747,7 +767,7 @@ def test_lines_that_are_refused_are_counted_until_one_gets_through(tmp_path: Pat
 # --- hooks ---------------------------------------------------------------------------------------
 
 
-def test_hooks_get_the_facts_of_each_finished_request(tmp_path: Path) -> None:
+def test_hooks_receive_the_facts_of_each_request(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     seen: list[Message] = []
     with InProcess(Settings([str(tmp_path)], hooks=[seen.append], log_level="off")) as client:
@@ -760,6 +780,8 @@ def test_hooks_get_the_facts_of_each_finished_request(tmp_path: Path) -> None:
         ):
             client.send(line)
             client.hear()
+    began = [one for one in seen if one["event"] == "request_began"]
+    seen = [one for one in seen if one["event"] == "request_finished"]
     facts = [[one[name] for name in ("method", "tool", "status", "code")] for one in seen]
     assert facts == [
         ["tools/call", "file.read", "success", None],
@@ -771,18 +793,115 @@ def test_hooks_get_the_facts_of_each_finished_request(tmp_path: Path) -> None:
     assert all(one["bytes"] > 50 for one in seen)
     assert all(one["duration_ms"] >= 0 and one["revision"] == MODERN for one in seen[:4])
     assert len({one["request_id"] for one in seen}) == 5
+    known = [{name: one[name] for name in began[0] if name != "event"} for one in seen[:4]]
+    assert [{**one, "event": "request_began"} for one in known] == began
 
 
-def test_members_of_a_batch_are_counted_one_by_one() -> None:
+def test_hooks_receive_an_event_for_each_batch_member() -> None:
     seen: list[Message] = []
     with InProcess(Settings(hooks=[seen.append])) as client:
         client.open("2025-03-26")
         client.send([request(1, "ping"), request(2, "ping")])
         assert len(client.hear()) == 2
-    assert [one["method"] for one in seen] == ["initialize", "ping", "ping"]
+    finished = [one["method"] for one in seen if one["event"] == "request_finished"]
+    assert finished == ["initialize", "ping", "ping"]
 
 
-def test_a_hook_that_raises_is_logged_and_does_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
+def test_hook_is_called_before_the_tool_runs(tmp_path: Path) -> None:
+    """The hook therefore also sees a request that hangs."""
+    seen: list[str] = []
+
+    def feature(surface: Surface) -> None:
+        def work(_call: Call, _arguments: Message) -> Message:
+            seen.append("tool")
+            return {}
+
+        surface.toolbox.add(tool("slow", work))
+
+    def hook(facts: Message) -> None:
+        seen.append(facts["event"])
+
+    with InProcess(Settings([str(tmp_path)], hooks=[hook]), [feature]) as client:
+        client.send(call(1, "slow"))
+        client.hear()
+    assert seen == ["request_began", "tool", "request_finished"]
+
+
+def test_hooks_receive_the_start_and_end_of_a_session() -> None:
+    seen: list[Message] = []
+    with InProcess(Settings(hooks=[seen.append])) as client:
+        client.open("2025-11-25")
+        client.send(request(1, "ping"))
+        client.hear()
+        client.end_input()
+        client.rest()
+    events = [one["event"] for one in seen]
+    assert events == [
+        *("request_began", "session_began", "request_finished"),
+        *("request_began", "request_finished", "session_ended"),
+    ]
+    opened, ended = seen[1], seen[-1]
+    assert opened["client"] == {"name": "test", "version": "1"}
+    assert opened["revision"] == "2025-11-25"
+    assert opened["request_id"] == seen[0]["request_id"]
+    assert ended.pop("duration_ms") >= 0
+    assert {**ended, "event": "session_began"} == opened
+
+
+def test_stateless_requests_emit_no_session_events() -> None:
+    seen: list[Message] = []
+    with InProcess(Settings(hooks=[seen.append])) as client:
+        client.send(modern(1, "server/discover"))
+        client.hear()
+    assert {one["event"] for one in seen} == {"request_began", "request_finished"}
+
+
+@pytest.mark.parametrize("revision", ALL)
+def test_request_id_of_an_error_appears_in_the_log(revision: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    key = "mcp-touchstone/request_id"
+    with writer(tmp_path, "--log-level=debug") as client:
+        client.open(revision)
+        client.send(
+            ask(revision, 1, "tools/call", name="file.read", arguments={"path": "none"}),
+            ask(revision, 2, "no/such/method"),
+            ask(revision, 3, "resources/read", uri="workspace:///none"),
+            b"not json",
+            ask(revision, 4, "tools/call", name="write", arguments={"path": "b", "file_text": ""}),
+        )
+        heard = [client.hear() for _ in range(5)]
+        entries = records(client)
+    answers = {one.get("id"): one for one in heard}
+    ids = {
+        1: answers[1]["result"]["_meta"][key],
+        2: answers[2]["error"]["data"]["request_id"],
+        3: answers[3]["error"]["data"]["request_id"],
+        None: answers[None]["error"]["data"]["request_id"],
+    }
+    for number, request_id in ids.items():
+        found = [one for one in entries if one.get("request_id") == request_id]
+        last = found[-1]
+        assert last.get("id") == (number if last["event"] != "refused" else None)
+        began = [one["event"] for one in found[:-1]]
+        assert began == (["request_began"] if number in (1, 3) else [])
+    (written,) = (one for one in entries if one["event"] == "write")
+    (finished,) = (one for one in entries if one.get("tool") == "write" and "status" in one)
+    assert written["request_id"] == finished["request_id"]
+
+
+def test_debug_level_adds_request_began_and_part_loaded(tmp_path: Path) -> None:
+    events = {}
+    for level in ("info", "debug"):
+        with writer(tmp_path, "--log-level", level) as client:
+            client.open("2025-11-25")
+            client.send(request(1, "tools/call", {"name": "write", "arguments": {"path": "a"}}))
+            client.hear()
+            events[level] = {one["event"] for one in records(client)}
+    assert events["debug"] - events["info"] == {"request_began", "part_loaded"}
+    assert events["info"] >= {"session_began", "session_ended"}
+
+
+def test_exception_in_a_hook_is_logged_and_ignored(capfd: pytest.CaptureFixture[str]) -> None:
     seen: list[Message] = []
 
     def broken(facts: Message) -> None:
@@ -792,15 +911,15 @@ def test_a_hook_that_raises_is_logged_and_does_no_harm(capfd: pytest.CaptureFixt
     with InProcess(Settings(hooks=[broken, seen.append])) as client:
         client.send(modern(1, "server/discover"), modern(2, "server/discover"))
         assert [client.hear()["id"] for _ in range(2)] == [1, 2]
-    assert [one["method"] for one in seen] == ["server/discover"] * 2
+    assert [one["method"] for one in seen] == ["server/discover"] * 4
     found = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
-    assert [(one["event"], one["type"]) for one in found] == [("hook_failed", "KeyError")] * 2
+    assert [(one["event"], one["type"]) for one in found] == [("hook_failed", "KeyError")] * 4
 
 
 # --- the end -------------------------------------------------------------------------------------
 
 
-def test_sigterm_lets_a_running_write_finish_and_records_it(tmp_path: Path) -> None:
+def test_sigterm_finishes_and_audits_running_writes(tmp_path: Path) -> None:
     with writer(tmp_path, "--log-level=info") as client:
         client.send(
             *[call(n, "write", path=f"{n}.txt", file_text="x" * 100_000) for n in range(30)]
@@ -817,14 +936,14 @@ def test_sigterm_lets_a_running_write_finish_and_records_it(tmp_path: Path) -> N
     assert heard == len(files)
 
 
-def test_a_server_that_says_nothing_has_no_thread_for_it() -> None:
+def test_server_without_log_output_starts_no_log_thread() -> None:
     with InProcess() as client:
         client.send(modern(1, "server/discover"))
         client.hear()
         assert "mcp-log" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_a_quiet_start_loads_nothing_that_only_a_log_needs() -> None:
+def test_start_does_not_import_the_redaction_and_verbose_modules() -> None:
     script = "import sys, reference_server.__main__ as m; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script],

@@ -21,6 +21,7 @@ VARIABLES = {
     "TEXT_EDITOR_MCP_ENABLED": "text_editor",
 }
 ARGUMENTS = (
+    "--feature",
     *("--root", "--read-only", "--max-file-size", "--deny", "--deny-write", "--no-default-deny"),
     *(
         "--allow",
@@ -49,7 +50,7 @@ def run_program(
     )
 
 
-def test_nothing_said_means_the_defaults() -> None:
+def test_no_arguments_give_the_defaults() -> None:
     assert vars(read([], {"PATH": "/bin"})) == vars(Settings())
 
 
@@ -70,15 +71,18 @@ def test_nothing_said_means_the_defaults() -> None:
         (["--log-format", "Text"], {"log_format": "text"}),
         (["--verbose-log", "some/file"], {"verbose_log": "some/file"}),
         (["--deny", "target"], {"deny": (*DENIED, "target")}),
-        (["--deny=a/", "--deny", "b"], {"deny": (*DENIED, "a", "b")}),
+        (["--deny=a/", "--deny", "b"], {"deny": (*DENIED, "a/", "b")}),
+        (["--deny", "*.pem", "--deny=private/**"], {"deny": (*DENIED, "*.pem", "private/**")}),
         (["--deny-write", "dist"], {"deny_writes": (*DENIED_FOR_WRITES, "dist")}),
+        (["--deny-write", "*.lock"], {"deny_writes": (*DENIED_FOR_WRITES, "*.lock")}),
         (["--no-default-deny"], {"deny": (), "deny_writes": ()}),
         (["--deny", "x", "--no-default-deny"], {"deny": ("x",), "deny_writes": ()}),
         (["--no-default-deny=false"], {"deny": DENIED, "deny_writes": DENIED_FOR_WRITES}),
+        (["--feature", "a", "--feature=b"], {"features": ("a", "b")}),
         (["--allow", "*.py", "--allow=docs/*"], {"allow": ("*.py", "docs/*")}),
     ],
 )
-def test_each_argument_sets_one_thing(arguments: list[str], expected: dict[str, Any]) -> None:
+def test_each_argument_sets_one_setting(arguments: list[str], expected: dict[str, Any]) -> None:
     assert vars(read(arguments, {})) == {**vars(Settings()), **expected}
 
 
@@ -104,13 +108,13 @@ def test_roots_are_kept_in_order(tmp_path: Path) -> None:
         ({"TEXT_EDITOR_MCP_ENABLED": "false"}, "text_editor", False),
     ],
 )
-def test_each_variable_sets_one_thing(
+def test_each_variable_sets_one_setting(
     environment: dict[str, str], attribute: str, value: Any
 ) -> None:
     assert vars(read([], environment)) == {**vars(Settings()), attribute: value}
 
 
-def test_an_argument_wins_over_its_variable_even_over_a_bad_one(tmp_path: Path) -> None:
+def test_argument_overrides_a_valid_or_invalid_variable(tmp_path: Path) -> None:
     environment = {
         "CEDARSCRIPT_ROOT": "/no/such/place",
         "CEDARSCRIPT_READ_ONLY": "true",
@@ -156,14 +160,15 @@ BAD_VALUES = [
     *(("--log-level", "loud"), ("--log-format", "xml"), ("CEDARSCRIPT_LOG_FORMAT", "jsonl")),
     *(("CEDARSCRIPT_ROOT", bad) for bad in ("", "/no/such/place", f".{os.pathsep}", "a\nb")),
     *(("--root", bad) for bad in ("", "/no/such/place", "~/src", "${workspaceFolder}", "a\0b")),
-    *(("--deny", bad) for bad in ("", "a/b", "*.pem", "..", "a\\b", "[x]")),
+    *(("--deny", bad) for bad in ("", "/", "a/../b", "/etc/*", "..", "a\\b", "a//b", "!x")),
+    *(("--deny", bad) for bad in ("*", "**", "**/*", "{a,b}", "~/x", "a/./b", "\0")),
     *(("--deny-write", "."), ("--allow", ""), ("--allow", "/etc/*"), ("--allow", "../*")),
-    ("--verbose-log", ""),
+    *(("--verbose-log", ""), ("--feature", ""), ("--feature", "a=b")),
 ]
 
 
 @pytest.mark.parametrize(("source", "value"), BAD_VALUES)
-def test_a_bad_value_is_refused_in_one_line_that_names_its_source(source: str, value: str) -> None:
+def test_bad_value_error_is_one_line_naming_its_source(source: str, value: str) -> None:
     is_argument = source.startswith("--")
     arguments = [f"{source}={value}"] if is_argument else []
     with pytest.raises(UsageError) as refused:
@@ -176,7 +181,7 @@ def test_a_bad_value_is_refused_in_one_line_that_names_its_source(source: str, v
     assert any(word in said for word in ("write", "there is no such"))
 
 
-def test_a_shared_key_comes_by_the_environment_alone_and_is_told_to_nobody() -> None:
+def test_state_key_is_read_from_the_environment_and_hidden_in_errors() -> None:
     assert read([], {}).state_key is None
     assert read([], {STATE_KEY: "k" * 32}).state_key == "k" * 32
     with pytest.raises(UsageError, match=f"^{STATE_KEY}: write 32 characters") as refused:
@@ -198,7 +203,7 @@ def test_a_shared_key_comes_by_the_environment_alone_and_is_told_to_nobody() -> 
         (["--read-only", "true"], "unexpected argument 'true'"),
     ],
 )
-def test_a_word_out_of_place_is_refused(words: list[str], said: str) -> None:
+def test_unexpected_argument_is_refused(words: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said.replace("?", r"\?")):
         read(words, {})
 
@@ -211,19 +216,19 @@ def test_a_word_out_of_place_is_refused(words: list[str], said: str) -> None:
         ("CEDARSCRIPT_MAXFILESIZE", "CEDARSCRIPT_MAX_FILE_SIZE"),
     ],
 )
-def test_a_misspelt_variable_is_not_passed_over(name: str, meant: str) -> None:
+def test_misspelt_variable_is_refused_with_a_suggestion(name: str, meant: str) -> None:
     with pytest.raises(UsageError, match=f"did you mean {meant}"):
         read([], {name: "1"})
 
 
-def test_a_variable_of_somebody_else_is_none_of_our_business() -> None:
+def test_unrelated_variable_is_ignored() -> None:
     assert vars(read([], {"CEDARSCRIPT_THEME": "dark"})) == vars(Settings())
 
 
 @pytest.mark.skipif(
     os.name == "nt" or (hasattr(os, "geteuid") and os.geteuid() == 0), reason="root may list it"
 )
-def test_a_root_that_cannot_be_listed_is_refused(tmp_path: Path) -> None:
+def test_root_that_cannot_be_listed_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0)
     with pytest.raises(UsageError, match="may not list"):
         read(["--root", str(tmp_path)], {})
@@ -241,7 +246,7 @@ def test_a_root_that_cannot_be_listed_is_refused(tmp_path: Path) -> None:
         ([], {"CEDARSCRIPT_LOG_LEVEL": "\x1b[2J\n{}"}, b"CEDARSCRIPT_LOG_LEVEL '\\x1b[2J\\n{}'"),
     ],
 )
-def test_the_program_says_it_once_and_leaves_with_status_2(
+def test_bad_configuration_prints_one_line_and_exits_2(
     arguments: list[str], environment: dict[str, str], said: bytes
 ) -> None:
     done = run_program(*arguments, environment=environment)
@@ -252,7 +257,7 @@ def test_the_program_says_it_once_and_leaves_with_status_2(
     assert done.stderr.count(b"\n") == 1
 
 
-def test_help_names_every_argument_every_variable_and_every_default() -> None:
+def test_help_lists_arguments_variables_and_defaults() -> None:
     done = run_program("--root", "/no/such/place", "--help")
     shown = done.stdout.decode()
 
@@ -264,7 +269,7 @@ def test_help_names_every_argument_every_variable_and_every_default() -> None:
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_every_setting_an_operator_may_want_can_be_given() -> None:
+def test_every_public_setting_has_an_option() -> None:
     inner = {
         "state_key",
         "hooks",
@@ -275,13 +280,13 @@ def test_every_setting_an_operator_may_want_can_be_given() -> None:
         "ask_seconds",
     }
     given = {name[2:].replace("-", "_") for name in ARGUMENTS if name in HELP}
-    given = (given | {"roots", "deny_writes"}) - {"help", "version", "no_default_deny"}
-    given -= {"root", "deny_write"}
+    given = (given | {"roots", "deny_writes", "features"}) - {"help", "version", "no_default_deny"}
+    given -= {"root", "deny_write", "feature"}
 
     assert given == set(vars(Settings())) - inner
 
 
-def test_version_is_one_line() -> None:
+def test_version_prints_one_line() -> None:
     done = run_program("--version")
 
     assert done.returncode == 0
@@ -289,7 +294,7 @@ def test_version_is_one_line() -> None:
     assert done.stdout.count(b"\n") == 1
 
 
-def test_serve_passes_its_arguments_on_and_goes_by_its_own_name(tmp_path: Path) -> None:
+def test_serve_forwards_its_arguments_and_uses_its_own_name(tmp_path: Path) -> None:
     serve = ("mcp_touchstone", "serve")
 
     assert run_program("--help", program=serve).stdout.startswith(b"usage: mcp-touchstone serve")
@@ -308,8 +313,10 @@ def test_settings_reach_the_tools(tmp_path: Path) -> None:
     (tmp_path / "big.txt").write_text("x" * 100)
     (tmp_path / "target").mkdir()
     (tmp_path / "target" / "a.txt").write_text("x")
+    (tmp_path / "server.pem").write_text("x")
     options = ("--root", str(tmp_path), "--max-file-size=99", "--deny=target", "--log-level=off")
-    with Spawned(*options) as client:
-        for path, code in (("big.txt", "TOO_LARGE"), ("target/a.txt", "DENIED")):
+    refused = (("big.txt", "TOO_LARGE"), ("target/a.txt", "DENIED"), ("server.pem", "DENIED"))
+    with Spawned(*options, "--deny=*.pem") as client:
+        for path, code in refused:
             client.send(modern(1, "tools/call", name="file.read", arguments={"path": path}))
             assert client.hear()["result"]["structuredContent"]["code"] == code

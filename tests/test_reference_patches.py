@@ -1,4 +1,4 @@
-"""``file.apply_patch_only`` on the wire: what is written, and everything that is not."""
+"""``file.apply_patch_only`` on the wire: applied and refused patches."""
 
 import base64
 import hashlib
@@ -50,7 +50,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def tree(place: Path) -> dict[str, Any]:
-    """Give all there is: kind, mode, inode, time and bytes of everything below a directory."""
+    """Return kind, mode, inode, time and bytes of every entry below a directory."""
     found: dict[str, Any] = {}
     for path in sorted(place.rglob("*")):
         about = path.lstat()
@@ -83,7 +83,7 @@ def patch(place: Path, **arguments: Any) -> Message:
 
 
 def refused(place: Path, **arguments: Any) -> Message:
-    """Give the structured error; not one byte, time or inode has changed anywhere."""
+    """Return the structured error, and assert that no byte, time or inode changed."""
     before = tree(place.parent)
     result = call(place, **arguments)["result"]
     assert result["isError"] is True
@@ -101,7 +101,7 @@ def definition(settings: Settings | None = None) -> Message | None:
 # --- What is written -----------------------------------------------------------------------------
 
 
-def test_patch_is_written_and_told(root: Path) -> None:
+def test_patch_is_written_and_reported(root: Path) -> None:
     (root / "p.txt").chmod(0o640)
     before = tree(root.parent)
     assert patch(root) == {
@@ -129,13 +129,13 @@ def test_every_revision_can_patch(revision: str, root: Path) -> None:
     assert (root / "p.txt").read_bytes() == NEW
 
 
-def test_hash_of_one_patch_is_the_key_to_the_next(root: Path) -> None:
+def test_hash_from_one_patch_is_accepted_by_the_next(root: Path) -> None:
     key = patch(root)["after"]["sha256"]
     patch(root, expectedHash=key, diffText=CHANGE_LINE_1)
     assert (root / "p.txt").read_bytes() == b"1\nnew\nline3\n"
 
 
-def test_real_program_reads_and_patches(root: Path) -> None:
+def test_spawned_server_reads_and_patches(root: Path) -> None:
     with Spawned("--root", str(root)) as client:
         client.open(MODERN)
         client.send(modern(1, "tools/call", name="file.read", arguments={"path": "p.txt"}))
@@ -158,7 +158,7 @@ def test_real_program_reads_and_patches(root: Path) -> None:
         ("./sub//q.txt", "", "sub/q.txt"),
     ],
 )
-def test_headers_may_use_the_path_of_the_call_or_of_the_root(
+def test_diff_header_may_use_the_path_of_the_call_or_of_the_root(
     root: Path, path: str, cwd: str, named: str
 ) -> None:
     diff = f"--- a/{named}\n+++ b/{named}\n{HUNK}"
@@ -191,7 +191,7 @@ LATIN_1 = {"encoding": "iso-8859-1"}
         (b"a", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n", b"a\n", {}),
     ],
 )
-def test_bytes_that_are_not_in_the_diff_stay(
+def test_bytes_outside_the_diff_are_unchanged(
     root: Path, old: bytes, hunk: str, new: bytes, more: Message
 ) -> None:
     (root / "p.txt").write_bytes(old)
@@ -204,7 +204,7 @@ def test_bytes_that_are_not_in_the_diff_stay(
 # --- The hash ------------------------------------------------------------------------------------
 
 
-def test_either_hash_opens_the_file(root: Path) -> None:
+def test_strict_and_normalized_hash_are_accepted(root: Path) -> None:
     old = b"\xef\xbb\xbfline1\r\nline2\r\nline3\r\n"
     for key in (sha256(old), sha256(OLD), sha256(old).upper(), sha256(OLD).upper()):
         (root / "p.txt").write_bytes(old)
@@ -231,7 +231,7 @@ RIGHT = sha256(OLD)
         "0" * 64,
     ],
 )
-def test_stale_hash_writes_nothing_and_tells_no_key(root: Path, key: str) -> None:
+def test_stale_hash_writes_nothing_and_error_omits_the_current_hash(root: Path, key: str) -> None:
     error = refused(root, expectedHash=key)
     assert (error["type"], error["code"]) == ("ConflictError", "HASH_MISMATCH")
     assert error["field"] == "expectedHash"
@@ -252,17 +252,17 @@ def test_stale_hash_writes_nothing_and_tells_no_key(root: Path, key: str) -> Non
         *(None, ..., 0, True, [RIGHT], [RIGHT, "0" * 64], {}, {"sha256": RIGHT}),
     ],
 )
-def test_what_is_no_hash_is_refused_before_any_file_is_opened(root: Path, key: Any) -> None:
+def test_malformed_hash_is_refused_before_any_file_is_opened(root: Path, key: Any) -> None:
     assert refused(root, expectedHash=key)["code"] == "INVALID_ARGUMENTS"
     missing = refused(root, expectedHash=key, path="no such file")
     assert missing["code"] == "INVALID_ARGUMENTS"
 
 
-def test_older_revisions_get_argument_errors_from_the_protocol(root: Path) -> None:
+def test_older_revisions_get_protocol_errors_for_bad_arguments(root: Path) -> None:
     assert code_of(call(root, "2025-06-18", expectedHash=RIGHT[:8])) == -32602
 
 
-def test_of_patches_with_one_hash_one_is_applied(root: Path) -> None:
+def test_concurrent_patches_with_one_hash_apply_once(root: Path) -> None:
     question = [
         modern(
             number,
@@ -310,25 +310,25 @@ def test_refused_diff_changes_nothing(root: Path, diff: str, code: str) -> None:
     assert (error["code"], error["field"]) == (code, "diffText")
 
 
-def test_conflict_names_the_line_of_the_file(root: Path) -> None:
+def test_conflict_error_names_the_line(root: Path) -> None:
     assert refused(root, diffText=DIFF.replace("line3", "WRONG"))["context"] == {
         "file": "p.txt",
         "line": 3,
     }
 
 
-def test_character_the_encoding_lacks_is_refused(root: Path) -> None:
+def test_unencodable_character_is_refused(root: Path) -> None:
     error = refused(root, encoding="iso-8859-1", diffText=DIFF.replace("+new", "+€"))
     assert error["code"] == "CANNOT_ENCODE"
 
 
 @pytest.mark.parametrize("raw", [b"caf\xe9\n", b"\xff\xfea", b"\x80"])
-def test_file_that_is_no_text_is_refused(root: Path, raw: bytes) -> None:
+def test_non_text_file_is_refused(root: Path, raw: bytes) -> None:
     (root / "p.txt").write_bytes(raw)
     assert refused(root, expectedHash=sha256(raw))["code"] == "NOT_TEXT"
 
 
-def test_size_limit_holds_for_the_result(root: Path) -> None:
+def test_size_limit_applies_to_the_patched_file(root: Path) -> None:
     before = tree(root)
     for limit, applied in ((18, False), (19, True)):  # 18 bytes before, 19 after
         question = modern(
@@ -362,7 +362,7 @@ def test_size_limit_holds_for_the_result(root: Path) -> None:
         *(("sub/obj/p.txt", "WRITE_DENIED"), ("bin/none.txt", "WRITE_DENIED")),
     ],
 )
-def test_policy_of_the_workspace_holds(root: Path, path: str, code: str) -> None:
+def test_workspace_policy_applies_to_patches(root: Path, path: str, code: str) -> None:
     for place in (".git/config", "bin/p.txt", "sub/obj/p.txt"):
         (root / place).parent.mkdir(parents=True)
         (root / place).write_bytes(OLD)
@@ -382,7 +382,7 @@ def test_links_are_not_followed(root: Path) -> None:
 # --- The tool ------------------------------------------------------------------------------------
 
 
-def test_tool_says_what_it_is() -> None:
+def test_tool_definition_has_valid_schemas_and_annotations() -> None:
     shown = definition()
     assert shown
     jsonschema.Draft202012Validator.check_schema(shown["inputSchema"])
@@ -397,7 +397,7 @@ def test_tool_says_what_it_is() -> None:
     }
 
 
-def test_results_and_errors_fit_the_output_schema(root: Path) -> None:
+def test_results_and_errors_match_the_output_schema(root: Path) -> None:
     shown = definition()
     assert shown
     for body in (
@@ -418,7 +418,7 @@ def test_read_only_server_offers_no_patching(root: Path) -> None:
     assert (root / "p.txt").read_bytes() == OLD
 
 
-def test_patch_can_wait_for_a_confirmation(root: Path) -> None:
+def test_patch_is_written_only_after_confirmation(root: Path) -> None:
     settings = Settings([str(root)], confirm_writes=True)
     shown = definition(settings)
     assert shown
@@ -440,11 +440,11 @@ def test_patch_can_wait_for_a_confirmation(root: Path) -> None:
         jsonschema.validate(body, shown["outputSchema"])
 
 
-def test_token_is_no_argument_where_nothing_is_confirmed(root: Path) -> None:
+def test_confirm_token_is_refused_without_confirm_writes(root: Path) -> None:
     assert refused(root, confirm_token="x")["code"] == "INVALID_ARGUMENTS"
 
 
-def test_cancelled_patch_is_not_answered_and_whole_or_absent(root: Path) -> None:
+def test_cancelled_patch_is_applied_whole_or_not_at_all(root: Path) -> None:
     arguments = {"path": "p.txt", "expectedHash": sha256(OLD), "diffText": DIFF}
     with InProcess(Settings([str(root)])) as client:
         client.open(MODERN)

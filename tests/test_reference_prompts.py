@@ -1,4 +1,4 @@
-"""Prompts and completions of the reference server: what is listed, rendered, suggested, refused."""
+"""Prompts and completions of the reference server."""
 
 import json
 import os
@@ -9,10 +9,10 @@ from typing import Any, Self
 import pytest
 
 from reference_server.content import completion, guides, prompts
+from reference_server.protocol.arguments import problem_with
 from reference_server.protocol.revisions import ALL
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from reference_server.tools.arguments import problem_with
 from reference_server.tools.editor_schema import COMMANDS, check_arguments, input_schema
 from tests.reference_client import MODERN, InProcess, Message, ask, code_of
 
@@ -106,7 +106,7 @@ def talk(root: Path) -> Iterator[Talk]:
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_listing_shows_each_revision_what_it_knows(root: Path, revision: str) -> None:
+def test_prompt_list_has_the_members_of_each_revision(root: Path, revision: str) -> None:
     with Talk(root, revision) as talk:
         shown = talk.prompts()
     assert [one["name"] for one in shown] == ["text_editor_guide", "git_workflow", "edit_file"]
@@ -119,7 +119,7 @@ def test_listing_shows_each_revision_what_it_knows(root: Path, revision: str) ->
     assert [one["name"] for one in shown[2]["arguments"]] == ["path", "task"]
 
 
-def test_listing_comes_in_pages(root: Path) -> None:
+def test_prompt_list_is_paginated(root: Path) -> None:
     with Talk(root, page_size=2) as talk:
         first = talk.ask("prompts/list")["result"]
         rest = talk.ask("prompts/list", cursor=first["nextCursor"])["result"]
@@ -128,7 +128,7 @@ def test_listing_comes_in_pages(root: Path) -> None:
         talk.refused("prompts/list", cursor="made up")
 
 
-def test_what_is_offered_follows_the_settings(root: Path) -> None:
+def test_offered_prompts_depend_on_the_settings(root: Path) -> None:
     with Talk(root, read_only=True) as talk:
         assert [one["name"] for one in talk.prompts()] == ["text_editor_guide"]
         (content,) = talk.messages("text_editor_guide")
@@ -151,7 +151,7 @@ def test_what_is_offered_follows_the_settings(root: Path) -> None:
         ),
     ],
 )
-def test_the_guides_explain(talk: Talk, name: str, words: list[str]) -> None:
+def test_guides_contain_the_key_terms(talk: Talk, name: str, words: list[str]) -> None:
     (content,) = talk.messages(name)
     assert content["type"] == "text"
     assert [word for word in words if word not in content["text"]] == []
@@ -159,7 +159,7 @@ def test_the_guides_explain(talk: Talk, name: str, words: list[str]) -> None:
     assert answer["result"]["messages"][0]["content"] == content
 
 
-def test_the_examples_of_the_guide_are_calls_the_tool_takes() -> None:
+def test_guide_examples_are_valid_tool_calls() -> None:
     blocks = guides.EDITOR_GUIDE.split("```json")[1:]
     examples = [json.loads(block.split("```")[0]) for block in blocks]
     for example in examples:
@@ -184,14 +184,14 @@ def test_edit_file_attaches_the_file(root: Path, revision: str) -> None:
     }
 
 
-def test_edit_file_names_the_file_by_a_uri(talk: Talk) -> None:
+def test_edit_file_attachment_has_an_encoded_uri(talk: Talk) -> None:
     _, attached = talk.messages("edit_file", path="src/deep/a b.txt", task="x")
     assert attached["resource"]["uri"] == "workspace:///src/deep/a%20b.txt"
     assert attached["resource"]["mimeType"] == "text/plain"
 
 
 def test_edit_file_does_not_attach_a_long_file(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prompts, "LONGEST_VIEW", 5)
+    monkeypatch.setattr(prompts, "LONGEST_TEXT", 5)
     (content,) = talk.messages("edit_file", path="main.md", task="x")
     assert "view_range" in content["text"]
 
@@ -201,7 +201,7 @@ def test_edit_file_does_not_attach_a_long_file(talk: Talk, monkeypatch: pytest.M
     "path",
     ["../outside.txt", "out/outside.txt", ".git/config", "missing", "src", "blob", "", "a\0b"],
 )
-def test_edit_file_keeps_to_the_policy(talk: Talk, path: str) -> None:
+def test_edit_file_refuses_paths_outside_the_policy(talk: Talk, path: str) -> None:
     (talk.root / "out").symlink_to(talk.root.parent)
     talk.refused("prompts/get", name="edit_file", arguments={"path": path, "task": "x"})
 
@@ -222,7 +222,7 @@ def test_edit_file_keeps_to_the_policy(talk: Talk, path: str) -> None:
         ({"name": "git_workflow", "arguments": None}, "arguments"),
     ],
 )
-def test_bad_requests_for_a_prompt(talk: Talk, params: Message, word: str) -> None:
+def test_bad_prompt_requests_are_refused(talk: Talk, params: Message, word: str) -> None:
     assert word in talk.refused("prompts/get", **params)
 
 
@@ -231,7 +231,7 @@ def test_bad_requests_for_a_prompt(talk: Talk, params: Message, word: str) -> No
 
 @pytest.mark.parametrize("revision", ALL)
 @pytest.mark.parametrize("ref", [EDIT, FILE, LINES])
-def test_paths_complete_by_prefix(root: Path, revision: str, ref: Message) -> None:
+def test_paths_are_completed_by_prefix(root: Path, revision: str, ref: Message) -> None:
     with Talk(root, revision) as talk:
         assert talk.complete("src/m", ref) == {
             "values": ["src/main.py"],
@@ -240,12 +240,12 @@ def test_paths_complete_by_prefix(root: Path, revision: str, ref: Message) -> No
         }
 
 
-def test_nothing_typed_suggests_every_file_there_is(talk: Talk) -> None:
+def test_empty_prefix_completes_to_every_file(talk: Talk) -> None:
     expected = ["blob", "main.md", "src/deep/a b.txt", "src/main.py"]
     assert talk.complete("")["values"] == expected
 
 
-def test_paths_come_before_names(talk: Talk) -> None:
+def test_path_matches_precede_name_matches(talk: Talk) -> None:
     assert talk.complete("main")["values"] == ["main.md", "src/main.py"]
 
 
@@ -256,14 +256,14 @@ def test_paths_come_before_names(talk: Talk) -> None:
         *("main.md/x", "{{7*7}}", "out/", ".", "x" * 9_000),
     ],
 )
-def test_what_leads_nowhere_has_no_completions(talk: Talk, typed: str) -> None:
+def test_unreachable_paths_have_no_completions(talk: Talk, typed: str) -> None:
     (talk.root / "out").symlink_to(talk.root.parent)
     assert talk.complete(typed) == {"values": [], "total": 0, "hasMore": False}
     root = str(talk.root)
     assert talk.complete(f"{root}/ma")["values"] == []
 
 
-def test_not_more_than_a_hundred_values(talk: Talk) -> None:
+def test_completion_returns_at_most_100_values(talk: Talk) -> None:
     for number in range(101):
         (talk.root / f"f{number:03}").touch()
     found = talk.complete("f")
@@ -278,18 +278,20 @@ def test_not_more_than_a_hundred_values(talk: Talk) -> None:
     assert (len(values), values[98:]) == (100, ["f099", "src/f000"])
 
 
-def test_a_large_tree_is_not_walked_to_its_end(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_stops_early_in_a_large_tree(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(completion, "MOST_FILES", 2)
     assert talk.complete("") == {"values": ["blob", "main.md"], "hasMore": True}
 
 
-def test_tasks_complete(talk: Talk) -> None:
+def test_task_argument_is_completed(talk: Talk) -> None:
     values = talk.complete("rem", name="task")["values"]
     assert len(values) == 1
     assert values[0].startswith("Rem")
 
 
-def test_the_last_line_completes_from_the_chosen_path(talk: Talk) -> None:
+def test_last_line_is_completed_from_the_chosen_path(talk: Talk) -> None:
     chosen = {"arguments": {"path": "src/main.py"}}
     assert talk.complete("", LINES, name="last", context=chosen)["values"] == ["2"]
     assert talk.complete("3", LINES, name="last", context=chosen)["values"] == []
@@ -300,7 +302,7 @@ def test_the_last_line_completes_from_the_chosen_path(talk: Talk) -> None:
     assert talk.complete("", LINES, name="last", context=denied)["values"] == []
 
 
-def test_context_came_with_2025_06_18(root: Path) -> None:
+def test_completion_context_is_ignored_before_2025_06_18(root: Path) -> None:
     with Talk(root, "2025-03-26") as talk:
         assert talk.complete("blo", context=5)["values"] == ["blob"]
 
@@ -326,5 +328,5 @@ PATH = {"name": "path", "value": ""}
         {"ref": "edit_file", "argument": PATH},
     ],
 )
-def test_bad_requests_for_a_completion(talk: Talk, params: Message) -> None:
+def test_bad_completion_requests_are_refused(talk: Talk, params: Message) -> None:
     talk.refused("completion/complete", **params)

@@ -1,4 +1,4 @@
-"""Races and kills: a link exchanged under the server's eyes, and SIGKILL at any moment."""
+"""Races with links that are exchanged during access, and SIGKILL at random moments."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reference_server.protocol.errors import ToolError
+from reference_server.failure import ToolError
 from reference_server.settings import Settings
 from reference_server.workspace import Workspace, descent
 from reference_server.workspace.names import OURS
-from tests.exchange import can_exchange, exchanging
+from tests.name_exchange import can_exchange, exchanging
 from tests.reference_client import CHECKOUT, Spawned, modern
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ PAIRS = [("d", "l", "race/d/x.txt"), ("f", "lf", "race/f")]
 
 
 @pytest.mark.parametrize(("one", "other", "path"), PAIRS)
-def test_no_read_during_an_exchange_leaves_the_root(
+def test_reads_during_a_link_exchange_stay_inside_the_root(
     field: Field, one: str, other: str, path: str
 ) -> None:
     """Read 2,000 times each through the wire: some succeed, none gives the canary."""
@@ -74,7 +74,7 @@ def test_no_read_during_an_exchange_leaves_the_root(
 
 @pytest.mark.parametrize(("one", "other", "path"), PAIRS)
 @pytest.mark.parametrize("way", ["openat2", "walk"])
-def test_neither_way_down_leaves_the_root(
+def test_openat2_and_walk_stay_inside_the_root_during_an_exchange(
     field: Field, monkeypatch: pytest.MonkeyPatch, way: str, one: str, other: str, path: str
 ) -> None:
     if way == "walk":
@@ -84,7 +84,7 @@ def test_neither_way_down_leaves_the_root(
     with exchanging(race / one, race / other):
         heard: set[str] = set()
         deadline = time.monotonic() + 20
-        while not {"inside"} < heard and time.monotonic() < deadline:  # until it was a race at all
+        while not {"inside"} < heard and time.monotonic() < deadline:  # until the race was hit
             heard |= {
                 attempt(lambda: str(files.read(path).data, "utf-8")) for _ in range(READS // 2)
             }
@@ -93,10 +93,10 @@ def test_neither_way_down_leaves_the_root(
 
 
 @pytest.mark.parametrize(("one", "other", "path"), PAIRS)
-def test_control_resolving_first_and_opening_then_does_leak(
+def test_control_that_resolves_before_opening_leaks(
     field: Field, one: str, other: str, path: str
 ) -> None:
-    """The same reads by the usual check: without this, the zero above would prove nothing."""
+    """Control: the usual resolve-then-open check leaks in the same race."""
 
     def resolve_then_open() -> str:
         resolved = (field.root / path).resolve()
@@ -114,7 +114,7 @@ def test_control_resolving_first_and_opening_then_does_leak(
     assert leaks
 
 
-def test_no_write_during_an_exchange_lands_outside(field: Field) -> None:
+def test_writes_during_a_link_exchange_stay_inside_the_root(field: Field) -> None:
     race = field.root / "race"
     files = Workspace(Settings([str(field.root)]), Diary())  # type: ignore[arg-type]
 
@@ -136,7 +136,7 @@ def test_no_write_during_an_exchange_lands_outside(field: Field) -> None:
 
 
 class Diary:
-    """A log nobody reads."""
+    """A log that discards its records."""
 
     def audit(self, *_: Any) -> None:
         """Take an audit line."""
@@ -202,8 +202,8 @@ def seconds_of_an_edit(root: Path, names: Iterable[str]) -> float:
     return time.monotonic() - begun
 
 
-def test_two_hundred_kills_leave_no_torn_file_and_nothing_behind(tmp_path: Path) -> None:
-    """Four files change together; after each SIGKILL and the next start all tell one story."""
+def test_repeated_sigkill_leaves_no_torn_or_temporary_file(tmp_path: Path) -> None:
+    """Several files change together; after SIGKILL and a restart all have the same version."""
     names = ("a.txt", "dir/b.txt", "dir/c.txt")
     (tmp_path / "dir").mkdir()
     for name in names:
@@ -234,14 +234,14 @@ def test_two_hundred_kills_leave_no_torn_file_and_nothing_behind(tmp_path: Path)
             assert len(contents) == 1
             stories |= contents
             if time.monotonic() > enough and leftovers and len(stories) > 1:
-                break  # on a disk as slow as that, fewer will do
+                break  # fewer kills are enough on a slow disk
         process.stdin.close()
 
     assert leftovers, "no kill came in the middle of a write, so nothing was shown"
     assert len(stories) > 1
 
 
-def test_next_start_of_the_program_itself_cleans_up(tmp_path: Path) -> None:
+def test_next_start_removes_a_leftover_journal(tmp_path: Path) -> None:
     (tmp_path / f"{OURS}00ff.journal").write_text('{"made": [], "files": [')
     with Spawned("--root", str(tmp_path)) as client:
         client.send(modern(1, "server/discover"))

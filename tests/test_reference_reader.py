@@ -1,4 +1,4 @@
-"""Who reads while a call runs: the reading thread serves a small call itself, and is relieved."""
+"""The reading thread runs small calls itself; another thread takes over during a slow call."""
 
 import os
 import threading
@@ -16,7 +16,7 @@ PATIENT = 20.0
 
 
 class Desk:
-    """A reader on a pipe, and what became of each line."""
+    """A reader on a pipe, with the outcome of each line."""
 
     def __init__(self) -> None:
         theirs, self._ours = os.pipe()
@@ -82,21 +82,21 @@ def desk() -> Iterator[Desk]:
     assert not set(threading.enumerate()) - before
 
 
-def test_a_small_call_is_served_where_it_is_read(desk: Desk) -> None:
+def test_small_call_runs_on_the_reading_thread(desk: Desk) -> None:
     desk.write(b"line\ncall\ncall\n")
     desk.until(lambda: len(desk.served) == 3)
 
     assert len({thread for _, thread in desk.served}) == 1
 
 
-def test_a_call_that_lasts_keeps_nobody_waiting(desk: Desk) -> None:
+def test_slow_call_does_not_delay_later_lines(desk: Desk) -> None:
     desk.write(b"slow\nping\nlater\n")
     desk.until(lambda: desk.lines() == [b"ping", b"later"])
     desk.gate.set()
     desk.until(lambda: desk.lines() == [b"ping", b"later", b"slow"])
 
 
-def test_while_one_lasts_no_other_is_run_by_the_reader(desk: Desk) -> None:
+def test_reader_runs_no_second_call_during_a_slow_call(desk: Desk) -> None:
     desk.write(b"slow\ncall\n")
     desk.until(lambda: desk.lines() == [b"refused"])
     desk.gate.set()
@@ -105,7 +105,9 @@ def test_while_one_lasts_no_other_is_run_by_the_reader(desk: Desk) -> None:
     desk.until(lambda: b"call again" in desk.lines())
 
 
-def test_it_is_relieved_again_after_a_lull(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_call_after_a_pause_does_not_delay_later_lines(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_LULL", 1)
     desk.write(b"call\n")
     desk.until(lambda: desk.lines() == [b"call"])
@@ -114,11 +116,11 @@ def test_it_is_relieved_again_after_a_lull(desk: Desk, monkeypatch: pytest.Monke
     desk.until(lambda: desk.lines() == [b"call", b"ping"])
 
 
-def test_nobody_else_may_use_the_reader(desk: Desk) -> None:
+def test_reader_refuses_calls_from_other_threads(desk: Desk) -> None:
     assert not desk.reader.lend(lambda: pytest.fail("it is not the reading thread"))
 
 
-def test_the_end_is_told_once_and_the_last_line_is_served(desk: Desk) -> None:
+def test_last_line_is_served_and_the_end_is_signalled(desk: Desk) -> None:
     desk.write(b"slow\nno line feed")
     desk.end()
 
@@ -126,7 +128,7 @@ def test_the_end_is_told_once_and_the_last_line_is_served(desk: Desk) -> None:
     desk.until(lambda: {b"slow", b"no line feed"} <= set(desk.lines()))
 
 
-def test_a_stop_is_obeyed_while_a_call_lasts(desk: Desk) -> None:
+def test_stop_ends_the_reader_during_a_slow_call(desk: Desk) -> None:
     desk.write(b"slow\n")
     time.sleep(10 * module.PATIENCE)
     desk.source.stop()
@@ -134,7 +136,7 @@ def test_a_stop_is_obeyed_while_a_call_lasts(desk: Desk) -> None:
     assert desk.over.wait(PATIENT)
 
 
-def test_nothing_is_lost_or_doubled_in_a_stream_of_calls(desk: Desk) -> None:
+def test_stream_of_calls_is_served_once_and_in_order(desk: Desk) -> None:
     names = [b"call %d" % n for n in range(2000)]
     for start in range(0, 2000, 100):
         desk.write(b"\n".join(names[start : start + 100]) + b"\n")

@@ -1,4 +1,4 @@
-"""The reference server's lists in pages, and the files below the roots as resources."""
+"""Pagination of the reference server's lists, and files below the roots as resources."""
 
 import base64
 import json
@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from reference_server.content import pages
 from reference_server.content.media_types import media_type
 from reference_server.content.uris import target_of, uri_of
+from reference_server.protocol import pages
 from reference_server.protocol.errors import ProtocolError
+from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from reference_server.tools.toolbox import Tool
 from tests.reference_client import (
     ALL,
     LEGACY,
@@ -26,6 +26,7 @@ from tests.reference_client import (
     ask,
     code_of,
     converse,
+    data_of,
     opening,
 )
 
@@ -95,14 +96,14 @@ def walk(items: list[Any], size: int, place: Any = None) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("count", range(8))
-def test_pages_hold_everything_once(count: int) -> None:
+def test_pages_contain_every_item_once(count: int) -> None:
     items = list(range(count))
     found = walk(items, 3)
     assert [one for page in found for one in page] == items
     assert len(found) == max(1, -(-count // 3))
 
 
-def test_cursor_stays_right_while_the_list_changes() -> None:
+def test_cursor_keeps_its_position_when_the_list_changes() -> None:
     def page(items: str, **params: str) -> Message:
         return pages.page(list(items), params, "things", 2, place=lambda item: item)
 
@@ -113,7 +114,7 @@ def test_cursor_stays_right_while_the_list_changes() -> None:
     assert page("ab", cursor=cursor) == {"things": []}
 
 
-def test_cursor_is_good_more_than_once() -> None:
+def test_cursor_can_be_reused() -> None:
     cursor = pages.page([1, 2, 3], {}, "things", 1)["nextCursor"]
     again = [pages.page([1, 2, 3], {"cursor": cursor}, "things", 1) for _ in range(2)]
     assert again[0] == again[1]
@@ -138,7 +139,7 @@ def forgeries() -> list[Any]:
 @pytest.mark.parametrize(
     "cursor", forgeries(), ids=[f"forgery {number}" for number in range(len(forgeries()))]
 )
-def test_made_up_cursor_is_refused(cursor: Any) -> None:
+def test_forged_cursor_is_refused(cursor: Any) -> None:
     with pytest.raises(ProtocolError) as caught:
         pages.page([1, 2, 3], {"cursor": cursor}, "things", 1)
     assert caught.value.code == -32602
@@ -153,7 +154,7 @@ LISTS = {
 
 @pytest.mark.parametrize("revision", ALL)
 @pytest.mark.parametrize(("method", "key"), LISTS.items())
-def test_every_list_comes_in_pages(root: Path, revision: str, method: str, key: str) -> None:
+def test_every_list_is_paginated(root: Path, revision: str, method: str, key: str) -> None:
     whole = exchange(root, revision, method)["result"]
     assert "nextCursor" not in whole
     found: list[Any] = []
@@ -176,8 +177,8 @@ def test_every_list_comes_in_pages(root: Path, revision: str, method: str, key: 
     assert len(scopes) == 1
 
 
-def test_cursor_of_one_process_is_good_in_another(root: Path) -> None:
-    """A cursor of our own process here, which shares no memory with the one that takes it."""
+def test_cursor_is_accepted_by_another_process(root: Path) -> None:
+    """The cursor comes from this process, which shares no memory with the spawned server."""
     with InProcess(Settings([str(root)], page_size=1)) as client:
         client.send(ask(MODERN, 1, "tools/list"))
         first = client.hear()["result"]
@@ -191,7 +192,7 @@ def test_cursor_of_one_process_is_good_in_another(root: Path) -> None:
     assert second["tools"] != first["tools"]
 
 
-def test_cursor_of_one_list_is_no_cursor_of_another(root: Path) -> None:
+def test_cursor_of_another_list_is_refused(root: Path) -> None:
     with InProcess(Settings([str(root)], page_size=1)) as client:
         client.send(ask(MODERN, 1, "tools/list"))
         cursor = client.hear()["result"]["nextCursor"]
@@ -199,7 +200,7 @@ def test_cursor_of_one_list_is_no_cursor_of_another(root: Path) -> None:
         assert code_of(client.hear()) == -32602
 
 
-def test_pages_of_tools_stay_right_when_one_goes() -> None:
+def test_removed_tool_does_not_shift_the_pages() -> None:
     def offer(surface: Surface) -> None:
         def work(_call: Any, _arguments: Any) -> dict[str, Any]:
             surface.toolbox.remove("b")
@@ -235,7 +236,7 @@ def test_pages_of_tools_stay_right_when_one_goes() -> None:
 
 
 @pytest.mark.parametrize("path", ["a", "a/b.c", "ä ö", "%41", "a?b#c", "!$&'()*+,;=:@", "[x]{y}"])
-def test_uri_leads_back_to_its_path(path: str) -> None:
+def test_path_survives_the_uri_round_trip(path: str) -> None:
     uri = uri_of(path)
     assert uri.isascii()
     target = target_of(uri)
@@ -247,7 +248,7 @@ def test_uri_leads_back_to_its_path(path: str) -> None:
     "uri",
     ["", "not a uri", "a.txt", "/a.txt", "workspace:///a b", "workspace:///ä", "a:%zz", 5, {}],
 )
-def test_what_is_no_uri_is_refused_as_such(uri: Any) -> None:
+def test_invalid_uri_is_refused(uri: Any) -> None:
     with pytest.raises(ProtocolError) as caught:
         target_of(uri)
     assert caught.value.code == -32602
@@ -263,11 +264,11 @@ def test_what_is_no_uri_is_refused_as_such(uri: Any) -> None:
         *("workspace:///a?lines=1", "workspace:///a?lines=1-2&x", "workspace:///a?lines=-1-2"),
     ],
 )
-def test_uri_that_names_nothing_here(uri: str) -> None:
+def test_uri_without_a_workspace_path_has_no_target(uri: str) -> None:
     assert target_of(uri) is None
 
 
-def test_lines_of_a_uri() -> None:
+def test_uri_query_selects_lines() -> None:
     target = target_of("workspace:///a%3Flines?lines=2-10")
     assert target is not None
     assert (target.path, target.lines) == ("a?lines", (2, 10))
@@ -283,7 +284,7 @@ def test_lines_of_a_uri() -> None:
         ("a.x", None),
     ],
 )
-def test_media_type_is_known_by_suffix(path: str, kind: str | None) -> None:
+def test_media_type_depends_on_the_suffix(path: str, kind: str | None) -> None:
     assert media_type(path) == kind
 
 
@@ -291,7 +292,7 @@ def test_media_type_is_known_by_suffix(path: str, kind: str | None) -> None:
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_lists_what_can_be_read(root: Path, revision: str) -> None:
+def test_resource_list_contains_readable_files(root: Path, revision: str) -> None:
     result = exchange(root, revision, "resources/list")["result"]
     assert [one["uri"] for one in result["resources"]] == URIS
     shown = result["resources"][0]
@@ -305,13 +306,13 @@ def test_lists_what_can_be_read(root: Path, revision: str) -> None:
     assert "mimeType" not in result["resources"][-1]
 
 
-def test_modification_time_is_the_one_of_the_file(root: Path) -> None:
+def test_last_modified_is_the_modification_time_of_the_file(root: Path) -> None:
     os.utime(root / "a.txt", ns=(0, 1_736_694_058_123_456_789))
     result = exchange(root, MODERN, "resources/list")["result"]
     assert result["resources"][0]["annotations"]["lastModified"] == "2025-01-12T15:00:58.123Z"
 
 
-def test_what_is_too_large_is_not_listed(root: Path) -> None:
+def test_file_over_the_size_limit_is_not_listed(root: Path) -> None:
     settings = Settings([str(root)], max_file_size=7)
     result = exchange(root, MODERN, "resources/list", settings)["result"]
     assert URIS[0] not in [one["uri"] for one in result["resources"]]
@@ -319,7 +320,7 @@ def test_what_is_too_large_is_not_listed(root: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs names that only POSIX has")
-def test_what_no_path_leads_to_is_not_listed(root: Path) -> None:
+def test_file_with_an_unsupported_name_is_not_listed(root: Path) -> None:
     for name in ("new\nline", "back\\slash", "delete\x7f"):
         (root / name).write_bytes(b"")
         assert code_of(read(root, uri_of(name))) == -32602
@@ -328,7 +329,7 @@ def test_what_no_path_leads_to_is_not_listed(root: Path) -> None:
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_templates_are_shown_as_each_revision_knows_them(root: Path, revision: str) -> None:
+def test_templates_have_the_members_of_each_revision(root: Path, revision: str) -> None:
     result = exchange(root, revision, "resources/templates/list")["result"]
     whole, lines = result["resourceTemplates"]
     assert whole["uriTemplate"] == "workspace:///{+path}"
@@ -336,7 +337,7 @@ def test_templates_are_shown_as_each_revision_knows_them(root: Path, revision: s
     assert ("title" in whole) == (revision >= "2025-06-18")
 
 
-def test_lists_and_contents_say_how_long_they_are_fresh(root: Path) -> None:
+def test_lists_and_contents_have_cache_lifetimes(root: Path) -> None:
     asked: dict[str, Any] = {"resources/list": {}, "resources/read": {"uri": URIS[0]}}
     for method, params in asked.items():
         result = exchange(root, MODERN, method, **params)["result"]
@@ -351,7 +352,7 @@ def test_lists_and_contents_say_how_long_they_are_fresh(root: Path) -> None:
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_reads_text_and_bytes(root: Path, revision: str) -> None:
+def test_text_and_binary_files_are_read(root: Path, revision: str) -> None:
     text = contents(root, URIS[0], revision)
     assert text == {"uri": URIS[0], "mimeType": "text/plain", "text": "one\ntwo\r\nthree"}
     blob = contents(root, URIS[1], revision)
@@ -362,7 +363,7 @@ def test_reads_text_and_bytes(root: Path, revision: str) -> None:
     }
 
 
-def test_everything_listed_can_be_read(root: Path) -> None:
+def test_files_of_every_kind_are_read_as_text_or_blob(root: Path) -> None:
     (root / "empty").write_bytes(b"")
     (root / "utf16.txt").write_bytes("\ufeffä".encode("utf-16-le"))
     (root / "nul.txt").write_bytes(b"a\0b")
@@ -376,7 +377,7 @@ def test_everything_listed_can_be_read(root: Path) -> None:
     assert "blob" in contents(root, uri_of("text.png"))
 
 
-def test_same_file_under_another_spelling_of_its_uri(root: Path) -> None:
+def test_percent_encoded_uri_reads_the_same_file(root: Path) -> None:
     assert contents(root, "workspace:///%61.tx%74")["text"] == "one\ntwo\r\nthree"
 
 
@@ -384,7 +385,7 @@ def test_same_file_under_another_spelling_of_its_uri(root: Path) -> None:
     ("lines", "text"),
     [("1-1", "one\n"), ("2-3", "two\r\nthree"), ("3-99", "three")],
 )
-def test_reads_lines(root: Path, lines: str, text: str) -> None:
+def test_line_range_of_a_resource_is_read(root: Path, lines: str, text: str) -> None:
     assert contents(root, f"workspace:///a.txt?lines={lines}")["text"] == text
 
 
@@ -401,25 +402,27 @@ def test_reads_lines(root: Path, lines: str, text: str) -> None:
         *("workspace:///" + "x" * 8192, "workspace:////{outside}"),
     ],
 )
-def test_unknown_resource(root: Path, revision: str, uri: str) -> None:
+def test_unknown_resource_is_refused(root: Path, revision: str, uri: str) -> None:
     uri = uri.replace("{outside}", str(root.parent / "outside.txt"))
     answer = read(root, uri, revision)
     assert code_of(answer) == (-32602 if revision == MODERN else -32002)
-    assert answer["error"]["data"] == {"uri": uri}
+    assert data_of(answer) == {"uri": uri}
     assert "canary" not in json.dumps(answer)
 
 
 @pytest.mark.parametrize("revision", ALL)
 @pytest.mark.parametrize("params", [{}, {"uri": 5}, {"uri": None}, {"uri": ""}, {"uri": "no uri"}])
 @pytest.mark.parametrize("method", ["resources/read", "resources/subscribe"])
-def test_uri_is_checked(root: Path, revision: str, params: Any, method: str) -> None:
+def test_invalid_uri_parameter_is_refused(
+    root: Path, revision: str, params: Any, method: str
+) -> None:
     answer = exchange(root, revision, method, **params)
     gone = revision == MODERN and method == "resources/subscribe"
     assert code_of(answer) == (-32601 if gone else -32602)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs links and modes of POSIX")
-def test_links_are_no_resources(root: Path) -> None:
+def test_links_are_not_resources(root: Path) -> None:
     (root / "link").symlink_to(root.parent / "outside.txt")
     (root / "linked").symlink_to(root.parent)
     listed = exchange(root, MODERN, "resources/list")["result"]["resources"]
@@ -429,7 +432,7 @@ def test_links_are_no_resources(root: Path) -> None:
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_capability_is_declared(root: Path, revision: str) -> None:
+def test_list_changed_and_subscribe_capabilities_are_declared(root: Path, revision: str) -> None:
     heard = converse(*opening(revision), settings=Settings([str(root)]))
     declared = heard[0]["result"]["capabilities"]
     assert declared["resources"] == {"subscribe": True, "listChanged": True}

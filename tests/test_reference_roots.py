@@ -1,4 +1,4 @@
-"""Roots of the client narrow what the reference server serves."""
+"""Client roots narrow the files that the reference server serves."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ from reference_server.features import roots
 from reference_server.protocol.calls import Call
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from tests.curious import (
+from tests.client_questions import (
     exchange,
     failure_of,
     tool,
@@ -87,7 +87,7 @@ def look(client: InProcess, *paths: str) -> list[str]:
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_roots_are_asked_once_the_session_is_ready_and_narrow_the_workspace(
+def test_client_roots_are_requested_after_initialized_and_narrow_the_workspace(
     revision: str, tree: Path
 ) -> None:
     with with_roots(tree, revision) as client:
@@ -97,7 +97,7 @@ def test_roots_are_asked_once_the_session_is_ready_and_narrow_the_workspace(
         assert look(client, "one/file", "two/file") == ["found", "OUTSIDE_CLIENT_ROOTS"]
 
 
-def test_request_that_comes_before_the_answer_waits_for_it(tree: Path) -> None:
+def test_requests_wait_for_the_roots_answer(tree: Path) -> None:
     with with_roots(tree) as client:
         client.send(*(find("two/file", number) for number in range(200)))
         question = client.hear()
@@ -109,7 +109,7 @@ def test_request_that_comes_before_the_answer_waits_for_it(tree: Path) -> None:
     assert sorted(message["id"] for message in heard) == list(range(200))
 
 
-def test_client_that_never_answers_changes_nothing_and_is_not_waited_for_long(tree: Path) -> None:
+def test_unanswered_roots_request_delays_calls_only_briefly(tree: Path) -> None:
     with with_roots(tree) as client:
         question = client.hear()
         client.send(request("p", "ping"))
@@ -157,7 +157,7 @@ def test_end_of_input_ends_the_wait_for_roots(tree: Path) -> None:
         {"result": {"roots": []}},
     ],
 )
-def test_answer_that_names_no_boundary_changes_nothing(answer: Message, tree: Path) -> None:
+def test_roots_answer_without_a_boundary_changes_nothing(answer: Message, tree: Path) -> None:
     with with_roots(tree) as client:
         client.send({"jsonrpc": "2.0", "id": client.hear()["id"], **answer})
         assert look(client, "one/file", "two/file") == ["found", "found"]
@@ -166,20 +166,20 @@ def test_answer_that_names_no_boundary_changes_nothing(answer: Message, tree: Pa
 @pytest.mark.parametrize(
     "uri", ["file:///nowhere", "https://example.com/one", "one", "file://[/", "file:///%00"]
 )
-def test_roots_that_share_nothing_with_ours_leave_nothing(uri: str, tree: Path) -> None:
+def test_disjoint_client_roots_exclude_every_file(uri: str, tree: Path) -> None:
     with with_roots(tree) as client:
         client.send(result(client.hear(), roots=[{"uri": uri}]))
         assert look(client, "one/file") == ["OUTSIDE_CLIENT_ROOTS"]
 
 
-def test_root_above_ours_does_not_widen_it(tree: Path) -> None:
+def test_client_root_above_ours_does_not_widen_access(tree: Path) -> None:
     (tree.parent / "beside").write_text("secret")
     with with_roots(tree) as client:
         client.send(result(client.hear(), roots=uris(tree.parent)))
         assert look(client, "one/file", str(tree.parent / "beside")) == ["found", "OUTSIDE_ROOT"]
 
 
-def test_changed_roots_are_asked_for_again(tree: Path) -> None:
+def test_roots_are_requested_again_after_a_change(tree: Path) -> None:
     changed = notification("notifications/roots/list_changed")
     with with_roots(tree) as client:
         client.send(result(client.hear(), roots=uris(tree / "one")))
@@ -195,7 +195,7 @@ def test_changed_roots_are_asked_for_again(tree: Path) -> None:
         assert look(client, "one/file", "two/file") == ["found", "found"]
 
 
-def test_flood_of_changes_leads_to_one_more_question_and_the_last_answer_counts(
+def test_repeated_root_changes_cause_one_further_request(
     tree: Path,
 ) -> None:
     changed = notification("notifications/roots/list_changed")
@@ -210,14 +210,14 @@ def test_flood_of_changes_leads_to_one_more_question_and_the_last_answer_counts(
         assert client.hears_nothing()
 
 
-def test_client_without_roots_is_not_asked(tree: Path) -> None:
+def test_client_without_roots_capability_is_not_asked(tree: Path) -> None:
     with InProcess(Settings([str(tree)]), [roots, Reader()]) as client:
         client.open("2025-11-25", {"sampling": {}})
         client.send(notification("notifications/roots/list_changed"))
         assert look(client, "one/file") == ["found"]
 
 
-def test_roots_are_not_asked_before_initialized(tree: Path) -> None:
+def test_roots_are_not_requested_before_initialized(tree: Path) -> None:
     with InProcess(Settings([str(tree)]), [roots, Reader()]) as client:
         client.send(initialize("2025-11-25", capabilities={"roots": {}}))
         client.send(notification("notifications/roots/list_changed"))
@@ -225,7 +225,7 @@ def test_roots_are_not_asked_before_initialized(tree: Path) -> None:
         assert client.hears_nothing()
 
 
-def test_roots_are_not_asked_for_where_they_are_deprecated(tree: Path) -> None:
+def test_roots_are_not_requested_in_the_modern_revision(tree: Path) -> None:
     with InProcess(Settings([str(tree)]), [roots, Reader()]) as client:
         message = modern_as(
             {"roots": {}}, 1, "tools/call", name="find", arguments={"path": "one/file"}

@@ -1,4 +1,4 @@
-"""The reference server asks its client without a session: in rounds of 2026-07-28."""
+"""Questions of the reference server without a session: the rounds of 2026-07-28."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.curious import (
+from tests.client_questions import (
     ACCEPTED,
     ELICITS,
     FORM,
@@ -21,11 +21,12 @@ from tests.curious import (
 from tests.reference_client import (
     Message,
     code_of,
+    data_of,
     modern_as,
 )
 
 
-def test_request_ends_with_the_question_and_comes_again_with_the_answer() -> None:
+def test_request_returns_input_required_and_completes_on_retry() -> None:
     with stateless() as client:
         asked = exchange(client, first(1))
         assert asked["result"]["resultType"] == "input_required"
@@ -40,7 +41,7 @@ def test_request_ends_with_the_question_and_comes_again_with_the_answer() -> Non
         assert client.hears_nothing()
 
 
-def test_several_questions_take_several_rounds() -> None:
+def test_sequential_questions_take_one_round_each() -> None:
     capabilities: Message = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
     message = modern_as(
         capabilities,
@@ -59,7 +60,7 @@ def test_several_questions_take_several_rounds() -> None:
     assert answers_of(answer) == [ACCEPTED, SAMPLED, {"roots": []}]
 
 
-def test_questions_asked_together_share_a_round_and_only_what_is_missing_is_asked_again() -> None:
+def test_joint_questions_share_a_round_and_missing_answers_are_asked_again() -> None:
     capabilities: Message = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
     arguments = {"ask": ["elicit", "sample", "roots"], "together": True}
     message = modern_as(capabilities, 1, "tools/call", name="curious", arguments=arguments)
@@ -83,7 +84,7 @@ def test_questions_asked_together_share_a_round_and_only_what_is_missing_is_aske
         ({"sampling": {}}, "roots", {"roots": {}}),
     ],
 )
-def test_missing_capability_is_named_whatever_was_declared_before(
+def test_missing_capability_error_ignores_earlier_declarations(
     declared: Message, kind: str, required: Message
 ) -> None:
     arguments = {"ask": [kind]}
@@ -98,10 +99,10 @@ def test_missing_capability_is_named_whatever_was_declared_before(
                 assert list(answer["result"]["inputRequests"]) == [kind]
             else:
                 assert code_of(answer) == -32021
-                assert answer["error"]["data"] == {"requiredCapabilities": required}
+                assert data_of(answer) == {"requiredCapabilities": required}
 
 
-def test_any_altered_character_of_the_state_is_noticed() -> None:
+def test_altered_request_state_is_refused() -> None:
     with stateless() as client:
         asked = exchange(client, first(1))
         state = asked["result"]["requestState"]
@@ -120,7 +121,7 @@ def test_any_altered_character_of_the_state_is_noticed() -> None:
         assert answers_of(answer) == [ACCEPTED]
 
 
-def test_state_is_refused_by_a_tool_that_asks_nothing_too() -> None:
+def test_tool_without_questions_refuses_an_invalid_state() -> None:
     with stateless() as client:
         asked = {"result": {"requestState": "garbage"}}
         assert code_of(exchange(client, again(first(1, "idle"), 2, asked))) == -32602
@@ -131,20 +132,20 @@ def test_state_is_refused_by_a_tool_that_asks_nothing_too() -> None:
     [first(2, "other"), first(2, sleep=0), first(2, ask=["elicit", "elicit"])],
     ids=["tool", "argument", "value"],
 )
-def test_state_belongs_to_one_request(other: Message) -> None:
+def test_state_of_another_request_is_refused(other: Message) -> None:
     with stateless() as client:
         asked = exchange(client, first(1))
         assert code_of(exchange(client, again(other, 2, asked, elicit=ACCEPTED))) == -32602
 
 
-def test_state_of_another_process_counts_for_nothing() -> None:
+def test_state_of_another_process_is_refused() -> None:
     with stateless() as client:
         asked = exchange(client, first(1))
     with stateless() as client:
         assert code_of(exchange(client, again(first(1), 2, asked, elicit=ACCEPTED))) == -32602
 
 
-def test_state_expires() -> None:
+def test_expired_state_is_refused() -> None:
     with stateless(ask_seconds=0.1) as client:
         asked = exchange(client, first(1))
         time.sleep(0.2)
@@ -153,7 +154,7 @@ def test_state_expires() -> None:
     assert "expired" in answer["error"]["message"]
 
 
-def test_state_counts_once_even_for_requests_at_the_same_time() -> None:
+def test_concurrent_retries_use_a_state_once() -> None:
     with stateless() as client:
         asked = exchange(client, first(1))
         client.send(*(again(first(1), number, asked, elicit=ACCEPTED) for number in range(2, 10)))
@@ -162,7 +163,7 @@ def test_state_counts_once_even_for_requests_at_the_same_time() -> None:
     assert {code_of(message) for message in heard if "error" in message} == {-32602}
 
 
-def test_state_that_was_used_up_stays_so_in_later_rounds() -> None:
+def test_used_state_is_refused_in_later_rounds() -> None:
     message = modern_as(
         {**ELICITS, "sampling": {}},
         1,
@@ -178,7 +179,7 @@ def test_state_that_was_used_up_stays_so_in_later_rounds() -> None:
         assert code_of(exchange(client, again(message, 5, asked, elicit=ACCEPTED))) == -32602
 
 
-def test_missing_answer_is_asked_for_again_and_extra_ones_are_passed_over() -> None:
+def test_missing_answer_is_asked_again_and_extra_answers_are_ignored() -> None:
     with stateless() as client:
         asked = exchange(client, first(1))
         for number, responses in enumerate(({}, {"other": ACCEPTED}), 2):
@@ -188,7 +189,7 @@ def test_missing_answer_is_asked_for_again_and_extra_ones_are_passed_over() -> N
     assert answers_of(answer) == [ACCEPTED]
 
 
-def test_answer_without_a_state_answers_nothing() -> None:
+def test_answer_without_a_state_is_ignored() -> None:
     with stateless() as client:
         message = first(1)
         message["params"]["inputResponses"] = {"elicit": ACCEPTED}
@@ -198,7 +199,7 @@ def test_answer_without_a_state_answers_nothing() -> None:
 @pytest.mark.parametrize(
     "wrong", [[], "accept", {"elicit": "accept"}, {"elicit": None}, {"elicit": {"action": "yes"}}]
 )
-def test_malformed_answer_is_refused_and_may_be_put_right(wrong: Any) -> None:
+def test_malformed_answer_is_refused_and_can_be_corrected(wrong: Any) -> None:
     with stateless() as client:
         asked = exchange(client, first(1))
         retry = again(first(1), 2, asked)
@@ -208,7 +209,7 @@ def test_malformed_answer_is_refused_and_may_be_put_right(wrong: Any) -> None:
     assert answers_of(answer) == [ACCEPTED]
 
 
-def test_answer_about_something_that_has_changed_is_asked_for_again() -> None:
+def test_question_is_repeated_when_its_subject_changed() -> None:
     feature = Curious()
     with stateless(feature) as client:
         asked = exchange(client, first(1))
@@ -219,7 +220,7 @@ def test_answer_about_something_that_has_changed_is_asked_for_again() -> None:
     assert answers_of(answer) == [ACCEPTED]
 
 
-def test_client_that_never_comes_back_costs_nothing() -> None:
+def test_abandoned_rounds_keep_no_threads() -> None:
     with stateless() as client:
         for number in range(200):
             assert "inputRequests" in exchange(client, first(number))["result"]
@@ -227,7 +228,7 @@ def test_client_that_never_comes_back_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize("method", ["tools/list", "server/discover"])
-def test_other_requests_pass_over_a_state(method: str) -> None:
+def test_other_methods_ignore_the_request_state(method: str) -> None:
     with stateless() as client:
         message = modern_as(ELICITS, 1, method, requestState="garbage", inputResponses=[])
         assert exchange(client, message)["result"]["resultType"] == "complete"

@@ -1,4 +1,4 @@
-"""What a client sees of the reference server's protocol: both eras, sessions, batches, errors."""
+"""The protocol of the reference server: both eras, sessions, batches, errors."""
 
 import json
 import threading
@@ -10,9 +10,9 @@ import pytest
 
 from reference_server.protocol.calls import Call
 from reference_server.protocol.revisions import ALL as SERVED
+from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from reference_server.tools.toolbox import Tool
 from tests.reference_client import (
     ALL,
     LEGACY,
@@ -25,6 +25,7 @@ from tests.reference_client import (
     ask,
     code_of,
     converse,
+    data_of,
     initialize,
     modern,
     notification,
@@ -37,7 +38,7 @@ from tests.reference_client import (
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
-# --- The rows of the table of how SDK servers go wrong -------------------------------------------
+# --- Lines that SDK servers answer wrongly -------------------------------------------------------
 
 Check = Callable[[list[Any]], None]
 
@@ -47,7 +48,7 @@ def silence(heard: list[Any]) -> None:
 
 
 def refusal(code: int, request_id: Any = None) -> Check:
-    """One error under this id; None stands for an id nobody can read, which is then left out."""
+    """Expect one error with this id; None means an unreadable id, which is left out."""
 
     def check(heard: list[Any]) -> None:
         error = only(heard)
@@ -224,7 +225,7 @@ LEGACY_ROWS: dict[str, tuple[bytes, Check]] = {
 
 
 @pytest.mark.parametrize("row", LEGACY_ROWS)
-def test_odd_line_in_a_session_gets_the_right_answer_and_hurts_nothing(row: str) -> None:
+def test_odd_line_in_a_session_gets_the_expected_answer(row: str) -> None:
     line, check = LEGACY_ROWS[row]
     check(after_opening("2025-11-25", line))
 
@@ -309,7 +310,7 @@ MODERN_ROWS: dict[str, tuple[Message, Check]] = {
 
 
 @pytest.mark.parametrize("row", MODERN_ROWS)
-def test_modern_request_gets_the_right_answer_and_hurts_nothing(row: str) -> None:
+def test_modern_request_gets_the_expected_answer(row: str) -> None:
     message, check = MODERN_ROWS[row]
     check(after_opening(MODERN, message))
 
@@ -318,7 +319,7 @@ def test_modern_request_gets_the_right_answer_and_hurts_nothing(row: str) -> Non
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_initialize_echoes_each_handshake_revision_in_its_own_shape(revision: str) -> None:
+def test_initialize_echoes_each_legacy_revision_in_its_own_shape(revision: str) -> None:
     result = only(converse(initialize(revision)))["result"]
     assert set(result) == {"protocolVersion", "capabilities", "serverInfo", "instructions"}
     assert result["protocolVersion"] == revision
@@ -331,7 +332,7 @@ def test_initialize_echoes_each_handshake_revision_in_its_own_shape(revision: st
 
 
 @pytest.mark.parametrize("wanted", ["1900-01-01", "2099-01-01", MODERN, ""])
-def test_unknown_revision_is_answered_with_the_newest_handshake_revision(wanted: str) -> None:
+def test_unknown_revision_is_answered_with_the_newest_legacy_revision(wanted: str) -> None:
     answer = only(converse(initialize(wanted)))
     assert answer["result"]["protocolVersion"] == "2025-11-25"
 
@@ -361,7 +362,7 @@ def test_initialize_without_a_required_member_is_refused(member: str) -> None:
     assert code_of(only(converse(message))) == -32602
 
 
-def test_unknown_client_capabilities_are_welcome() -> None:
+def test_unknown_client_capabilities_are_accepted() -> None:
     message = initialize("2025-11-25")
     message["params"]["capabilities"] = {"x": 1, "com.example/y": {}, "experimental": {"z": {}}}
     assert "result" in only(converse(message))
@@ -374,7 +375,7 @@ def test_before_initialize_only_ping_is_served() -> None:
     assert "result" in heard[2]
 
 
-def test_initialized_before_initialize_opens_nothing() -> None:
+def test_initialized_before_initialize_is_ignored() -> None:
     heard = converse(notification("notifications/initialized"), request(1, "tools/list"))
     assert code_of(only(heard)) == -32600
 
@@ -384,7 +385,7 @@ def test_requests_between_initialize_and_initialized_are_served() -> None:
     assert [message["id"] for message in heard if "result" in message] == ["init", 1, 2]
 
 
-def test_nothing_is_said_before_the_client_speaks() -> None:
+def test_server_sends_nothing_before_the_client() -> None:
     with InProcess() as client:
         assert client.hears_nothing(0.3)
 
@@ -392,7 +393,7 @@ def test_nothing_is_said_before_the_client_speaks() -> None:
 # --- Both eras at once ---------------------------------------------------------------------------
 
 
-def test_eras_do_not_disturb_each_other_in_one_process() -> None:
+def test_both_eras_work_in_one_process() -> None:
     heard = converse(
         modern(1, "tools/list"),
         *opening("2024-11-05"),
@@ -411,19 +412,19 @@ def test_eras_do_not_disturb_each_other_in_one_process() -> None:
     assert by_id[5]["result"] == {}
 
 
-def test_stray_first_request_does_not_decide_the_era() -> None:
+def test_first_request_does_not_fix_the_era() -> None:
     heard = converse(request(1, "ping"), request(2, "tools/list"), modern(3, "tools/list"))
     assert "result" in heard[2]
 
 
-def test_version_is_judged_per_request() -> None:
+def test_version_is_checked_per_request() -> None:
     bad = request(1, "server/discover", modern_meta(version="1900-01-01"))
     heard = converse(bad, modern(2, "server/discover"), {**bad, "id": 3})
     assert [message.get("error", {}).get("code") for message in heard] == [-32022, None, -32022]
-    assert heard[0]["error"]["data"] == {"supported": [MODERN], "requested": "1900-01-01"}
+    assert data_of(heard[0]) == {"supported": [MODERN], "requested": "1900-01-01"}
 
 
-def test_discover_says_all_a_client_needs() -> None:
+def test_discover_returns_versions_capabilities_and_instructions() -> None:
     result = only(converse(modern("d", "server/discover")))["result"]
     assert result["supportedVersions"] == [MODERN]
     assert result["capabilities"]["tools"] == {"listChanged": True}
@@ -458,14 +459,14 @@ def test_modern_list_is_cacheable_and_modern_call_is_not() -> None:
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_legacy_results_carry_nothing_modern(revision: str) -> None:
+def test_legacy_results_have_no_modern_members(revision: str) -> None:
     answer = only(after_opening(revision, request(1, "tools/list")))
     assert set(answer["result"]) == {"tools"}
 
 
 @pytest.mark.parametrize("revision", ALL)
 @pytest.mark.parametrize("request_id", ["a", "é✓😀", "7", "", 0, 1, -7, 9007199254740991])
-def test_ids_come_back_with_type_and_value(revision: str, request_id: Any) -> None:
+def test_answer_ids_keep_type_and_value(revision: str, request_id: Any) -> None:
     success(request_id)(after_opening(revision, alive(revision, request_id)))
 
 
@@ -477,13 +478,13 @@ def test_ids_come_back_with_type_and_value(revision: str, request_id: Any) -> No
         *("resources/templates", "tools", "rpc.discover", "x-harness/does-not-exist"),
     ],
 )
-def test_methods_the_server_lacks_are_not_found(revision: str, method: str) -> None:
+def test_unknown_methods_are_not_found(revision: str, method: str) -> None:
     refusal(-32601, "m")(after_opening(revision, ask(revision, "m", method)))
 
 
 @pytest.mark.parametrize("token", ["t1", 7, 0])
 @pytest.mark.parametrize("revision", ALL)
-def test_progress_tokens_change_nothing(revision: str, token: Any) -> None:
+def test_progress_token_does_not_change_the_result(revision: str, token: Any) -> None:
     plain = ask(revision, 1, "tools/list")
     meta = {**(META if revision == MODERN else {}), "progressToken": token, "com.example/x": {}}
     with_token = request(2, "tools/list", {"_meta": meta})
@@ -495,7 +496,7 @@ def test_progress_tokens_change_nothing(revision: str, token: Any) -> None:
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_error_without_readable_id_takes_the_form_the_session_knows(revision: str) -> None:
+def test_error_without_readable_id_depends_on_the_revision(revision: str) -> None:
     error = only(after_opening(revision, b"{"))
     assert code_of(error) == -32700
     if revision < "2025-11-25":
@@ -529,7 +530,7 @@ def test_empty_batch_is_one_invalid_request() -> None:
     assert error["id"] is None
 
 
-def test_invalid_members_do_not_harm_valid_ones() -> None:
+def test_invalid_batch_members_do_not_affect_valid_ones() -> None:
     members = [request(1, "ping"), 1, [], {"jsonrpc": "2.0", "id": 9}, request(2, "ping")]
     (answers,) = after_opening("2025-03-26", members)
     assert [(a["id"], a.get("error", {}).get("code")) for a in answers] == [
@@ -552,7 +553,7 @@ def test_oversized_batch_is_refused_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize("revision", [r for r in ALL if r != "2025-03-26"])
-def test_array_line_elsewhere_is_one_invalid_request(revision: str) -> None:
+def test_array_line_is_one_invalid_request_outside_2025_03_26(revision: str) -> None:
     members = [alive(revision, 1), alive(revision, 2)]
     assert code_of(only(after_opening(revision, members))) == -32600
 
@@ -636,7 +637,7 @@ def test_cancelled_member_leaves_the_rest_of_its_batch() -> None:
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_cancellation_crossing_the_answer_is_harmless(revision: str) -> None:
+def test_late_cancellation_causes_no_second_answer(revision: str) -> None:
     lines: list[Message | bytes | list[Any]] = []
     for number in range(50):
         lines.append(ask(revision, number, "tools/call", name="file.read", arguments={"path": "x"}))
@@ -646,7 +647,7 @@ def test_cancellation_crossing_the_answer_is_harmless(revision: str) -> None:
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_id_in_flight_is_refused_without_taking_the_id(revision: str) -> None:
+def test_reused_id_in_flight_is_refused_and_the_first_call_is_answered(revision: str) -> None:
     gate = Gate()
     with InProcess(features=[gate]) as client:
         client.open(revision)
@@ -668,7 +669,7 @@ def test_more_calls_than_threads_and_queue_are_all_answered() -> None:
     assert sorted(message["id"] for message in converse(*call, settings=settings)) == [*range(40)]
 
 
-# --- Room for what comes later -------------------------------------------------------------------
+# --- Extension by features -----------------------------------------------------------------------
 
 
 def test_features_add_methods_per_revision_and_may_answer_later() -> None:

@@ -1,4 +1,4 @@
-"""Who is told of changes by the reference server: sessions, and streams of 2026-07-28."""
+"""Change notifications of the reference server, in sessions and in streams of 2026-07-28."""
 
 import threading
 import time
@@ -10,9 +10,9 @@ import pytest
 
 from reference_server import features
 from reference_server.content import subscriptions, watcher
+from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from reference_server.tools.toolbox import Tool
 from reference_server.workspace.tree import Workspace
 from tests.reference_client import (
     LEGACY,
@@ -33,7 +33,7 @@ SCHEMA = {"type": "object"}
 
 
 def offer(surface: Surface) -> None:
-    """Add tools that change things from the inside."""
+    """Add tools that change files and lists inside the server."""
 
     def toggle(_call: Any, _arguments: Any) -> dict[str, Any]:
         box = surface.toolbox
@@ -98,7 +98,7 @@ def client(root: Path, quick: None) -> Iterator[InProcess]:
 
 
 def answer(client: InProcess, question: Message) -> Message:
-    """Send a request and give its answer; nothing else may come."""
+    """Send a request and return its answer; no other message may arrive."""
     client.send(question)
     heard: Message = client.hear()
     assert heard.get("id") == question["id"], heard
@@ -106,7 +106,7 @@ def answer(client: InProcess, question: Message) -> Message:
 
 
 def listen(client: InProcess, request_id: Any, **wanted: Any) -> Message:
-    """Open a stream and give what was acknowledged."""
+    """Open a stream and return the acknowledged subscriptions."""
     client.send(modern(request_id, "subscriptions/listen", notifications=wanted))
     heard = client.hear()
     assert heard["method"] == "notifications/subscriptions/acknowledged"
@@ -117,7 +117,7 @@ def listen(client: InProcess, request_id: Any, **wanted: Any) -> Message:
 
 
 def run(client: InProcess, revision: str, tool: str, **arguments: Any) -> list[Message]:
-    """Call a tool; give the notifications that came before and right after its answer."""
+    """Call a tool and return the notifications before and right after its answer."""
     client.send(ask(revision, "run", "tools/call", name=tool, arguments=arguments))
     heard: list[Message] = []
     while True:
@@ -162,7 +162,7 @@ def wait_for_no_watcher() -> None:
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_session_hears_of_the_file_it_subscribed_to(
+def test_session_is_notified_of_its_subscribed_file(
     client: InProcess, root: Path, revision: str
 ) -> None:
     client.open(revision)
@@ -183,7 +183,7 @@ def test_session_hears_of_the_file_it_subscribed_to(
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_edit_of_our_own_is_announced_at_once(
+def test_own_edit_is_announced_at_once(
     root: Path, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watcher, "PERIOD", 600.0)
@@ -195,7 +195,7 @@ def test_edit_of_our_own_is_announced_at_once(
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_session_that_has_listed_hears_of_new_files(
+def test_session_that_listed_resources_is_notified_of_new_files(
     client: InProcess, root: Path, revision: str
 ) -> None:
     client.open(revision)
@@ -213,13 +213,13 @@ def test_session_that_has_listed_hears_of_new_files(
     assert client.hear() == list_changed("resources")
 
 
-def test_nobody_looks_any_more_when_the_roots_are_let_go_of(
+def test_watcher_stops_before_the_roots_are_closed(
     root: Path, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     let_go = Workspace.close
 
     def close_slowly(workspace: Workspace) -> None:
-        (root / "a.txt").unlink()  # as a look sees it whose directory is closed under it
+        (root / "a.txt").unlink()  # simulates a look at a directory that is being closed
         time.sleep(0.3)
         let_go(workspace)
 
@@ -244,14 +244,14 @@ def test_change_between_two_lists_is_announced_with_the_second(root: Path) -> No
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_session_hears_that_the_tools_have_changed(client: InProcess, revision: str) -> None:
+def test_session_is_notified_of_changed_tools(client: InProcess, revision: str) -> None:
     client.open(revision)
     assert run(client, revision, "toggle") == [], "no list was shown yet"
     answer(client, ask(revision, 1, "tools/list"))
     assert run(client, revision, "toggle") == [list_changed("tools")]
 
 
-def test_session_is_told_nothing_before_it_is_ready(client: InProcess, root: Path) -> None:
+def test_session_gets_no_notification_before_initialized(client: InProcess, root: Path) -> None:
     client.send(initialize("2025-11-25"))
     client.hear()
     answer(client, ask("2025-11-25", 1, "resources/subscribe", uri=A))
@@ -265,7 +265,7 @@ def test_session_is_told_nothing_before_it_is_ready(client: InProcess, root: Pat
     assert [client.hear(), client.hear()] == [updated(A), list_changed("resources")]
 
 
-def test_undeclared_list_is_not_announced(root: Path) -> None:
+def test_undeclared_list_change_is_not_announced(root: Path) -> None:
     with InProcess(Settings([str(root)]), [features.resources, offer]) as client:
         client.open("2025-11-25")
         answer(client, ask("2025-11-25", 1, "tools/list"))
@@ -273,7 +273,7 @@ def test_undeclared_list_is_not_announced(root: Path) -> None:
         assert run(client, "2025-11-25", "toggle") == []
 
 
-def test_one_resource_announced_by_hand(client: InProcess) -> None:
+def test_feature_can_announce_one_resource(client: InProcess) -> None:
     client.open("2025-11-25")
     answer(client, ask("2025-11-25", 1, "resources/subscribe", uri=A))
     assert run(client, "2025-11-25", "announce", uri=B) == []
@@ -281,7 +281,7 @@ def test_one_resource_announced_by_hand(client: InProcess) -> None:
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_only_what_exists_can_be_subscribed_to(client: InProcess, revision: str) -> None:
+def test_only_existing_resources_can_be_subscribed_to(client: InProcess, revision: str) -> None:
     client.open(revision)
     for uri in ("x://y", "workspace:///nope", "workspace:///sub", "workspace:///.git/config"):
         refused = answer(client, ask(revision, 1, "resources/subscribe", uri=uri))
@@ -308,7 +308,9 @@ def test_number_of_subscriptions_is_bounded(
 
 
 @pytest.mark.parametrize("request_id", [7, "7", "seven", 7.0])
-def test_stream_is_acknowledged_and_told(client: InProcess, root: Path, request_id: Any) -> None:
+def test_stream_is_acknowledged_and_notified(
+    client: InProcess, root: Path, request_id: Any
+) -> None:
     wanted = {"toolsListChanged": True, "resourcesListChanged": True, "resourceSubscriptions": [A]}
     assert listen(client, request_id, **wanted) == wanted
     answer(client, modern("t", "tools/list"))
@@ -334,7 +336,7 @@ def test_stream_is_acknowledged_and_told(client: InProcess, root: Path, request_
         ),
     ],
 )
-def test_acknowledged_is_what_can_be_kept(
+def test_acknowledgment_lists_the_supported_subscriptions(
     client: InProcess, wanted: Message, honoured: Message
 ) -> None:
     assert listen(client, 1, **wanted) == honoured
@@ -355,11 +357,11 @@ def test_acknowledged_is_what_can_be_kept(
         {"notifications": {"resourceSubscriptions": ["not a uri"]}},
     ],
 )
-def test_filter_is_checked(client: InProcess, params: Message) -> None:
+def test_invalid_filter_is_refused(client: InProcess, params: Message) -> None:
     assert code_of(answer(client, modern(1, "subscriptions/listen", **params))) == -32602
 
 
-def test_nothing_is_told_that_was_not_asked_for(client: InProcess, root: Path) -> None:
+def test_unrequested_changes_are_not_announced(client: InProcess, root: Path) -> None:
     listen(client, 1, resourceSubscriptions=[B])
     listen(client, 2)
     answer(client, modern("t", "tools/list"))
@@ -371,7 +373,7 @@ def test_nothing_is_told_that_was_not_asked_for(client: InProcess, root: Path) -
     assert client.hears_nothing(0.1)
 
 
-def test_nothing_is_told_without_a_stream(client: InProcess, root: Path) -> None:
+def test_changes_are_not_announced_without_a_stream(client: InProcess, root: Path) -> None:
     answer(client, modern("t", "tools/list"))
     answer(client, modern("r", "resources/list"))
     put(root, "new.txt", b"")
@@ -380,7 +382,7 @@ def test_nothing_is_told_without_a_stream(client: InProcess, root: Path) -> None
     assert not watchers()
 
 
-def test_streams_are_kept_apart(client: InProcess, root: Path) -> None:
+def test_streams_are_independent(client: InProcess, root: Path) -> None:
     listen(client, 1, resourceSubscriptions=[A])
     listen(client, "1", resourceSubscriptions=[A, B])
     put(root, "a.txt", b"another")
@@ -405,12 +407,12 @@ def test_cancelled_stream_is_silent_and_its_watch_ends(client: InProcess, root: 
     assert client.hear() == updated(A, 1)
 
 
-def test_only_tools_need_no_watch(client: InProcess) -> None:
+def test_tools_subscription_starts_no_watcher(client: InProcess) -> None:
     listen(client, 1, toolsListChanged=True)
     assert not watchers()
 
 
-def test_change_between_acknowledgment_and_first_look_is_noticed(root: Path) -> None:
+def test_change_between_acknowledgment_and_first_look_is_announced(root: Path) -> None:
     with InProcess(Settings([str(root)]), [*features.ALL_FEATURES, offer]) as client:
         listen(client, 1, resourceSubscriptions=[A], resourcesListChanged=True)
         put(root, "a.txt", b"another")
@@ -418,14 +420,14 @@ def test_change_between_acknowledgment_and_first_look_is_noticed(root: Path) -> 
         assert [client.hear(), client.hear()] == [updated(A, 1), list_changed("resources", 1)]
 
 
-def test_lines_of_a_file_change_with_the_file(client: InProcess, root: Path) -> None:
+def test_subscription_to_lines_is_notified_of_a_file_change(client: InProcess, root: Path) -> None:
     uri = A + "?lines=1-1"
     assert listen(client, 1, resourceSubscriptions=[uri]) == {"resourceSubscriptions": [uri]}
     put(root, "a.txt", b"another")
     assert client.hear() == updated(uri, 1)
 
 
-def test_stream_and_session_side_by_side(client: InProcess, root: Path) -> None:
+def test_stream_and_session_are_both_notified(client: InProcess, root: Path) -> None:
     client.open("2025-06-18")
     answer(client, ask("2025-06-18", 1, "resources/subscribe", uri=A))
     listen(client, 2, resourceSubscriptions=[A])
@@ -442,7 +444,7 @@ def test_number_of_streams_is_bounded(client: InProcess, monkeypatch: pytest.Mon
     listen(client, 2)
 
 
-def test_open_stream_does_not_hold_up_the_end(root: Path) -> None:
+def test_open_stream_does_not_delay_the_exit(root: Path) -> None:
     started = time.monotonic()
     with InProcess(Settings([str(root)])) as client:
         listen(client, 1, resourceSubscriptions=[A], resourcesListChanged=True)
@@ -454,18 +456,18 @@ def test_open_stream_does_not_hold_up_the_end(root: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["resources/subscribe", "resources/unsubscribe"])
-def test_subscribe_is_gone_from_2026_07_28(client: InProcess, method: str) -> None:
+def test_subscribe_is_unknown_in_2026_07_28(client: InProcess, method: str) -> None:
     assert code_of(answer(client, modern(1, method, uri=A))) == -32601
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_streams_do_not_exist_in_sessions(client: InProcess, revision: str) -> None:
+def test_listen_is_unknown_in_legacy_sessions(client: InProcess, revision: str) -> None:
     client.open(revision)
     question = ask(revision, 1, "subscriptions/listen", notifications={})
     assert code_of(answer(client, question)) == -32601
 
 
-def test_capabilities_promise_what_streams_keep(client: InProcess) -> None:
+def test_discover_declares_subscription_capabilities(client: InProcess) -> None:
     found = answer(client, modern(1, "server/discover"))["result"]["capabilities"]
     assert found["tools"] == {"listChanged": True}
     assert found["resources"] == {"subscribe": True, "listChanged": True}

@@ -1,4 +1,4 @@
-"""Tools called as tasks, and the digest of a tree, the reference server's long job."""
+"""Tools called as tasks, and the long-running tree digest of the reference server."""
 
 import hashlib
 import threading
@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from reference_server import features
-from reference_server.protocol.errors import ProtocolError, ToolError
+from reference_server.failure import ToolError
+from reference_server.protocol.errors import ProtocolError
+from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from reference_server.tools import tasks
-from reference_server.tools.toolbox import Tool
 from tests.reference_client import (
     ALL,
     LEGACY,
@@ -26,6 +27,7 @@ from tests.reference_client import (
     ask,
     code_of,
     converse,
+    data_of,
     initialize,
     notification,
     opening,
@@ -39,7 +41,7 @@ WITHOUT = [revision for revision in ALL if revision != R]
 
 
 class Bench:
-    """A client, and tools it can call as tasks."""
+    """A client with tools that it can call as tasks."""
 
     def __init__(self, root: Path, **settings: Any) -> None:
         self.begun = threading.Event()
@@ -108,7 +110,7 @@ class Bench:
             )
 
     def hear(self, request_id: Any) -> Message:
-        """Give the answer to a request; sort what comes before it."""
+        """Return the answer to a request; sort what comes before it."""
         while True:
             message: Message = self.client.hear()
             if "method" not in message and message["id"] == request_id:
@@ -124,7 +126,7 @@ class Bench:
         return self.hear(request_id)
 
     def start(self, name: str, task: Any = None, **more: Any) -> Message:
-        """Begin a task and give what is said of it at once."""
+        """Start a task and return its first state."""
         answer = self.ask("start", "tools/call", name=name, task=task or {}, **more)
         assert set(answer["result"]) == {"task", "_meta"}, answer
         found: Message = answer["result"]["task"]
@@ -213,6 +215,7 @@ def test_error_result_makes_a_failed_task(
     task = bench.start(name, arguments=arguments)
     result = bench.ask("result", "tasks/result", taskId=task["taskId"])["result"]
     assert result["isError"] is True
+    assert result["_meta"].pop("mcp-touchstone/request_id").startswith("req_")
     assert result["_meta"] == {RELATED: {"taskId": task["taskId"]}}
     ended = bench.get(task)
     assert ended["status"] == "failed"
@@ -223,17 +226,18 @@ def test_error_result_makes_a_failed_task(
     ("name", "error"),
     [
         ("refuse", {"code": -32603, "message": "Refused", "data": {"why": 1}}),
-        ("break", {"code": -32603, "message": "Internal error"}),
+        ("break", {"code": -32603, "message": "Internal error", "data": {}}),
     ],
 )
 def test_protocol_error_makes_a_failed_task(bench: Bench, name: str, error: Message) -> None:
     task = bench.start(name)
-    assert bench.ask("result", "tasks/result", taskId=task["taskId"])["error"] == error
+    answer = bench.ask("result", "tasks/result", taskId=task["taskId"])
+    assert {**answer["error"], "data": data_of(answer)} == error
     ended = bench.get(task)
     assert (ended["status"], ended["statusMessage"]) == ("failed", error["message"])
 
 
-def test_tasks_and_calls_run_side_by_side(bench: Bench) -> None:
+def test_tasks_and_calls_run_concurrently(bench: Bench) -> None:
     started = [bench.start("wait") for _ in range(8)]
     assert len({task["taskId"] for task in started}) == 8
     assert "result" in bench.ask("quick", "tools/call", name="plain")
@@ -246,7 +250,7 @@ def test_tasks_and_calls_run_side_by_side(bench: Bench) -> None:
             bench.others.append(bench.client.hear())
 
 
-def test_progress_goes_on_under_the_same_token_and_names_the_task(bench: Bench) -> None:
+def test_task_progress_keeps_its_token_and_names_the_task(bench: Bench) -> None:
     bench.send("start", "tools/call", name="wait", task={}, _meta={"progressToken": "p"})
     task = bench.hear("start")["result"]["task"]
     bench.go.set()
@@ -258,7 +262,7 @@ def test_progress_goes_on_under_the_same_token_and_names_the_task(bench: Bench) 
     assert RELATED not in bench.statuses[-1]["params"].get("_meta", {})
 
 
-def test_task_that_asks_is_input_required_meanwhile(root: Path) -> None:
+def test_task_that_asks_the_client_is_input_required(root: Path) -> None:
     bench = Bench(root)
     with bench.client as client:
         hello = initialize(R)
@@ -280,7 +284,7 @@ def test_task_that_asks_is_input_required_meanwhile(root: Path) -> None:
         assert seen == ["input_required", "working", "completed"]
 
 
-def test_no_status_is_sent_before_the_session_is_ready(root: Path) -> None:
+def test_no_task_status_is_sent_before_initialized(root: Path) -> None:
     bench = Bench(root)
     with bench.client as client:
         client.send(initialize(R))
@@ -289,7 +293,7 @@ def test_no_status_is_sent_before_the_session_is_ready(root: Path) -> None:
         assert not bench.statuses
 
 
-def test_task_id_in_params_decides(bench: Bench) -> None:
+def test_task_id_in_params_overrides_the_related_task(bench: Bench) -> None:
     first, second = bench.start("wait"), bench.start("wait")
     meta = {RELATED: {"taskId": second["taskId"]}}
     found = bench.ask("get", "tasks/get", taskId=first["taskId"], _meta=meta)["result"]
@@ -301,20 +305,20 @@ def test_task_id_in_params_decides(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("task", [None, [], "x", 5, {"ttl": "60000"}, {"ttl": -1}, {"ttl": None}])
-def test_task_member_is_checked(bench: Bench, task: Any) -> None:
+def test_invalid_task_member_is_refused(bench: Bench, task: Any) -> None:
     assert code_of(bench.ask(1, "tools/call", name="wait", task=task)) == -32602
     assert bench.ids() == []
 
 
 @pytest.mark.parametrize(("name", "code"), [("plain", -32601), ("nope", -32602), (5, -32602)])
-def test_tool_that_is_no_task(bench: Bench, name: Any, code: int) -> None:
+def test_unsupported_tool_is_refused_as_a_task(bench: Bench, name: Any, code: int) -> None:
     assert code_of(bench.ask(1, "tools/call", name=name, task={})) == code
     assert bench.ids() == []
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
 @pytest.mark.parametrize("params", [{}, {"taskId": None}, {"taskId": 5}, {"taskId": "nope"}])
-def test_unknown_task(bench: Bench, method: str, params: Message) -> None:
+def test_unknown_task_is_refused(bench: Bench, method: str, params: Message) -> None:
     answer = bench.ask(1, method, **params)
     assert code_of(answer) == -32602
     assert answer["error"]["message"]
@@ -354,7 +358,7 @@ def test_cancelled_task_stops_and_stays_cancelled(bench: Bench) -> None:
     assert [message["params"]["status"] for message in bench.statuses] == ["cancelled"]
 
 
-def test_cancelled_task_that_goes_on_stays_cancelled_too(bench: Bench) -> None:
+def test_cancelled_task_that_continues_working_stays_cancelled(bench: Bench) -> None:
     task = bench.start("stubborn")
     assert bench.begun.wait(PATIENCE)
     bench.ask("cancel", "tasks/cancel", taskId=task["taskId"])
@@ -373,7 +377,7 @@ def test_completed_task_cannot_be_cancelled(bench: Bench) -> None:
     assert bench.get(task) == ended
 
 
-def test_cancelling_the_request_for_the_result_leaves_the_task_alone(bench: Bench) -> None:
+def test_cancelling_a_result_request_does_not_cancel_the_task(bench: Bench) -> None:
     task = bench.start("wait")
     bench.send("waiting", "tasks/result", taskId=task["taskId"])
     bench.client.send(notification("notifications/cancelled", {"requestId": "waiting"}))
@@ -383,7 +387,7 @@ def test_cancelling_the_request_for_the_result_leaves_the_task_alone(bench: Benc
     assert not bench.others
 
 
-def test_cancelling_the_answered_request_leaves_the_task_alone(bench: Bench) -> None:
+def test_cancelling_the_answered_call_does_not_cancel_the_task(bench: Bench) -> None:
     task = bench.start("wait")
     bench.client.send(notification("notifications/cancelled", {"requestId": "start"}))
     bench.go.set()
@@ -425,16 +429,14 @@ def test_tasks_are_listed_in_pages(root: Path) -> None:
         ({"taskId": "mine"}, tasks.DEFAULT_TTL),
     ],
 )
-def test_ttl_is_what_was_asked_for_within_limits(bench: Bench, wanted: Any, given: int) -> None:
+def test_requested_ttl_is_limited(bench: Bench, wanted: Any, given: int) -> None:
     task = bench.start("fail", wanted)
     assert task["ttl"] == given
     assert bench.get(task)["ttl"] == given
     assert task["taskId"] != "mine"
 
 
-def test_task_is_forgotten_when_its_time_is_over(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ended_task_is_removed_after_its_ttl(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "SHORTEST_TTL", 0)
     task = bench.start("wait", {"ttl": 0})
     time.sleep(0.02)
@@ -447,7 +449,7 @@ def test_task_is_forgotten_when_its_time_is_over(
     assert code_of(bench.ask("get", "tasks/get", taskId=task["taskId"])) == -32602
 
 
-def test_end_of_input_waits_for_a_result_that_is_owed(root: Path) -> None:
+def test_end_of_input_waits_for_a_requested_task_result(root: Path) -> None:
     bench = Bench(root)
     with bench.client as client:
         client.open(R)
@@ -461,11 +463,11 @@ def test_end_of_input_waits_for_a_result_that_is_owed(root: Path) -> None:
     assert client.code == 0
 
 
-# --- Who has tasks -------------------------------------------------------------------------------
+# --- Task support --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_capability_is_declared_where_there_are_tasks(root: Path, revision: str) -> None:
+def test_tasks_capability_is_declared_only_in_2025_11_25(root: Path, revision: str) -> None:
     heard = converse(*opening(revision), settings=Settings([str(root)]))
     declared = heard[0]["result"]["capabilities"].get("tasks")
     expected: Message = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
@@ -473,7 +475,7 @@ def test_capability_is_declared_where_there_are_tasks(root: Path, revision: str)
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_tools_say_whether_they_can_be_tasks(root: Path, revision: str) -> None:
+def test_tool_list_declares_task_support(root: Path, revision: str) -> None:
     question = ask(revision, "q", "tools/list")
     heard = converse(*opening(revision), question, settings=Settings([str(root)]))
     shown = {tool["name"]: tool.get("execution") for tool in heard[-1]["result"]["tools"]}
@@ -483,7 +485,7 @@ def test_tools_say_whether_they_can_be_tasks(root: Path, revision: str) -> None:
 
 
 @pytest.mark.parametrize("revision", WITHOUT)
-def test_task_member_means_nothing_elsewhere(root: Path, revision: str) -> None:
+def test_task_member_is_ignored_in_other_revisions(root: Path, revision: str) -> None:
     question = ask(revision, "q", "tools/call", name="workspace.digest", arguments={}, task={})
     heard = converse(*opening(revision), question, settings=Settings([str(root)]))
     assert heard[-1]["result"]["content"]
@@ -494,7 +496,7 @@ def test_task_member_means_nothing_elsewhere(root: Path, revision: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["ping", "tools/list", "resources/list"])
-def test_task_member_means_nothing_in_other_requests(bench: Bench, method: str) -> None:
+def test_task_member_is_ignored_in_other_methods(bench: Bench, method: str) -> None:
     assert "task" not in bench.ask(1, method, task={})["result"]
 
 
@@ -515,7 +517,7 @@ def expected(files: dict[str, bytes]) -> str:
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_digest_is_what_sha256sum_would_give(root: Path, revision: str) -> None:
+def test_digest_equals_sha256sum_output(root: Path, revision: str) -> None:
     result = digest(root, revision)
     assert not result.get("isError")
     if revision >= "2025-06-18":
@@ -528,7 +530,7 @@ def test_digest_is_what_sha256sum_would_give(root: Path, revision: str) -> None:
         }
 
 
-def test_digest_of_a_part(root: Path) -> None:
+def test_digest_covers_only_the_given_directory(root: Path) -> None:
     for arguments in ({"path": "sub"}, {"path": ".", "cwd": "sub"}):
         found = digest(root, **arguments)["structuredContent"]
         assert found["sha256"] == expected({"sub/c.txt": b"three"})
@@ -542,14 +544,14 @@ def test_digest_of_a_part(root: Path) -> None:
         assert digest(root, path=path)["structuredContent"]["code"] == code
 
 
-def test_digest_counts_what_it_cannot_read(root: Path) -> None:
+def test_digest_counts_files_over_the_size_limit(root: Path) -> None:
     with InProcess(Settings([str(root)], max_file_size=3)) as client:
         client.send(ask(MODERN, 1, "tools/call", name="workspace.digest", arguments={}))
         found = client.hear()["result"]["structuredContent"]
     assert (found["files"], found["left_out"], found["bytes"]) == (2, 1, 3)
 
 
-def test_digest_tells_how_far_it_is(root: Path) -> None:
+def test_digest_reports_progress(root: Path) -> None:
     params: Message = {"name": "workspace.digest", "arguments": {"pause_ms": 150}}
     with InProcess(Settings([str(root)])) as client:
         client.open(R)
@@ -577,7 +579,7 @@ def test_digest_stops_when_it_is_cancelled(root: Path, revision: str) -> None:
         assert time.monotonic() - started < 2
 
 
-def test_digest_as_a_task(bench: Bench) -> None:
+def test_digest_runs_as_a_task(bench: Bench) -> None:
     task = bench.start("workspace.digest", arguments={"pause_ms": 10})
     result = bench.ask("result", "tasks/result", taskId=task["taskId"])["result"]
     assert result["structuredContent"]["files"] == 3

@@ -1,4 +1,4 @@
-"""The reference server's tools: how each revision sees them, and files read without a way out."""
+"""The tools of the reference server in each revision, and reads confined to the root."""
 
 import hashlib
 import json
@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reference_server.protocol.arguments import check_schema, problem_with
+from reference_server.protocol.toolbox import Tool, Toolbox
 from reference_server.settings import Settings
-from reference_server.tools import files
-from reference_server.tools.arguments import check_schema, problem_with
-from reference_server.tools.toolbox import Tool, Toolbox
+from reference_server.tools.text import LONGEST_TEXT
 from tests.reference_client import (
     ALL,
     MODERN,
@@ -60,7 +60,7 @@ def read(root: Path, path: str, **more: Any) -> Message:
 
 
 def refused(root: Path, tool: str, **arguments: Any) -> Message:
-    """Give the structured error; it says nothing of what lies outside."""
+    """Return the structured error; it says nothing of what lies outside."""
     result = call(root, tool, **arguments)["result"]
     assert result["isError"] is True
     body: Message = result["structuredContent"]
@@ -81,7 +81,7 @@ def refused(root: Path, tool: str, **arguments: Any) -> Message:
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_listing_shows_each_revision_what_it_knows(revision: str) -> None:
+def test_tool_list_has_the_members_of_each_revision(revision: str) -> None:
     result = only(after_opening(revision, ask(revision, 1, "tools/list")))["result"]
     assert "nextCursor" not in result
     names = [tool["name"] for tool in result["tools"]]
@@ -97,7 +97,7 @@ def test_listing_shows_each_revision_what_it_knows(revision: str) -> None:
             assert tool["annotations"]["openWorldHint"] is False
 
 
-def test_reading_is_said_to_change_nothing() -> None:
+def test_read_tools_have_the_read_only_hint() -> None:
     listed = only(converse(modern(1, "tools/list")))["result"]["tools"]
     hints = {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in listed}
     assert hints["file.read"] is hints["file.read_range"] is True
@@ -106,13 +106,13 @@ def test_reading_is_said_to_change_nothing() -> None:
 
 @pytest.mark.parametrize("cursor", ["bogus", "", 5, None])
 @pytest.mark.parametrize("revision", ALL)
-def test_every_cursor_is_unknown(revision: str, cursor: Any) -> None:
+def test_invalid_cursor_is_refused(revision: str, cursor: Any) -> None:
     answer = only(after_opening(revision, ask(revision, 1, "tools/list", cursor=cursor)))
     assert code_of(answer) == -32602
 
 
 @pytest.mark.parametrize("revision", ALL[:-1])
-def test_list_needs_no_params(revision: str) -> None:
+def test_tools_list_needs_no_params(revision: str) -> None:
     question = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     assert "tools" in only(after_opening(revision, question))["result"]
 
@@ -147,7 +147,7 @@ def test_malformed_call_and_unknown_tool_are_protocol_errors(
         {"path": "a.txt", "encoding": "rot13"},
     ],
 )
-def test_wrong_arguments_go_where_the_revision_wants_them(
+def test_wrong_arguments_give_the_error_kind_of_the_revision(
     revision: str, arguments: Message, root: Path
 ) -> None:
     answer = call(root, "file.read", revision, **arguments)
@@ -177,7 +177,7 @@ def test_line_numbers_are_positive_integers(root: Path, number: Any) -> None:
     refused(root, "file.read_range", path="a.txt", startLine=number, endLine=5)
 
 
-def test_numbers_out_of_range_are_refused_under_their_id(root: Path) -> None:
+def test_out_of_range_numbers_give_a_tool_error(root: Path) -> None:
     for number in (b"1e400", b"-1e400", b"9" * 5000):
         question = json.dumps(
             modern(
@@ -193,7 +193,7 @@ def test_numbers_out_of_range_are_refused_under_their_id(root: Path) -> None:
 
 
 @pytest.mark.parametrize("revision", ALL)
-def test_result_holds_the_same_value_as_text_and_structure(revision: str, root: Path) -> None:
+def test_result_text_equals_the_structured_content(revision: str, root: Path) -> None:
     result = call(root, "file.read", revision, path="a.txt")["result"]
     (block,) = result["content"]
     assert block["type"] == "text"
@@ -205,7 +205,7 @@ def test_result_holds_the_same_value_as_text_and_structure(revision: str, root: 
     assert "isError" not in result
 
 
-def test_structure_fits_the_output_schema(root: Path) -> None:
+def test_structured_content_matches_the_output_schema(root: Path) -> None:
     listed = only(converse(modern(1, "tools/list")))["result"]["tools"]
     schemas = {tool["name"]: tool for tool in listed}
     for tool in listed:
@@ -224,7 +224,7 @@ def test_structure_fits_the_output_schema(root: Path) -> None:
 # --- Reading -------------------------------------------------------------------------------------
 
 
-def test_read_gives_text_and_what_an_editor_must_know(root: Path) -> None:
+def test_read_returns_text_hashes_and_file_format(root: Path) -> None:
     assert read(root, "a.txt") == {
         "path": "a.txt",
         "text": "one\ntwo\nthree\n",
@@ -253,13 +253,13 @@ def test_read_gives_text_and_what_an_editor_must_know(root: Path) -> None:
         (b"a\0b", {"text": "a\0b"}),
     ],
 )
-def test_facts_of_a_file(root: Path, raw: bytes, facts: Message) -> None:
+def test_read_reports_the_file_format(root: Path, raw: bytes, facts: Message) -> None:
     (root / "f").write_bytes(raw)
     found = read(root, "f")
     assert {name: found[name] for name in facts} == facts
 
 
-def test_encoding_can_be_named_and_is_never_guessed(root: Path) -> None:
+def test_encoding_can_be_given_and_is_never_guessed(root: Path) -> None:
     (root / "f").write_bytes(b"caf\xe9")
     error = refused(root, "file.read", path="f")
     assert (error["code"], error["field"]) == ("NOT_TEXT", "encoding")
@@ -274,9 +274,7 @@ def test_encoding_can_be_named_and_is_never_guessed(root: Path) -> None:
         (1.0, 1e3, "a\r\nb\nc\rd", 4),
     ],
 )
-def test_range_keeps_the_newlines(
-    root: Path, first: float, last: float, text: str, end: int
-) -> None:
+def test_range_keeps_newlines(root: Path, first: float, last: float, text: str, end: int) -> None:
     (root / "f").write_bytes(b"a\r\nb\nc\rd")
     result = call(root, "file.read_range", path="f", startLine=first, endLine=last)["result"]
     found = result["structuredContent"]
@@ -294,21 +292,20 @@ def test_range_outside_the_file_is_refused(root: Path) -> None:
     refused(root, "file.read_range", path="empty", startLine=1, endLine=1)
 
 
-def test_large_file_points_to_the_range_tool(root: Path) -> None:
+def test_error_for_a_large_file_suggests_the_range_tool(root: Path) -> None:
     (root / "f").write_text("x" * 99 + "\n" + "y" * 499_900)
     assert len(read(root, "f")["text"]) == 500_000
     (root / "f").write_text("x" * 100 + "\n" + "y" * 499_900)
     error = refused(root, "file.read", path="f")
     assert error["code"] == "TEXT_TOO_LONG"
-    assert "file.read_range" in error["message"]
     assert error["related_tools"] == ["file.read_range"]
-    assert error["suggestions"]
+    assert "file.read_range with startLine 1 and endLine 1" in error["suggestions"][0]
     assert error["context"] == {"file": "f"}
     first = call(root, "file.read_range", path="f", startLine=1, endLine=1)["result"]
     assert first["structuredContent"]["text"] == "x" * 100 + "\n"
 
 
-def test_limit_counts_code_points(root: Path) -> None:
+def test_text_limit_counts_code_points(root: Path) -> None:
     for text in ("é" * 250_001, "\u4e2d" * 500_000, "\U0001f600" * 250_001, "\x01" * 499_999):
         (root / "f").write_text(text, encoding="utf-8")
         assert read(root, "f")["text"] == text
@@ -316,15 +313,15 @@ def test_limit_counts_code_points(root: Path) -> None:
     assert refused(root, "file.read", path="f")["code"] == "TEXT_TOO_LONG"
 
 
-def test_line_too_long_for_an_answer_is_said_to_be(root: Path) -> None:
+def test_error_for_a_long_line_names_the_line_and_its_length(root: Path) -> None:
     (root / "f").write_text("x" * 500_001 + "\n" + "y" * 400_000 + "\n" + "z" * 400_000)
     alone = refused(root, "file.read_range", path="f", startLine=1, endLine=1)
     assert alone["message"].startswith("Line 1 alone has 500002 characters")
     both = refused(root, "file.read_range", path="f", startLine=2, endLine=3)
-    assert both["suggestions"] == ["Ask for fewer lines."]
+    assert "startLine 2 and endLine 2" in both["suggestions"][0]
 
 
-def test_file_beyond_the_size_limit_is_not_opened(root: Path) -> None:
+def test_file_over_the_size_limit_is_refused(root: Path) -> None:
     question = modern(1, "tools/call", name="file.read", arguments={"path": "a.txt"})
     limited = Settings([str(root)], max_file_size=13)
     assert only(converse(question, settings=limited))["result"]["isError"] is True
@@ -332,7 +329,7 @@ def test_file_beyond_the_size_limit_is_not_opened(root: Path) -> None:
     assert "isError" not in only(converse(question, settings=limited))["result"]
 
 
-# --- No way out ----------------------------------------------------------------------------------
+# --- Confinement to the root ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["a.txt", "./a.txt", "sub/b.txt", "sub/./b.txt", "sub//b.txt"])
@@ -348,7 +345,7 @@ def test_paths_below_the_root_are_read(root: Path, path: str) -> None:
         *("x" * 5000, "x/" * 5000, "\u202e", "file:///etc/passwd"),
     ],
 )
-def test_other_paths_are_refused(root: Path, path: str) -> None:
+def test_invalid_paths_are_refused(root: Path, path: str) -> None:
     refused(root, "file.read", path=path)
 
 
@@ -358,7 +355,7 @@ def test_absolute_path_below_the_root_is_read(root: Path) -> None:
     assert error["code"] == "OUTSIDE_ROOT"
 
 
-def test_path_may_be_relative_to_a_directory(root: Path) -> None:
+def test_path_may_be_relative_to_cwd(root: Path) -> None:
     assert read(root, "b.txt", cwd="sub")["path"] == "sub/b.txt"
     assert read(root, "sub/b.txt", cwd="")["path"] == "sub/b.txt"
     found = call(root, "file.read_range", path="b.txt", cwd="sub", startLine=1, endLine=1)
@@ -376,7 +373,7 @@ def test_denied_names_are_not_read(root: Path) -> None:
     assert read(root, "bin/x")["text"] == "built"
 
 
-def test_root_with_a_common_prefix_is_another_root(root: Path) -> None:
+def test_sibling_directory_with_a_common_prefix_is_outside_the_root(root: Path) -> None:
     evil = root.with_name("rootEvil")
     evil.mkdir()
     (evil / "x").write_text("canary")
@@ -393,7 +390,7 @@ def test_links_are_not_followed(root: Path, name: str) -> None:
 
 
 @POSIX_ONLY
-def test_link_inside_the_root_is_not_followed_either(root: Path) -> None:
+def test_link_inside_the_root_is_not_followed(root: Path) -> None:
     (root / "link").symlink_to("a.txt")
     assert refused(root, "file.read", path="link")["code"] == "LINK"
 
@@ -445,13 +442,13 @@ def unreadable(root: Path) -> Iterator[str]:
 
 
 @POSIX_ONLY
-def test_permission_of_the_system_is_respected(root: Path, unreadable: str) -> None:
+def test_unreadable_file_is_refused(root: Path, unreadable: str) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
     refused(root, "file.read", path=unreadable)
 
 
-def test_first_root_that_has_the_file_wins(root: Path, tmp_path: Path) -> None:
+def test_file_is_read_from_the_first_root_that_has_it(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.txt").write_text("second")
@@ -476,7 +473,7 @@ def test_first_root_that_has_the_file_wins(root: Path, tmp_path: Path) -> None:
         *({"type": ["string", "null"]}, {"type": "null"}, {}),
     ],
 )
-def test_schema_that_is_not_wholly_checked_cannot_be_registered(schema: Message) -> None:
+def test_schema_with_unchecked_keywords_is_refused(schema: Message) -> None:
     with pytest.raises(ValueError, match=r"check|type|pattern"):
         check_schema(schema)
 
@@ -512,7 +509,7 @@ def test_two_tools_cannot_share_a_name() -> None:
         ),
     ],
 )
-def test_types_mean_what_json_schema_says(value: Any, schema: str, fits: bool) -> None:
+def test_type_check_agrees_with_json_schema(value: Any, schema: str, fits: bool) -> None:
     assert (problem_with(value, {"type": schema}) is None) is fits
 
 
@@ -565,17 +562,17 @@ VALUES = st.recursive(
 
 
 @given(SCHEMAS, VALUES)
-def test_keywords_mean_what_json_schema_says(schema: Message, value: Any) -> None:
+def test_keyword_check_agrees_with_json_schema(schema: Message, value: Any) -> None:
     check_schema(schema)
     fits = jsonschema.Draft202012Validator(schema).is_valid(value)
     assert (problem_with(value, schema) is None) is fits
 
 
-def test_pattern_holds_to_the_very_end() -> None:
+def test_dollar_in_a_pattern_does_not_match_before_a_newline() -> None:
     schema = {"type": "string", "pattern": "^a$"}
     assert problem_with("a", schema) is None
     assert problem_with("a\n", schema)
 
 
-def test_read_limit_is_the_promised_one() -> None:
-    assert files.LONGEST_TEXT == 500_000
+def test_read_limit_is_500_000_characters() -> None:
+    assert LONGEST_TEXT == 500_000

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reference_server.protocol.source import Source
 from reference_server.server import Server, serve
 from reference_server.settings import Settings
 from tests.reference_client import (
@@ -58,7 +59,7 @@ def test_message_may_arrive_in_any_pieces() -> None:
         assert [client.hear()["id"] for _ in range(3)] == ["é😀"] * 3
 
 
-def test_output_is_ascii_so_that_no_reader_can_split_it() -> None:
+def test_output_is_ascii() -> None:
     line = raw(modern("\u2028é", "server/discover"))
     with Spawned() as client:
         client.write(line)
@@ -67,7 +68,7 @@ def test_output_is_ascii_so_that_no_reader_can_split_it() -> None:
     assert heard.isascii()
 
 
-def test_line_at_the_limit_is_served_and_one_byte_more_is_not() -> None:
+def test_line_at_the_limit_is_served_and_a_longer_line_refused() -> None:
     small = modern(1, "server/discover", padding="")
     limit = len(raw(small)) - 1 + 100
     right = modern(1, "server/discover", padding="x" * 100)
@@ -78,7 +79,7 @@ def test_line_at_the_limit_is_served_and_one_byte_more_is_not() -> None:
     assert code_of(heard[1]) == -32700
 
 
-def test_endless_line_is_answered_once_before_its_end_and_forgotten() -> None:
+def test_overlong_line_gets_one_error_before_its_end() -> None:
     with InProcess(Settings(max_line=1000)) as client:
         client.write(b"x" * 5_000_000)
         assert code_of(client.hear()) == -32700
@@ -99,16 +100,16 @@ def test_memory_stays_bounded_under_an_endless_line() -> None:
     assert int(peak.split()[1]) < 40_000  # kibibytes; the interpreter alone has some 12,000
 
 
-def test_megabytes_in_one_line_are_fine() -> None:
+def test_line_of_several_megabytes_is_served() -> None:
     answer = only(converse(modern("x" * 4_000_000, "server/discover")))
     assert len(answer["id"]) == 4_000_000
 
 
-def test_complete_message_without_a_newline_is_answered_at_the_end() -> None:
+def test_last_message_without_a_newline_is_answered() -> None:
     assert only(converse(raw(modern(1, "server/discover")).rstrip(b"\n")))["id"] == 1
 
 
-def test_end_of_input_without_a_word_is_a_clean_exit() -> None:
+def test_empty_input_exits_cleanly() -> None:
     with Spawned() as client:
         client.end_input()
         assert client.rest() == []
@@ -140,7 +141,7 @@ HOSTILE = (
     hostile=st.lists(HOSTILE, max_size=6),
     ids=st.lists(IDS, max_size=6, unique_by=lambda value: (type(value), value)),
 )
-def test_whatever_the_lines_every_valid_request_is_answered_once(
+def test_valid_requests_among_hostile_lines_are_answered_once(
     revision: str, hostile: list[bytes], ids: list[Any]
 ) -> None:
     marked = [f"ours {value}" if isinstance(value, str) else value for value in ids]
@@ -191,7 +192,7 @@ def test_all_pipelined_requests_are_answered_before_the_exit(revision: str, tmp_
     assert all("result" in message for message in heard)
 
 
-def test_client_that_stops_reading_ends_the_server_quietly(tmp_path: Path) -> None:
+def test_server_exits_quietly_when_the_client_stops_reading(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a" * 100_000)
     with Spawned("--root", str(tmp_path)) as client:
         client.send(modern(1, "server/discover"))
@@ -207,7 +208,7 @@ def test_client_that_stops_reading_ends_the_server_quietly(tmp_path: Path) -> No
 SLOW_SERVER = """
 import sys, time
 from reference_server.__main__ import main
-from reference_server.tools.toolbox import Tool
+from reference_server.protocol.toolbox import Tool
 
 def slow(call, arguments):
     print("a tool prints", flush=True)
@@ -232,7 +233,7 @@ def slow(request_id: Any, seconds: float) -> Message:
     return modern(request_id, "tools/call", name="slow", arguments={"seconds": seconds})
 
 
-def test_printing_tool_cannot_reach_the_client() -> None:
+def test_output_printed_by_a_tool_goes_to_standard_error() -> None:
     with slow_server() as client:
         client.send(slow(1, 0))
         assert client.hear()["result"]["structuredContent"] == {}
@@ -250,7 +251,7 @@ def test_end_of_input_waits_for_a_running_call() -> None:
         assert client.exit_code() == 0
 
 
-def test_drain_is_bounded() -> None:
+def test_drain_at_end_of_input_is_bounded() -> None:
     with InProcess(Settings(drain_seconds=0.2), [never_answers]) as client:
         client.send(modern(1, "x/never"))
         client.end_input()
@@ -266,7 +267,7 @@ def never_answers(surface: Any) -> None:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 128 + signal.SIGINT)]
 )
-def test_signal_lets_running_work_finish(number: int, code: int) -> None:
+def test_signal_waits_for_running_work(number: int, code: int) -> None:
     with slow_server() as client:
         client.send(slow(1, 0.7), modern(2, "server/discover"))
         assert client.hear()["id"] == 2
@@ -283,7 +284,7 @@ def test_signal_lets_running_work_finish(number: int, code: int) -> None:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 128 + signal.SIGINT)]
 )
-def test_signal_ends_an_idle_server_although_its_input_stays_open(number: int, code: int) -> None:
+def test_signal_ends_an_idle_server_with_open_input(number: int, code: int) -> None:
     with Spawned() as client:
         client.send(modern(1, "server/discover"))
         client.hear()
@@ -292,8 +293,36 @@ def test_signal_ends_an_idle_server_although_its_input_stays_open(number: int, c
         assert client.stderr() == ""
 
 
+SIGNAL_BEFORE_THE_WAIT = """
+import ctypes, functools, operator, os, signal, sys, threading
+from reference_server.__main__ import main
+
+read, send = os.read, getattr(ctypes.PyDLL(None), "raise")
+waits = []
+
+def read_after_a_signal(descriptor, size):
+    if waits or threading.current_thread() is not threading.main_thread():
+        return read(descriptor, size)
+    waits.append(descriptor)
+    # In C alone: no handler written in Python runs between the signal and the wait.
+    steps = functools.partial(send, signal.SIGTERM), functools.partial(read, descriptor, size)
+    return list(map(operator.call, steps))[1]
+
+os.read = read_after_a_signal
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 @POSIX_ONLY
-def test_second_signal_ends_it_at_once() -> None:
+def test_signal_before_the_main_thread_waits_is_not_lost() -> None:
+    command = (sys.executable, "-c", SIGNAL_BEFORE_THE_WAIT)
+    with Spawned("--log-level", "info", command=command) as client:
+        assert client.exit_code() == 0
+        assert [json.loads(line)["why"] for line in client.stderr().splitlines()] == ["stopped"]
+
+
+@POSIX_ONLY
+def test_second_signal_ends_the_server_at_once() -> None:
     with slow_server() as client:
         client.send(slow(1, 60), modern(2, "server/discover"))
         assert client.hear()["id"] == 2
@@ -314,7 +343,7 @@ def test_second_signal_ends_it_at_once() -> None:
         *(["--max-line", "0"], ["--max-line=-1"], ["--max-line", "1e3"], ["--max-file-size", "²"]),
     ],
 )
-def test_bad_arguments_give_one_line_and_exit_two(arguments: list[str]) -> None:
+def test_bad_arguments_print_one_line_and_exit_2(arguments: list[str]) -> None:
     done = run_program(*arguments)
     assert done.returncode == 2
     assert done.stdout == b""
@@ -358,7 +387,7 @@ def test_logs_are_json_lines_without_file_contents(tmp_path: Path) -> None:
     assert "why not" in logged
 
 
-def test_package_runs_under_its_name_in_a_wheel(tmp_path: Path) -> None:
+def test_package_runs_inside_another_package(tmp_path: Path) -> None:
     home = tmp_path / "outer" / "_suites"
     shutil.copytree(CHECKOUT / "reference_server", home / "reference_server")
     command = (sys.executable, "-m", "outer._suites.reference_server")
@@ -367,7 +396,7 @@ def test_package_runs_under_its_name_in_a_wheel(tmp_path: Path) -> None:
         assert client.hear()["id"] == 1
 
 
-def test_import_needs_neither_the_harness_nor_heavy_modules() -> None:
+def test_import_loads_neither_the_harness_nor_heavy_modules() -> None:
     script = (
         "import sys, reference_server.__main__, reference_server.tools.files; print(*sys.modules)"
     )
@@ -387,7 +416,7 @@ def test_import_needs_neither_the_harness_nor_heavy_modules() -> None:
 # --- Embedding -----------------------------------------------------------------------------------
 
 
-def test_embedded_server_leaves_threads_descriptors_and_streams_alone() -> None:
+def test_embedded_server_leaves_no_threads_descriptors_or_signal_handlers() -> None:
     descriptors = Path("/proc/self/fd")
     if not descriptors.exists():
         pytest.skip("counts descriptors through /proc")
@@ -415,7 +444,7 @@ def test_embedded_server_ends_when_nobody_reads() -> None:
             os.close(descriptor)
 
 
-def test_embedded_server_can_be_stopped_and_does_not_wait_for_ever() -> None:
+def test_stopped_embedded_server_ends_despite_an_endless_call() -> None:
     server_reads, we_write = os.pipe()
     we_read, server_writes = os.pipe()
     server = Server(server_reads, server_writes, Settings(stop_seconds=0.2), [never_answers])
@@ -431,7 +460,36 @@ def test_embedded_server_can_be_stopped_and_does_not_wait_for_ever() -> None:
             os.close(descriptor)
 
 
-def test_two_embedded_servers_share_nothing() -> None:
+def test_stopped_server_logs_the_reason(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """This also applies when the reading thread notices the stop first, as an end of input."""
+    server_reads, we_write = os.pipe()
+    we_read, server_writes = os.pipe()
+    server = Server(server_reads, server_writes, Settings(log_level="info"))
+
+    def stop(source: Source) -> None:
+        stop_reading(source)
+        assert server._reader.join(PATIENCE)
+
+    stop_reading = Source.stop
+    monkeypatch.setattr(Source, "stop", stop)
+    os.write(we_write, raw(modern(1, "server/discover")))
+    running = threading.Thread(target=server.run)
+    running.start()
+    try:
+        assert json.loads(os.read(we_read, 65536))["id"] == 1
+        server.stop()
+        running.join(PATIENCE)
+        assert not running.is_alive()
+    finally:
+        for descriptor in (server_reads, we_write, we_read, server_writes):
+            os.close(descriptor)
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert [line["why"] for line in lines if line["event"] == "ending"] == ["stopped"]
+
+
+def test_two_embedded_servers_share_no_state() -> None:
     with InProcess() as first, InProcess() as second:
         first.open("2025-03-26")
         second.send(request(1, "tools/list"))

@@ -1,4 +1,4 @@
-"""Every report of one run, as a file to look at: ``--snapshot-update`` writes them anew."""
+"""Golden files of every report of one run; ``--snapshot-update`` rewrites them."""
 
 import io
 import json
@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from mcp_touchstone import __version__
 from mcp_touchstone.report import kinds, machine
 from mcp_touchstone.report.terminal import Terminal
-from mcp_touchstone.results import Run
+from mcp_touchstone.results.run import Run
 from tests import canned
 from tests.test_golden import GOLDEN, Golden
 
@@ -36,7 +36,7 @@ def rendered(kind: str, made: Run) -> str:
 
 
 def scrubbed(text: str) -> str:
-    """Leave out what is not of this run: our version, the style and the script of the page."""
+    """Remove our version, and the style and the script of the page."""
     text = text.replace(__version__, "<version>")
     text = re.sub(r"'sha256-[^']+'", "'sha256-…'", text)
     return re.sub(r"(?s)<(style|script)>.*?</\1>", r"<\1>…</\1>", text)

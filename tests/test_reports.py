@@ -1,4 +1,4 @@
-"""Reports for other programs: what they say, and that third parties can read it."""
+"""Reports for other programs: JUnit, SARIF, Markdown, HTML and badge."""
 
 import base64
 import hashlib
@@ -12,16 +12,16 @@ from typing import Any, cast
 
 import pytest
 
-from mcp_touchstone.comparison import Change, Comparison, Item
-from mcp_touchstone.dossier import Dossier
-from mcp_touchstone.floor import Floor
-from mcp_touchstone.loader import BOTH, load
-from mcp_touchstone.pace import Pace
+from mcp_touchstone.catalog.loader import BOTH, load
+from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.report import badge, html, junit, kinds, markdown, sarif
 from mcp_touchstone.report.kinds import RENDERERS, Wanted, write
-from mcp_touchstone.results import Run, Settlement, Stale, Verdict
-from mcp_touchstone.target import Target
-from mcp_touchstone.verdict import Judgement, Outcome, WireLine
+from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
+from mcp_touchstone.results.run import Run, Settlement, Stale, Verdict
+from mcp_touchstone.results.threshold import Floor
+from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.target.target import Target
 from tests.conftest import mutant_command
 from tests.test_cli import touchstone
 
@@ -34,8 +34,8 @@ EVIL = (
 
 
 def run(found: Mapping[tuple[str, str], Outcome], *, actual: str = "no answer", **more: Any) -> Run:
-    """Give a run that found this."""
-    made = Run(Target(command=("./server", "a b")), Dossier(Pace(1.0)), **more)
+    """Return a run with these outcomes."""
+    made = Run(Target(command=("./server", "a b")), ServerProfile(Pace(1.0)), **more)
     made.dossier.spoken = cast("dict[str, Any]", {})
     for (rule, revision), outcome in found.items():
         judgement = Judgement(
@@ -71,7 +71,7 @@ def known(made: Run, rule: str, reason: str = "so it is") -> Run:
 
 
 def since(change: Change) -> Comparison:
-    item = Item(
+    item = ComparedFinding(
         rule=PING, revision=NEW, change=change, was="pass", now="fail", grade="MUST",
         counts=change is Change.NEW, actual="no answer",
     )  # fmt: skip
@@ -86,7 +86,7 @@ def cases(made: Run) -> dict[str, ET.Element]:
     return {case.get("name", ""): case for case in root.iter("testcase")}
 
 
-def test_junit_has_a_suite_for_each_chapter_and_a_case_for_each_clause_and_revision() -> None:
+def test_junit_has_suites_per_chapter_and_cases_per_clause_and_revision() -> None:
     root = ET.fromstring(junit.render(run(MIXED)))  # noqa: S314
     suites = {suite.get("name"): suite for suite in root}
 
@@ -97,16 +97,19 @@ def test_junit_has_a_suite_for_each_chapter_and_a_case_for_each_clause_and_revis
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("7", "3", "1")
 
 
-def test_junit_tells_a_failure_in_full() -> None:
+def test_junit_failure_contains_all_details() -> None:
     failure = cases(run(MIXED))[f"{PING} [{NEW}]"].find("failure")
 
     assert failure is not None
-    assert (failure.get("type"), failure.get("message")) == ("MUST", "no answer")
+    assert (failure.get("type"), failure.get("message")) == (
+        "MUST",
+        "expected an empty result; actual no answer",
+    )
     for words in ("expected", "an empty result", "▸ 4 ←", "again", f"--select {PING}", "spec"):
         assert words in (failure.text or "")
 
 
-def test_junit_skips_what_is_known_or_not_seen_and_passes_what_only_warns() -> None:
+def test_junit_skips_known_and_unseen_clauses_and_passes_warnings() -> None:
     found = cases(known(run(MIXED), PING))
 
     assert {child.tag for child in found[f"{PING} [{NEW}]"]} == {"skipped", "system-out"}
@@ -117,14 +120,14 @@ def test_junit_skips_what_is_known_or_not_seen_and_passes_what_only_warns() -> N
     assert [c.tag for c in strict[f"{SHOULD} [2026-07-28]"]] == ["failure"]
 
 
-def test_junit_is_red_where_nothing_could_be_judged_and_where_the_baseline_is_untrue() -> None:
-    assert "the server can be judged" in cases(run({}, trouble="it did not start"))
+def test_junit_fails_for_an_unchecked_server_and_a_stale_baseline() -> None:
+    assert "the server can be checked" in cases(run({}, trouble="it did not start"))
     stale = Settlement("b.toml", 1, [Stale(PING, (NEW,), "it was so", "it passes now")])
     case = cases(run({}, settled=stale))[f"{PING} [{NEW}]"]
     assert case.find("failure") is not None
 
 
-def test_junit_skips_what_is_not_new() -> None:
+def test_junit_skips_findings_that_are_not_new() -> None:
     found = cases(run({(PING, NEW): Outcome.FAIL}, since=since(Change.OPEN)))
 
     assert {child.tag for child in found[f"{PING} [{NEW}]"]} == {"skipped", "system-out"}
@@ -141,7 +144,7 @@ def rules(made: Run) -> dict[str, dict[str, Any]]:
     return {r["id"]: r for r in sarif.document(made)["runs"][0]["tool"]["driver"]["rules"]}
 
 
-def test_sarif_has_one_result_for_each_rule_that_is_broken() -> None:
+def test_sarif_has_one_result_per_broken_rule() -> None:
     found = results(run(MIXED))
 
     assert {name: result["level"] for name, result in found.items()} == {
@@ -155,7 +158,7 @@ def test_sarif_has_one_result_for_each_rule_that_is_broken() -> None:
     assert [n["associatedRule"]["id"] for n in notes] == ["lifecycle-initialize-result-shape"]
 
 
-def test_sarif_explains_rules_and_grades_threats() -> None:
+def test_sarif_rules_have_help_and_threats_have_a_severity() -> None:
     found = rules(run(MIXED))
 
     assert found[PING]["help"]["markdown"].startswith("**Rule.** ")
@@ -167,7 +170,7 @@ def test_sarif_explains_rules_and_grades_threats() -> None:
     assert any(re.fullmatch(r"external/cwe/cwe-\d{3,}", tag) for tag in threat["tags"])
 
 
-def test_sarif_fingerprints_outlive_words_lines_scenarios_and_revisions() -> None:
+def test_sarif_fingerprint_depends_only_on_the_rule() -> None:
     before = results(run({(PING, NEW): Outcome.FAIL}))[PING]["partialFingerprints"]
     later = run({**MIXED, (PING, NEW): Outcome.WARN}, actual="something else")
     for verdict in later.verdicts:
@@ -180,7 +183,7 @@ def test_sarif_fingerprints_outlive_words_lines_scenarios_and_revisions() -> Non
     assert len({str(r["partialFingerprints"]) for r in results(later).values()}) == 3
 
 
-def test_sarif_suppresses_what_is_known_and_says_what_is_new() -> None:
+def test_sarif_suppresses_known_findings_and_marks_new_ones() -> None:
     found = results(known(run(MIXED), PING))
     assert found[PING]["suppressions"] == [{"kind": "external", "justification": "so it is"}]
     assert "suppressions" not in found[ESCAPE]
@@ -189,7 +192,7 @@ def test_sarif_suppresses_what_is_known_and_says_what_is_new() -> None:
         assert results(made)[PING]["baselineState"] == word
 
 
-def test_sarif_messages_hold_no_link_or_placeholder_of_the_server() -> None:
+def test_sarif_messages_escape_links_and_placeholders_of_the_server() -> None:
     text = results(run(MIXED, actual=EVIL))[PING]["message"]["text"]
 
     assert "\\[a\\](1)" in text
@@ -199,10 +202,10 @@ def test_sarif_messages_hold_no_link_or_placeholder_of_the_server() -> None:
 # --- Markdown
 
 
-def test_markdown_says_where_it_stands_and_tells_each_finding() -> None:
+def test_markdown_shows_the_outcome_and_each_finding() -> None:
     text = markdown.render(run(MIXED))
 
-    assert text.startswith("## MCP: not conforming\n")
+    assert text.startswith("## MCP: failed\n")
     assert "| **basic/ping** | 1 |" in text
     assert text.count("<details>") == text.count("</details>") == 4
     assert ">    4 ← no answer" in text
@@ -211,14 +214,14 @@ def test_markdown_says_where_it_stands_and_tells_each_finding() -> None:
     assert f"- known: `{PING}` ({NEW}): so it is" in quiet
 
 
-def test_markdown_shows_what_changed() -> None:
+def test_markdown_lists_changes_since_an_earlier_run() -> None:
     text = markdown.render(run({(PING, NEW): Outcome.FAIL}, since=since(Change.NEW)))
 
     assert "### Since old.json" in text
     assert f"| **new** | `{PING}` | {NEW} | pass | fail |" in text
 
 
-def test_markdown_of_a_server_cannot_leave_its_place() -> None:
+def test_markdown_escapes_text_of_the_server() -> None:
     text = markdown.render(run(MIXED, actual=EVIL))
     outside = re.sub(r"(?ms)^(`{3,})\w+\n.*?^\1$", "", text)
 
@@ -229,7 +232,7 @@ def test_markdown_of_a_server_cannot_leave_its_place() -> None:
     assert text.count("</details>") == 4
 
 
-def test_markdown_stays_below_what_a_job_summary_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_markdown_is_truncated_to_its_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(markdown, "ROOM", 2_000)
 
     text = markdown.render(run(MIXED))
@@ -240,7 +243,7 @@ def test_markdown_stays_below_what_a_job_summary_holds(monkeypatch: pytest.Monke
 
 
 class Page(HTMLParser):
-    """What a browser makes of the text: elements, their attributes, and what stands in them."""
+    """The elements of a page, with their attributes and text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -263,7 +266,7 @@ class Page(HTMLParser):
         return [a for t, a in self.elements if t == tag and wanted.items() <= a.items()]
 
 
-def test_html_shows_each_chapter_and_revision_at_a_glance() -> None:
+def test_html_overview_has_a_square_per_chapter_and_revision() -> None:
     page = Page(html.render(run(MIXED)))
 
     squares = {(a["data-chapter"], a["data-revision"]): a for a in page.of("button", type="button")}
@@ -276,7 +279,7 @@ def test_html_shows_each_chapter_and_revision_at_a_glance() -> None:
     assert 'title="basic/meta in 2025-11-25: 1 not seen">…</span>' in text
 
 
-def test_html_has_each_finding_with_its_conversation_and_the_guilty_line() -> None:
+def test_html_finding_shows_its_conversation_and_offending_line() -> None:
     text = html.render(known(run(MIXED), ESCAPE, "it is a toy"))
     page = Page(text)
 
@@ -290,14 +293,14 @@ def test_html_has_each_finding_with_its_conversation_and_the_guilty_line() -> No
     assert {a["name"] for a in page.of("select")} == {"outcome", "level", "revision", "chapter"}
 
 
-def test_html_shows_what_changed() -> None:
+def test_html_lists_changes_since_an_earlier_run() -> None:
     text = html.render(run({(PING, NEW): Outcome.FAIL}, since=since(Change.NEW)))
 
     assert "Since old.json" in text
     assert "pass → fail" in text
 
 
-def test_html_takes_nothing_a_server_says_for_markup() -> None:
+def test_html_escapes_text_of_the_server() -> None:
     quiet = run({**MIXED, (PING, OLD): Outcome.FAIL}, trouble="x")
     loud = known(run(MIXED, actual=EVIL, trouble=EVIL), SHOULD, EVIL)
     known(quiet, SHOULD)
@@ -312,7 +315,7 @@ def test_html_takes_nothing_a_server_says_for_markup() -> None:
     assert "\x1b" not in text
 
 
-def test_html_loads_nothing_and_runs_one_script_only() -> None:
+def test_html_loads_no_resource_and_runs_one_script() -> None:
     page = Page(html.render(run(MIXED)))
 
     assert not {a for _, at in page.elements for a in at} & {"src", "srcset", "style", "onclick"}
@@ -329,12 +332,14 @@ def test_html_loads_nothing_and_runs_one_script_only() -> None:
 @pytest.mark.parametrize(
     ("made", "message", "color"),
     [
-        (lambda: run({(SHOULD, NEW): Outcome.PASS}), "conforming, 1 clause", "b"),
-        (lambda: run({(PING, NEW): Outcome.FAIL}), "not conforming, 1 of 1 clause broken", "red"),
-        (lambda: run({}, trouble="it did not start"), "could not judge", "lightgrey"),
+        (lambda: run({(SHOULD, NEW): Outcome.PASS}), "passed, 1 clause", "b"),
+        (lambda: run({(PING, NEW): Outcome.FAIL}), "failed, 1 of 1 clause broken", "red"),
+        (lambda: run({}, trouble="it did not start"), "not checked", "lightgrey"),
     ],
 )
-def test_badge_says_where_it_stands(made: Callable[[], Run], message: str, color: str) -> None:
+def test_badge_shows_the_outcome_and_a_color(
+    made: Callable[[], Run], message: str, color: str
+) -> None:
     document = badge.document(made())
 
     assert document["schemaVersion"] == 1
@@ -346,7 +351,7 @@ def test_badge_says_where_it_stands(made: Callable[[], Run], message: str, color
 
 
 @pytest.mark.parametrize("kind", sorted(RENDERERS))
-def test_a_report_is_made_of_anything_a_server_says(kind: str) -> None:
+def test_reports_render_any_server_text_without_control_characters(kind: str) -> None:
     for made in (
         run(MIXED, actual=EVIL),
         known(run(MIXED), PING, EVIL),
@@ -358,7 +363,7 @@ def test_a_report_is_made_of_anything_a_server_says(kind: str) -> None:
         assert not set(text.encode()) & {*range(9), *range(11, 32)}
 
 
-def test_a_report_that_cannot_be_written_loses_no_other(tmp_path: Path) -> None:
+def test_unwritable_report_does_not_prevent_other_reports(tmp_path: Path) -> None:
     bad = Wanted("junit", tmp_path / "gone" / "out.xml")
     good = [Wanted(kind, tmp_path / kind) for kind in kinds.KINDS]
 
@@ -369,12 +374,12 @@ def test_a_report_that_cannot_be_written_loses_no_other(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == set(kinds.KINDS)
 
 
-def test_no_report_holds_a_secret_the_server_showed(tmp_path: Path) -> None:
+def test_reports_mask_secrets_shown_by_the_server(tmp_path: Path) -> None:
     value = "hunter2<&>hunter2"
     made = run(MIXED, actual=json.dumps({"env": value}) + value)
     every = [Wanted(kind, tmp_path / kind) for kind in kinds.KINDS]
 
-    assert write(every, made, None, {"MY_TOKEN": value, "MY_KEY": "x"}) == []
+    assert write(every, made, {"MY_TOKEN": value, "MY_KEY": "x"}) == []
     for path in tmp_path.iterdir():
         assert "hunter2" not in path.read_text("utf-8"), path.name
 
@@ -383,11 +388,12 @@ VOLATILE = (
     (r' time="[\d.]+"', ""),
     (r'"(startup_)?seconds": [\d.]+', ""),
     (r'"cost": \{[^}]*\}', ""),
+    (r"(processes), [\d.]+ s", r"\1"),
 )
 """What docs/reports.md declares to differ from run to run."""
 
 
-def test_two_runs_give_the_same_reports_but_for_declared_fields(tmp_path: Path) -> None:
+def test_reports_of_two_runs_differ_only_in_declared_fields(tmp_path: Path) -> None:
     made = []
     for number in "12":
         words = [w for k in kinds.KINDS for w in ("--report", f"{k}:{tmp_path / (k + number)}")]

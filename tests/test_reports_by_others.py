@@ -1,4 +1,4 @@
-"""Reports as programs of others read them; each of these readers refuses what is spoilt."""
+"""Third-party readers accept our reports and refuse invalid ones."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from pydantic_sarif.model import (  # type: ignore[import-untyped]
     StaticAnalysisResultsFormatSarifVersion210JsonSchema as Log,
 )
 
-from mcp_touchstone.comparison import Change
 from mcp_touchstone.report import junit, machine, sarif
-from mcp_touchstone.results import Run
+from mcp_touchstone.results.comparison import Change
+from mcp_touchstone.results.run import Run
 from tests import canned
 from tests.conftest import HERE
 from tests.test_reports import EVIL, MIXED, PING, known, run, since
@@ -35,8 +35,8 @@ RUNS = {
 made = pytest.mark.parametrize("make", RUNS.values(), ids=RUNS)
 
 
-def spoilt(document: dict[str, Any], path: tuple[str | int, ...], value: object) -> dict[str, Any]:
-    """Give a copy with one value put in."""
+def changed(document: dict[str, Any], path: tuple[str | int, ...], value: object) -> dict[str, Any]:
+    """Return a copy of a document with one value replaced."""
     copy: dict[str, Any] = json.loads(json.dumps(document))
     place: Any = copy
     for step in path[:-1]:
@@ -49,8 +49,8 @@ def spoilt(document: dict[str, Any], path: tuple[str | int, ...], value: object)
 
 
 @made
-def test_sarif_is_all_that_others_made_of_the_schema(make: Callable[[], Run]) -> None:
-    """Their types allow no member they do not know, and give back what they were given."""
+def test_sarif_round_trips_through_third_party_models(make: Callable[[], Run]) -> None:
+    """The models forbid unknown members and serialize to the same document."""
     document = json.loads(sarif.render(make()))
 
     read = Log.model_validate(document)
@@ -68,14 +68,16 @@ def test_sarif_is_all_that_others_made_of_the_schema(make: Callable[[], Run]) ->
         (("runs", 0, "invocations", 0, "executionSuccessful"), "perhaps"),
     ],
 )
-def test_spoilt_sarif_is_refused(path: tuple[str | int, ...], value: object) -> None:
+def test_third_party_models_refuse_invalid_sarif(
+    path: tuple[str | int, ...], value: object
+) -> None:
     with pytest.raises(pydantic.ValidationError):
-        Log.model_validate(spoilt(sarif.document(canned.run()), path, value))
+        Log.model_validate(changed(sarif.document(canned.run()), path, value))
 
 
 @pytest.mark.skipif("SARIF_SCHEMA" not in os.environ, reason="SARIF_SCHEMA names the OASIS schema")
 @made
-def test_sarif_keeps_to_the_official_schema(make: Callable[[], Run]) -> None:
+def test_sarif_matches_the_official_schema(make: Callable[[], Run]) -> None:
     schema = json.loads(Path(os.environ["SARIF_SCHEMA"]).read_text("utf-8"))
 
     jsonschema.validators.validator_for(schema)(schema).validate(json.loads(sarif.render(make())))
@@ -90,7 +92,7 @@ TOLERATED = {"SARIF2005"}
     reason="SARIF_MULTITOOL names the program of the npm package @microsoft/sarif-multitool-linux",
 )
 @made
-def test_sarif_has_what_code_scanning_asks_for(make: Callable[[], Run], tmp_path: Path) -> None:
+def test_sarif_passes_the_code_scanning_validator(make: Callable[[], Run], tmp_path: Path) -> None:
     (tmp_path / "in.sarif").write_text(sarif.render(make()), "utf-8")
     subprocess.run(
         [os.environ["SARIF_MULTITOOL"], "validate", "in.sarif", "--rule-kind", "Sarif;Ghas",
@@ -107,7 +109,7 @@ def test_sarif_has_what_code_scanning_asks_for(make: Callable[[], Run], tmp_path
 
 
 @made
-def test_junit_is_read_as_it_is_meant(make: Callable[[], Run], tmp_path: Path) -> None:
+def test_junitparser_reads_consistent_counts(make: Callable[[], Run], tmp_path: Path) -> None:
     path = tmp_path / "out.xml"
     path.write_text(junit.render(make()), "utf-8")
 
@@ -119,7 +121,7 @@ def test_junit_is_read_as_it_is_meant(make: Callable[[], Run], tmp_path: Path) -
     assert len(cases) == len({(case.classname, case.name) for case in cases})
 
 
-def test_junit_of_others_counts_what_we_counted(tmp_path: Path) -> None:
+def test_junitparser_counts_the_expected_results(tmp_path: Path) -> None:
     path = tmp_path / "out.xml"
     path.write_text(junit.render(run(MIXED, actual=EVIL)), "utf-8")
 
@@ -131,7 +133,7 @@ def test_junit_of_others_counts_what_we_counted(tmp_path: Path) -> None:
 
 @pytest.mark.skipif("JUNIT_XSD" not in os.environ, reason="JUNIT_XSD names junit-10.xsd of Jenkins")
 @made
-def test_junit_keeps_to_the_schema_of_jenkins(make: Callable[[], Run]) -> None:
+def test_junit_matches_the_jenkins_schema(make: Callable[[], Run]) -> None:
     xmlschema = pytest.importorskip("xmlschema")
 
     xmlschema.XMLSchema(os.environ["JUNIT_XSD"]).validate(junit.render(make()))
@@ -141,7 +143,7 @@ def test_junit_keeps_to_the_schema_of_jenkins(make: Callable[[], Run]) -> None:
 
 
 @made
-def test_json_keeps_to_the_schema_that_ships(make: Callable[[], Run]) -> None:
+def test_json_report_matches_the_shipped_schema(make: Callable[[], Run]) -> None:
     schema = json.loads(SCHEMA.read_text("utf-8"))
 
     jsonschema.validate(machine.document(make()), schema)
@@ -151,8 +153,10 @@ def test_json_keeps_to_the_schema_that_ships(make: Callable[[], Run]) -> None:
     ("path", "value"),
     [(("format",), 99), (("verdicts", 0, "outcome"), "fine"), (("verdicts", 0, "clause"), 7)],
 )
-def test_spoilt_json_is_refused(path: tuple[str | int, ...], value: object) -> None:
+def test_shipped_schema_refuses_an_invalid_json_report(
+    path: tuple[str | int, ...], value: object
+) -> None:
     schema = json.loads(SCHEMA.read_text("utf-8"))
 
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(spoilt(machine.document(canned.run()), path, value), schema)
+        jsonschema.validate(changed(machine.document(canned.run()), path, value), schema)

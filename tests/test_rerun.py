@@ -1,21 +1,23 @@
-"""A finding is shown again as it was run: with its variables, folder, promises and trees."""
+"""Reproduction scripts recreate the variables, folders, promises and files of a finding."""
 
 import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.gate import judge
-from mcp_touchstone.loader import SECURITY, load
-from mcp_touchstone.plan import Choice
-from mcp_touchstone.results import Run
-from mcp_touchstone.target import Target
-from mcp_touchstone.terms import Terms
-from mcp_touchstone.verdict import Outcome
-from tests.fakes.matrix import attacked, target_of
-from tests.rerun import script_of, shows_it_again
+from mcp_touchstone.catalog.loader import SECURITY, load
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.target.promises import PromiseTerms
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.sandbox import Method, probe
+from tests.fakes.matrix import attacked, near, target_of
+from tests.reproduction import script_of, shows_it_again
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
@@ -23,8 +25,8 @@ FAKES = Path(__file__).parent / "fakes"
 CANARY = "FOUND: a canary came back"
 
 
-def told(words: str) -> tuple[str, ...]:
-    """Give the command of a shell that starts a fake with these words."""
+def fake_command(words: str) -> tuple[str, ...]:
+    """Return a shell command that starts a fake with these words."""
     return ("sh", "-c", f'exec "{sys.executable}" "{FAKES}" {words}')
 
 
@@ -32,14 +34,14 @@ def found(target: Target, threat: str) -> Run:
     return judge(target, load(SECURITY), Choice(select=(threat,), jobs=2))
 
 
-def test_a_variable_that_names_the_root_is_set_again(tmp_path: Path) -> None:
+def test_script_sets_variables_that_contain_the_root(tmp_path: Path) -> None:
     env = {"SERVED": "{root}", "ODD": 'it\'s "quoted" $HOME'}
-    target = Target(command=told('NetworkShare "$SERVED" "$ODD"'), env=env)
+    target = Target(command=fake_command('NetworkShare "$SERVED" "$ODD"'), env=env)
 
     shows_it_again(script_of(found(target, "traversal-absolute")), CANARY, tmp_path)
 
 
-def test_a_server_that_folds_the_name_of_its_root_finds_it_again(tmp_path: Path) -> None:
+def test_script_works_for_a_server_that_lowercases_its_root(tmp_path: Path) -> None:
     folded = 'cd "$(echo "{root}" | tr A-Z a-z)" && exec'
     server = ("sh", "-c", f'{folded} "{sys.executable}" "{FAKES}" NetworkShare "$(pwd)"')
     (tmp_path / "run").mkdir()
@@ -48,8 +50,8 @@ def test_a_server_that_folds_the_name_of_its_root_finds_it_again(tmp_path: Path)
     shows_it_again(script, CANARY, tmp_path / "run")
 
 
-def test_a_variable_that_looks_secret_is_asked_for_and_not_written_down(tmp_path: Path) -> None:
-    server = told('NetworkShare "$(test -n "$API_KEY" && echo {root})"')
+def test_script_omits_the_value_of_a_secret_variable(tmp_path: Path) -> None:
+    server = fake_command('NetworkShare "$(test -n "$API_KEY" && echo {root})"')
     target = Target(command=server, env={"API_KEY": "abcdef-12345"})
     script = script_of(found(target, "traversal-absolute"))
 
@@ -57,13 +59,13 @@ def test_a_variable_that_looks_secret_is_asked_for_and_not_written_down(tmp_path
     shows_it_again(script, CANARY, tmp_path, API_KEY="abcdef-12345")
 
 
-def test_the_folder_it_was_started_in_and_what_the_root_began_with_are_there(
+def test_script_recreates_the_working_folder_and_the_seeded_root(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "seed" / "part").mkdir(parents=True)
     (tmp_path / "place").mkdir()
     target = Target(
-        command=told('NetworkShare "$(cd .. && pwd)"'),
+        command=fake_command('NetworkShare "$(cd .. && pwd)"'),
         cwd="{root}/part",
         seed=tmp_path / "seed",
     )
@@ -71,21 +73,21 @@ def test_the_folder_it_was_started_in_and_what_the_root_began_with_are_there(
     shows_it_again(script_of(found(target, "traversal-absolute")), CANARY, tmp_path / "place")
 
 
-def test_a_promise_is_kept_as_it_is_started_for_it() -> None:
+def test_promise_is_judged_with_the_environment_it_declares() -> None:
     target = replace(
         target_of("ReadOnlyOnRequest"),
-        command=told('ReadOnlyOnRequest "{root}" $MODE'),
-        terms={"read-only": Terms(env={"MODE": "--read-only"})},
+        command=fake_command('ReadOnlyOnRequest "{root}" $MODE'),
+        terms={"read-only": PromiseTerms(env={"MODE": "--read-only"})},
     )
 
     assert [v.outcome for v in found(target, "modes-read-only").verdicts] == [Outcome.PASS]
 
 
-def test_a_promise_that_is_broken_is_broken_again_as_it_was_started(tmp_path: Path) -> None:
+def test_script_of_a_broken_promise_sets_its_environment(tmp_path: Path) -> None:
     target = replace(
         target_of("WritesWhenForced"),
-        command=told('WritesWhenForced "{root}" $MODE'),
-        terms={"read-only": Terms(env={"MODE": "--read-only"})},
+        command=fake_command('WritesWhenForced "{root}" $MODE'),
+        terms={"read-only": PromiseTerms(env={"MODE": "--read-only"})},
     )
     script = script_of(found(target, "modes-read-only-switch"))
 
@@ -97,7 +99,7 @@ def test_a_promise_that_is_broken_is_broken_again_as_it_was_started(tmp_path: Pa
     ("name", "threat", "said"),
     [
         ("ReadOnlyButForEdits", "modes-read-only", "FOUND: the root changed"),
-        ("ForgetsItsSwitch", "modes-dry-run", "FOUND: the root changed"),
+        ("IgnoresItsSwitch", "modes-dry-run", "FOUND: the root changed"),
         ("DeniesOneLevel", "deny-direct", CANARY),
         ("DeniesItsOwnAtTheTop", "deny-direct", CANARY),
         ("ForgetsBuildOutputWhenMaking", "deny-write-only", "FOUND: what is denied changed"),
@@ -105,7 +107,9 @@ def test_a_promise_that_is_broken_is_broken_again_as_it_was_started(tmp_path: Pa
         ("DiesOfLongNames", "traversal-hostile-names", "FOUND: the question at the end got no"),
     ],
 )
-def test_what_a_call_meets_is_there(name: str, threat: str, said: str, tmp_path: Path) -> None:
+def test_script_recreates_the_files_of_a_call(
+    name: str, threat: str, said: str, tmp_path: Path
+) -> None:
     shows_it_again(script_of(attacked(name, (threat,))), said, tmp_path)
 
 
@@ -114,9 +118,42 @@ def test_what_a_call_meets_is_there(name: str, threat: str, said: str, tmp_path:
     [
         ("ChecksTheFirstOfTwo", "messages-keys", CANARY),
         ("JoinsLists", "lines-values", CANARY),
-        ("PrintsWhatItReads", "messages-echoed", "FOUND: what stood inside a message came as one"),
+        ("PrintsFiles", "messages-echoed", "FOUND: what stood inside a message came as one"),
         ("LooksForTheNextBrace", "messages-inside", "FOUND: what stood inside a message came as"),
     ],
 )
-def test_what_a_line_speaks_of_is_there(name: str, threat: str, said: str, tmp_path: Path) -> None:
+def test_script_recreates_the_files_named_in_a_line(
+    name: str, threat: str, said: str, tmp_path: Path
+) -> None:
     shows_it_again(script_of(attacked(name, (threat,))), said, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["NetworkShare", "RemovesTheOldFirst"])
+def test_script_of_a_sandboxed_finding_runs_in_a_sandbox(name: str, tmp_path: Path) -> None:
+    for method in Method:
+        if probe(method):
+            pytest.skip(f"{method}: {probe(method)}")
+    script = script_of(attacked(name, near(name), Method.UNSHARE))
+
+    assert "bwrap --die-with-parent --unshare-user" in script
+    shows_it_again(script, "FOUND: ", tmp_path)
+    shows_it_again(script, "FOUND: ", tmp_path, SANDBOX="off")
+
+
+def test_script_reports_missing_bubblewrap(tmp_path: Path) -> None:
+    if why := probe(Method.UNSHARE):
+        pytest.skip(why)
+    target = replace(target_of("NetworkShare"), sandbox=Method.UNSHARE)
+    script = script_of(found(target, "traversal-absolute"))
+    done = subprocess.run(
+        ["/bin/sh", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": str(tmp_path)},
+    )
+
+    assert (done.returncode, done.stdout) == (
+        2,
+        "bubblewrap (bwrap) is missing: install it, or set SANDBOX=off\n",
+    )

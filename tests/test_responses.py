@@ -1,4 +1,4 @@
-"""Which clause a response counts under when it is not the answer to an open request."""
+"""Responses that answer no open request, and the clause each one counts under."""
 
 import importlib
 import json
@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from mcp_touchstone.ambient import Record
-from mcp_touchstone.connection import Pace
-from mcp_touchstone.framing import Line
-from mcp_touchstone.loader import NAMESPACE, load
-from mcp_touchstone.recon import Dossier
-from mcp_touchstone.transcript import Transcript
+from mcp_touchstone.catalog.home import NAMESPACE
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.client.connection import Pace
+from mcp_touchstone.discovery.recon import ServerProfile
+from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.wire.framing import Line
+from mcp_touchstone.wire.transcript import Transcript
 
 load()
 RULE = importlib.import_module(f"{NAMESPACE}.conformance.basic.jsonrpc").answers_each_request_once
@@ -106,13 +107,13 @@ def play(transcript: Transcript, what: str, own: Any = None, method: str = "ping
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_response_is_one_finding_under_the_right_clause(name: str) -> None:
+def test_response_is_reported_under_the_expected_clause(name: str) -> None:
     events, expected = CASES[name]
     transcript = Transcript("2025-11-25", clock=lambda: 0.0)
     for event in [*OPENING, ("us", 102), ("them", 102), *events]:
         play(transcript, *event)
 
-    record = Record(transcript, Dossier(Pace(5.0)))
+    record = Record(transcript, ServerProfile(Pace(5.0)))
     found = [
         seen.clause + (f" {seen.mild}" if seen.mild else "")
         for seen in RULE(record)

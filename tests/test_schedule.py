@@ -1,18 +1,18 @@
-"""Slots go to their lanes as they come, and each lane runs to its end."""
+"""The scheduler assigns slots to lanes, and each lane runs to its end."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mcp_touchstone.lane import Lane
-from mcp_touchstone.results import Slot
-from mcp_touchstone.scenario import Scenario
-from mcp_touchstone.schedule import Schedule
+from mcp_touchstone.catalog.scenario import Scenario
+from mcp_touchstone.engine.scheduler import Schedule
+from mcp_touchstone.engine.worker import Worker
+from mcp_touchstone.results.run import PlannedCase
 
 NEW, OLD = "2025-11-25", "2025-06-18"
 
 
-def slot(name: str, revision: str = NEW, **kind: Any) -> Slot:
+def slot(name: str, revision: str = NEW, **kind: Any) -> PlannedCase:
     scenario = Scenario(
         id=f"conformance/toy/toy.py::{name}",
         clauses=(),
@@ -24,18 +24,18 @@ def slot(name: str, revision: str = NEW, **kind: Any) -> Slot:
         body=lambda _: None,
         **kind,
     )
-    return Slot(scenario, revision, ())
+    return PlannedCase(scenario, revision, ())
 
 
-def names(lane: Iterable[Slot]) -> list[str]:
+def names(lane: Iterable[PlannedCase]) -> list[str]:
     return [one.case.name for one in lane]
 
 
-def scheduled(*batches: list[Slot]) -> list[list[str]]:
-    """Give the names of each lane, in the order in which the lanes began."""
+def scheduled(*batches: list[PlannedCase]) -> list[list[str]]:
+    """Return the names of each lane, in the order in which the lanes began."""
     lanes: list[list[str]] = []
 
-    def drive(lane: Iterable[Slot]) -> None:
+    def drive(lane: Iterable[PlannedCase]) -> None:
         lanes.append([])
         mine = lanes[-1]
         mine.extend(names(lane))
@@ -48,21 +48,21 @@ def scheduled(*batches: list[Slot]) -> list[list[str]]:
     return lanes
 
 
-def test_what_shares_a_process_is_one_lane_however_late_it_comes() -> None:
+def test_slots_sharing_a_process_run_in_one_lane() -> None:
     lanes = scheduled([slot("one"), slot("old", OLD)], [slot("two"), slot("three")])
 
     assert sorted(lanes) == [["old"], ["one", "two", "three"]]
 
 
-def test_what_hurts_comes_last_even_if_it_came_first() -> None:
+def test_harmful_slots_run_last() -> None:
     assert scheduled([slot("hurts", hurts=True)], [slot("late")]) == [["late", "hurts"]]
 
 
-def test_what_needs_a_virgin_process_is_alone() -> None:
+def test_slots_needing_a_fresh_process_run_alone() -> None:
     assert sorted(scheduled([slot("a", fresh=True), slot("b", fresh=True)])) == [["a"], ["b"]]
 
 
-def test_what_lasts_is_apart_and_begins_first_of_those_alone() -> None:
+def test_long_slots_run_in_their_own_lane_and_start_first() -> None:
     shared = [slot("quick"), slot("listens", lasts=True), slot("drawn", drawn=True)]
 
     assert sorted(scheduled(shared)) == [["drawn"], ["listens"], ["quick"]]
@@ -70,8 +70,8 @@ def test_what_lasts_is_apart_and_begins_first_of_those_alone() -> None:
     assert scheduled(alone)[0] == ["long"]
 
 
-def test_a_lane_that_was_closed_ends_without_its_slots_being_lost() -> None:
-    lane = Lane()
+def test_closed_lane_runs_its_remaining_slots() -> None:
+    lane = Worker()
     lane.add([slot("one"), slot("hurts", hurts=True)])
     lane.close()
 

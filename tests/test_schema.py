@@ -1,7 +1,7 @@
-"""The compact schemas: good and bad messages, and who counts what in them.
+"""The compact schemas: valid and invalid messages, and the clauses that count their flaws.
 
-What other people make of the same messages is in ``test_schema_official``, and which message is
-held against which schema in ``test_shapes``.
+``test_schema_official`` compares them with other validators; ``test_shapes`` tests which schema a
+message is validated with.
 """
 
 import copy
@@ -14,24 +14,24 @@ from typing import Any, Final
 import pytest
 from jsonschema import Draft202012Validator
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import Level
-from mcp_touchstone.expansion import COUNTED_BY, JUDGING
-from mcp_touchstone.loader import home, load
-from mcp_touchstone.schema import PARTS
-from mcp_touchstone.shapes import SCHEMAS
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Level
+from mcp_touchstone.catalog.loader import home, load
+from mcp_touchstone.judging.schema_rules import SCHEMAS
+from mcp_touchstone.wire.schema import PARTS
+from mcp_touchstone.wire.schema_refs import COUNTED_BY, JUDGING
 from tests.schema_cases import FULL, LEGACY, MODERN, Case, Json, spoilt_once
 
 FOLDER: Final = home() / "conformance" / "schemas"
 CATALOGUE: Final = load().catalogue
 
 
-def told(revision: str, part: str, method: str, value: Any) -> list[str]:
+def flaws_in(revision: str, part: str, method: str, value: Any) -> list[str]:
     return [flaw.text for flaw in SCHEMAS.flaws(revision, part, method, value)]
 
 
 def counted(revision: str, part: str, method: str, value: Any) -> set[str]:
-    """Name who counts what is wrong with a message; empty for nobody but the rule on them all."""
+    """Return the clauses that count the flaws of a message; empty for the general rule alone."""
     return {flaw.clause for flaw in SCHEMAS.flaws(revision, part, method, value)}
 
 
@@ -48,7 +48,7 @@ def file_of(revision: str) -> Json:
 
 
 @pytest.mark.parametrize("revision", rev.ALL)
-def test_each_file_is_json_schema(revision: str) -> None:
+def test_each_schema_file_is_valid_json_schema(revision: str) -> None:
     for part in PARTS:
         for method in SCHEMAS.methods(revision, part):
             Draft202012Validator.check_schema(SCHEMAS.expanded(revision, part, method))
@@ -67,8 +67,8 @@ def test_each_definition_is_used(revision: str) -> None:
 
 
 @pytest.mark.parametrize("revision", rev.ALL)
-def test_each_file_is_laid_out_alike(revision: str) -> None:
-    """What fits on a line stands on one, so that a type can be read at a glance."""
+def test_each_schema_file_has_the_standard_layout(revision: str) -> None:
+    """A value that fits on a line is on one line."""
     text = (FOLDER / f"{revision}.json").read_text(encoding="utf-8")
 
     assert laid_out(json.loads(text)) + "\n" == text
@@ -87,7 +87,7 @@ def laid_out(value: Any, indent: int = 0, used: int = 0) -> str:
     return left + "\n" + ",\n".join(rows) + "\n" + " " * indent + right
 
 
-def test_the_samples_reach_every_schema() -> None:
+def test_samples_cover_every_schema() -> None:
     assert {case[:3] for case in FULL} == {
         (revision, part, method)
         for revision in rev.ALL
@@ -100,17 +100,17 @@ def test_the_samples_reach_every_schema() -> None:
 
 
 @pytest.mark.parametrize("case", FULL, ids=name_of)
-def test_accepts_full_messages(case: Case) -> None:
-    assert told(*case) == []
+def test_full_messages_are_accepted(case: Case) -> None:
+    assert flaws_in(*case) == []
 
 
 @pytest.mark.parametrize("case", FULL, ids=name_of)
-def test_members_are_open(case: Case) -> None:
+def test_unknown_members_are_accepted(case: Case) -> None:
     widened = copy.deepcopy(case.value)
     for place in [*objects(widened)]:
         place["x-unknown"] = [None]
 
-    allowed = {flaw for flaw in told(*case[:3], widened) if "x-unknown" not in flaw}
+    allowed = {flaw for flaw in flaws_in(*case[:3], widened) if "x-unknown" not in flaw}
 
     assert allowed == set()
 
@@ -149,8 +149,8 @@ GOOD: Final = [
 
 
 @pytest.mark.parametrize(("revision", "method", "result"), GOOD)
-def test_accepts(revision: str, method: str, result: Json) -> None:
-    assert told(revision, "results", method, result) == []
+def test_valid_results_are_accepted(revision: str, method: str, result: Json) -> None:
+    assert flaws_in(revision, "results", method, result) == []
 
 
 # --- bad ones
@@ -255,8 +255,8 @@ BAD: Final = [
 
 
 @pytest.mark.parametrize(("revision", "method", "result", "flaw"), BAD)
-def test_refuses(revision: str, method: str, result: Json, flaw: str) -> None:
-    assert told(revision, "results", method, result) == [flaw]
+def test_invalid_results_are_refused(revision: str, method: str, result: Json, flaw: str) -> None:
+    assert flaws_in(revision, "results", method, result) == [flaw]
     assert not next(SCHEMAS.flaws(revision, "results", method, result)).mild
 
 
@@ -269,10 +269,10 @@ def test_refuses(revision: str, method: str, result: Json, flaw: str) -> None:
         ("resources/updated", {}, "params.uri: is missing"),
     ],
 )
-def test_refuses_notifications(method: str, params: Json, flaw: str | None) -> None:
+def test_invalid_notifications_are_refused(method: str, params: Json, flaw: str | None) -> None:
     name = f"notifications/{method}"
     for revision in rev.ALL:
-        found = told(revision, "notifications", name, {"method": name, "params": params})
+        found = flaws_in(revision, "notifications", name, {"method": name, "params": params})
         assert found == [flaw or LOUD]
 
 
@@ -292,7 +292,7 @@ LOUD: Final = (
         ("tools/list", tool(inputSchema={"type": "object", "properties": {"a": True}})),
     ],
 )
-def test_only_warns_where_schema_ts_is_milder(method: str, result: Json) -> None:
+def test_flaws_allowed_by_schema_ts_are_mild(method: str, result: Json) -> None:
     assert [flaw.mild for flaw in SCHEMAS.flaws(LEGACY, "results", method, result)] == [True]
 
 
@@ -313,11 +313,11 @@ def test_only_warns_where_schema_ts_is_milder(method: str, result: Json) -> None
         ({"a": True}, ".a: true is a boolean, not an object"),
     ],
 )
-def test_forms_are_flat(properties: Json, flaw: str | None) -> None:
+def test_elicitation_forms_must_be_flat(properties: Json, flaw: str | None) -> None:
     """None stands for a flaw whose text is long; an enum may have the format it likes."""
     params = {"message": "m", "requestedSchema": {"type": "object", "properties": properties}}
 
-    found = told(LEGACY, "requests", "elicitation/create", {"params": params})
+    found = flaws_in(LEGACY, "requests", "elicitation/create", {"params": params})
 
     if flaw:
         assert found == [f"params.requestedSchema.properties{flaw}"]
@@ -325,16 +325,16 @@ def test_forms_are_flat(properties: Json, flaw: str | None) -> None:
         assert len(found) == (flaw is None)
 
 
-def test_jsonschema_is_imported_with_the_first_message() -> None:
+def test_importing_the_cli_does_not_import_jsonschema() -> None:
     code = (
-        "import sys; from mcp_touchstone.loader import load; load(); "
+        "import sys; from mcp_touchstone.catalog.loader import load; load(); "
         "from mcp_touchstone import cli; sys.exit('jsonschema' in sys.modules)"
     )
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-# --- who counts it
+# --- counted clauses
 
 ACCEPTED: Final = "it is on what a server accepts"
 WITHOUT_A_NODE: Final = {
@@ -359,7 +359,7 @@ WITHOUT_A_NODE: Final = {
 """Clauses of level SCHEMA that the schemas of a revision do not name, and why."""
 
 
-def test_every_rule_on_a_shape_is_named_in_the_schemas_of_its_revisions() -> None:
+def test_every_schema_clause_is_named_in_the_schemas_of_its_revisions() -> None:
     missing = {
         clause.id
         for clause in CATALOGUE
@@ -372,15 +372,15 @@ def test_every_rule_on_a_shape_is_named_in_the_schemas_of_its_revisions() -> Non
 
 
 @pytest.mark.parametrize("revision", rev.ALL)
-def test_who_counts_is_a_clause_of_the_revision_that_something_can_show(revision: str) -> None:
+def test_counted_by_names_observable_clauses_of_the_revision(revision: str) -> None:
     for clause in SCHEMAS.counted_by(revision):
         assert revision in CATALOGUE[clause].revisions, clause
         assert not CATALOGUE[clause].unobservable, clause
 
 
 @pytest.mark.parametrize("revision", rev.ALL)
-def test_every_clause_is_reached_by_a_message_that_is_spoilt_in_one_place(revision: str) -> None:
-    """A word of counted-by that never decides anything is a slip of the pen."""
+def test_every_counted_clause_is_reached_by_a_single_fault(revision: str) -> None:
+    """A word in counted-by that never decides anything is a mistake."""
     missing = SCHEMAS.counted_by(revision)
     for case in sorted(FULL, key=lambda case: len(str(case.value))):
         if case.revision == revision:
@@ -397,7 +397,7 @@ def too_many(value: Json) -> Json:
 
 
 @pytest.mark.parametrize("revision", rev.ALL)
-def test_the_words_of_counted_by_stand_where_they_mean_something(revision: str) -> None:
+def test_counted_by_words_refer_to_clauses_and_present_keywords(revision: str) -> None:
     definitions = file_of(revision)["$defs"]
     for schema in objects(definitions):
         words = schema.get(COUNTED_BY, {})
@@ -521,7 +521,7 @@ COUNTED: Final = [
 
 
 @pytest.mark.parametrize(("revision", "part", "method", "value", "clause"), COUNTED)
-def test_one_fault_is_counted_once(
+def test_single_fault_counts_under_one_clause(
     revision: str, part: str, method: str, value: Any, clause: str
 ) -> None:
     assert counted(revision, part, method, value) == {clause}

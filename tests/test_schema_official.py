@@ -1,4 +1,4 @@
-"""A second opinion on the compact schemas: the official ones with their examples, and mcp-types.
+"""The compact schemas compared with the official schemas and examples, and with mcp-types.
 
 Neither is part of this project. ``MCP_SPEC_SCHEMAS`` names the ``schema`` folder of a checkout of
 the specification; ``mcp-types`` (PyPI) is compared with where it is installed.
@@ -17,8 +17,8 @@ import pytest
 from jsonschema import Draft7Validator, Draft202012Validator
 from jsonschema.protocols import Validator
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.shapes import SCHEMAS
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.judging.schema_rules import SCHEMAS
 from tests.schema_cases import FULL, LEGACY, MODERN, Case, Json, spoilt, spoilt_once
 
 SPEC: Final = os.environ.get("MCP_SPEC_SCHEMAS", "")
@@ -97,7 +97,7 @@ def official(revision: str, name: str) -> Validator:
 
 
 def framed(case: Case, value: Json) -> tuple[Json, Json]:
-    """Give a message as we hold it against a schema, and as the official type has it."""
+    """Return a message as our schema and as the official type expect it."""
     if case.part in {"notifications", "requests"}:
         envelope: Json = {"jsonrpc": "2.0", "method": case.method}
         if case.part == "requests":
@@ -123,7 +123,7 @@ TYPED: Final = {(case.revision, type_of(case), str(case.value)): case for case i
 
 @needs_spec
 @pytest.mark.parametrize("case", TYPED.values(), ids=lambda case: " ".join(case[:3]))
-def test_judges_spoilt_messages_as_the_official_schema(case: Case) -> None:
+def test_verdicts_on_invalid_messages_match_the_official_schema(case: Case) -> None:
     second = official(case.revision, type_of(case))
     differ = []
 
@@ -140,7 +140,7 @@ def test_judges_spoilt_messages_as_the_official_schema(case: Case) -> None:
 
 
 def message(kind: str, example: Any) -> tuple[str, str, Any] | None:
-    """Give the message of a server that an example of a type is, or stands in."""
+    """Return the server message that an example is, or that contains it."""
     if kind in WRAPPED:
         part, method, wrap = WRAPPED[kind]
         return part, method, wrap(example)
@@ -267,7 +267,7 @@ REFUSED: Final = {
 
 
 @needs_spec
-def test_accepts_every_official_example() -> None:
+def test_official_examples_are_accepted() -> None:
     seen, refused = 0, []
     for path in sorted(Path(SPEC, MODERN, "examples").glob("*/*.json")):
         kind = path.parent.name
@@ -291,7 +291,7 @@ COMMENT: Final = re.compile(r"(?m)(^|\s)//\s.*$")
 
 
 def shown(revision: str) -> Iterator[tuple[str, str, str, Any]]:
-    """Walk the messages of a server on the pages of a revision: page, part, method, value."""
+    """Yield the server messages on the pages of a revision: page, part, method, value."""
     for path in sorted(Path(SPEC).parent.glob(f"docs/**/specification/{revision}/**/*.mdx")):
         asked: dict[str, Json] = {}
         for text in BLOCK.findall(path.read_text(encoding="utf-8")):
@@ -306,7 +306,7 @@ def shown(revision: str) -> Iterator[tuple[str, str, str, Any]]:
 
 
 def read(revision: str, whole: Json, asked: dict[str, Json]) -> Iterator[tuple[str, str, Any]]:
-    """Give the message of a server that stands on a page; keep in mind what a client asked."""
+    """Return the server message on a page; remember the requests of the client."""
     key = json.dumps(whole.get("id"))
     if "method" in whole:
         asked[key] = whole
@@ -330,7 +330,7 @@ CLIENT_ANSWERS: Final = {"sampling/createMessage", "roots/list", "elicitation/cr
 
 @needs_spec
 @pytest.mark.parametrize("revision", rev.ALL)
-def test_accepts_every_message_on_the_pages(revision: str) -> None:
+def test_messages_of_the_specification_pages_are_accepted(revision: str) -> None:
     messages = list(shown(revision))
     refused = [
         (page, method, [flaw.text for flaw in flaws])
@@ -369,8 +369,8 @@ def looser(case: Case, value: Json) -> set[str]:
     return reasons
 
 
-def test_judges_spoilt_messages_as_mcp_types() -> None:
-    """Nothing that mcp-types refuses passes here, and what passes there alone has a reason."""
+def test_verdicts_on_invalid_messages_match_mcp_types() -> None:
+    """We refuse all that mcp-types refuses; a message that only mcp-types accepts has a reason."""
     methods = pytest.importorskip("mcp_types.methods")
     pydantic = pytest.importorskip("pydantic")
     tables = {

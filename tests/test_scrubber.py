@@ -1,4 +1,4 @@
-"""What varies from run to run gets a name, and what only looks so keeps its value."""
+"""Values that vary between runs are replaced by names; similar constant values are kept."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_touchstone.scrubber import Scrubber, lined, pretty
+from mcp_touchstone.recordings.scrubber import Scrubber, lined, pretty
 
 NOW = datetime(2026, 11, 21, 22, 24, 46, 123456, tzinfo=UTC)
 
@@ -30,43 +30,43 @@ def scrub(value: Any, places: dict[str, str] | None = None, **more: Any) -> Any:
         "11/21/2026, 10:24:46 PM",
     ],
 )
-def test_the_time_of_the_run_is_known_in_the_usual_spellings(moment: str) -> None:
+def test_run_time_is_replaced_in_common_formats(moment: str) -> None:
     assert scrub(f"created: {moment}; size: 3") == "created: <time>; size: 3"
 
 
 @pytest.mark.parametrize(
     "text", ["2024-11-05T10:00:00Z", "2026-07-28", "22:24:46", "Mon Feb 30 2026 10:00:00", "v1.2.3"]
 )
-def test_what_is_not_the_time_of_the_run_stays(text: str) -> None:
+def test_other_times_are_kept(text: str) -> None:
     assert scrub(text) == text
 
 
 @pytest.mark.parametrize("number", [1, 0, -1, True, 4096, 1.5, 1_500_000_000])
-def test_numbers_stay_unless_they_tell_the_time(number: float) -> None:
+def test_numbers_are_kept_unless_they_are_the_run_time(number: float) -> None:
     assert scrub(number) == number
     assert scrub(NOW.timestamp() + 60) == "<time>"
     assert scrub(int(NOW.timestamp() * 1000)) == "<time>"
 
 
-def test_a_day_of_the_week_is_a_time_beside_a_time_only() -> None:
+def test_weekday_is_replaced_only_beside_the_run_time() -> None:
     assert scrub({"at": NOW.isoformat(), "day": "Saturday"}) == {"at": "<time>", "day": "<weekday>"}
     assert scrub({"enum": "x", "day": "Saturday"}) == {"enum": "x", "day": "Saturday"}
 
 
-def test_the_longest_place_is_named_first() -> None:
+def test_longest_matching_path_is_replaced_first() -> None:
     places = {"/w": "{world}", "/w/root": "{root}"}
 
     assert scrub("/w/root/a /w/tmp", places) == "{root}/a {world}/tmp"
 
 
-def test_a_copy_of_the_environment_is_not_kept() -> None:
+def test_copy_of_the_environment_is_replaced() -> None:
     ours = {"PATH": "/bin", "HOME": "/w/home", "USER": "somebody", "API_KEY": "x"}
 
     assert scrub({**ours, "MORE": "y"}, environment=ours) == "<environment>"
     assert scrub({"PATH": "/bin", "HOME": "/else"}, environment=ours)["PATH"] == "/bin"
 
 
-def test_random_values_get_the_same_name_wherever_they_stand() -> None:
+def test_equal_random_values_get_the_same_name() -> None:
     scrubber = Scrubber({}, NOW)
 
     assert scrubber.scrub({"nextCursor": "x9"}) == {"nextCursor": "<cursor 1>"}
@@ -76,7 +76,7 @@ def test_random_values_get_the_same_name_wherever_they_stand() -> None:
     ]
 
 
-def test_what_the_server_says_of_itself_stands_once() -> None:
+def test_repeated_server_info_is_replaced() -> None:
     scrubber = Scrubber({}, NOW)
     told = {"serverInfo": {"name": "a", "version": "1"}}
 
@@ -86,7 +86,7 @@ def test_what_the_server_says_of_itself_stands_once() -> None:
 
 
 @given(st.integers(-47, 47))
-def test_a_time_is_known_in_every_zone(hours: int) -> None:
+def test_run_time_is_replaced_in_every_time_zone(hours: int) -> None:
     told = (NOW + timedelta(hours=hours / 2)).strftime("%Y-%m-%dT%H:%M:%S")
 
     assert scrub(told) == "<time>"
@@ -99,7 +99,7 @@ def test_a_time_is_known_in_every_zone(hours: int) -> None:
         max_leaves=20,
     )
 )
-def test_a_layout_is_json_of_the_same_value(value: Any) -> None:
+def test_layout_is_json_of_the_same_value(value: Any) -> None:
     shown = lined(value)
 
     assert json.loads(pretty(shown)) == shown

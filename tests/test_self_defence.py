@@ -1,4 +1,4 @@
-"""Servers that misbehave: a right verdict, one clear message, in time, and nothing left behind."""
+"""Hostile servers get the right verdict and one clear message in time, and leave nothing."""
 
 import os
 import re
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import HERE
+from tests.forked_runs import Nursery, Ran
 from tests.hostile_cases import GROUPS, MIB, Case
-from tests.nursery import Nursery, Ran
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a nursery forks")
 
@@ -54,7 +54,7 @@ def check(nursery: Nursery, folder: Path, name: str, case: Case, *options: str) 
 
 
 def wrong(ran: Ran, case: Case, folder: Path) -> list[str]:
-    """Say everything that is not as it should be."""
+    """List every deviation from the expected outcome."""
     found = [f"{words!r} is not said" for words in case.said if words not in ran.out]
     if ran.status != case.status:
         found.append(f"status {ran.status}, not {case.status}")
@@ -77,12 +77,12 @@ def wrong(ran: Ran, case: Case, folder: Path) -> list[str]:
 
 
 def hidden(text: str) -> set[str]:
-    """Give the characters of a text that change what is shown instead of being shown."""
+    """Return the control and formatting characters of a text."""
     return {c for c in text if unicodedata.category(c) in {"Cc", "Cf", "Cs"}} - {"\n"}
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_each_gets_its_verdict_in_time_and_leaves_nothing(
+def test_hostile_servers_get_their_verdict_in_time_and_leave_nothing(
     group: str, nursery: Nursery, tmp_path: Path
 ) -> None:
     def judged(name: str, case: Case) -> str:
@@ -106,7 +106,7 @@ def test_each_gets_its_verdict_in_time_and_leaves_nothing(
 
 
 def corrupted(folder: Path) -> list[str]:
-    """Say which reports hold what a terminal or a browser would act on."""
+    """List the reports with content that a terminal or a browser would execute."""
     found = []
     for path in [*(folder / file for file in REPORTS.values()), *(folder / "wire").rglob("*.*")]:
         text = path.read_text("utf-8")
@@ -129,7 +129,9 @@ def test_every_hostile_server_is_tried() -> None:
 
 
 @pytest.mark.parametrize("kind", ["a file nobody may run", "a folder"])
-def test_what_is_no_program_is_said_to_be_none(kind: str, nursery: Nursery, tmp_path: Path) -> None:
+def test_unrunnable_command_prints_one_line_and_exits_2(
+    kind: str, nursery: Nursery, tmp_path: Path
+) -> None:
     server = tmp_path / "server"
     if kind == "a folder":
         server.mkdir()
@@ -146,7 +148,7 @@ def test_what_is_no_program_is_said_to_be_none(kind: str, nursery: Nursery, tmp_
     assert not ran.files
 
 
-def test_a_server_does_not_reach_the_terminal_it_was_started_from(tmp_path: Path) -> None:
+def test_server_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     pexpect = pytest.importorskip("pexpect")
     script = str(HERE / "hostile" / "writes_to_the_terminal.py")
     words = ["-m", "mcp_touchstone", "check", "--select", "ping", "--revision", "2025-11-25"]
@@ -163,9 +165,7 @@ def test_a_server_does_not_reach_the_terminal_it_was_started_from(tmp_path: Path
     assert b"owned" not in out
 
 
-def test_a_lost_server_is_blamed_on_the_scenario_that_lost_it(
-    nursery: Nursery, tmp_path: Path
-) -> None:
+def test_crash_is_attributed_to_its_scenario(nursery: Nursery, tmp_path: Path) -> None:
     case = Case(status=1, select="answers_a_ping")
     ran = check(nursery, tmp_path / "run", "crashes_on_the_third_request", case)
 
@@ -173,7 +173,7 @@ def test_a_lost_server_is_blamed_on_the_scenario_that_lost_it(
     assert "after it   the server left (SIGSEGV)" in ran.out
 
 
-def test_removes_its_folders(nursery: Nursery, tmp_path: Path) -> None:
+def test_check_removes_its_folders(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     script = tmp_path / "server.py"

@@ -1,4 +1,4 @@
-"""The state of one connection: the lifecycle table, and whose answer is whose."""
+"""The state of one connection: the lifecycle table, and answers matched to requests."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mcp_touchstone.framing import Kind
-from mcp_touchstone.session import LOOSE, TABLE, Event, Message, Phase, Role, Session
+from mcp_touchstone.wire.framing import Kind
+from mcp_touchstone.wire.lifecycle import LOOSE, TABLE, Event, Message, Phase, Role, SessionState
 
 INITIALIZED = {"method": "notifications/initialized"}
 
@@ -26,17 +26,19 @@ PATHS: Mapping[Phase, tuple[Event, ...]] = {
 }
 
 
-def ask(session: Session, request_id: Any, line: int, method: str = "ping", **more: Any) -> None:
+def ask(
+    session: SessionState, request_id: Any, line: int, method: str = "ping", **more: Any
+) -> None:
     session.sent({"id": request_id, "method": method}, line, **more)
 
 
-def hear(session: Session, value: Any) -> Message:
+def hear(session: SessionState, value: Any) -> Message:
     (message,) = session.heard(value)
     return message
 
 
-def at(phase: Phase) -> Session:
-    session = Session()
+def at(phase: Phase) -> SessionState:
+    session = SessionState()
     for event in PATHS[phase]:
         session.move(event)
     assert session.phase is phase
@@ -48,9 +50,7 @@ def at(phase: Phase) -> Session:
 
 @pytest.mark.parametrize("phase", Phase)
 @pytest.mark.parametrize("event", Event)
-def test_a_move_of_the_table_is_made_and_any_other_leaves_the_phase(
-    phase: Phase, event: Event
-) -> None:
+def test_only_events_in_the_table_change_the_phase(phase: Phase, event: Event) -> None:
     session = at(phase)
 
     session.move(event)
@@ -58,14 +58,14 @@ def test_a_move_of_the_table_is_made_and_any_other_leaves_the_phase(
     assert session.phase is TABLE.get((phase, event), phase)
 
 
-def test_every_phase_can_be_left_and_closing_is_final() -> None:
+def test_every_phase_except_closing_can_be_left() -> None:
     left = {phase for (phase, _), to in TABLE.items() if to is not phase}
 
     assert left == set(Phase) - {Phase.CLOSING}
 
 
-def test_a_handshake_walks_through_the_phases() -> None:
-    session = Session()
+def test_handshake_passes_through_the_phases() -> None:
+    session = SessionState()
     phases = [session.phase]
     ask(session, 1, 1, "initialize")
     phases.append(session.phase)
@@ -78,8 +78,8 @@ def test_a_handshake_walks_through_the_phases() -> None:
 
 
 @pytest.mark.parametrize("refusal", [{"error": {"code": -32602}}, {}])
-def test_a_refused_initialize_may_be_tried_again(refusal: dict[str, Any]) -> None:
-    session = Session()
+def test_refused_initialize_can_be_repeated(refusal: dict[str, Any]) -> None:
+    session = SessionState()
     ask(session, 1, 1, "initialize")
     hear(session, {"id": 1, **refusal})
     phases = [session.phase]
@@ -90,8 +90,8 @@ def test_a_refused_initialize_may_be_tried_again(refusal: dict[str, Any]) -> Non
     assert phases == [Phase.SILENT, Phase.AGREED]
 
 
-def test_a_second_answer_to_initialize_moves_nothing() -> None:
-    session = Session()
+def test_second_answer_to_initialize_is_ignored() -> None:
+    session = SessionState()
     ask(session, 1, 1, "initialize")
     hear(session, {"id": 1, "error": {}})
     hear(session, {"id": 1, "result": {}})
@@ -99,8 +99,8 @@ def test_a_second_answer_to_initialize_moves_nothing() -> None:
     assert session.phase is Phase.SILENT
 
 
-def test_a_stateless_request_opens_the_connection_and_an_ordinary_one_does_not() -> None:
-    legacy, modern = Session(), Session()
+def test_stateless_request_opens_the_session_and_legacy_request_does_not() -> None:
+    legacy, modern = SessionState(), SessionState()
     ask(legacy, 1, 1)
     ask(modern, 1, 1, "server/discover", modern=True)
 
@@ -108,16 +108,16 @@ def test_a_stateless_request_opens_the_connection_and_an_ordinary_one_does_not()
     assert modern.phase is Phase.OPERATING
 
 
-def test_initialized_before_the_answer_opens_nothing() -> None:
-    session = Session()
+def test_initialized_before_the_answer_does_not_open_the_session() -> None:
+    session = SessionState()
     ask(session, 1, 1, "initialize")
     session.sent(INITIALIZED, 2)
 
     assert session.phase is Phase.INITIALIZING
 
 
-def test_a_message_carries_the_phase_it_came_in() -> None:
-    session = Session()
+def test_message_records_its_phase() -> None:
+    session = SessionState()
     ask(session, 1, 1, "initialize")
 
     early = hear(session, {"id": 9, "method": "ping"})
@@ -158,8 +158,8 @@ def test_a_message_carries_the_phase_it_came_in() -> None:
         (None, Kind.ODD, Role.ODD),
     ],
 )
-def test_a_message_has_a_role_by_what_was_asked(value: Any, kind: Kind, role: Role) -> None:
-    session = Session()
+def test_message_role_depends_on_the_open_requests(value: Any, kind: Kind, role: Role) -> None:
+    session = SessionState()
     ask(session, 5, 7)
 
     message = hear(session, value)
@@ -168,8 +168,8 @@ def test_a_message_has_a_role_by_what_was_asked(value: Any, kind: Kind, role: Ro
     assert message.answers == (7 if role is Role.ANSWER else None)
 
 
-def test_the_second_answer_is_told_from_the_first() -> None:
-    session = Session()
+def test_second_answer_has_its_own_role() -> None:
+    session = SessionState()
     ask(session, 5, 7, "tools/list")
 
     roles = [hear(session, {"id": 5, "result": {}}) for _ in range(3)]
@@ -178,12 +178,12 @@ def test_the_second_answer_is_told_from_the_first() -> None:
     assert {(m.answers, m.method) for m in roles} == {(7, "tools/list")}
 
 
-def test_loose_roles_are_the_responses_that_answer_no_open_request() -> None:
+def test_loose_roles_are_responses_without_an_open_request() -> None:
     assert set(Role) - LOOSE == {Role.ANSWER, Role.REQUEST, Role.NOTIFICATION, Role.ODD}
 
 
-def test_requests_of_the_server_do_not_mix_with_ours() -> None:
-    session = Session()
+def test_server_requests_do_not_affect_our_open_requests() -> None:
+    session = SessionState()
     ask(session, 5, 1)
 
     hear(session, {"id": 5, "method": "ping"})
@@ -193,8 +193,8 @@ def test_requests_of_the_server_do_not_mix_with_ours() -> None:
     assert session.unanswered() == []
 
 
-def test_methods_are_named_where_they_can_be_read() -> None:
-    session = Session()
+def test_method_is_none_unless_it_is_a_string() -> None:
+    session = SessionState()
     session.sent({"id": 1, "method": 7}, 1)
 
     assert hear(session, {"id": 1, "result": {}}).method is None
@@ -212,15 +212,15 @@ def test_methods_are_named_where_they_can_be_read() -> None:
         ("text", None),
     ],
 )
-def test_a_code_is_given_where_there_is_one(value: Any, code: int | None) -> None:
-    assert hear(Session(), value).code == code
+def test_error_code_is_none_unless_present(value: Any, code: int | None) -> None:
+    assert hear(SessionState(), value).code == code
 
 
 # --- batches
 
 
-def test_each_member_of_a_batch_is_a_message_of_its_own() -> None:
-    session = Session()
+def test_batch_members_are_separate_messages() -> None:
+    session = SessionState()
     session.sent([{"id": 1, "method": "a"}, {"method": "n"}, {"id": "1", "method": "b"}, 5], 3)
 
     answers = list(session.heard([{"id": "1", "result": {}}, {"id": 1, "error": {}}, 5]))
@@ -234,17 +234,17 @@ def test_each_member_of_a_batch_is_a_message_of_its_own() -> None:
     assert list(session.heard([])) == []
 
 
-def test_an_array_inside_a_batch_is_no_message() -> None:
-    (message,) = Session().heard([[{"id": 1, "result": {}}]])
+def test_array_inside_a_batch_has_the_role_odd() -> None:
+    (message,) = SessionState().heard([[{"id": 1, "result": {}}]])
 
     assert message.role is Role.ODD
 
 
-# --- what is still open
+# --- open requests
 
 
-def test_a_request_is_open_until_its_answer() -> None:
-    session = Session()
+def test_request_is_open_until_its_answer() -> None:
+    session = SessionState()
     ask(session, 1, 1)
     ask(session, 2, 2)
     hear(session, {"id": 2, "result": {}})
@@ -252,8 +252,8 @@ def test_a_request_is_open_until_its_answer() -> None:
     assert [asked.line for asked in session.unanswered()] == [1]
 
 
-def test_a_cancelled_request_may_stay_open() -> None:
-    session = Session()
+def test_cancelled_request_may_stay_unanswered() -> None:
+    session = SessionState()
     ask(session, 1, 1)
     session.sent({"method": "notifications/cancelled", "params": {"requestId": 1}}, 2)
 
@@ -262,24 +262,24 @@ def test_a_cancelled_request_may_stay_open() -> None:
 
 
 @pytest.mark.parametrize("params", [{"requestId": "1"}, {"requestId": 2}, {}, [1], None])
-def test_a_cancellation_of_something_else_cancels_nothing(params: Any) -> None:
-    session = Session()
+def test_cancellation_of_another_id_is_ignored(params: Any) -> None:
+    session = SessionState()
     ask(session, 1, 1)
     session.sent({"method": "notifications/cancelled", "params": params}, 2)
 
     assert len(session.unanswered()) == 1
 
 
-def test_silence_to_an_optional_request_is_no_matter() -> None:
-    session = Session()
+def test_optional_request_may_stay_unanswered() -> None:
+    session = SessionState()
     ask(session, 1, 1, required=False)
 
     assert session.unanswered() == []
 
 
-def test_an_id_may_be_used_again_once_it_was_answered() -> None:
-    """2026-07-28 lets a client; the answer then belongs to the later request."""
-    session = Session()
+def test_answered_id_may_be_reused() -> None:
+    """2026-07-28 allows it; the answer then belongs to the later request."""
+    session = SessionState()
     ask(session, 1, 1, "a")
     hear(session, {"id": 1, "result": {}})
     ask(session, 1, 3, "b")
@@ -290,8 +290,8 @@ def test_an_id_may_be_used_again_once_it_was_answered() -> None:
     assert session.unanswered() == []
 
 
-def test_an_id_used_again_too_early_leaves_the_first_request_open() -> None:
-    session = Session()
+def test_id_reused_before_its_answer_leaves_the_first_request_open() -> None:
+    session = SessionState()
     ask(session, 1, 1)
     ask(session, 1, 2)
 
@@ -301,15 +301,15 @@ def test_an_id_used_again_too_early_leaves_the_first_request_open() -> None:
 
 
 @pytest.mark.parametrize("value", [5, "x", None, [], {}, {"id": None, "method": "m"}, {"id": {}}])
-def test_what_cannot_be_answered_is_not_waited_for(value: Any) -> None:
-    session = Session()
+def test_unanswerable_message_opens_no_request(value: Any) -> None:
+    session = SessionState()
     session.sent(value, 1)
 
     assert session.asked == []
 
 
-def test_a_line_broken_on_purpose_is_answered_under_the_id_it_shows() -> None:
-    session = Session()
+def test_answer_to_a_malformed_request_matches_its_id() -> None:
+    session = SessionState()
     session.sent({"id": 9, "jsonrpc": "1.0"}, 4, required=False)
 
     answer = hear(session, {"id": 9, "error": {"code": -32600}})
@@ -324,11 +324,11 @@ IDS = st.sampled_from([1, 2, "1", "2", 2.5])
 
 
 class AgainstAModel(RuleBasedStateMachine):
-    """The session, beside a list of requests searched from its end and a walk by hand."""
+    """Compares the session with a simple model that searches a list of requests."""
 
     @initialize()
     def begin(self) -> None:
-        self.session = Session()
+        self.session = SessionState()
         self.asked: list[dict[str, Any]] = []
         self.phase = "silent"
         self.line = 0

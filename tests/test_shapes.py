@@ -1,4 +1,4 @@
-"""Which message is held against which schema, and what a rule on shapes says of it."""
+"""The schema chosen for each message, and the findings of the rules on shapes."""
 
 import json
 import sys
@@ -6,15 +6,15 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_touchstone.ambient import Record
-from mcp_touchstone.clause import Breach
-from mcp_touchstone.framing import Line
-from mcp_touchstone.loader import load
-from mcp_touchstone.pace import Pace
-from mcp_touchstone.recon import Dossier
-from mcp_touchstone.scenario import Seen
-from mcp_touchstone.shapes import LONGEST, SCHEMAS, each, shapes, typed
-from mcp_touchstone.transcript import Transcript
+from mcp_touchstone.catalog.clause import Breach
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.scenario import Seen
+from mcp_touchstone.discovery.recon import ServerProfile
+from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.judging.schema_rules import LONGEST, SCHEMAS, each, shapes, typed
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.wire.framing import Line
+from mcp_touchstone.wire.transcript import Transcript
 from tests import schema_samples as samples
 from tests.schema_cases import LEGACY, MODERN, Json
 
@@ -28,7 +28,7 @@ class Talk:
     def __init__(self, revision: str) -> None:
         self.transcript = Transcript(revision, lambda: 0.0)
         self.modern = revision == MODERN
-        self.record = Record(self.transcript, Dossier(Pace(1.0)))
+        self.record = Record(self.transcript, ServerProfile(Pace(1.0)))
 
     def ask(self, number: int, method: str, params: Json | None = None) -> None:
         value = {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}
@@ -61,10 +61,10 @@ def session(revision: str = LEGACY) -> Talk:
     return talk
 
 
-# --- which message is of which type
+# --- the type of a message
 
 
-def test_every_message_of_the_revision_agreed_has_its_type() -> None:
+def test_messages_of_the_agreed_revision_are_typed() -> None:
     talk = session()
     talk.ask(1, "tools/list")
     talk.hear(id=1, result={"tools": 5})
@@ -88,7 +88,7 @@ def test_every_message_of_the_revision_agreed_has_its_type() -> None:
     ]
 
 
-def test_a_request_that_the_revision_does_not_have_has_no_type() -> None:
+def test_request_unknown_to_the_revision_is_not_typed() -> None:
     talk = session("2024-11-05")
     talk.hear(id=1, method="elicitation/create", params={})
     talk.hear(id=2, method="roots/list")
@@ -97,7 +97,7 @@ def test_a_request_that_the_revision_does_not_have_has_no_type() -> None:
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "1999-01-01"])
-def test_leaves_a_session_in_another_revision_alone(version: str) -> None:
+def test_session_in_another_revision_is_not_typed(version: str) -> None:
     talk = Talk(LEGACY)
     talk.open(version)
     talk.ask(1, "tools/list")
@@ -107,7 +107,7 @@ def test_leaves_a_session_in_another_revision_alone(version: str) -> None:
     assert talk.typed() == []
 
 
-def test_leaves_alone_what_came_before_a_handshake_and_behind_a_second_other_one() -> None:
+def test_messages_outside_the_agreed_handshake_are_not_typed() -> None:
     talk = Talk(LEGACY)
     talk.ask(1, "tools/list")
     talk.hear(id=1, result={})
@@ -119,7 +119,7 @@ def test_leaves_alone_what_came_before_a_handshake_and_behind_a_second_other_one
     assert talk.typed() == [OPENED]
 
 
-def test_a_stateless_answer_is_of_the_version_its_request_names() -> None:
+def test_stateless_answer_has_the_revision_of_its_request() -> None:
     talk = Talk(MODERN)
     for number, params in enumerate([asked_in(MODERN), asked_in("2027-01-01"), {}], 1):
         talk.ask(number, "tools/list", params)
@@ -141,7 +141,7 @@ def test_a_stateless_answer_is_of_the_version_its_request_names() -> None:
         ("tools/call", {"content": []}, "results"),
     ],
 )
-def test_tells_kinds_of_result_apart(method: str, result: Json, part: str) -> None:
+def test_result_kinds_are_distinguished(method: str, result: Json, part: str) -> None:
     talk = Talk(MODERN)
     talk.ask(1, method, asked_in(MODERN))
     talk.hear(id=1, result=result)
@@ -159,7 +159,9 @@ def test_tells_kinds_of_result_apart(method: str, result: Json, part: str) -> No
         ({}, {"resultType": "input_required"}, "results"),
     ],
 )
-def test_takes_a_task_only_where_one_was_asked_for(params: Json, result: Json, part: str) -> None:
+def test_task_result_is_recognized_only_when_requested(
+    params: Json, result: Json, part: str
+) -> None:
     talk = session()
     talk.ask(1, "tools/call", params)
     talk.hear(id=1, result=result)
@@ -167,7 +169,7 @@ def test_takes_a_task_only_where_one_was_asked_for(params: Json, result: Json, p
     assert talk.typed() == [OPENED, (part, "tools/call")]
 
 
-def test_leaves_alone_what_cannot_be_told() -> None:
+def test_ambiguous_messages_are_not_typed() -> None:
     talk = session()
     talk.ask(1, "tools/list")
     talk.ask(1, "prompts/list")  # which of the two id 1 answers is open
@@ -187,7 +189,7 @@ def test_leaves_alone_what_cannot_be_told() -> None:
     assert talk.typed() == [OPENED]
 
 
-# --- what is said of it
+# --- findings
 
 
 def called(*content: Any, revision: str = LEGACY) -> Talk:
@@ -197,7 +199,7 @@ def called(*content: Any, revision: str = LEGACY) -> Talk:
     return talk
 
 
-def test_judges_a_clause_where_its_node_is_met() -> None:
+def test_clause_is_judged_only_when_its_node_occurs() -> None:
     talk = called(TEXT, {"type": "text"}, {"type": "image", "data": "%", "mimeType": "i/p"})
     names = ("server-text-content-shape", "server-image-content-shape", "tools-definition-shape")
 
@@ -207,7 +209,7 @@ def test_judges_a_clause_where_its_node_is_met() -> None:
     ]
 
 
-def test_says_what_is_wrong_and_where() -> None:
+def test_finding_names_flaws_and_their_places() -> None:
     talk = called({"type": "text"}, *[{"type": "text", "text": 5}] * 4)
     (seen,) = shapes(talk.record, "server-text-content-shape")
 
@@ -224,7 +226,7 @@ def test_says_what_is_wrong_and_where() -> None:
     )
 
 
-def test_only_warns_of_what_only_the_generated_schema_asks() -> None:
+def test_flaw_of_the_generated_schema_alone_only_warns() -> None:
     talk = called({"type": "image", "data": "%", "mimeType": "i/p"})
 
     (seen,) = shapes(talk.record, "server-binary-content-base64")
@@ -232,7 +234,7 @@ def test_only_warns_of_what_only_the_generated_schema_asks() -> None:
     assert (seen.held, seen.mild) == (False, Breach.WARN)
 
 
-def test_finds_every_place_of_a_definition() -> None:
+def test_every_occurrence_of_a_definition_is_found() -> None:
     talk = session()
     talk.ask(1, "tools/list")
     talk.hear(id=1, result={"tools": [{"icons": [{"src": "a"}, 5]}, {"icons": {"src": "b"}}]})
@@ -253,15 +255,15 @@ def rule(name: str) -> Any:
     return getattr(sys.modules["mcp_touchstone._suites.conformance.basic.schema"], name)
 
 
-def test_the_rule_on_all_types_leaves_to_chapters_what_they_judge() -> None:
-    """The type of _meta is counted by meta-object, the type of annotations by nobody else."""
-    watch = rule("keeps_the_types_of_its_revision")
+def test_schema_rule_skips_flaws_counted_by_other_clauses() -> None:
+    """The type of _meta counts under meta-object; that of annotations only under this rule."""
+    watch = rule("conforms_to_the_schema_of_its_revision")
 
     for content, held in ({**TEXT, "_meta": 5}, True), ({**TEXT, "annotations": 5}, False):
         assert [seen.held for seen in watch(called(content).record)] == [True, held]
 
 
-def test_what_is_said_often_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_content_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     talk = session()
     for number in range(1, 9):
         talk.ask(number, "tools/call")
@@ -280,7 +282,7 @@ def test_what_is_said_often_is_validated_once(monkeypatch: pytest.MonkeyPatch) -
     assert len(validated) <= 2
 
 
-def test_a_message_nested_too_deep_to_be_named_is_judged_all_the_same() -> None:
+def test_deeply_nested_message_is_judged() -> None:
     talk = session()
     deep = "[" * 900 + "]" * 900
     talk.ask(1, "tools/call")

@@ -1,13 +1,13 @@
-"""Lines of an attack: what payloads become, and the commands that write them again."""
+"""Payload lines of an attack, and the shell commands that write them."""
 
 import json
 import subprocess
 
 import pytest
 
-from mcp_touchstone.attack import payload, shells
-from mcp_touchstone.attack.shells import Names
-from mcp_touchstone.loader import home
+from mcp_touchstone.catalog.loader import home
+from mcp_touchstone.security import line_payloads, payload
+from mcp_touchstone.security.line_payloads import Names
 
 LIBRARY = payload.load(home() / "security_suite" / "payloads")
 ROWS = {row.id: row for rows in LIBRARY.values() for row in rows}
@@ -18,15 +18,15 @@ NAMES = Names(None, "read_file", "path", known={"outside_name": "outside", "cana
     ("row", "size"),
     [("frame.oversize-01", 1 << 20), ("frame.oversize-05", 32 << 20), ("json.number-15", 5000)],
 )
-def test_a_recipe_makes_what_it_says(row: str, size: int) -> None:
-    made = shells.load(ROWS[row], NAMES, (1, 2))
+def test_recipe_generates_a_payload_of_its_size(row: str, size: int) -> None:
+    made = line_payloads.load(ROWS[row], NAMES, (1, 2))
 
     assert size <= made.size < size + 200
     assert len(repr(made.parts)) < 1000
 
 
-def test_nesting_is_well_formed_and_a_call() -> None:
-    made = shells.load(ROWS["json.depth-01"], NAMES, (7, 8))
+def test_nested_payload_is_a_well_formed_call() -> None:
+    made = line_payloads.load(ROWS["json.depth-01"], NAMES, (7, 8))
     opening, closing = made.data.find(b"["), made.data.rfind(b"]") + 1
 
     # A reader may stop long before such a depth: ours on Python 3.11 does.
@@ -36,9 +36,9 @@ def test_nesting_is_well_formed_and_a_call() -> None:
     assert value["params"]["name"] == "read_file"
 
 
-def test_what_else_a_tool_needs_is_sent_along() -> None:
+def test_payload_includes_the_required_tool_arguments() -> None:
     names = Names(None, "editor", "path", {"command": "view"}, prefix="/r")
-    made = shells.load(ROWS["rpc.type-14"], names, (1, 2))
+    made = line_payloads.load(ROWS["rpc.type-14"], names, (1, 2))
 
     assert json.loads(made.data)["params"]["arguments"] == {
         "command": "view", "path": "/r/ok.txt", "extra": 1,
@@ -48,9 +48,9 @@ def test_what_else_a_tool_needs_is_sent_along() -> None:
 @pytest.mark.parametrize(
     "row", ["json.string-10", "json.string-17", "frame.smuggle-02", "rpc.id-16"]
 )
-def test_the_commands_write_the_same_bytes(row: str) -> None:
-    made = shells.load(ROWS[row], NAMES, (1, 2))
-    script = "\n".join(shells.printed([made], ("/no/such", "@D@")))
+def test_shell_commands_write_the_bytes_of_the_payload(row: str) -> None:
+    made = line_payloads.load(ROWS[row], NAMES, (1, 2))
+    script = "\n".join(line_payloads.printed([made], ("/no/such", "@D@")))
 
     done = subprocess.run(["sh", "-c", script], capture_output=True, check=True, timeout=30)
 

@@ -1,4 +1,4 @@
-"""What an attack shows: the call, the effect, and a script that shows it again without us."""
+"""Findings of attacks: the call, the effect and the reproduction script."""
 
 import json
 import os
@@ -8,23 +8,43 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.attack import siege
+from mcp_touchstone.catalog.loader import SECURITY, load
 from mcp_touchstone.cli import main
-from mcp_touchstone.gate import judge
-from mcp_touchstone.loader import SECURITY, load
-from mcp_touchstone.plan import Choice
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report.digest import findings
 from mcp_touchstone.report.terminal import in_full
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.security import call_attack
+from mcp_touchstone.target.target import ROOT, Target
 from tests.fakes.matrix import attacked, target_of
-from tests.rerun import script_of, shows_it_again
+from tests.reproduction import script_of, shows_it_again
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
 FAKES = Path(__file__).parent / "fakes"
 
+ADDS = """
+import json, sys
+for line in sys.stdin:
+    try:
+        said = json.loads(line)
+    except ValueError:
+        continue
+    if not isinstance(said, dict) or "id" not in said:
+        continue
+    result = {}
+    if said.get("method") == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "adds", "version": "1"}}
+    if said.get("method") == "tools/list":
+        result = {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": said["id"], "result": result}), flush=True)
+"""
+"""Has a tool, and none that handles files."""
 
-def test_a_finding_says_what_came_back_by_which_call_and_why_it_matters() -> None:
+
+def test_finding_shows_the_effect_the_call_and_the_weakness() -> None:
     run = attacked("NetworkShare", ("traversal-absolute",))
     (finding,) = findings(run, Outcome.FAIL)
     told = in_full(run, finding)
@@ -45,16 +65,18 @@ def test_a_finding_says_what_came_back_by_which_call_and_why_it_matters() -> Non
         ("MakesRepositoriesAnywhere", "traversal-absolute", "FOUND: the outside changed"),
         ("AddsFilesOfOthers", "traversal-dotdot", "FOUND: a canary stands in the repository"),
         ("TrustsProc", "special-procfs", "FOUND: a canary came back"),
-        ("ExpandsBehindCheck", "traversal-expansion", "FOUND: a canary came back"),
+        ("ExpandsAfterCheck", "traversal-expansion", "FOUND: a canary came back"),
         ("OpensPipes", "special-pipes", "FOUND: the plain file was not read"),
     ],
 )
-def test_the_reproduction_runs_by_itself(name: str, threat: str, said: str, tmp_path: Path) -> None:
+def test_reproduction_script_shows_the_finding(
+    name: str, threat: str, said: str, tmp_path: Path
+) -> None:
     run = attacked(name, (threat,))
     shows_it_again(script_of(run), said, tmp_path)
 
 
-def test_what_passed_says_how_much_was_fired(tmp_path: Path) -> None:
+def test_passed_attack_reports_the_number_of_payloads(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     command = [sys.executable, str(FAKES), "Resolves", "{root}"]
 
@@ -70,7 +92,7 @@ def test_what_passed_says_how_much_was_fired(tmp_path: Path) -> None:
     assert int(verdict["judgements"][0]["actual"].split()[0]) > 40
 
 
-def test_the_files_of_a_server_without_a_root_are_not_attacked(
+def test_files_of_a_server_without_root_placeholder_are_not_attacked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     command = [sys.executable, str(FAKES), "Resolves", "."]
@@ -81,7 +103,7 @@ def test_the_files_of_a_server_without_a_root_are_not_attacked(
     assert "put {root} into its command" in capsys.readouterr().err
 
 
-def test_the_protocol_of_a_server_without_a_root_is_attacked(
+def test_protocol_of_a_server_without_root_placeholder_is_attacked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     command = [sys.executable, str(FAKES), "Resolves", "."]
@@ -97,11 +119,11 @@ def test_the_protocol_of_a_server_without_a_root_is_attacked(
 @pytest.mark.parametrize(
     ("name", "threat", "said"),
     [
-        ("LeavesOnBadUtf8", "lines-broken", "FOUND: the question at the end got no answer"),
-        ("LeavesOnLongLines", "load-oversize", "FOUND: the question at the end got no answer"),
+        ("ExitsOnBadUtf8", "lines-broken", "FOUND: the question at the end got no answer"),
+        ("ExitsOnLongLines", "load-oversize", "FOUND: the question at the end got no answer"),
     ],
 )
-def test_the_reproduction_of_a_line_runs_by_itself(
+def test_reproduction_script_of_a_line_shows_the_finding(
     name: str, threat: str, said: str, tmp_path: Path
 ) -> None:
     script = script_of(attacked(name, (threat,)))
@@ -110,8 +132,8 @@ def test_the_reproduction_of_a_line_runs_by_itself(
     shows_it_again(script, said, tmp_path)
 
 
-def test_a_server_that_no_longer_reads_its_own_files_has_not_passed() -> None:
-    run = attacked("SulksAfterAClimb", ("traversal-dotdot",))
+def test_attack_on_a_server_that_stops_reading_files_is_broken() -> None:
+    run = attacked("RefusesAllAfterAClimb", ("traversal-dotdot",))
 
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.BROKEN]
 
@@ -119,14 +141,14 @@ def test_a_server_that_no_longer_reads_its_own_files_has_not_passed() -> None:
 @pytest.mark.parametrize(
     ("name", "outcome", "told"),
     [
-        ("PondersOverLongNames", Outcome.NOTE, "left out, as it took too long: 1 at read_file"),
-        ("PondersOverNames", Outcome.BROKEN, "2 calls got no answer"),
+        ("HangsOnHugeNames", Outcome.NOTE, "left out, as it took too long: 1 at read_file"),
+        ("HangsOnLongNames", Outcome.BROKEN, "2 calls got no answer"),
     ],
 )
-def test_a_call_without_an_answer_is_said_and_many_are_no_judgement(
+def test_unanswered_call_is_a_note_and_several_are_broken(
     name: str, outcome: Outcome, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(siege, "PATIENCE", 0.5)
+    monkeypatch.setattr(call_attack, "PATIENCE", 0.5)
     target = replace(target_of(name), startup=3.0)
 
     run = judge(target, load(SECURITY), Choice(select=("traversal-hostile-names",)))
@@ -135,11 +157,11 @@ def test_a_call_without_an_answer_is_said_and_many_are_no_judgement(
     assert (verdict.outcome, told in verdict.gravest.actual) == (outcome, True), verdict.gravest
 
 
-def test_a_walk_that_never_ends_is_caught_where_it_would_end(
+def test_endless_directory_walk_is_a_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(siege, "PATIENCE", 0.5)
-    target = replace(target_of("WalksForEver"), startup=3.0)
+    monkeypatch.setattr(call_attack, "PATIENCE", 0.5)
+    target = replace(target_of("WalksEndlessly"), startup=3.0)
 
     (verdict,) = judge(target, load(SECURITY), Choice(select=("links-walk",))).verdicts
 
@@ -147,7 +169,32 @@ def test_a_walk_that_never_ends_is_caught_where_it_would_end(
     assert "near" in verdict.gravest.actual
 
 
-def test_a_finding_of_several_steps_is_reproduced_step_by_step(tmp_path: Path) -> None:
+def test_multi_step_finding_is_reproduced(tmp_path: Path) -> None:
     run = attacked("UndoesByName", ("moves-undo",))
 
     shows_it_again(script_of(run), "FOUND: the outside changed", tmp_path)
+
+
+def test_security_run_that_attacked_no_file_tool_is_not_judged(tmp_path: Path) -> None:
+    script = tmp_path / "adds.py"
+    script.write_text(ADDS, encoding="utf-8")
+    target = Target(command=(sys.executable, "-S", str(script), ROOT))
+    chosen = Choice(select=("lines-strings", "traversal-dotdot"), jobs=1)
+
+    run = judge(target, load(SECURITY), chosen)
+    accepted = judge(target, load(SECURITY), replace(chosen, accept_unbound=True))
+
+    assert run.unbound == "no tool and no resource gave back, listed or changed a file of the root"
+    assert run.dossier.remarks == [f"no file tool is attacked: {run.unbound}"]
+    assert (run.exit_code, accepted.exit_code) == (2, 0)
+
+
+def test_roots_are_created_in_the_given_world_folder(tmp_path: Path) -> None:
+    target = replace(target_of("JoinedWithMore"), world=tmp_path)
+
+    run = judge(target, load(SECURITY), Choice(select=("traversal-dotdot",), jobs=1))
+
+    commands = [connection.process.command for connection in run.connections]
+    assert all(Path(command[-1]).is_relative_to(tmp_path) for command in commands), commands
+    assert [verdict.outcome for verdict in run.verdicts] == [Outcome.FAIL]
+    assert target.words()[:2] == ["--world", str(tmp_path)]

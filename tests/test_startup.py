@@ -1,4 +1,4 @@
-"""What the tool reads before it does anything, and what it costs a session of pytest."""
+"""Modules that the command line and the pytest plugin import at startup."""
 
 import json
 import subprocess
@@ -13,12 +13,12 @@ HEAVY = {
     "referencing",
     "rich",
     "psutil",
-    "mcp_touchstone.gate",
+    "mcp_touchstone.engine.runner",
 }
 
 
 def imported(code: str) -> set[str]:
-    """Give the modules that are imported when some statements were run."""
+    """Return the modules that some statements import."""
     program = f"import contextlib, io, json, sys\n{code}\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
@@ -29,7 +29,7 @@ def imported(code: str) -> set[str]:
 @pytest.mark.parametrize(
     "words", [["--version"], ["list", "ping"], ["explain", "ping-empty-response"]]
 )
-def test_what_only_prints_reads_no_library_it_does_not_need(words: list[str]) -> None:
+def test_printing_commands_import_no_heavy_library(words: list[str]) -> None:
     found = imported(
         "from mcp_touchstone.cli import main\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
@@ -39,14 +39,15 @@ def test_what_only_prints_reads_no_library_it_does_not_need(words: list[str]) ->
     assert found & HEAVY == set()
 
 
-def test_a_session_that_names_no_server_reads_the_plugin_alone(pytester: pytest.Pytester) -> None:
+def test_pytest_session_without_server_imports_only_the_plugin(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import sys
 
         def test_nothing_more_is_there():
             found = {name for name in sys.modules if name.startswith("mcp_touchstone")}
-            assert found == {"mcp_touchstone", "mcp_touchstone.plugin"}
+            plugin = "mcp_touchstone.pytest_plugin"
+            assert found == {"mcp_touchstone", plugin, f"{plugin}.options", f"{plugin}.plugin"}
         """
     )
 

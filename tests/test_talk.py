@@ -1,4 +1,4 @@
-"""What a scenario can do beyond asking: other clients, rounds, pending requests, tasks, streams."""
+"""Scenario tools: clients, rounds, pending requests, tasks and streams."""
 
 import sys
 import threading
@@ -9,22 +9,22 @@ from typing import Any
 
 import pytest
 
-from mcp_touchstone import answer
-from mcp_touchstone import revision as rev
-from mcp_touchstone.client import Client, willing
-from mcp_touchstone.client_tasks import ClientTasks
-from mcp_touchstone.dossier import Exchange
-from mcp_touchstone.gate import _ground
-from mcp_touchstone.learning import learn
-from mcp_touchstone.pace import Pace
-from mcp_touchstone.pool import Pool
-from mcp_touchstone.process import now
-from mcp_touchstone.recon import explore
-from mcp_touchstone.rounds import altered
-from mcp_touchstone.session import Role
-from mcp_touchstone.talk import Talk
-from mcp_touchstone.target import ROOT, Target
-from mcp_touchstone.world import World
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.client import answers
+from mcp_touchstone.client.client_tasks import ClientTasks
+from mcp_touchstone.client.mrtr import altered
+from mcp_touchstone.client.profile import Client, willing
+from mcp_touchstone.client.server_profile import Exchange
+from mcp_touchstone.discovery.probes import learn
+from mcp_touchstone.discovery.recon import explore
+from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.engine.runner import ground
+from mcp_touchstone.judging.talk import Talk
+from mcp_touchstone.runtime.scratch import World
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.lifecycle import Role
 from tests.conftest import HERE
 
 LEGACY = rev.LATEST_LEGACY
@@ -37,11 +37,11 @@ TOY = str(HERE / "toy_server.py")
 def talking(revision: str, *features: str, words: tuple[str, ...] = ()) -> Iterator[Talk]:
     target = Target(command=(sys.executable, "-S", TOY, ROOT, *features), startup=20.0)
     with World() as world:
-        pool = Pool(target, world, Pace(20.0))
+        pool = ProcessPool(target, world, Pace(20.0))
         try:
             dossier, connections = explore(pool.spawn, pool.pace, (revision,))
             pool.adopt(connections, dossier)
-            learn(dossier, {revision: set(words)}, _ground(pool, threading.Event()))
+            learn(dossier, {revision: set(words)}, ground(pool, threading.Event()))
             yield Talk(
                 pool.shared(revision),
                 dossier=dossier,
@@ -65,7 +65,7 @@ def said(reply: Any) -> str:
 # --- examples
 
 
-def test_an_example_is_given_by_its_word_and_run_again() -> None:
+def test_example_is_found_by_its_word_and_run() -> None:
     with talking(LEGACY, "echo", words=("callable-tool",)) as talk:
         example = talk.example("callable-tool")
 
@@ -76,7 +76,7 @@ def test_an_example_is_given_by_its_word_and_run_again() -> None:
         assert talk.examples("slow-call") == []
 
 
-def test_an_example_is_moved_into_the_folder_of_another_process() -> None:
+def test_example_paths_are_moved_to_the_current_root() -> None:
     with talking(LEGACY, "echo", words=("callable-tool",)) as talk, World() as world:
         talk.dossier.root = str(talk.root)
         nested = {"text": f"{talk.root}/a", "more": [f"file://{talk.root}", 1]}
@@ -90,7 +90,7 @@ def test_an_example_is_moved_into_the_folder_of_another_process() -> None:
 
 
 @ERAS
-def test_messages_that_are_written_together_are_a_line_each(revision: str) -> None:
+def test_messages_written_together_are_separate_lines(revision: str) -> None:
     with talking(revision, "echo") as talk:
         line = len(talk.wire.transcript)
         first = talk.wire.build("tools/list")
@@ -108,14 +108,14 @@ def test_messages_that_are_written_together_are_a_line_each(revision: str) -> No
 @pytest.mark.parametrize(
     ("policy", "told"),
     [
-        (answer.accept(), '{"action": "accept", "content": {"name": "example"}}'),
-        (answer.decline(), '{"action": "decline"}'),
-        (answer.dismiss(), '{"action": "cancel"}'),
-        (answer.give({"action": 5}), '{"action": 5}'),
-        (answer.late(0.1, answer.decline()), '{"action": "decline"}'),
+        (answers.accept(), '{"action": "accept", "content": {"name": "example"}}'),
+        (answers.decline(), '{"action": "decline"}'),
+        (answers.dismiss(), '{"action": "cancel"}'),
+        (answers.give({"action": 5}), '{"action": 5}'),
+        (answers.late(0.1, answers.decline()), '{"action": "decline"}'),
     ],
 )
-def test_the_server_is_made_to_ask_and_gets_the_answer(
+def test_provoked_question_gets_the_answer_of_the_client(
     revision: str, policy: Any, told: str
 ) -> None:
     client = Client(capabilities={"elicitation": {}}, elicitation=policy)
@@ -132,7 +132,7 @@ def test_the_server_is_made_to_ask_and_gets_the_answer(
 
 
 @ERAS
-def test_a_client_that_declares_nothing_is_asked_nothing(revision: str) -> None:
+def test_client_without_capabilities_is_not_asked(revision: str) -> None:
     with talking(revision, "elicit") as talk:
         provoked = talk.provoke(call("elicit"), Client())
 
@@ -140,7 +140,7 @@ def test_a_client_that_declares_nothing_is_asked_nothing(revision: str) -> None:
         assert "has no elicitation" in said(provoked.reply)
 
 
-def test_a_session_declares_on_a_process_of_its_own_and_a_stateless_one_need_not() -> None:
+def test_new_capabilities_need_a_new_process_only_in_legacy() -> None:
     with talking(LEGACY, "elicit") as talk:
         first = talk.wire
         talk.session(willing(LEGACY))
@@ -156,14 +156,14 @@ def test_a_session_declares_on_a_process_of_its_own_and_a_stateless_one_need_not
 def test_answers_may_change_within_a_session() -> None:
     with talking(LEGACY, "elicit") as talk:
         talk.session(willing(LEGACY))
-        for policy, action in ((answer.decline(), "decline"), (answer.dismiss(), "cancel")):
+        for policy, action in ((answers.decline(), "decline"), (answers.dismiss(), "cancel")):
             provoked = talk.provoke(call("elicit"), Client(elicitation=policy))
             assert action in said(provoked.reply)
         assert len(talk.questions()) == 2
 
 
-def test_silence_holds_a_call_up_and_nothing_else() -> None:
-    silent = Client(capabilities={"elicitation": {}}, elicitation=answer.silence())
+def test_unanswered_question_blocks_only_its_call() -> None:
+    silent = Client(capabilities={"elicitation": {}}, elicitation=answers.silence())
     with talking(LEGACY, "elicit", "echo") as talk:
         talk.session(silent)
         provoked = talk.provoke(call("elicit"), seconds=0.3)
@@ -172,8 +172,10 @@ def test_silence_holds_a_call_up_and_nothing_else() -> None:
         assert said(talk.run(call("echo", text="on"))) == "on"
 
 
-def test_a_late_answer_comes_while_others_are_waited_for() -> None:
-    late = Client(capabilities={"elicitation": {}}, elicitation=answer.late(0.3, answer.decline()))
+def test_late_answer_does_not_block_other_calls() -> None:
+    late = Client(
+        capabilities={"elicitation": {}}, elicitation=answers.late(0.3, answers.decline())
+    )
     with talking(LEGACY, "elicit", "echo") as talk:
         talk.session(late)
         pending = talk.start(call("elicit"))
@@ -182,15 +184,15 @@ def test_a_late_answer_comes_while_others_are_waited_for() -> None:
         assert pending.age >= 0.3
 
 
-def test_what_is_asked_unasked_is_seen() -> None:
+def test_unprovoked_questions_are_recorded() -> None:
     with talking(LEGACY, "curious") as talk:
-        talk.session(Client(capabilities={"roots": {}}, roots=answer.offer("file:///here")))
+        talk.session(Client(capabilities={"roots": {}}, roots=answers.offer("file:///here")))
         provoked = talk.provoke(Exchange(""))
 
         assert [question.method for question in provoked.questions] == ["roots/list"]
 
 
-def test_a_server_may_poll_a_task_of_the_client() -> None:
+def test_client_creates_a_task_for_a_sampling_request() -> None:
     tasks = ClientTasks(polls=1)
     client = Client(capabilities={"sampling": {}, "tasks": {}}, tasks=tasks)
     made = client.answer("sampling/createMessage", {"task": {}})
@@ -201,7 +203,7 @@ def test_a_server_may_poll_a_task_of_the_client() -> None:
 # --- rounds
 
 
-def test_a_request_goes_through_its_rounds() -> None:
+def test_rounds_answer_questions_until_the_result() -> None:
     with talking(MODERN, "elicit") as talk:
         first, last = talk.rounds(call("elicit"), willing(MODERN))
 
@@ -214,7 +216,7 @@ def test_a_request_goes_through_its_rounds() -> None:
         assert "example" in said(last.reply)
 
 
-def test_a_round_is_taken_up_in_ways_a_client_should_not() -> None:
+def test_round_can_be_retried_with_wrong_state_or_answers() -> None:
     with talking(MODERN, "elicit", "echo") as talk:
         first = talk.round(call("elicit"), willing(MODERN))
 
@@ -229,16 +231,16 @@ def test_a_round_is_taken_up_in_ways_a_client_should_not() -> None:
         assert said(talk.retry(first).reply)
 
 
-def test_what_is_not_answered_is_not_tried_again() -> None:
-    stubborn = Client(capabilities={"elicitation": {}}, elicitation=answer.refuse())
+def test_refused_question_is_not_retried() -> None:
+    stubborn = Client(capabilities={"elicitation": {}}, elicitation=answers.refuse())
     with talking(MODERN, "elicit") as talk:
         (only,) = talk.rounds(call("elicit"), stubborn)
 
         assert only.asks
 
 
-def test_rounds_without_an_end_end() -> None:
-    endless = Client(capabilities={"elicitation": {}}, elicitation=answer.decline())
+def test_rounds_stop_at_their_limit() -> None:
+    endless = Client(capabilities={"elicitation": {}}, elicitation=answers.decline())
     with talking(MODERN, "elicit") as talk:
         exchange = Exchange("tools/call", {**call("elicit").params, "requestState": "lost"})
         taken = talk.rounds(exchange, endless, most=1)
@@ -247,7 +249,7 @@ def test_rounds_without_an_end_end() -> None:
 
 
 @pytest.mark.parametrize("state", ["S1", "", "a", "0123456789", "AAAA"])
-def test_an_altered_state_is_another_of_the_same_length(state: str) -> None:
+def test_altered_state_differs_and_keeps_its_length(state: str) -> None:
     assert altered(state) != state
     assert len(altered(state)) == max(1, len(state))
 
@@ -256,7 +258,7 @@ def test_an_altered_state_is_another_of_the_same_length(state: str) -> None:
 
 
 @ERAS
-def test_a_request_is_started_watched_and_cancelled(revision: str) -> None:
+def test_pending_request_can_be_watched_and_cancelled(revision: str) -> None:
     with talking(revision, "nap", "echo") as talk:
         pending = talk.start(call("nap", duration=5), token=7)
         talk.wire.wait(pending.progress, 5.0)
@@ -275,7 +277,7 @@ def test_a_request_is_started_watched_and_cancelled(revision: str) -> None:
         assert talk.wire.transcript.unanswered() == []
 
 
-def test_a_token_may_be_any_and_is_not_mistaken() -> None:
+def test_progress_tokens_of_different_types_are_distinguished() -> None:
     with talking(LEGACY, "nap") as talk:
         number, text = (talk.start(call("nap", duration=0.1), token=token) for token in (7, "7"))
         assert number.reply().answered
@@ -285,7 +287,7 @@ def test_a_token_may_be_any_and_is_not_mistaken() -> None:
         assert talk.start(call("nap", duration=0)).progress() == []
 
 
-def test_a_log_level_goes_where_the_era_has_a_place_for_it() -> None:
+def test_log_level_is_sent_in_meta_only_in_modern() -> None:
     for revision in (LEGACY, MODERN):
         with talking(revision, "chat") as talk:
             pending = talk.start(call("chat"), level="debug")
@@ -295,7 +297,7 @@ def test_a_log_level_goes_where_the_era_has_a_place_for_it() -> None:
             assert has is (revision == MODERN)
 
 
-def test_windows_pass_together() -> None:
+def test_windows_elapse_concurrently() -> None:
     with talking(LEGACY) as talk:
         begun = now()
         windows = [talk.window(0.3) for _ in range(4)]
@@ -309,7 +311,7 @@ def test_windows_pass_together() -> None:
 
 
 @pytest.mark.parametrize("name", ["work", "toil"])
-def test_a_task_is_created_polled_and_its_result_collected(name: str) -> None:
+def test_task_is_polled_until_its_result(name: str) -> None:
     with talking(LEGACY, name) as talk:
         task = talk.task(call(name, duration=0.2), ttl=1000, more={"x": 1})
 
@@ -325,7 +327,7 @@ def test_a_task_is_created_polled_and_its_result_collected(name: str) -> None:
         assert len(task.states) > 1
 
 
-def test_a_task_is_cancelled_and_one_that_lasts_is_not_waited_for() -> None:
+def test_long_task_can_be_cancelled_without_waiting_for_it() -> None:
     with talking(LEGACY, "work") as talk:
         task = talk.task(call("work", duration=30))
 
@@ -334,7 +336,7 @@ def test_a_task_is_cancelled_and_one_that_lasts_is_not_waited_for() -> None:
         assert task.ended
 
 
-def test_a_result_may_be_asked_for_before_the_end() -> None:
+def test_task_result_may_be_requested_early() -> None:
     with talking(LEGACY, "work") as talk:
         task = talk.task(call("work", duration=0.2))
         pending = task.start_result()
@@ -343,7 +345,7 @@ def test_a_result_may_be_asked_for_before_the_end() -> None:
         assert task.start_result() is pending
 
 
-def test_what_is_no_task_has_no_id() -> None:
+def test_non_task_result_has_no_id_or_status() -> None:
     with talking(LEGACY, "echo") as talk:
         task = talk.task(Exchange("tools/list"))
 
@@ -357,7 +359,7 @@ def test_what_is_no_task_has_no_id() -> None:
 
 
 @pytest.mark.parametrize("request_id", [None, "s-1", 5])
-def test_a_subscription_is_acknowledged_heard_and_ended(request_id: Any) -> None:
+def test_subscription_is_acknowledged_notified_and_cancelled(request_id: Any) -> None:
     with talking(MODERN, "listen") as talk:
         stream = talk.subscribe({"toolsListChanged": True}, id=request_id)
 
@@ -374,7 +376,7 @@ def test_a_subscription_is_acknowledged_heard_and_ended(request_id: Any) -> None
         assert talk.wire.transcript.unanswered() == []
 
 
-def test_a_subscription_that_is_refused_says_so_at_once() -> None:
+def test_refused_subscription_returns_at_once() -> None:
     with talking(MODERN) as talk:
         begun = now()
         stream = talk.subscribe({})
@@ -385,7 +387,7 @@ def test_a_subscription_that_is_refused_says_so_at_once() -> None:
         assert stream.granted == {}
 
 
-def test_two_subscriptions_are_kept_apart() -> None:
+def test_subscriptions_are_independent() -> None:
     with talking(MODERN, "listen") as talk:
         one, two = talk.subscribe({}), talk.subscribe({"toolsListChanged": True})
         assert one.acknowledged()
@@ -396,7 +398,7 @@ def test_two_subscriptions_are_kept_apart() -> None:
         assert all(message.role is Role.NOTIFICATION for _, message in two.heard())
 
 
-def test_an_acknowledgment_of_another_subscription_is_not_taken_for_its_own() -> None:
+def test_acknowledgment_of_another_subscription_is_ignored() -> None:
     with talking(MODERN, "listen") as talk:
         forgotten = talk.subscribe({"forgotten": True}, id=102)
         other = talk.subscribe({}, id="102")

@@ -1,12 +1,12 @@
-"""What is tested, as a person would type it."""
+"""Targets as command line words."""
 
 import os
 from pathlib import Path
 
-from mcp_touchstone.target import ROOT, Named, Target, reference
+from mcp_touchstone.target.target import ROOT, Named, Target, reference
 
 
-def test_a_server_is_given_by_its_command_and_all_that_goes_with_it() -> None:
+def test_target_words_contain_command_and_options() -> None:
     target = Target(
         command=("server", "{root}"),
         env={"A": "1"},
@@ -20,20 +20,20 @@ def test_a_server_is_given_by_its_command_and_all_that_goes_with_it() -> None:
     ]
 
 
-def test_of_the_bundled_server_only_what_the_user_added_is_given() -> None:
-    assert reference().words() == []
+def test_reference_target_words_contain_only_user_additions() -> None:
+    assert reference().words() == ["--self"]
     target = reference(env={"A": "1"}, named=Named(calls=(("file.read", {"path": "a"}),)))
-    assert target.words() == ["--env", "A=1", "--call", 'file.read={"path": "a"}']
+    assert target.words() == ["--env", "A=1", "--call", 'file.read={"path": "a"}', "--self"]
 
 
-def test_the_bundled_server_is_used_such_that_it_asks() -> None:
+def test_reference_target_calls_tools_that_ask_the_client() -> None:
     named = reference(named=Named(calls=reference().named.calls[:1])).named
 
     assert [name for name, _ in named.calls] == ["explain_error", "text_editor"]
     assert "--confirm-writes" in reference().command_in(Path("/a"))
 
 
-def test_a_server_is_told_of_folders_by_its_words_and_variables(tmp_path: Path) -> None:
+def test_target_finds_folders_in_its_command_and_variables(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.mkdir()
     two.mkdir()

@@ -1,11 +1,11 @@
-"""Every state of a task that a server shows is found, wherever it stands."""
+"""Task states are found in every message that contains one."""
 
 import itertools
 from typing import Any
 
-from mcp_touchstone.framing import Line, encode
-from mcp_touchstone.task_states import STATUS, sightings
-from mcp_touchstone.transcript import Transcript
+from mcp_touchstone.wire.framing import Line, encode
+from mcp_touchstone.wire.task_states import STATUS, sightings
+from mcp_touchstone.wire.transcript import Transcript
 
 WHEN = "2026-01-02T03:04:05Z"
 
@@ -37,7 +37,7 @@ class Wire:
         return [(one.method, one.id, one.status, one.asked) for one in sightings(self.transcript)]
 
 
-def test_states_stand_in_results_and_in_notifications() -> None:
+def test_states_are_found_in_results_and_notifications() -> None:
     wire = Wire()
     wire.ask("tools/call", {"task": state("a")})
     wire.hear({"method": STATUS, "params": state("a", "input_required")})
@@ -55,7 +55,7 @@ def test_states_stand_in_results_and_in_notifications() -> None:
     ]
 
 
-def test_what_is_no_state_is_none() -> None:
+def test_malformed_or_unrelated_values_are_not_states() -> None:
     wire = Wire()
     wire.ask("tools/call", {"content": [], "task": state("a")})
     wire.ask("tools/call", {"task": "a"})
@@ -69,7 +69,7 @@ def test_what_is_no_state_is_none() -> None:
     assert wire.seen() == []
 
 
-def test_a_state_of_other_types_has_neither_id_nor_status() -> None:
+def test_mistyped_id_or_status_of_a_state_is_empty() -> None:
     wire = Wire()
     wire.ask("tasks/get", state(7, "running"))
     wire.ask("tasks/get", state("a", ["working"]))

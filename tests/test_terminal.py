@@ -1,16 +1,16 @@
-"""What a person sees at a terminal: width, colour, progress, Ctrl-C."""
+"""Output at a terminal: width, colour, progress, Ctrl-C."""
 
 import os
 import re
 import shlex
 import signal
 import sys
-import time
 from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from mcp_touchstone.cli import main
 from mcp_touchstone.report.progress import Progress
 from tests.conftest import HERE, mutant_command
 from tests.test_golden import Golden, scrubbed
@@ -44,7 +44,7 @@ def screen(child: Any) -> str:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_keeps_to_the_width_of_the_terminal(width: int) -> None:
+def test_output_keeps_to_the_terminal_width(width: int) -> None:
     child = spawn("check", "--select", "ping", "--", *mutant_command("RefusesPings"), width=width)
     lines = [ESCAPE.sub("", line) for line in screen(child).replace("\r", "\n").splitlines()]
     copied = ("mcp-touchstone ", "spec", "again", "http")
@@ -55,53 +55,66 @@ def test_keeps_to_the_width_of_the_terminal(width: int) -> None:
     assert child.exitstatus == 1
 
 
-def test_shows_progress_and_takes_it_away() -> None:
-    text = screen(spawn("check", "--select", "lifecycle"))
-    final = ESCAPE.sub("", text).splitlines()[-1]
+def test_progress_is_shown_and_removed() -> None:
+    text = screen(spawn("check", "--self", "--select", "lifecycle"))
+    final = ESCAPE.sub("", text).splitlines()[-2:]
 
-    assert re.search(r"\d+/\d+  conformance/basic/lifecycle", ESCAPE.sub("", text))
-    assert final.startswith("conforming")
+    assert re.search(r"\d+/[\d…]+  conformance/basic/lifecycle", ESCAPE.sub("", text))
+    assert any(line.startswith("passed") for line in final)
 
 
-def test_colours_a_terminal_and_honours_no_color() -> None:
-    words = ("check", "--select", "ping", "-q")
+def test_colours_are_used_unless_no_color_is_set() -> None:
+    words = ("check", "--self", "--select", "ping", "-q")
 
     assert "\x1b[3" in screen(spawn(*words))
     assert "\x1b[3" not in screen(spawn(*words, env={"NO_COLOR": "1"}))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_it_ends_the_servers_and_says_what_it_had(number: signal.Signals) -> None:
+def test_signal_exits_130_and_reports_the_interruption(number: signal.Signals) -> None:
     child = spawn(
-        "check", "--timeout", "60", "--", sys.executable, "tests/hostile/never_answers.py"
+        "check", "--timeout", "600", "--", sys.executable, "tests/hostile/never_answers.py"
     )
     child.expect("never_answers")
-    time.sleep(1.5)
-    begun = time.monotonic()
     child.kill(number)
     text = ESCAPE.sub("", screen(child))
 
     assert child.exitstatus == 130
     assert "interrupted" in text
     assert "Traceback" not in text
-    assert time.monotonic() - begun < 10
 
 
-def test_interrupted_half_way_it_leaves_a_partial_summary() -> None:
+def test_interrupt_prints_a_partial_summary() -> None:
     child = spawn("check", "--jobs", "1", "--", *mutant_command("SaysNothingWrong"))
     child.expect(r"[5-9]/\d\d+ ")
     child.kill(signal.SIGINT)
     text = ESCAPE.sub("", screen(child))
 
     assert child.exitstatus == 130
-    assert "judged" in text
-    assert "what was judged until then is shown" in text
+    assert "the report covers what was checked until then" in text
+
+
+# --- without a terminal
+
+
+def test_heartbeat_reports_a_slow_server_unless_quiet(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("mcp_touchstone.report.progress.HEARTBEAT", 0.01)
+    monkeypatch.setattr("mcp_touchstone.cli._end_on_sigterm", lambda: None)  # pytest handles it
+    mute = [sys.executable, "-S", str(HERE / "hostile" / "never_answers.py")]
+    words = ["check", "--timeout", "1", "--revision", "2025-11-25"]
+
+    assert main([*words, "--", *mute]) == 2
+    assert "mcp-touchstone: 0 s: starting the server\n" in capfd.readouterr().err
+    assert main([*words, "-q", "--", *mute]) == 2
+    assert "starting the server" not in capfd.readouterr().err
 
 
 # --- the line that shows progress
 
 
-def test_progress_says_what_is_under_way_and_how_long_the_rest_may_take() -> None:
+def test_progress_shows_the_running_scenario_and_the_remaining_time() -> None:
     now = [0.0]
     progress = Progress(clock=lambda: now[0])
     progress.plan(40)
@@ -122,7 +135,7 @@ def test_progress_says_what_is_under_way_and_how_long_the_rest_may_take() -> Non
     assert progress.text() == "40/40"
 
 
-def test_progress_counts_what_is_done_before_it_is_known_how_much_there_is() -> None:
+def test_progress_counts_done_scenarios_before_the_total_is_known() -> None:
     progress = Progress(clock=lambda: 0.0)
     progress.start("basic/ping  2025-11-25")
     progress.done("basic/ping  2025-11-25")
@@ -135,7 +148,7 @@ def test_progress_counts_what_is_done_before_it_is_known_how_much_there_is() -> 
 
 
 class Screen:
-    """What a person sees who looks at a terminal of 80 columns when all is over."""
+    """The final content of a terminal of 80 columns."""
 
     def __init__(self, child: Any) -> None:
         self._child = child
@@ -156,12 +169,12 @@ class Screen:
 
 PING = ("check", "--select", "ping", "--revision", "2025-11-25")
 SEEN: dict[str, tuple[tuple[str, ...], int]] = {
-    "pass": (PING, 0),
+    "pass": ((*PING, "--self"), 0),
     "fail": ((*PING, "--", *mutant_command("RefusesPings")), 1),
     "quiet": ((*PING, "-q", "--", *mutant_command("RefusesPings")), 1),
     "broken": (("check", "--", sys.executable, str(HERE / "hostile" / "exits_at_once.py")), 2),
     "interrupted": (
-        ("check", "--timeout", "60", "--", sys.executable, str(HERE / "hostile/never_answers.py")),
+        ("check", "--timeout", "600", "--", sys.executable, str(HERE / "hostile/never_answers.py")),
         130,
     ),
 }
@@ -182,7 +195,7 @@ def test_what_is_seen_when_it_is_over(name: str, snapshot: SnapshotAssertion) ->
 
 
 def nameless(text: str) -> str:
-    """Take the command out: how long it is, and so where it is broken, depends on this place."""
+    """Remove the command, whose length and line breaks depend on the checkout path."""
     text = re.sub(
         r"(?m)^(mcp-touchstone \S+  judges  ).*\n(?:(?!  \S|\n).+\n)*", r"\1<command>\n", text
     )
@@ -190,14 +203,14 @@ def nameless(text: str) -> str:
 
 
 @pytest.mark.parametrize("rest", ["", "mutants Name '{root}'\n", " Name '{root}'\n", "a\n b\n"])
-def test_a_command_is_taken_out_wherever_it_is_broken(rest: str) -> None:
+def test_command_is_removed_across_line_breaks(rest: str) -> None:
     text = f"mcp-touchstone 1  judges  x\n{rest}  server  y\n\n  again      x\n{rest}\nz\n"
     shown = "mcp-touchstone 1  judges  <command>\n  server  y\n\n  again      <command>\n\nz\n"
 
     assert nameless(text) == shown
 
 
-def test_no_screen_is_left_over() -> None:
+def test_every_golden_screen_belongs_to_a_test() -> None:
     folder = HERE.parent / "golden" / "test_terminal"
     names = {f"test_what_is_seen_when_it_is_over[{name}].txt" for name in SEEN}
 

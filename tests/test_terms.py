@@ -1,15 +1,15 @@
-"""What a server claims, with how it is started for that: read, written back, refused by name."""
+"""Promises of a server, with their arguments and variables."""
 
 import re
 import tomllib
 
 import pytest
 
-from mcp_touchstone import config
-from mcp_touchstone.command_line import Refusing, parser
-from mcp_touchstone.target import Target, reference
-from mcp_touchstone.terms import Terms, read, shown
-from mcp_touchstone.threat import DECLARED, MODES
+from mcp_touchstone.catalog.threat import DECLARED, MODES
+from mcp_touchstone.config import toml_keys
+from mcp_touchstone.config.settings import ConfigError
+from mcp_touchstone.target.promises import PromiseTerms, read, shown
+from mcp_touchstone.target.target import Target, reference
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from mcp_touchstone.threat import DECLARED, MODES
         'size-limit={"args": ["--max", "9"], "env": {"A": "1"}, "limit": 9, "tools": ["read"]}',
     ],
 )
-def test_a_promise_is_read_and_written_back(text: str) -> None:
+def test_promise_is_read_and_written_back(text: str) -> None:
     assert shown(*read(text)) == text
 
 
@@ -37,33 +37,34 @@ def test_a_promise_is_read_and_written_back(text: str) -> None:
         ("size-limit", """size-limit: say which: size-limit='{"limit": 10485760}'"""),
     ],
 )
-def test_a_wrong_promise_is_refused_with_what_to_write(text: str, said: str) -> None:
+def test_wrong_promise_is_refused_with_a_suggestion(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         read(text)
 
 
-def test_a_configuration_says_it_as_a_list_or_as_a_table() -> None:
+def test_configuration_table_declares_promises() -> None:
     table = """
     command = ["x", "{root}"]
     [promise]
     deny-list = true
     read-only = { args = ["--read-only"] }
     """
-    found = config.read(tomllib.loads(table), "t.toml")[""]
+    found = toml_keys.read(tomllib.loads(table), "t.toml")[""]
 
-    assert parser(Refusing).parse_args(["check", *config.words(found, {"promise"})]).promise == [
-        "deny-list", 'read-only={"args": ["--read-only"]}',
-    ]  # fmt: skip
-    with pytest.raises(config.ConfigError, match="promise is a number; write a string, an array"):
-        config.read({"promise": 3}, "t.toml")
+    assert toml_keys.layer(found, "t.toml")["promise"] == {
+        "deny-list": PromiseTerms(),
+        "read-only": PromiseTerms(args=("--read-only",)),
+    }
+    with pytest.raises(ConfigError, match="promise is a number; write a string, an array"):
+        toml_keys.read({"promise": 3}, "t.toml")
 
 
-def test_the_server_is_started_as_its_promise_says() -> None:
+def test_promise_terms_change_command_and_environment() -> None:
     target = Target(
         command=("serve", "{root}"),
         env={"A": "1"},
         promises=frozenset({"read-only"}),
-        terms={"read-only": Terms(args=("--read-only",), env={"B": "2"})},
+        terms={"read-only": PromiseTerms(args=("--read-only",), env={"B": "2"})},
     )
 
     under = target.under({"read-only", "containment"})
@@ -76,7 +77,7 @@ def test_the_server_is_started_as_its_promise_says() -> None:
     ]  # fmt: skip
 
 
-def test_the_reference_server_promises_what_is_only_judged_where_it_is_promised() -> None:
+def test_reference_target_declares_optional_promises() -> None:
     assert reference().promises >= {"deny-list", "patch-only", *MODES}
     assert {*DECLARED} >= reference().promises
-    assert reference().words() == []
+    assert reference().words() == ["--self"]

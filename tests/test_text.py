@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_server.protocol.errors import ToolError
+from reference_server.failure import ToolError
 from reference_server.tools.text import ENCODINGS, Text, newline_at, newline_before, skip_lines
 
 TEXTS = st.text(alphabet="ab\r\n\u2028\x0c\x85é", max_size=200) | st.text(
@@ -28,7 +28,7 @@ def test_lines_end_at_lf_crlf_and_cr_only(text: str) -> None:
 
 
 @given(TEXTS, st.integers(0, 100), st.integers(0, 100))
-def test_skipping_counts_the_lines_that_are_there(text: str, first: int, second: int) -> None:
+def test_skip_lines_advances_by_whole_lines(text: str, first: int, second: int) -> None:
     lines = lines_of(text)
     position = skip_lines(text, 0, first)
     assert text[:position] == "".join(lines[:first])
@@ -38,14 +38,14 @@ def test_skipping_counts_the_lines_that_are_there(text: str, first: int, second:
 
 
 @given(TEXTS, st.integers(1, 50), st.integers(0, 50))
-def test_part_is_those_lines(text: str, first: int, more: int) -> None:
+def test_part_returns_the_requested_lines(text: str, first: int, more: int) -> None:
     assert Text(text.encode()).part(first, first + more) == "".join(
         lines_of(text)[first - 1 : first + more]
     )
 
 
 @given(TEXTS)
-def test_newlines_are_found_on_both_sides_of_a_line(text: str) -> None:
+def test_newline_is_found_at_and_before_a_position(text: str) -> None:
     position = 0
     for line in lines_of(text):
         bare = line.rstrip("\r\n")
@@ -55,7 +55,7 @@ def test_newlines_are_found_on_both_sides_of_a_line(text: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["\n", "\r", "\r\n", "a\n", "a\r", "x" * 100_000 + "\r"])
-def test_time_is_linear_whatever_the_newlines(unit: str) -> None:
+def test_line_operations_are_fast_for_any_newlines(unit: str) -> None:
     text = Text((unit * (5_000_000 // len(unit))).encode())
     started = time.monotonic()
     text.facts()
@@ -64,7 +64,7 @@ def test_time_is_linear_whatever_the_newlines(unit: str) -> None:
 
 
 @given(st.binary(max_size=50), st.sampled_from(ENCODINGS))
-def test_what_can_be_decoded_can_be_encoded_to_the_same_bytes(data: bytes, encoding: str) -> None:
+def test_decoded_text_encodes_to_the_same_bytes(data: bytes, encoding: str) -> None:
     try:
         found = Text(data, encoding)
     except ToolError:
@@ -72,7 +72,7 @@ def test_what_can_be_decoded_can_be_encoded_to_the_same_bytes(data: bytes, encod
     assert found.encode(found.text) == data
 
 
-def test_bytes_that_are_no_text_are_refused() -> None:
+def test_invalid_utf_8_is_refused() -> None:
     with pytest.raises(ToolError) as caught:
         Text(b"caf\xe9")
     assert caught.value.code == "NOT_TEXT"
@@ -84,7 +84,7 @@ def test_bytes_that_are_no_text_are_refused() -> None:
     st.sampled_from(["utf-8", "utf-16-le", "utf-16-be"]),
     st.booleans(),
 )
-def test_normalized_hash_sees_the_text_only(
+def test_normalized_hash_ignores_newlines_encoding_and_bom(
     lines: list[str], newline: str, encoding: str, bom: bool
 ) -> None:
     marked = ("\ufeff" if bom else "") + newline.join(lines)
@@ -95,7 +95,7 @@ def test_normalized_hash_sees_the_text_only(
     assert found.hashes()["sha256"] == hashlib.sha256(marked.encode(encoding)).hexdigest()
 
 
-def test_character_without_bytes_is_named() -> None:
+def test_unencodable_character_is_named() -> None:
     with pytest.raises(ToolError, match=r"U\+20AC") as caught:
         Text(b"caf\xe9", "iso-8859-1").encode("€")
     assert caught.value.code == "CANNOT_ENCODE"

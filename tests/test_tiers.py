@@ -1,4 +1,4 @@
-"""How far attacks go: core always, more on request, and what is left out is said to be."""
+"""Attack tiers: core always runs, others on request, and left out tiers are reported."""
 
 import os
 from dataclasses import replace
@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.attack import payload
-from mcp_touchstone.clause import CatalogueError
+from mcp_touchstone.catalog.attack_level import MEANING, Tier, tiers
+from mcp_touchstone.catalog.clause import CatalogueError
+from mcp_touchstone.catalog.loader import SECURITY, home, load
+from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.catalog.threat import Threat, load_family
 from mcp_touchstone.cli import main
-from mcp_touchstone.gate import judge
-from mcp_touchstone.loader import SECURITY, home, load
-from mcp_touchstone.plan import Choice, UsageError
-from mcp_touchstone.scenario import Registry
-from mcp_touchstone.threat import Threat, load_family
-from mcp_touchstone.tier import MEANING, Tier, tiers
+from mcp_touchstone.engine.plan import Choice, UsageError
+from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.security import payload
 from tests.fakes.matrix import target_of
 
 ROW = """
@@ -33,13 +33,13 @@ tier = "{}"
 """
 
 
-def test_core_is_fired_whatever_is_asked_for() -> None:
+def test_core_tier_is_always_included() -> None:
     assert tiers() == {Tier.CORE}
     assert tiers(("race",)) == {Tier.CORE, Tier.RACE}
     assert set(MEANING) == set(Tier)
 
 
-def test_a_row_names_its_level_and_a_wrong_one_is_refused(tmp_path: Path) -> None:
+def test_threat_tier_is_read_and_unknown_tier_refused(tmp_path: Path) -> None:
     path = tmp_path / "group" / "family.toml"
     path.parent.mkdir()
     path.write_text(ROW.format("race"), encoding="utf-8")
@@ -52,7 +52,7 @@ def test_a_row_names_its_level_and_a_wrong_one_is_refused(tmp_path: Path) -> Non
         load_family(path)
 
 
-def test_payloads_of_foreign_systems_are_fired_on_request_alone() -> None:
+def test_payloads_of_other_platforms_are_in_the_platform_tier() -> None:
     library = payload.load(home() / "security_suite" / "payloads")
     rows = [row for group in library.values() for row in group]
 
@@ -64,7 +64,7 @@ def test_payloads_of_foreign_systems_are_fired_on_request_alone() -> None:
 
 @pytest.fixture
 def raised() -> Registry:
-    """The suite with one of its threats at another level."""
+    """Return the suite with one of its threats in another tier."""
     registry = load(SECURITY)
     scenarios = [
         replace(
@@ -82,7 +82,7 @@ def raised() -> Registry:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
-def test_what_is_not_asked_for_is_left_out_and_said_to_be(raised: Registry) -> None:
+def test_unselected_tier_is_reported_as_absent(raised: Registry) -> None:
     fake = target_of("NetworkShare")
     select = ("traversal-absolute", "bases-smuggled")
 
@@ -97,7 +97,7 @@ def test_what_is_not_asked_for_is_left_out_and_said_to_be(raised: Registry) -> N
         judge(fake, raised, Choice(select=select[:1]))
 
 
-def test_the_command_line_names_the_levels(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_attack_level_error_lists_the_levels(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["check", "--suite", "security", "--attacks", "everything"])
 

@@ -1,8 +1,8 @@
-"""What is a timestamp, and which of two says the same instant."""
+"""Recognition and comparison of timestamps."""
 
 import pytest
 
-from mcp_touchstone.timestamps import instant, is_earlier, is_rfc3339, same_instant
+from mcp_touchstone.wire.timestamps import instant, is_earlier, is_rfc3339, same_instant
 
 MORNING = "2026-01-02T03:04:05Z"
 
@@ -17,12 +17,12 @@ MORNING = "2026-01-02T03:04:05Z"
         "2016-12-31T23:59:60Z",
     ],
 )
-def test_rfc_3339_is_read(text: str) -> None:
+def test_rfc_3339_timestamps_are_recognized(text: str) -> None:
     assert is_rfc3339(text)
 
 
 @pytest.mark.parametrize("text", ["2026-01-02T03:04:05", "20260102T030405Z", "2026-01-02"])
-def test_iso_8601_is_wider(text: str) -> None:
+def test_other_iso_8601_forms_are_instants_but_not_rfc_3339(text: str) -> None:
     assert not is_rfc3339(text)
     assert instant(text) is not None
 
@@ -32,7 +32,7 @@ def test_iso_8601_is_wider(text: str) -> None:
     ["", "now", "1767323045", "1767323045.123", "2026-13-02T03:04:05Z", "2026-01-02T25:04:05Z",
      "Fri, 02 Jan 2026 03:04:05 GMT"],
 )  # fmt: skip
-def test_anything_else_is_no_timestamp(text: str) -> None:
+def test_other_text_is_not_a_timestamp(text: str) -> None:
     assert not is_rfc3339(text)
     assert instant(text) is None
 
@@ -49,17 +49,17 @@ def test_anything_else_is_no_timestamp(text: str) -> None:
         ("yesterday", True),
     ],
 )
-def test_an_instant_is_as_exact_as_the_coarser_of_two(other: str, same: bool) -> None:
+def test_instants_are_compared_at_the_coarser_precision(other: str, same: bool) -> None:
     assert same_instant(MORNING, other) is same
     assert same_instant(other, MORNING) is same
 
 
-def test_a_precision_of_nanoseconds_is_compared_as_far_as_it_is_read() -> None:
+def test_nanoseconds_are_compared_at_microsecond_precision() -> None:
     assert same_instant("2026-01-02T03:04:05.123456789Z", "2026-01-02T03:04:05.123456788Z")
     assert not same_instant("2026-01-02T03:04:05.123456Z", "2026-01-02T03:04:05.123457Z")
 
 
-def test_earlier_is_what_can_be_said_to_be() -> None:
+def test_is_earlier_is_false_when_undecidable() -> None:
     assert is_earlier("2026-01-02T03:04:04Z", MORNING)
     assert not is_earlier("2026-01-02T03:04:05Z", "2026-01-02T03:04:05.5Z")
     assert not is_earlier("2026-01-02T03:04:04", MORNING)

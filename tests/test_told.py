@@ -1,4 +1,4 @@
-"""What the user says a tool does to files: read, tried, and refused where it is not so."""
+"""Bindings that the user declares: parsed, tried, and reported if untrue."""
 
 import json
 import subprocess
@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from mcp_touchstone.attack.bindings import Operation, Style
-from mcp_touchstone.attack.slots import Role
-from mcp_touchstone.attack.told import read
-from mcp_touchstone.config import choose, words
-from mcp_touchstone.config import read as settings
-from mcp_touchstone.gate import survey
-from mcp_touchstone.target import ROOT, Target
+from mcp_touchstone.bindings.argument_roles import ArgumentRole
+from mcp_touchstone.bindings.binding import Operation, Style
+from mcp_touchstone.bindings.declared import read
+from mcp_touchstone.config.toml_keys import choose, layer
+from mcp_touchstone.config.toml_keys import read as settings
+from mcp_touchstone.engine.runner import survey
+from mcp_touchstone.target.target import ROOT, Target
 
 SERVER = """
 import json, pathlib, sys
@@ -23,11 +23,13 @@ ROOT = pathlib.Path(sys.argv[1])
 TEXT = {"type": "string"}
 TOOLS = [
     {"name": "fetch", "inputSchema": {"type": "object", "required": ["key", "as"],
-     "properties": {"key": TEXT, "as": {"type": "string"}}}},
+     "properties": {"key": TEXT, "as": {"type": "string"}, "from": TEXT}}},
     {"name": "put", "inputSchema": {"type": "object", "properties": {"items": {"type": "array",
      "items": {"type": "object", "properties": {"key": TEXT, "blob": TEXT}}}}}},
 ]
 def call(name, given):
+    if name == "fetch" and "from" in given:
+        return (pathlib.Path(given["from"]) / given["key"]).read_text()
     if name == "fetch":
         return (ROOT / given["key"]).read_text() if given["as"] == "plain" else "another format"
     for item in given["items"]:
@@ -63,14 +65,14 @@ def command(tmp_path: Path) -> tuple[str, ...]:
     return (sys.executable, "-S", str(script), ROOT)
 
 
-def test_what_is_said_is_read() -> None:
+def test_bindings_option_is_parsed() -> None:
     told = read(FETCH)
 
     assert (told.operation, told.tool, told.style) == (Operation.READ, "fetch", None)
-    assert told.places == {Role.PATH: ("key",)}
+    assert told.places == {ArgumentRole.PATH: ("key",)}
     assert told.arguments == {"as": "plain"}
     move = read('move={"tool": "mv", "path": "a", "to": "b", "style": "absolute"}')
-    assert move.places == {Role.FROM: ("a",), Role.TO: ("b",)}
+    assert move.places == {ArgumentRole.FROM: ("a",), ArgumentRole.TO: ("b",)}
     assert move.styles == (Style.ABSOLUTE,)
 
 
@@ -90,24 +92,24 @@ def test_what_is_said_is_read() -> None:
         ('read={"tool": "x", "path": "a", "arguments": 1}', "arguments is no table"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(text: str, said: str) -> None:
+def test_invalid_binding_is_refused(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         read(text)
 
 
-def test_a_configuration_says_it_as_tables() -> None:
+def test_configuration_tables_declare_bindings() -> None:
     document: dict[str, Any] = {
         "command": "x",
         "bindings": {"read": [{"tool": "a", "path": "p"}, {"tool": "b", "path": "p"}]},
     }
     found = choose(settings(document, "t"), None, "t")[1]
 
-    said = words(found, {"bindings"})
-
-    assert [read(word.removeprefix("--bindings=")).tool for word in said] == ["a", "b"]
+    assert [one.tool for one in layer(found, "t")["bindings"]] == ["a", "b"]
 
 
-def test_what_is_so_is_bound_where_nothing_would_have_been_found(command: tuple[str, ...]) -> None:
+def test_confirmed_user_bindings_are_used_and_untrue_ones_reported(
+    command: tuple[str, ...],
+) -> None:
     told = (read(FETCH), read(PUT), read('list={"tool": "fetch", "path": "key"}'))
     target = Target(command=command, told=told)
 
@@ -125,7 +127,17 @@ def test_what_is_so_is_bound_where_nothing_would_have_been_found(command: tuple[
     assert target.words()[:2] == ["--bindings", FETCH]
 
 
-def test_what_is_not_so_ends_the_run_with_one_line(
+def test_root_placeholder_in_fixed_arguments_is_replaced(command: tuple[str, ...]) -> None:
+    said = 'read={"tool": "fetch", "path": "key", "arguments": {"as": "plain", "from": "{root}"}}'
+
+    dossier, _ = survey(Target(command=command, told=(read(said),)), words=())
+
+    assert dossier.bindings is not None
+    (found,) = dossier.bindings.of(Operation.READ)
+    assert found.call("a.txt", "/r")[1]["arguments"]["from"] == "/r"
+
+
+def test_binding_to_an_unknown_tool_prints_one_line_and_exits_2(
     command: tuple[str, ...], tmp_path: Path
 ) -> None:
     text = f"suite = 'security'\ncommand = {json.dumps(command)}\n"

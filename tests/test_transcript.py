@@ -1,4 +1,4 @@
-"""The numbered record: in order, bounded, and safe between the reader and the scenario."""
+"""The transcript: numbered in order, bounded, and safe between threads."""
 
 import json
 import threading
@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from mcp_touchstone import transcript as module
-from mcp_touchstone.framing import Fault, Line, LineSplitter, read
-from mcp_touchstone.session import Phase, Role
-from mcp_touchstone.transcript import Entry, Source, Transcript
+from mcp_touchstone.wire import transcript
+from mcp_touchstone.wire.framing import Fault, Line, LineSplitter, read
+from mcp_touchstone.wire.lifecycle import Phase, Role
+from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 LONG = 20.0
 """Seconds of patience where the thing waited for happens at once."""
@@ -39,7 +39,7 @@ def ask(record: Transcript, request_id: Any, method: str = "ping", **how: Any) -
 # --- numbering
 
 
-def test_entries_are_numbered_from_one_in_the_order_they_came(record: Transcript) -> None:
+def test_entries_are_numbered_from_one_in_order_of_arrival(record: Transcript) -> None:
     asked = ask(record, 1)
     hear(record, b'{"id":1,"result":{}}')
     left = record.happened("the server left")
@@ -51,7 +51,7 @@ def test_entries_are_numbered_from_one_in_the_order_they_came(record: Transcript
     assert record[2].raw == b'{"id":1,"result":{}}'
 
 
-def test_an_answer_names_the_line_it_answers(record: Transcript) -> None:
+def test_answer_names_the_line_of_its_request(record: Transcript) -> None:
     record.happened("something")
     asked = ask(record, "a", "tools/list")
 
@@ -62,7 +62,7 @@ def test_an_answer_names_the_line_it_answers(record: Transcript) -> None:
     ]
 
 
-def test_an_entry_keeps_what_was_under_way(record: Transcript) -> None:
+def test_entry_records_the_running_scenario(record: Transcript) -> None:
     record.scenario = "one"
     ask(record, 1)
     record.scenario = "two"
@@ -71,7 +71,7 @@ def test_an_entry_keeps_what_was_under_way(record: Transcript) -> None:
     assert [entry.scenario for entry in record] == ["one", "two"]
 
 
-def test_our_line_is_kept_without_its_line_feed_and_with_its_value(record: Transcript) -> None:
+def test_sent_line_is_stored_without_line_feed_and_with_its_value(record: Transcript) -> None:
     ask(record, 1)
 
     entry = record[1]
@@ -81,7 +81,7 @@ def test_our_line_is_kept_without_its_line_feed_and_with_its_value(record: Trans
     assert entry.value == {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
-def test_silence_to_a_line_broken_on_purpose_is_no_open_request(record: Transcript) -> None:
+def test_malformed_and_optional_requests_are_not_unanswered(record: Transcript) -> None:
     ask(record, 1)
     ask(record, 2, required=False)
     n = ask(record, 3, malformed=True)
@@ -90,7 +90,7 @@ def test_silence_to_a_line_broken_on_purpose_is_no_open_request(record: Transcri
     assert [asked.line for asked in record.unanswered()] == [1]
 
 
-def test_a_walk_is_not_disturbed_by_what_comes_meanwhile(record: Transcript) -> None:
+def test_iteration_ignores_entries_added_meanwhile(record: Transcript) -> None:
     hear(record, b"{}", b"{}")
 
     seen = [record.happened("later") for _ in record]
@@ -98,13 +98,13 @@ def test_a_walk_is_not_disturbed_by_what_comes_meanwhile(record: Transcript) -> 
     assert seen == [3, 4]
 
 
-def test_bytes_that_are_no_text_are_shown_all_the_same(record: Transcript) -> None:
+def test_invalid_utf_8_is_shown_with_replacement_characters(record: Transcript) -> None:
     (entry,) = hear(record, b"\xff{")
 
     assert entry.text == "\ufffd{"
 
 
-def test_the_end_of_input_closes_the_session(record: Transcript) -> None:
+def test_closing_the_input_closes_the_session(record: Transcript) -> None:
     record.input_closed()
 
     assert record.session.phase is Phase.CLOSING
@@ -114,7 +114,7 @@ def test_the_end_of_input_closes_the_session(record: Transcript) -> None:
 # --- lines that hold no message, half of one, or two
 
 
-def test_an_unreadable_line_is_kept_and_holds_no_message(record: Transcript) -> None:
+def test_unreadable_line_is_kept_without_messages(record: Transcript) -> None:
     (entry,) = hear(record, b"Server running")
 
     assert entry.messages == ()
@@ -122,7 +122,7 @@ def test_an_unreadable_line_is_kept_and_holds_no_message(record: Transcript) -> 
     assert Fault.NOT_JSON in entry.reading.faults
 
 
-def test_glued_messages_become_two_entries(record: Transcript) -> None:
+def test_messages_on_one_line_become_separate_entries(record: Transcript) -> None:
     ask(record, 1)
     ask(record, 2)
 
@@ -135,7 +135,7 @@ def test_glued_messages_become_two_entries(record: Transcript) -> None:
 PRETTY = json.dumps({"id": 1, "result": {"a": [1, {"b": "}"}], "c": {}}}, indent=2).encode()
 
 
-def test_a_pretty_printed_answer_is_read_on_its_last_line(record: Transcript) -> None:
+def test_pretty_printed_answer_is_read_on_its_last_line(record: Transcript) -> None:
     ask(record, 1)
 
     entries = hear(record, *PRETTY.split(b"\n"))
@@ -147,7 +147,7 @@ def test_a_pretty_printed_answer_is_read_on_its_last_line(record: Transcript) ->
     assert entries[-1].reading.faults == {Fault.SPREAD}
 
 
-def test_a_message_between_the_pieces_is_read(record: Transcript) -> None:
+def test_message_after_an_unfinished_piece_is_read(record: Transcript) -> None:
     ask(record, 1)
 
     entries = hear(record, b"{ loading", b'{"id":1,"result":{}}')
@@ -155,7 +155,7 @@ def test_a_message_between_the_pieces_is_read(record: Transcript) -> None:
     assert entries[-1].messages[0].role is Role.ANSWER
 
 
-def test_a_banner_in_braces_swallows_no_message_behind_it(record: Transcript) -> None:
+def test_message_after_a_banner_in_braces_is_read(record: Transcript) -> None:
     ask(record, 1)
 
     entries = hear(record, b"{oops", b"really }", *PRETTY.split(b"\n"))
@@ -163,8 +163,8 @@ def test_a_banner_in_braces_swallows_no_message_behind_it(record: Transcript) ->
     assert entries[-1].messages[0].role is Role.ANSWER
 
 
-def test_pieces_that_never_fit_are_read_once() -> None:
-    """Quadratic time here, under the lock, kept every deadline from being held."""
+def test_unfinished_pieces_are_read_in_linear_time() -> None:
+    """Quadratic time here, under the lock, would delay every deadline."""
     record = Transcript("2025-11-25", clock=lambda: 0.0)
     begun = time.process_time()
 
@@ -177,8 +177,8 @@ def test_pieces_that_never_fit_are_read_once() -> None:
 # --- limits
 
 
-def test_a_flood_of_lines_is_cut_off(record: Transcript, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ENTRIES_LIMIT", 10)
+def test_flood_of_lines_is_cut_off(record: Transcript, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript, "ENTRIES_LIMIT", 10)
 
     hear(record, *[b"{}"] * 50)
 
@@ -186,8 +186,8 @@ def test_a_flood_of_lines_is_cut_off(record: Transcript, monkeypatch: pytest.Mon
     assert record.overflow == "it wrote more than 10 lines"
 
 
-def test_a_flood_of_bytes_is_cut_off(record: Transcript, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BYTES_LIMIT", 2**20)
+def test_flood_of_bytes_is_cut_off(record: Transcript, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript, "BYTES_LIMIT", 2**20)
 
     hear(record, *[b"x" * 2**18] * 20)
 
@@ -195,10 +195,10 @@ def test_a_flood_of_bytes_is_cut_off(record: Transcript, monkeypatch: pytest.Mon
     assert record.overflow == "it wrote more than 1 MiB"
 
 
-def test_messages_over_many_lines_are_not_taken_for_a_flood(
+def test_multi_line_messages_may_exceed_the_line_limit_for_a_while(
     record: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ENTRIES_LIMIT", 30)
+    monkeypatch.setattr(transcript, "ENTRIES_LIMIT", 30)
     message = json.dumps({"jsonrpc": "2.0", "method": "x", "params": dict.fromkeys("abcdef", 1)})
     lines = json.dumps(json.loads(message), indent=1).encode().split(b"\n")
 
@@ -214,17 +214,17 @@ def test_messages_over_many_lines_are_not_taken_for_a_flood(
     assert record.overflow
 
 
-def test_a_flood_glued_on_one_line_is_cut_off(
+def test_flood_of_messages_on_one_line_is_cut_off(
     record: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ENTRIES_LIMIT", 10)
+    monkeypatch.setattr(transcript, "ENTRIES_LIMIT", 10)
 
     hear(record, b"{}" * 100_000)
 
     assert len(record) == 11
 
 
-def test_a_line_that_is_too_long_is_kept_cut_and_ends_the_listening(record: Transcript) -> None:
+def test_overlong_line_is_truncated_and_ends_the_recording(record: Transcript) -> None:
     splitter = LineSplitter(limit=10_000)
     for line in splitter.feed(b"x" * 20_000 + b"\n{}\n"):
         record.heard(line)
@@ -235,7 +235,7 @@ def test_a_line_that_is_too_long_is_kept_cut_and_ends_the_listening(record: Tran
     assert record.overflow == "it wrote a line of 20,000 bytes and more"
 
 
-def test_what_we_do_is_still_recorded_after_a_flood(record: Transcript) -> None:
+def test_own_lines_and_events_are_recorded_after_a_flood(record: Transcript) -> None:
     record.overflow = "too much"
 
     ask(record, 1)
@@ -247,7 +247,7 @@ def test_what_we_do_is_still_recorded_after_a_flood(record: Transcript) -> None:
 # --- waiting
 
 
-def test_a_wait_ends_when_the_thing_is_seen(record: Transcript) -> None:
+def test_wait_ends_when_its_condition_becomes_true(record: Transcript) -> None:
     later = threading.Timer(0.05, lambda: hear(record, b'{"method":"hello"}'))
     later.start()
 
@@ -257,12 +257,12 @@ def test_a_wait_ends_when_the_thing_is_seen(record: Transcript) -> None:
     assert found[0].messages[0].method == "hello"
 
 
-def test_a_wait_that_is_already_true_does_not_wait(record: Transcript) -> None:
+def test_wait_returns_at_once_when_its_condition_is_true(record: Transcript) -> None:
     assert record.wait(lambda: "here", 0.0) == "here"
     assert record.wait(lambda: "here", -5.0) == "here"
 
 
-def test_a_wait_for_nothing_ends_in_time(record: Transcript) -> None:
+def test_wait_ends_at_its_timeout(record: Transcript) -> None:
     begun = time.monotonic()
 
     assert not record.wait(lambda: False, 0.05)
@@ -270,10 +270,10 @@ def test_a_wait_for_nothing_ends_in_time(record: Transcript) -> None:
 
 
 @pytest.mark.parametrize("end", ["finished", "overflow"])
-def test_a_wait_ends_with_the_servers_output(
+def test_wait_ends_with_the_output_of_the_server(
     record: Transcript, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ENTRIES_LIMIT", 0)
+    monkeypatch.setattr(transcript, "ENTRIES_LIMIT", 0)
     action = record.finished if end == "finished" else lambda: record.heard(Line(b"{}", 2))
     later = threading.Timer(0.05, action)
     later.start()
@@ -284,7 +284,7 @@ def test_a_wait_ends_with_the_servers_output(
     later.join()
 
 
-def test_what_came_with_the_end_is_still_seen(record: Transcript) -> None:
+def test_message_before_the_end_is_seen(record: Transcript) -> None:
     hear(record, b'{"method":"last words"}')
     record.finished()
 
@@ -294,7 +294,7 @@ def test_what_came_with_the_end_is_still_seen(record: Transcript) -> None:
 # --- between threads
 
 
-def test_writers_and_readers_in_many_threads_agree_on_one_order() -> None:
+def test_concurrent_writers_and_readers_agree_on_one_order() -> None:
     record = Transcript("2025-11-25", clock=time.monotonic)
     each = 150
 
@@ -332,7 +332,7 @@ def test_writers_and_readers_in_many_threads_agree_on_one_order() -> None:
             assert record[message.answers].value["id"] == message.value["id"]
 
 
-def test_what_is_read_twice_reads_the_same(record: Transcript) -> None:
+def test_reading_of_an_entry_equals_a_second_reading(record: Transcript) -> None:
     (entry,) = hear(record, b'{"a":NaN}')
 
     assert entry.reading == read(Line(entry.raw, entry.length))

@@ -1,4 +1,4 @@
-"""The small client: what scripts, agents and other people's tests do with a server."""
+"""The small client for scripts, agents and other people's tests."""
 
 import sys
 import textwrap
@@ -9,7 +9,7 @@ import pytest
 
 import mcp_touchstone
 from mcp_touchstone import LaunchError, Session, Tool, ToolResult, connect
-from mcp_touchstone.loader import home
+from mcp_touchstone.catalog.loader import home
 from tests.conftest import HERE
 
 TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
@@ -23,7 +23,7 @@ def session() -> Iterator[Session]:
         yield found
 
 
-def test_a_tool_that_works_gives_content_and_structure(session: Session) -> None:
+def test_successful_call_returns_content_and_structure(session: Session) -> None:
     result = session.call_tool("file.read", {"path": "notes/today.txt"})
 
     assert result.success
@@ -33,7 +33,7 @@ def test_a_tool_that_works_gives_content_and_structure(session: Session) -> None
     assert isinstance(result.structured, dict)
 
 
-def test_what_goes_wrong_is_told_and_not_raised(session: Session) -> None:
+def test_failed_call_returns_an_error_instead_of_raising(session: Session) -> None:
     failed = session.call_tool("file.read", {"path": "no/such/file"})
     unknown = session.call_tool("no-such-tool")
 
@@ -44,7 +44,7 @@ def test_what_goes_wrong_is_told_and_not_raised(session: Session) -> None:
     assert unknown.reply.code == -32602
 
 
-def test_tools_are_listed_with_what_they_take(session: Session) -> None:
+def test_tools_are_listed_with_schemas_and_read_only_flag(session: Session) -> None:
     tools = {tool.name: tool for tool in session.tools()}
 
     assert tools["file.read"].read_only
@@ -54,12 +54,12 @@ def test_tools_are_listed_with_what_they_take(session: Session) -> None:
     assert tools["file.read"].definition["name"] == "file.read"
 
 
-def test_it_says_who_speaks_and_which_revision(session: Session) -> None:
+def test_session_has_server_info_and_revision(session: Session) -> None:
     assert session.server["name"] == "mcp-touchstone-reference"
     assert session.revision == "2025-11-25"
 
 
-def test_what_was_said_can_be_looked_at(session: Session) -> None:
+def test_session_exposes_sent_and_received_messages(session: Session) -> None:
     mine = Session(session.connection)
     mine.request("ping")
     mine.notify("notifications/x-nothing")
@@ -73,7 +73,7 @@ def test_what_was_said_can_be_looked_at(session: Session) -> None:
 @pytest.mark.parametrize(
     "offer", ["file.read*", ["file.read", "file.read_range"], lambda tool: "read" in tool.name]
 )
-def test_only_tools_that_are_offered_can_be_called(session: Session, offer: object) -> None:
+def test_only_offered_tools_can_be_called(session: Session, offer: object) -> None:
     mine = Session(session.connection, offer)  # type: ignore[arg-type]
     before = len(mine.sent)
 
@@ -91,7 +91,7 @@ def test_all_pages_are_listed() -> None:
         assert len(session.tools()) > 2
 
 
-def test_the_stateless_revision_can_be_asked_for() -> None:
+def test_stateless_revision_can_be_selected() -> None:
     with connect(REFERENCE, env=ENV, revision="2026-07-28") as session:
         assert session.revision == "2026-07-28"
         assert session.server["name"] == "mcp-touchstone-reference"
@@ -116,7 +116,7 @@ for line in sys.stdin:
 """
 
 
-def test_a_call_without_an_answer_is_cancelled_and_the_next_one_has_its_time() -> None:
+def test_timed_out_call_is_cancelled_and_the_next_call_is_answered() -> None:
     with connect([sys.executable, "-S", "-c", SLOW]) as session:
         result = session.call_tool("never", timeout=0.3)
         again = session.call_tool("other", timeout=60)
@@ -128,7 +128,7 @@ def test_a_call_without_an_answer_is_cancelled_and_the_next_one_has_its_time() -
         assert again.error == "the tool reported an error and said no more"
 
 
-def test_a_string_is_split_as_in_a_shell_and_home_is_the_users(tmp_path: Path) -> None:
+def test_command_string_is_split_like_a_shell_and_home_is_kept(tmp_path: Path) -> None:
     script = tmp_path / "a server.py"
     shown = SLOW.replace('"name": "slow"', '"name": __import__("os").environ.get("HOME", "")')
     script.write_text(shown, encoding="utf-8")
@@ -148,21 +148,21 @@ def test_a_string_is_split_as_in_a_shell_and_home_is_the_users(tmp_path: Path) -
         ),
     ],
 )
-def test_a_server_that_does_not_start_is_one_clear_error(command: list[str], said: str) -> None:
+def test_failed_start_raises_a_one_line_launch_error(command: list[str], said: str) -> None:
     with pytest.raises(LaunchError, match=said) as caught, connect(command):
         pass
 
     assert "\n" not in str(caught.value)
 
 
-def test_what_cannot_be_meant_is_refused() -> None:
+def test_empty_command_and_unknown_revision_are_refused() -> None:
     with pytest.raises(ValueError, match="the command is empty"), connect(""):
         pass
     with pytest.raises(ValueError, match="revision 'x' is none of"), connect("x", revision="x"):
         pass
 
 
-def test_the_client_is_all_there_is_to_import() -> None:
+def test_package_exports_the_client_names() -> None:
     assert {mcp_touchstone.Session, mcp_touchstone.Tool, ToolResult, Tool} == {
         Session, Tool, ToolResult,
     }  # fmt: skip
@@ -170,11 +170,11 @@ def test_the_client_is_all_there_is_to_import() -> None:
         mcp_touchstone.nothing  # noqa: B018
 
 
-def test_naming_the_package_loads_no_client(pytester: pytest.Pytester) -> None:
+def test_importing_the_package_loads_no_client(pytester: pytest.Pytester) -> None:
     program = textwrap.dedent(
         """
         import sys, mcp_touchstone
-        assert "mcp_touchstone.using" not in sys.modules
+        assert "mcp_touchstone.api.session" not in sys.modules
         """
     )
     assert pytester.run(sys.executable, "-c", program).ret == 0

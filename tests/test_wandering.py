@@ -1,4 +1,4 @@
-"""Walks are found again with the same seed, as short as they get, and shown again without us."""
+"""Random call sequences: shrinking and reproduction."""
 
 import os
 import subprocess
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.results.verdict import Outcome
 from tests.fakes.matrix import attacked, tripped
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
 
-def test_a_walk_is_found_again_and_short_and_shown_by_itself(tmp_path: Path) -> None:
-    run = attacked("RemembersWhatItChecked", ("sequences",))
+def test_failing_sequence_is_short_and_reproduced_by_a_script(tmp_path: Path) -> None:
+    run = attacked("RemembersChecks", ("sequences",))
     script = run.of(Outcome.FAIL)[0].gravest.reproduction
 
     calls = script.count('"method": "tools/call"')
@@ -27,5 +27,5 @@ def test_a_walk_is_found_again_and_short_and_shown_by_itself(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_one_call_does_is_left_to_the_attacks_on_links() -> None:
+def test_single_call_faults_are_not_reported_as_sequences() -> None:
     assert tripped(attacked("FollowsLinks", ("sequences",))) == {}

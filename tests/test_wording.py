@@ -1,12 +1,14 @@
-"""What hides or commands is told from what only looks so, on every payload about definitions."""
+"""Hidden and commanding texts are distinguished from harmless ones in definitions."""
 
 import json
 
 import pytest
 
-from mcp_touchstone.attack import payload, wording
-from mcp_touchstone.loader import home
+from mcp_touchstone.catalog.loader import home
+from mcp_touchstone.security import payload
+from tests.fakes.matrix import attack_file
 
+definitions = attack_file("metadata.definitions")
 LIBRARY = payload.load(home() / "security_suite" / "payloads")
 
 LEFT = {
@@ -25,14 +27,14 @@ def rows(*groups: str) -> list[payload.Payload]:
     return [row for group in groups for row in LIBRARY[group]]
 
 
-def told(row: payload.Payload) -> str:
+def detected(row: payload.Payload) -> str:
     try:
         value = json.loads(row.text)
     except ValueError:
         value = {"description": row.text}
-    for where, text in wording.texts(value):
-        found = wording.hidden(text) or wording.commanded(where, text)
-        if found or wording.far_away(text):
+    for where, text in definitions.texts(value):
+        found = definitions.hidden(text) or definitions.commanded(where, text)
+        if found or definitions.far_away(text):
             return found or "far away"
     return ""
 
@@ -40,21 +42,21 @@ def told(row: payload.Payload) -> str:
 @pytest.mark.parametrize(
     "row", rows("meta.inject", "meta.hidden", "meta.schema"), ids=lambda row: row.id
 )
-def test_a_poisoned_text_is_told_and_its_twin_is_not(row: payload.Payload) -> None:
-    assert bool(told(row)) is (row.expect == "deny" and row.id not in LEFT), told(row)
+def test_poisoned_text_is_detected_and_its_harmless_twin_is_not(row: payload.Payload) -> None:
+    assert bool(detected(row)) is (row.expect == "deny" and row.id not in LEFT), detected(row)
 
 
 @pytest.mark.parametrize("row", rows("meta.confuse"), ids=lambda row: row.id)
-def test_names_that_look_alike_have_one_skeleton(row: payload.Payload) -> None:
+def test_similar_looking_names_have_one_skeleton(row: payload.Payload) -> None:
     one, bar, other = row.text.partition(" | ")
     if bar and one != other:
-        assert (wording.skeleton(one) == wording.skeleton(other)) is (row.expect == "deny")
+        assert (definitions.skeleton(one) == definitions.skeleton(other)) is (row.expect == "deny")
 
 
-def test_a_name_in_two_alphabets_is_told() -> None:
-    assert wording.mixed("r\u0435ad_file")
-    assert not wording.mixed("\u0447\u0438\u0442\u0430\u0442\u044c")
-    assert not wording.mixed("read_\u6587\u4ef6")
+def test_name_mixing_alphabets_is_detected() -> None:
+    assert definitions.mixed("r\u0435ad_file")
+    assert not definitions.mixed("\u0447\u0438\u0442\u0430\u0442\u044c")
+    assert not definitions.mixed("read_\u6587\u4ef6")
 
 
 @pytest.mark.parametrize(
@@ -70,6 +72,21 @@ def test_a_name_in_two_alphabets_is_told() -> None:
         "\u0e20\u200b\u0e32\u0e29\u0e32",
     ],
 )
-def test_honest_texts_are_left_alone(text: str) -> None:
-    assert not wording.hidden(text)
-    assert not wording.commanded("description", text)
+def test_honest_texts_are_not_detected(text: str) -> None:
+    assert not definitions.hidden(text)
+    assert not definitions.commanded("description", text)
+
+
+def test_ordinary_indentation_is_not_hidden_text() -> None:
+    text = "Read a file.\n\n" + " " * 60 + "path: where it is\n"
+
+    assert not definitions.far_away(text)
+    assert definitions.far_away("Read a file." + "\n" * 40 + "and more")
+
+
+def test_definitions_with_reordered_sets_are_equal() -> None:
+    one = {"description": "one of {'a', 'b'}", "inputSchema": {"required": ["a", "b"]}}
+    other = {"description": "one of {'b', 'a'}", "inputSchema": {"required": ["b", "a"]}}
+
+    assert definitions.canonical(one) == definitions.canonical(other)
+    assert definitions.canonical({"d": "a, b"}) != definitions.canonical({"d": "b, a"})

@@ -1,4 +1,4 @@
-"""The workspace: what it reads, what it refuses, and edits that happen whole or not at all."""
+"""The workspace: reads, refusals, and edits that are applied whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reference_server.protocol.errors import ToolError
+from reference_server.failure import ToolError
 from reference_server.settings import Settings
 from reference_server.workspace import Workspace, descent, journal, place
 from reference_server.workspace.names import OURS, Names
@@ -32,7 +32,7 @@ class Diary:
     def __init__(self) -> None:
         self.lines: list[tuple[str, list[dict[str, Any]]]] = []
 
-    def audit(self, who: str, changes: list[dict[str, Any]]) -> None:
+    def audit(self, who: str, _request_id: str, changes: list[dict[str, Any]]) -> None:
         self.lines.append((who, changes))
 
     def warning(self, *_: Any, **__: Any) -> None:
@@ -72,7 +72,7 @@ def code(action: Callable[[], Any]) -> str:
 
 
 def tree(top: Path) -> dict[str, Any]:
-    """Give every name below a directory with what it is and holds."""
+    """Return every name below a directory with its kind and content."""
     found: dict[str, Any] = {}
     for path in sorted(top.rglob("*")):
         name = path.relative_to(top).as_posix()
@@ -96,7 +96,7 @@ def test_files_below_the_root_are_read(root: Path, beneath: str, path: str) -> N
     assert workspace(root).read(path).data in (b"plain\n", b"deep\n")
 
 
-def test_absolute_path_below_the_root_is_read_in_every_spelling_of_the_root(root: Path) -> None:
+def test_absolute_path_is_read_in_every_spelling_of_the_root(root: Path) -> None:
     link = root.parent / "link"
     link.symlink_to(root)
     files = workspace(link)
@@ -127,7 +127,7 @@ def test_absolute_path_below_the_root_is_read_in_every_spelling_of_the_root(root
         ("", "IS_DIRECTORY"),
     ],
 )
-def test_other_paths_are_refused_each_by_its_name(
+def test_invalid_paths_are_refused_with_their_own_code(
     root: Path, beneath: str, path: str, why: str
 ) -> None:
     del beneath
@@ -137,7 +137,7 @@ def test_other_paths_are_refused_each_by_its_name(
 
 
 @POSIX_ONLY
-def test_no_link_is_followed_inwards_or_outwards(root: Path, beneath: str) -> None:
+def test_links_are_not_followed(root: Path, beneath: str) -> None:
     del beneath
     (root / "out").symlink_to(root.parent / "outside.txt")
     (root / "in").symlink_to("ok.txt")
@@ -152,13 +152,13 @@ def test_no_link_is_followed_inwards_or_outwards(root: Path, beneath: str) -> No
 
 
 @POSIX_ONLY
-def test_only_regular_files_are_opened_and_nothing_waits_for_a_pipe(root: Path) -> None:
+def test_pipe_is_refused_without_blocking(root: Path) -> None:
     os.mkfifo(root / "pipe")
 
     assert code(lambda: workspace(root).read("pipe")) == "NOT_REGULAR"
 
 
-def test_size_limit_is_inclusive_and_holds_for_writing_too(root: Path) -> None:
+def test_size_limit_is_inclusive_for_reads_and_writes(root: Path) -> None:
     (root / "full").write_bytes(b"x" * 10)
     (root / "over").write_bytes(b"x" * 11)
     files = workspace(root, max_file_size=10)
@@ -169,7 +169,7 @@ def test_size_limit_is_inclusive_and_holds_for_writing_too(root: Path) -> None:
     assert code(lambda: files.edit("t").put("new", b"x" * 11)) == "TOO_LARGE"
 
 
-def test_cwd_is_inside_the_root(root: Path) -> None:
+def test_cwd_must_be_inside_the_root(root: Path) -> None:
     files = workspace(root)
 
     assert files.read("deep.txt", cwd="dir/sub").path == "dir/sub/deep.txt"
@@ -178,7 +178,7 @@ def test_cwd_is_inside_the_root(root: Path) -> None:
         assert code(lambda cwd=cwd: files.read("outside.txt", cwd=cwd)) == "OUTSIDE_ROOT"  # type: ignore[misc]
 
 
-def test_first_of_several_roots_wins_and_new_files_go_to_it(root: Path, tmp_path: Path) -> None:
+def test_first_root_takes_precedence_and_receives_new_files(root: Path, tmp_path: Path) -> None:
     second = tmp_path / "second"
     second.mkdir()
     (second / "ok.txt").write_text("hidden behind the first\n")
@@ -188,7 +188,9 @@ def test_first_of_several_roots_wins_and_new_files_go_to_it(root: Path, tmp_path
     assert files.read("ok.txt").data == b"plain\n"
     assert files.read("only.txt").data == b"second\n"
     assert files.read(f"{second}/ok.txt").data.startswith(b"hidden")
-    assert [entry.path for entry in files.walk()] == ["dir/sub/deep.txt", "ok.txt", "only.txt"]
+    assert [entry.path for entry in files.walk()] == [
+        *("root/dir/sub/deep.txt", "root/ok.txt", "second/ok.txt", "second/only.txt")
+    ]
     edit = files.edit("t")
     edit.put("new.txt", b"new")
     edit.commit()
@@ -199,7 +201,7 @@ def test_first_of_several_roots_wins_and_new_files_go_to_it(root: Path, tmp_path
 
 
 @POSIX_ONLY
-def test_root_stays_the_directory_it_was(root: Path) -> None:
+def test_root_stays_the_same_directory_after_a_rename(root: Path) -> None:
     files = workspace(root)
     moved = root.rename(root.parent / "moved")
     root.symlink_to(root.parent / "rootEvil")
@@ -227,9 +229,7 @@ def plant(root: Path, path: str, text: str = "CANARY") -> None:
 
 
 @pytest.mark.parametrize("path", DENIED)
-def test_denied_names_are_denied_at_every_depth_whether_they_exist_or_not(
-    root: Path, path: str
-) -> None:
+def test_denied_names_are_denied_at_every_depth_even_if_missing(root: Path, path: str) -> None:
     files = workspace(root)
     before = code(lambda: files.read(path))
     plant(root, path)
@@ -262,23 +262,98 @@ def test_build_output_is_read_and_not_written(root: Path, path: str) -> None:
     assert code(lambda: files.edit("t").put("bin/new", b"x")) == "WRITE_DENIED"
 
 
+def test_write_denied_message_names_the_deny_list(root: Path) -> None:
+    files = workspace(root, deny_writes=["docs"])
+    with pytest.raises(ToolError) as caught:
+        files.edit("t").put("docs/n.txt", b"x")
+    assert caught.value.code == "WRITE_DENIED"
+    assert "deny list for writing" in caught.value.message
+    assert "build" not in caught.value.message
+
+
 @pytest.mark.parametrize(
     "name", [".GIT", ".gIt", ".g\u200cit", "\uff0egit", ".ENV", "NODE_MODULES", ".ｇit"]
 )
-def test_where_the_volume_folds_every_spelling_of_a_denied_name_is_denied(name: str) -> None:
+def test_case_folding_volume_denies_every_spelling_of_a_name(name: str) -> None:
     names = Names([".git", ".env", "node_modules"], [], [])
 
-    assert names.denies(name, folds=True)
-    assert not names.denies(name, folds=False)
+    assert names.denies((name,), folds=True)
+    assert not names.denies((name,), folds=False)
 
 
-def test_folding_is_found_out_by_looking(root: Path) -> None:
+PATTERNS = ["*.pem", ".ssh/", "private/**", "config/*.secret", "**/cache/v?", "a/**/z", "[kK]eys"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("x.pem", "dir/.pem", "x.pem/inside.txt", ".ssh/id", "dir/.ssh/config", "private/a"),
+        *("private/sub/a", "config/db.secret", "cache/v1/x", "dir/cache/v2", "a/z", "a/b/c/z/q"),
+        *("keys", "dir/Keys/x"),
+    ],
+)
+def test_pattern_denies_its_matches_and_everything_below(root: Path, path: str) -> None:
+    plant(root, path)
+    files = workspace(root, deny=PATTERNS)
+
+    assert code(lambda: files.read(path)) == "DENIED"
+    assert code(lambda: files.edit("t").put(path + "/new", b"")) == "DENIED"
+    assert path not in [entry.path for entry in files.walk()]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("x.pem.txt", "xpem", "ssh/id", "dir/private/a", "private.txt", "config/sub/db.secret"),
+        *("dir/config/db.secret", "cache/v", "cache/v12", "cache/x/v1", "b/a/z", "keyss"),
+    ],
+)
+def test_pattern_allows_paths_it_does_not_match(root: Path, path: str) -> None:
+    plant(root, path, "fine")
+    files = workspace(root, deny=PATTERNS)
+
+    assert files.read(path).data == b"fine"
+    assert path in [entry.path for entry in files.walk()]
+
+
+def test_directory_with_denied_contents_is_listed_empty(root: Path) -> None:
+    plant(root, "private/a")
+    files = workspace(root, deny=PATTERNS)
+
+    assert "private" in [entry.name for entry in files.entries()]
+    assert files.entries("private") == []
+
+
+def test_write_pattern_denies_only_writing(root: Path) -> None:
+    plant(root, "dist/app.min.js", "built")
+    files = workspace(root, deny_writes=["*.min.js"])
+    found = files.read("dist/app.min.js")
+
+    assert code(lambda: files.edit("t").put(found.path, b"x", before=found)) == "WRITE_DENIED"
+    assert code(lambda: files.edit("t").put("new.min.js", b"x")) == "WRITE_DENIED"
+
+
+def test_case_folding_volume_matches_every_spelling_of_a_pattern() -> None:
+    names = Names(["*.pem", "Private/*"], [], [])
+
+    for parts in (("X.PEM",), ("x.\uff50em",), ("x.p\u200cem",), ("PRIVATE", "a")):
+        assert names.denies(parts, folds=True)
+        assert not names.denies(parts, folds=False)
+
+
+def test_pattern_with_many_stars_is_matched_quickly() -> None:
+    names = Names(["/".join(["**", "a"] * 20) + "/end"], [], [])
+
+    names.check(("a",) * 120, folds=False)  # backtracking over every star would hang
+
+
+def test_case_folding_is_detected_on_the_volume(root: Path) -> None:
     folds = (root / "OK.TXT").exists()
 
-    assert workspace(root).roots[0].folds == folds
+    assert workspace(root).policy.roots[0].folds == folds
 
 
-def test_allow_list_lets_nothing_else_through(root: Path) -> None:
+def test_allow_list_excludes_other_files(root: Path) -> None:
     (root / "a.py").write_text("a")
     files = workspace(root, allow=["*.py"])
 
@@ -297,12 +372,47 @@ def test_read_only_server_writes_nothing(root: Path) -> None:
     assert tree(root) == before
 
 
+# --- the directory that a path starts from -------------------------------------------------------
+
+
+def test_invalid_cwd_is_refused_and_not_created(root: Path) -> None:
+    files = workspace(root)
+    before = tree(root)
+    for cwd, why in (("nodir", "NOT_FOUND"), ("ok.txt", "NOT_DIRECTORY"), (".git", "DENIED")):
+        for action in (
+            lambda cwd=cwd: files.edit("t").put("new.txt", b"", cwd=cwd),
+            lambda cwd=cwd: files.read("ok.txt", cwd=cwd),
+            lambda cwd=cwd: files.entries("", cwd=cwd),
+            lambda cwd=cwd: list(files.walk("", cwd=cwd)),
+            lambda cwd=cwd: files.policy.candidates("new/x", cwd, writing=True),
+        ):
+            with pytest.raises(ToolError) as refused:
+                action()
+            assert (refused.value.code, refused.value.field) == (why, "cwd")
+            assert refused.value.context == {"file": cwd}
+
+    assert tree(root) == before
+
+
+def test_cwd_selects_the_root_that_contains_it(root: Path) -> None:
+    second = root.parent / "second"
+    (second / "lib").mkdir(parents=True)
+    files = Workspace(Settings([str(root), str(second)]), Diary())  # type: ignore[arg-type]
+    edit = files.edit("t")
+
+    edit.put("new.txt", b"here", cwd="lib")
+    edit.commit()
+
+    assert (second / "lib" / "new.txt").read_bytes() == b"here"
+    assert not (root / "lib").exists()
+
+
 # --- the client's roots --------------------------------------------------------------------------
 
 
-def test_roots_of_the_client_narrow_and_never_widen(root: Path) -> None:
+def test_client_roots_narrow_and_never_widen_access(root: Path) -> None:
     files = workspace(root)
-    files.narrow([(root / "dir").as_uri()])
+    files.policy.narrow([(root / "dir").as_uri()])
 
     assert files.read("dir/sub/deep.txt").data == b"deep\n"
     assert code(lambda: files.read("ok.txt")) == "OUTSIDE_CLIENT_ROOTS"
@@ -310,22 +420,22 @@ def test_roots_of_the_client_narrow_and_never_widen(root: Path) -> None:
     assert [entry.path for entry in files.walk()] == ["dir/sub/deep.txt"]
     assert [entry.name for entry in files.entries()] == ["dir"]
 
-    files.narrow([root.parent.as_uri()])
+    files.policy.narrow([root.parent.as_uri()])
     assert files.read("ok.txt").data == b"plain\n"
     assert code(lambda: files.read("../outside.txt")) == "OUTSIDE_ROOT"
 
-    files.narrow([(root.parent / "rootEvil").as_uri(), "https://example.com/", "file://["])
+    files.policy.narrow([(root.parent / "rootEvil").as_uri(), "https://example.com/", "file://["])
     assert code(lambda: files.read("ok.txt")) == "OUTSIDE_CLIENT_ROOTS"
     assert code(lambda: files.read("secret.txt")) == "OUTSIDE_CLIENT_ROOTS"
 
-    files.narrow(None)
+    files.policy.narrow(None)
     assert files.read("ok.txt").data == b"plain\n"
 
 
 # --- edits ---------------------------------------------------------------------------------------
 
 
-def test_edit_replaces_creates_and_removes_at_once_and_leaves_nothing_else(root: Path) -> None:
+def test_edit_replaces_creates_and_removes_files_in_one_commit(root: Path) -> None:
     script = root / "run.sh"
     script.write_text("old")
     script.chmod(0o754)
@@ -354,7 +464,7 @@ def test_edit_replaces_creates_and_removes_at_once_and_leaves_nothing_else(root:
     assert [line["after"] is None for line in lines] == [False, False, True]
 
 
-def test_edit_on_a_file_that_changed_since_is_refused(root: Path) -> None:
+def test_edit_of_a_changed_file_is_refused(root: Path) -> None:
     files = workspace(root)
     edit = files.edit("t")
     edit.put("ok.txt", b"mine", before=files.read("ok.txt"))
@@ -378,7 +488,7 @@ def test_file_that_appeared_meanwhile_is_not_overwritten(root: Path) -> None:
 
 
 @POSIX_ONLY
-def test_link_put_in_the_place_of_a_directory_leads_no_write_outside(root: Path) -> None:
+def test_directory_replaced_by_a_link_causes_no_write_outside(root: Path) -> None:
     files = workspace(root)
     edit = files.edit("t")
     edit.put("dir/new.txt", b"x")
@@ -390,7 +500,7 @@ def test_link_put_in_the_place_of_a_directory_leads_no_write_outside(root: Path)
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everything")
-def test_file_its_owner_made_read_only_is_not_replaced(root: Path) -> None:
+def test_read_only_file_is_not_replaced(root: Path) -> None:
     (root / "ok.txt").chmod(0o444)
     files = workspace(root)
     edit = files.edit("t")
@@ -399,7 +509,7 @@ def test_file_its_owner_made_read_only_is_not_replaced(root: Path) -> None:
     assert code(edit.commit) == "NOT_PERMITTED"
 
 
-def test_two_edits_of_one_file_at_once_leave_one_winner(root: Path) -> None:
+def test_concurrent_edits_of_one_file_apply_once(root: Path) -> None:
     files = workspace(root)
     start = files.read("ok.txt")
     outcomes: list[str] = []
@@ -428,7 +538,7 @@ def test_two_edits_of_one_file_at_once_leave_one_winner(root: Path) -> None:
 
 
 class FailingDisk:
-    """Lets the nth change of the disk fail; counts them."""
+    """Makes the nth change of the disk fail; counts the changes."""
 
     OPERATIONS = ("create", "replace", "claim", "make_directory")
 
@@ -448,7 +558,7 @@ class FailingDisk:
 
 
 @pytest.mark.parametrize("number", range(1, 12))
-def test_disk_that_fails_at_any_step_leaves_every_file_as_it_was(
+def test_disk_error_at_any_step_leaves_files_unchanged(
     root: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     files = workspace(root)
@@ -476,7 +586,7 @@ def test_disk_that_fails_at_any_step_leaves_every_file_as_it_was(
 
 
 class Killed(BaseException):
-    """Stands for SIGKILL: nothing after it runs, not even what undoes."""
+    """Simulates SIGKILL: no code runs after it, not even the undo."""
 
 
 @pytest.fixture
@@ -488,7 +598,7 @@ STEPS = ("create", "replace", "claim", "make_directory", "remove", "sync", "open
 
 
 def die_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
-    """Be killed at the nth thing done to a disk; give how many are left."""
+    """Raise Killed at the nth disk operation; return the number of operations left."""
     left = [number]
 
     def dying(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -507,7 +617,7 @@ def die_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
 
 @pytest.mark.usefixtures("no_undo")
 @pytest.mark.parametrize("number", range(1, 60))
-def test_server_killed_at_any_step_leaves_all_old_or_all_new_after_the_next_start(
+def test_kill_at_any_step_leaves_all_old_or_all_new_after_a_restart(
     root: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     files = workspace(root)
@@ -546,7 +656,7 @@ def change_one(files: Workspace, kind: str) -> None:
 @pytest.mark.usefixtures("no_undo")
 @pytest.mark.parametrize("kind", ["replace", "create", "remove"])
 @pytest.mark.parametrize("number", range(1, 20))
-def test_edit_of_one_file_killed_at_any_step_leaves_the_old_or_the_new_and_nothing_else(
+def test_kill_during_a_single_file_edit_leaves_old_or_new_content(
     root: Path, monkeypatch: pytest.MonkeyPatch, kind: str, number: int
 ) -> None:
     before = tree(root)
@@ -568,10 +678,10 @@ def test_edit_of_one_file_killed_at_any_step_leaves_the_old_or_the_new_and_nothi
 
 
 @pytest.mark.parametrize("kind", ["replace", "create", "remove"])
-def test_edit_of_one_file_waits_for_the_disk_no_more_than_twice(
+def test_single_file_edit_calls_fsync_at_most_twice(
     root: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Its bytes before the rename, its name after it; nothing else has to be there first."""
+    """The bytes are synced before the rename and the directory after it; nothing else is."""
     done: list[str] = []
 
     def noting(module: Any, name: str) -> None:
@@ -596,7 +706,7 @@ def test_edit_of_one_file_waits_for_the_disk_no_more_than_twice(
 
 @given(data=st.binary(max_size=200))
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_journal_of_any_content_does_no_harm(root: Path, data: bytes) -> None:
+def test_journal_with_arbitrary_content_is_harmless(root: Path, data: bytes) -> None:
     (root / f"{OURS}0123.journal").write_bytes(data)
 
     assert workspace(root).read("ok.txt").data == b"plain\n"
@@ -622,7 +732,7 @@ OURS_HERE = f"{OURS}0123"
         {},
     ],
 )
-def test_journal_that_came_with_a_repository_has_no_power(root: Path, entry: Any) -> None:
+def test_journal_from_a_repository_changes_nothing(root: Path, entry: Any) -> None:
     for path in (".git/config", "bin/app", "run.sh"):
         plant(root, path)
     before = tree(root.parent)

@@ -1,4 +1,4 @@
-"""The throw-away tree: where it stands, what it moves, and that nothing of it stays."""
+"""The temporary world of a server: its place, its environment and its removal."""
 
 import os
 import subprocess
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.world import KEPT_FROM_HOME, PLACES, PREFIX, SECRET, World, traces
+from mcp_touchstone.runtime.scratch import KEPT_FROM_HOME, PLACES, PREFIX, SECRET, World, traces
 
 NOBODY = 65534
 
 
-def test_a_world_has_a_root_a_home_and_a_tmp_and_goes_away() -> None:
+def test_world_has_its_folders_and_is_removed() -> None:
     with World() as world:
         assert world.path.name.startswith(PREFIX)
         assert {p.name for p in world.path.iterdir()} == {"root", "home", "tmp", "outside"}
@@ -23,12 +23,12 @@ def test_a_world_has_a_root_a_home_and_a_tmp_and_goes_away() -> None:
     assert not world.path.exists()
 
 
-def test_two_worlds_are_two_places() -> None:
+def test_worlds_have_distinct_paths() -> None:
     with World() as one, World() as other:
         assert one.path != other.path
 
 
-def test_what_is_planted_stands_outside_the_root_and_nowhere_twice() -> None:
+def test_canary_and_secret_are_unique_and_the_canary_is_outside_the_root() -> None:
     with World() as one, World() as other:
         assert not one.canary.is_relative_to(one.root)
         assert one.canary.read_text(encoding="utf-8") != other.canary.read_text(encoding="utf-8")
@@ -39,17 +39,17 @@ def test_what_is_planted_stands_outside_the_root_and_nowhere_twice() -> None:
 @pytest.mark.skipif(
     not any(os.access(place, os.W_OK) for place in PLACES), reason="no such place here"
 )
-def test_a_world_stands_outside_what_servers_refuse_or_allow_by_name() -> None:
+def test_world_is_outside_temporary_home_and_hidden_folders() -> None:
     with World() as world:
         for place in ("/tmp", "/var", tempfile.gettempdir(), str(Path.home())):  # noqa: S108
             assert not world.path.is_relative_to(place)
         assert not any(part.startswith(".") for part in world.path.parts)
 
 
-def test_a_world_falls_back_on_the_temporary_folder(
+def test_world_falls_back_to_the_temporary_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("mcp_touchstone.world.PLACES", ("/no/such/place",))
+    monkeypatch.setattr("mcp_touchstone.runtime.scratch.PLACES", ("/no/such/place",))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     with World() as world:
@@ -59,7 +59,7 @@ def test_a_world_falls_back_on_the_temporary_folder(
 # --- the environment
 
 
-def test_home_and_temporary_folders_lie_in_the_world(tmp_path: Path) -> None:
+def test_home_and_temporary_folders_are_in_the_world(tmp_path: Path) -> None:
     ours = {"HOME": "/home/me", "TMPDIR": "/tmp/mine", "XDG_CONFIG_HOME": "/cfg", "LANG": "C"}  # noqa: S108
 
     with World(tmp_path) as world:
@@ -72,7 +72,7 @@ def test_home_and_temporary_folders_lie_in_the_world(tmp_path: Path) -> None:
     assert ours["HOME"] == "/home/me", "the user's own stays as it was"
 
 
-def test_launchers_keep_their_programs_and_caches(tmp_path: Path) -> None:
+def test_launchers_keep_their_cache_folders(tmp_path: Path) -> None:
     home = tmp_path / "me"
     (home / ".npm").mkdir(parents=True)
     (home / ".cache" / "uv").mkdir(parents=True)
@@ -86,7 +86,7 @@ def test_launchers_keep_their_programs_and_caches(tmp_path: Path) -> None:
     assert set(KEPT_FROM_HOME) & set(env) == {"npm_config_cache", "UV_CACHE_DIR", "CARGO_HOME"}
 
 
-def test_a_user_without_a_home_has_a_world(tmp_path: Path) -> None:
+def test_world_works_without_a_home_variable(tmp_path: Path) -> None:
     with World(tmp_path) as world:
         assert world.env({})["HOME"] == str(world.home)
 
@@ -96,7 +96,7 @@ def test_a_user_without_a_home_has_a_world(tmp_path: Path) -> None:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """Something a link of the server may point at."""
+    """Return a folder that a link of the server may point at."""
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "precious").write_text("kept")
@@ -119,7 +119,7 @@ def test_links_are_removed_and_never_followed(tmp_path: Path, outside: Path) -> 
     assert outside.stat().st_mode & 0o777 == 0o750
 
 
-def test_a_link_in_place_of_a_folder_of_ours_is_not_followed(tmp_path: Path, outside: Path) -> None:
+def test_link_replacing_a_world_folder_is_not_followed(tmp_path: Path, outside: Path) -> None:
     with World(tmp_path) as world:
         world.tmp.rmdir()
         world.tmp.symlink_to(outside)
@@ -128,8 +128,8 @@ def test_a_link_in_place_of_a_folder_of_ours_is_not_followed(tmp_path: Path, out
     assert (outside / "precious").exists()
 
 
-def test_a_tree_of_any_depth_is_removed() -> None:
-    """No call too deep, no path too long: 1,500 folders, one inside the other."""
+def test_very_deep_tree_is_removed() -> None:
+    """1,500 nested folders exceed the recursion limit and the longest path."""
     world = World()
     here = os.open(world.root, os.O_RDONLY)
     for _ in range(1500):
@@ -144,7 +144,7 @@ def test_a_tree_of_any_depth_is_removed() -> None:
     assert not world.path.exists()
 
 
-def test_odd_entries_are_removed(tmp_path: Path) -> None:
+def test_pipes_and_odd_names_are_removed(tmp_path: Path) -> None:
     with World(tmp_path) as world:
         os.mkfifo(world.root / "pipe")
         (world.root / "line\nfeed").mkdir()
@@ -153,7 +153,7 @@ def test_odd_entries_are_removed(tmp_path: Path) -> None:
     assert not world.path.exists()
 
 
-def test_a_world_that_is_gone_is_removed_without_complaint(tmp_path: Path) -> None:
+def test_removed_world_can_be_removed_again(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.remove()
 
@@ -163,7 +163,7 @@ def test_a_world_that_is_gone_is_removed_without_complaint(tmp_path: Path) -> No
 LOCKED = """
 import os, sys
 from pathlib import Path
-from mcp_touchstone.world import World
+from mcp_touchstone.runtime.scratch import World
 if os.getuid() == 0:
     os.setgid({nobody}); os.setuid({nobody})
 parent, target = Path(sys.argv[1]), Path(sys.argv[2])
@@ -189,8 +189,8 @@ print("gone")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
-def test_what_the_server_made_unreadable_is_removed(outside: Path) -> None:
-    """As an ordinary user: root is held up by no permission."""
+def test_unreadable_folders_are_removed(outside: Path) -> None:
+    """Runs as an ordinary user, because root ignores permissions."""
     parent = Path(tempfile.mkdtemp(prefix="touchstone-test-"))
     if os.getuid() == 0:
         os.chown(parent, NOBODY, NOBODY)
@@ -210,7 +210,7 @@ def test_what_the_server_made_unreadable_is_removed(outside: Path) -> None:
     assert (outside / "precious").read_text() == "kept"
 
 
-def test_a_trace_is_a_file_that_is_new_or_changed() -> None:
+def test_traces_find_new_and_changed_files() -> None:
     with World() as world:
         before = traces(world.root)
         assert traces(world.root) == before

@@ -1,4 +1,4 @@
-"""Tours through the reference server, for its golden transcripts: what is asked, in which order.
+"""Tours through the reference server: the requests of its golden transcripts.
 
 Nothing is judged here; what came back is written down, and ``test_golden`` holds it against the
 snapshot. → stands before what was sent, ← before what was heard, # before a remark. What stands
@@ -286,7 +286,7 @@ def _patch(tour: Tour, found: Message) -> None:
 
 
 def _facts(found: Message) -> Message:
-    """Give what a tool found, which the oldest revisions have as text only."""
+    """Return what a tool found, which the oldest revisions have as text only."""
     import json  # noqa: PLC0415
 
     facts: Message = json.loads(found["content"][-1]["text"])

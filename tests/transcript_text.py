@@ -1,4 +1,4 @@
-"""Conversations as text for people to read: short lines, and names for what changes every time."""
+"""Conversations as readable text: short lines, and names for values that vary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from mcp_touchstone.scrubber import NAMED, Scrubber, pretty
+from mcp_touchstone.recordings.scrubber import NAMED, Scrubber, pretty
 from tests.reference_client import META
 
 _NAMED = {**NAMED, "confirm_token": "token"}

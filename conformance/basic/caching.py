@@ -21,16 +21,16 @@ HINTS = ("ttlMs", "cacheScope")
 
 
 @ambient("caching-hints-present", "caching-ttl-non-negative", "caching-scope-value")
-def says_how_long_and_for_whom(record: Record) -> Iterator[Seen]:
-    """Cacheable results say for how many milliseconds they are fresh, and for whom."""
+def writes_caching_hints(record: Record) -> Iterator[Seen]:
+    """Cacheable results have a valid ttlMs and cacheScope."""
     yield from shapes(
         record, "caching-hints-present", "caching-ttl-non-negative", "caching-scope-value"
     )
 
 
 @ambient("caching-ttl-non-negative")
-def counts_whole_milliseconds(record: Record) -> Iterator[Seen]:
-    """The ttlMs of a result is a whole number, and is written as one."""
+def gives_ttl_in_whole_milliseconds(record: Record) -> Iterator[Seen]:
+    """The ttlMs of a result is a whole number without a decimal point."""
     for message in typed(record):
         ttl = message.value.get("ttlMs") if isinstance(message.value, dict) else None
         if isinstance(ttl, int | float) and message.part == "results":
@@ -41,7 +41,7 @@ def counts_whole_milliseconds(record: Record) -> Iterator[Seen]:
 
 
 @ambient("caching-interim-without-hints")
-def gives_no_hints_on_questions(record: Record) -> Iterator[Seen]:
+def writes_no_hints_on_input_requests(record: Record) -> Iterator[Seen]:
     """A result that asks for input has no caching hints."""
     for entry, message in record.answers(Kind.RESULT):
         result = message.value["result"]
@@ -62,14 +62,14 @@ def gives_all_pages_the_same_scope(talk: Conversation) -> None:
         for reply in talk.pages(method):
             scope = (reply.result or {}).get("cacheScope")
             if reply.result is None or scope is None:
-                break  # caching-hints-present and the chapter on pagination count that
+                break  # caching-hints-present and the chapter on pagination judge this
             first = first or scope
             talk.judge(
                 clause,
                 scope == first,
-                expected=f"{first} on every page of {method}, as on the first",
+                expected=f"{first} on every page of {method}, the scope of the first page",
                 actual=brief(scope),
                 at=reply,
             )
     if not talk.judgements:
-        talk.unseen(clause, "no list could be walked")
+        talk.unseen(clause, "no list has more than one page")

@@ -1,4 +1,4 @@
-"""basic/cancellation: what a server takes back itself, and how."""
+"""basic/cancellation: cancellations by the server."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -29,12 +29,12 @@ from mcp_touchstone.suite import (
 CANCELLED = "notifications/cancelled"
 LISTEN = "subscriptions/listen"
 GRACE = 1.0
-"""Seconds in which what was under way may cross with a cancellation."""
+"""Seconds in which a message may cross with a cancellation."""
 
-REASON = "nobody waits for it"
+REASON = "no longer needed"
 
 
-# --- what the server takes back
+# --- cancellations by the server
 
 
 @dataclass(slots=True)
@@ -43,8 +43,8 @@ class Own:
 
     Attributes:
         augmented: whether it asks for a task.
-        task: the id of the task we answered with; None while we did not.
-        answered: when we answered otherwise; None while we did not.
+        task: the id of the task we answered with; None if we did not.
+        answered: the time of another answer of ours; None before it.
     """
 
     augmented: bool
@@ -53,7 +53,7 @@ class Own:
 
 
 class Watch:
-    """Follows the requests of one record that can be taken back; judges who takes back what."""
+    """Follows the requests of one record that can be cancelled, and judges the cancellations."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -61,7 +61,7 @@ class Watch:
         self._streams: set[Any] = set()
 
     def walk(self) -> Iterator[Seen]:
-        """Walk the whole record."""
+        """Yield the findings of the whole record."""
         for entry in self._record.transcript:
             if entry.source is Source.US:
                 for said in entry.value if isinstance(entry.value, list) else [entry.value]:
@@ -100,7 +100,7 @@ class Watch:
         key = id_key(params.get("requestId"))
         named = f"{CANCELLED} for {brief(params.get('requestId'), 60)}"
         if key is None:
-            # 2025-11-25 leaves it out of the type and asks for it in the text beside it.
+            # In 2025-11-25 the schema makes it optional and the text requires it.
             held = "requestId" in params or self._record.revision != "2025-11-25"
             expected, actual = "the id of a request", f"{CANCELLED} without requestId"
             yield Seen("cancellation-notification-shape", held, entry.n, expected, actual)
@@ -112,12 +112,12 @@ class Watch:
 
     def _took_own_back(self, entry: Entry, own: Own | None, named: str) -> Iterator[Seen]:
         if own is not None and own.task is not None:
-            clause, expected = "cancellation-tasks-use-cancel", "tasks/cancel, as it became a task"
+            clause, expected = "cancellation-tasks-use-cancel", "tasks/cancel for a task"
             yield Seen(clause, False, entry.n, expected, named)
             return
-        clause, expected = "cancellation-server-own-requests", "a request of the server"
+        clause, expected = "cancellation-server-own-requests", "an open request of the server"
         if own is None:
-            yield Seen(clause, False, entry.n, expected, f"{named}, which it never asked")
+            yield Seen(clause, False, entry.n, expected, f"{named}, which it never sent")
         elif own.answered is None:
             yield Seen(clause, True, entry.n)
         elif entry.at - own.answered > GRACE:
@@ -131,24 +131,24 @@ class Watch:
     "cancellation-server-only-for-listen",
     "cancellation-tasks-use-cancel",
 )
-def takes_back_what_is_its_own(record: Record) -> Iterator[Seen]:
-    """The server cancels its own requests, and streams it ends; nothing else."""
+def cancels_only_its_own_requests(record: Record) -> Iterator[Seen]:
+    """The server cancels only its own requests and the streams that it ends."""
     yield from Watch(record).walk()
     yield Seen("cancellation-server-only-for-listen", True)
 
 
 @ambient("cancellation-notification-shape")
-def cancels_in_the_right_types(record: Record) -> Iterator[Seen]:
+def writes_cancellations_in_the_right_types(record: Record) -> Iterator[Seen]:
     """A cancellation names a request by its id; a reason is a string."""
     yield from shapes(record, "cancellation-notification-shape")
 
 
-# --- what becomes of a question that is given up
+# --- requests of the server after the call was cancelled
 
 
 @scenario("cancellation-ignore-late-response", willing=True)
-def ignores_answers_it_waits_for_no_more(talk: Conversation) -> None:
-    """A question that was taken back may still be answered, and that does nothing."""
+def ignores_late_answers(talk: Conversation) -> None:
+    """A late answer to a cancelled request of the server has no effect."""
     clause = "cancellation-ignore-late-response"
     client = replace(talk.wire.client, tasks=None)
     talk.use(client)
@@ -159,17 +159,17 @@ def ignores_answers_it_waits_for_no_more(talk: Conversation) -> None:
     said = client.answer(asked.method, object_in(asked.value, "params"))
     late = {"jsonrpc": "2.0", "id": asked.value.get("id"), **(said.body or {"result": {}})}
     if not _takes_back(talk, cancelled, lambda m: _names(m, asked.value.get("id"))):
-        talk.wire.say(late)  # so that nobody waits for ever
-        talk.unseen(clause, "it waits on for an answer nobody needs")
+        talk.wire.say(late)  # Do not leave the server waiting.
+        talk.unseen(clause, "the server still waits for the answer after the call was cancelled")
         return
-    # A line of ours that may be answered with an error: this clause counts that.
+    # Sent as a malformed line, so that this clause judges an error in reply to it.
     line = talk.wire.say(late, malformed=True)
     talk.quiet()
     errors = [pair for pair in talk.strays(line) if pair[1].kind is Kind.ERROR]
     talk.judge(
         clause,
         not errors,
-        expected="nothing, as the question was taken back before",
+        expected="no reply to a late answer",
         actual=f"error {brief(errors[0][1].code)}" if errors else "",
         at=errors[0][0] if errors else None,
     )
@@ -177,15 +177,15 @@ def ignores_answers_it_waits_for_no_more(talk: Conversation) -> None:
     talk.judge(
         clause,
         alive.answered,
-        expected="an answer to an ordinary request behind one that came late",
+        expected="an answer to an ordinary request after a late answer",
         actual=alive,
         at=alive,
     )
 
 
 @scenario("cancellation-tasks-use-cancel", willing=True)
-def cancels_a_task_as_a_task(talk: Conversation) -> None:
-    """A question that the client made a task of is given up with tasks/cancel."""
+def cancels_tasks_with_tasks_cancel(talk: Conversation) -> None:
+    """A server request that the client runs as a task is cancelled with tasks/cancel."""
     clause = "cancellation-tasks-use-cancel"
     talk.use(replace(talk.wire.client, tasks=ClientTasks(polls=None)))
     given_up = _give_up(talk, clause, "elicits", "samples", augmented=True)
@@ -195,12 +195,12 @@ def cancels_a_task_as_a_task(talk: Conversation) -> None:
     own = asked.value.get("id")
     named = _takes_back(talk, cancelled, lambda m: _names(m, own) or m.method == "tasks/cancel")
     if named is None:
-        talk.unseen(clause, "it waits on for the end of the task")
+        talk.unseen(clause, "the server still waits for the task after the call was cancelled")
         return
     talk.judge(
         clause,
         named.messages[0].method == "tasks/cancel",
-        expected="tasks/cancel, as the question became a task",
+        expected="tasks/cancel for the task",
         actual=f"{CANCELLED} for {brief(own, 60)}",
         at=named,
     )
@@ -209,13 +209,13 @@ def cancels_a_task_as_a_task(talk: Conversation) -> None:
 def _give_up(
     talk: Conversation, clause: str, *words: str, augmented: bool = False
 ) -> tuple[Message, int] | None:
-    """Cancel a call while its question waits: give the question, and the line that cancelled.
+    """Cancel a call that waits for the client; return its request and the cancelling line.
 
-    The client is silent on what the call asks; where that is to become a task, it answers so.
+    The client does not answer the request, or creates a task for it if ``augmented``.
     """
     calls: list[Example] = [call for word in words for call in talk.examples(word) if call.method]
     if not calls:
-        talk.unseen(clause, "what it asks it asks unasked")
+        talk.unseen(clause, "the server sends its requests without a call that causes them")
         return None
     methods = {one["method"] for one in calls[0].asked}
     if not augmented:
@@ -236,14 +236,15 @@ def _give_up(
     talk.wire.wait(lambda: asked() or pending.answers(), talk.pace.silence)
     found = asked()
     if not found:
-        talk.unseen(clause, "it did not ask, or for no task" if augmented else "it did not ask")
+        why = "the server sent no request" + (" for a task" if augmented else "")
+        talk.unseen(clause, why)
         return None
     talk.quiet()
     return found[-1], pending.cancel(REASON)
 
 
 def _takes_back(talk: Conversation, line: int, fits: Callable[[Message], bool]) -> Entry | None:
-    """Wait for a message that fits, behind a line."""
+    """Wait for a matching message after a line."""
 
     def came() -> Entry | None:
         return next((e for e in talk.since(line) if any(fits(m) for m in e.messages)), None)

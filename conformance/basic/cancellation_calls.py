@@ -1,9 +1,12 @@
-"""basic/cancellation: what becomes of a request that we take back."""
+"""basic/cancellation: requests that the client cancels."""
+
+from dataclasses import dataclass
 
 from mcp_touchstone.suite import (
     Breach,
     Conversation,
     Entry,
+    Example,
     Pending,
     Role,
     scenario,
@@ -13,93 +16,114 @@ from mcp_touchstone.suite import (
 CANCELLED = "notifications/cancelled"
 LOGGED = "notifications/message"
 GRACE = 1.0
-"""Seconds in which what was under way may cross with a cancellation."""
+"""Seconds in which a message may cross with a cancellation."""
 
 OVER = 1.15
-"""A call is over when it has had so many times the time it took before."""
+"""A call is over after this many times its earlier duration."""
 
 ROUNDS = 8
-REASON = "nobody waits for it"
+REASON = "no longer needed"
 
 
-@scenario(
-    "cancellation-no-response",
-    "cancellation-stdio-no-further-messages",
-    "cancellation-stop-work",
-    apart=True,
-    lasts=True,
-)
-def drops_a_call_that_is_cancelled(talk: Conversation) -> None:
-    """A long call that is cancelled comes to nothing: no response, no reports, no more work."""
-    clauses = (
-        "cancellation-no-response",
-        "cancellation-stdio-no-further-messages",
-        "cancellation-stop-work",
-    )
+NO_RESPONSE = "cancellation-no-response"
+NO_MESSAGES = "cancellation-stdio-no-further-messages"
+NO_WORK = "cancellation-stop-work"
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """The traffic of a call that was cancelled, until after its natural end.
+
+    Attributes:
+        pending: the call.
+        grace: the time from which on a message of the call is late.
+        worked: whether the call showed progress or changed files before it was cancelled.
+        kept_changing: whether files went on changing until the natural end of the call.
+        undecided: why the cancellation cannot be judged; empty if it can.
+    """
+
+    pending: Pending
+    grace: float
+    worked: bool = False
+    kept_changing: bool = False
+    undecided: str = ""
+
+
+@scenario(NO_RESPONSE, NO_MESSAGES, NO_WORK, apart=True, lasts=True)
+def stops_a_cancelled_call(talk: Conversation) -> None:
+    """A long call that is cancelled sends no response and no notifications, and stops its work."""
     talk.need(talk.wire.open(), "an ordinary opening")
-    call = talk.here(talk.example("slow-call"))
+    seen = _cancel_while_it_runs(talk, talk.here(talk.example("slow-call")))
+    if seen.undecided:
+        for clause in (NO_RESPONSE, NO_MESSAGES, NO_WORK):
+            talk.unseen(clause, seen.undecided)
+        return
+    late = [entry for entry, _ in seen.pending.answers()]
+    reports = [entry for entry in _reports(talk, seen.pending) if entry.at > seen.grace]
+    talk.judge(
+        NO_RESPONSE,
+        not late,
+        expected="no response to a cancelled call",
+        actual=f"a response {late[0].at - seen.grace + GRACE:.1f} s later" if late else "",
+        at=late[0] if late else None,
+    )
+    talk.judge(
+        NO_MESSAGES,
+        not reports,
+        expected="no further messages of a cancelled call",
+        actual=f"{len(reports)} more notifications" if reports else "",
+        at=reports[0] if reports else None,
+        mild=Breach.WARN if late else None,
+    )
+    _judge_work(talk, seen, late, reports)
+
+
+def _judge_work(
+    talk: Conversation, seen: Aftermath, late: list[Entry], reports: list[Entry]
+) -> None:
+    # In a stateless revision the reports include log messages, perhaps of other requests.
+    reporting = bool(reports) and not talk.modern
+    if not (seen.kept_changing or reporting) and (late or reports or not seen.worked):
+        talk.unseen(NO_WORK, "the call left no sign of its work")
+        return
+    actual = f"{len(reports)} more reports of progress"
+    if seen.kept_changing:
+        actual = "files in its folder went on changing until its natural end"
+    talk.judge(
+        NO_WORK,
+        not seen.kept_changing and not reporting,
+        expected="a call that stops its work when it is cancelled",
+        actual=actual,
+        at=reports[0] if reporting and not seen.kept_changing else seen.pending.cancelled,
+    )
+
+
+def _cancel_while_it_runs(talk: Conversation, call: Example) -> Aftermath:
+    """Start a call, cancel it in the middle, and wait until it would have ended."""
     before = traces(talk.root)
     pending = talk.start(call, token="touchstone-cancel", level="debug")  # noqa: S106
     talk.wire.wait(lambda: pending.progress() or pending.answers(), call.seconds / 4)
     worked = bool(pending.progress()) or traces(talk.root) != before
     pending.cancel(REASON)
-    # A server that answers this has read the cancellation: from then on it is late.
+    # A server that answers this probe has read the cancellation.
     read = talk.wire.probe(seconds=call.seconds + talk.pace.reply, required=False)
-    talk.need_answer(read, "an answer behind a cancellation")
+    talk.need_answer(read, "an answer after a cancellation")
     record = talk.wire.transcript
     begun, grace = record[pending.line].at, record[read.entry or pending.line].at + GRACE
-    why = ""
     if pending.answers():
-        why = "it answered before it had read the cancellation"
-    elif begun + call.seconds < grace + talk.pace.settle:
-        why = "it ends too soon to tell a late response from one that crossed"
-    if not why:
-        _until(talk, grace)
-        left = traces(talk.root)
-        _until(talk, begun + OVER * call.seconds + talk.pace.settle)
-        if any(entry.at <= grace for entry, _ in pending.answers()):
-            why = "its response crossed with the cancellation"
-    if why:
-        for clause in clauses:
-            talk.unseen(clause, why)
-        return
-    late = [entry for entry, _ in pending.answers()]
-    reports = [entry for entry in _reports(talk, pending) if entry.at > grace]
-    talk.judge(
-        clauses[0],
-        not late,
-        expected="no response to a call that was cancelled",
-        actual=f"a response {late[0].at - grace + GRACE:.1f} s later" if late else "",
-        at=late[0] if late else None,
-    )
-    talk.judge(
-        clauses[1],
-        not reports,
-        expected="nothing more of a call that was cancelled",
-        actual=f"{len(reports)} more notifications" if reports else "",
-        at=reports[0] if reports else None,
-        mild=Breach.WARN if late else None,
-    )
-    if _changes(talk, left, begun + call.seconds - grace):
-        talk.judge(
-            clauses[2],
-            False,
-            expected="a call that stops when it is cancelled",
-            actual="files of its folder that went on changing until its natural end",
-            at=pending.cancelled,
-        )
-    elif reports and not talk.modern:
-        talk.judge(
-            clauses[2],
-            False,
-            expected="a call that stops when it is cancelled",
-            actual=f"{len(reports)} more reports of progress",
-            at=reports[0],
-        )
-    elif worked and not reports and not late:
-        talk.judge(clauses[2], True, expected="a call that stops when it is cancelled")
-    else:
-        talk.unseen(clauses[2], "it left no sign of its work")
+        why = "the call was answered before the server had read the cancellation"
+        return Aftermath(pending, grace, undecided=why)
+    if begun + call.seconds < grace + talk.pace.settle:
+        why = "the call is too short to tell a late response from one that crossed"
+        return Aftermath(pending, grace, undecided=why)
+    _until(talk, grace)
+    left = traces(talk.root)
+    _until(talk, begun + OVER * call.seconds + talk.pace.settle)
+    if any(entry.at <= grace for entry, _ in pending.answers()):
+        why = "the response crossed with the cancellation"
+        return Aftermath(pending, grace, undecided=why)
+    changing = _changed(talk, left, begun + call.seconds - grace)
+    return Aftermath(pending, grace, worked=worked, kept_changing=changing)
 
 
 def _until(talk: Conversation, at: float) -> None:
@@ -107,7 +131,7 @@ def _until(talk: Conversation, at: float) -> None:
 
 
 def _reports(talk: Conversation, pending: Pending) -> list[Entry]:
-    """Give what is tied to a call: its progress and, without a session, what it logs."""
+    """Return the notifications of a call: its progress and, without a session, log messages."""
     logs = [
         entry
         for entry in talk.since(pending.line)
@@ -117,8 +141,11 @@ def _reports(talk: Conversation, pending: Pending) -> list[Entry]:
     return sorted([*(entry for entry, _ in pending.progress()), *logs], key=lambda e: e.n)
 
 
-def _changes(talk: Conversation, left: dict[str, tuple[int, int]], seconds: float) -> bool:
-    """Whether the folder changed since, and does so no more: what still changes is not the call."""
+def _changed(talk: Conversation, left: dict[str, tuple[int, int]], seconds: float) -> bool:
+    """Whether the folder changed since, and is stable now.
+
+    A folder that still changes is changed by something else than the call.
+    """
     now = traces(talk.root)
     if now == left:
         return False
@@ -127,8 +154,8 @@ def _changes(talk: Conversation, left: dict[str, tuple[int, int]], seconds: floa
 
 
 @scenario("cancellation-invalid-ignored", hurts=True)
-def ignores_cancellations_of_nothing(talk: Conversation) -> None:
-    """A cancellation of an unknown or an answered request, or a malformed one, does nothing."""
+def ignores_invalid_cancellations(talk: Conversation) -> None:
+    """Cancellations of unknown or answered requests, and malformed ones, have no effect."""
     done = talk.probe()
     talk.need_answer(done, "an ordinary request")
     over = talk.wire.transcript[done.asked].value["id"]
@@ -144,11 +171,11 @@ def ignores_cancellations_of_nothing(talk: Conversation) -> None:
 
 
 @scenario("cancellation-race-tolerated", hurts=True)
-def copes_with_cancellations_that_cross(talk: Conversation) -> None:
-    """Requests that are cancelled in the same breath leave the server as it was."""
+def tolerates_immediate_cancellations(talk: Conversation) -> None:
+    """A server still works after requests that are cancelled immediately."""
     methods = (talk.wire.everyday, *talk.spoken.listing[:1])
-    # Each behind its request, and behind several: a server whose answers wait for one another is
-    # met while it writes, however fast it reads.
+    # One cancellation after each request, then many after many. The second form also reaches a
+    # server that reads fast and writes its answers one after the other.
     for together in (1, len(methods) * ROUNDS):
         asked = [talk.wire.build(method) for method in methods * ROUNDS]
         for some in (asked[n : n + together] for n in range(0, len(asked), together)):
@@ -169,7 +196,7 @@ def _judge_alive(talk: Conversation, clause: str, after: str) -> bool:
     return talk.judge(
         clause,
         reply.answered,
-        expected=f"an answer to an ordinary request behind {after}",
+        expected=f"an answer to an ordinary request after {after}",
         actual=reply,
         at=reply,
     )

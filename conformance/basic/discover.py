@@ -1,4 +1,4 @@
-"""basic/discover: what a stateless server says of itself."""
+"""basic/discover: the server/discover result of a stateless server."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,12 +24,12 @@ FEATURES = ("tools", "prompts", "resources", "logging", "completions", "experime
 
 @scenario("discover-implemented", fresh=True)
 def answers_discover_at_any_time(talk: Conversation) -> None:
-    """server/discover gets a result, as the first message of a process and as a later one."""
+    """server/discover gets a result as the first message of a process and as a later one."""
     reply = talk.wire.discover()
     talk.judge(
         "discover-implemented",
         reply.result is not None,
-        expected="a result for server/discover, asked first",
+        expected="a result for server/discover as the first request",
         actual=reply,
         at=reply,
     )
@@ -39,7 +39,7 @@ def answers_discover_at_any_time(talk: Conversation) -> None:
         talk.judge(
             "discover-implemented",
             reply.result is not None,
-            expected=f"a result for server/discover, asked after {method}",
+            expected=f"a result for server/discover after {method}",
             actual=reply,
             at=reply,
         )
@@ -56,7 +56,7 @@ def _discovered(record: Record) -> Iterator[tuple[Entry, Message, dict[str, Any]
     "discover-result-shape", "discover-supported-versions-current", "discover-capabilities-shape"
 )
 def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
-    """Every discover result lists versions, the one just used among them, and capabilities."""
+    """Every discover result lists capabilities and versions, including the current one."""
     for entry, message, result in _discovered(record):
         wrong = _wrong_members(result)
         clause, expected = "discover-result-shape", "supportedVersions: array of strings, "
@@ -65,7 +65,7 @@ def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
         if _asked_under(record, message) == record.revision:
             held = not isinstance(versions, list) or record.revision in versions
             clause = "discover-supported-versions-current"
-            expected = f"a list that holds {record.revision}, which this request was served under"
+            expected = f"a list with {record.revision}, the revision of this request"
             yield Seen(clause, held, entry.n, expected, brief(versions))
         wrong = _wrong_capabilities(result.get("capabilities"))
         clause, expected = "discover-capabilities-shape", "capabilities as objects, flags boolean"
@@ -86,7 +86,7 @@ def _wrong_members(result: dict[str, Any]) -> list[str]:
 
 
 def _asked_under(record: Record, message: Message) -> Any:
-    """Give the version that the request behind an answer named; None where it named none."""
+    """Return the version in the request that was answered; None if it has none."""
     asked = record.asked_on(message.answers)
     params = asked.value.get("params") if asked and isinstance(asked.value, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None

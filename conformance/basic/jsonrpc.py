@@ -1,4 +1,4 @@
-"""basic/jsonrpc: the envelope of every message, and who answers what under which id."""
+"""basic/jsonrpc: the envelope of every message, and the pairing of responses with requests."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,11 +31,11 @@ IDS: tuple[Any, ...] = ("plain", "7", "", 0, 1, 7, -7, 9007199254740991)
 
 
 @scenario("jsonrpc-base-protocol-support", fresh=True)
-def speaks_the_base_protocol(talk: Conversation) -> None:
-    """A process of its own accepts the opening and answers the first request behind it.
+def answers_the_first_request(talk: Conversation) -> None:
+    """A new process accepts the opening and answers the first request after it.
 
-    The request follows at once, as it does from a client that has work to do: a server that is
-    not ready yet keeps it until it is.
+    The request follows at once, as it does from a client that has work to do. A server that is
+    not ready yet has to queue it.
     """
     opening = talk.wire.open()
     first = talk.probe(required=False)
@@ -43,7 +43,7 @@ def speaks_the_base_protocol(talk: Conversation) -> None:
     talk.judge(
         "jsonrpc-base-protocol-support",
         accepted and first.answered,
-        expected="the opening is accepted and the request behind it is answered",
+        expected="an accepted opening, and an answer to the request after it",
         actual=first if accepted else opening,
         at=first if accepted else opening,
     )
@@ -60,7 +60,7 @@ def _objects(record: Record) -> Iterator[tuple[Entry, Message]]:
 
 @ambient("jsonrpc-version-member", "jsonrpc-message-kind")
 def writes_jsonrpc_messages(record: Record) -> Iterator[Seen]:
-    """Each object says jsonrpc "2.0" and is exactly one kind of message."""
+    """Each object has jsonrpc "2.0" and is exactly one kind of message."""
     for entry, message in _objects(record):
         value = message.value
         held = value.get("jsonrpc") == "2.0"
@@ -71,7 +71,7 @@ def writes_jsonrpc_messages(record: Record) -> Iterator[Seen]:
         yield Seen("jsonrpc-message-kind", not wrong, entry.n, expected, wrong)
         more = sorted(set(value) - MEMBERS)
         if more and not wrong:
-            actual = f"members JSON-RPC does not have: {', '.join(more)}"
+            actual = f"members that JSON-RPC does not define: {', '.join(more)}"
             mild = Breach.WARN
             yield Seen("jsonrpc-message-kind", False, entry.n, expected, actual, mild=mild)
 
@@ -81,7 +81,7 @@ def _kind_fault(value: dict[str, Any]) -> str:
         both = [member for member in ("result", "error") if member in value]
         if both:
             return f"method together with {both[0]}"
-        return "" if isinstance(value["method"], str) else "a method that is no string"
+        return "" if isinstance(value["method"], str) else "a method that is not a string"
     if {"result", "error", "id"} & set(value):
         return ""
     return f"members {', '.join(value) or 'none'}"
@@ -103,18 +103,18 @@ def answers_with_a_result_or_an_error(record: Record) -> Iterator[Seen]:
         yield Seen(clause, not (result and error), entry.n, expected, "both")
         if result and value.get("error") is None:
             held = isinstance(value["result"], dict)
-            actual = "" if held else f"a result that is {brief(value['result'], 40)}"
+            actual = "" if held else f"result: {brief(value['result'], 40)}"
             yield Seen("jsonrpc-result-is-object", held, entry.n, "a result object", actual)
 
 
 @ambient("jsonrpc-params-object", "jsonrpc-notification-no-id")
-def shapes_what_it_sends_unasked(record: Record) -> Iterator[Seen]:
+def sends_well_formed_requests_and_notifications(record: Record) -> Iterator[Seen]:
     """The params of a request or notification are an object; a notification has no id."""
     for entry, message in record.messages(Role.REQUEST, Role.NOTIFICATION):
         value = message.value
         if "params" in value:
             held = isinstance(value["params"], dict)
-            actual = f"params that is {type_name(value['params'])}"
+            actual = f"params of type {type_name(value['params'])}"
             yield Seen("jsonrpc-params-object", held, entry.n, "params as an object", actual)
         if (message.method or "").startswith("notifications/"):
             held = "id" not in value
@@ -123,8 +123,8 @@ def shapes_what_it_sends_unasked(record: Record) -> Iterator[Seen]:
 
 
 @ambient("jsonrpc-server-request-id", "jsonrpc-server-request-id-unique")
-def numbers_its_own_requests(record: Record) -> Iterator[Seen]:
-    """A request of the server has a string or integer id that it did not use before."""
+def gives_its_requests_unique_ids(record: Record) -> Iterator[Seen]:
+    """Each request of the server has a new string or integer id."""
     used: set[Any] = set()
     for entry, message in record.messages(Role.REQUEST, Role.NOTIFICATION):
         nameless = message.role is Role.NOTIFICATION and message.method not in CLIENT_METHODS
@@ -145,30 +145,31 @@ def _id(message: Message) -> str:
     return f"id {brief(message.value['id'])}" if "id" in message.value else "no id"
 
 
-# --- who answers what
+# --- pairing responses with requests
 #
-# One response is one finding at most. A response under the id of an open request is its answer.
-# A loose one (its id was never sent, cannot be read, or was answered before) is about the first of
-# these lines of ours that there is:
+# One response is at most one finding. A response under the id of an open request is its answer.
+# A loose response has an id that was never sent, cannot be read, or was answered before. It is
+# attributed to the first line of ours in this list that exists:
 #
-#   1. a line we broke, in the same scenario      that scenario judges what came back
-#   2. a request, in the same scenario, that      its id came back changed: jsonrpc-response-id-echo
+#   1. a malformed line of ours in the same       that scenario judges the response
+#      scenario
+#   2. a request in the same scenario that        its id came back changed: jsonrpc-response-id-echo
 #      never gets an answer under its own id
 #   3. a notification, while no later request     it was answered: jsonrpc-notification-no-response
 #      has been answered, if no id can be read
-#   4. any line we broke, if the response is an   late, but right
-#      error without an id
+#   4. any malformed line of ours, if the         the response is late but correct
+#      response is an error without an id
 #
-# and about none of them where there is none: jsonrpc-no-orphan-response. A second answer under an
-# id of ours says what it repeats, so only 1 (an error, by a server that takes the id of its last
-# request for a line it could not read) and 2 (7 answered as "7", which was answered before) can
-# make it anything else, and nothing can where its request was cancelled: some servers answer the
-# request and then the cancellation. A wrong guess among 2, 3 and none names another clause for a
-# breach that is one all the same; only 1 and 4 excuse, and only where we broke a line ourselves.
+# If no such line exists, the response is a finding of jsonrpc-no-orphan-response. A second answer
+# under an id of ours repeats an earlier answer. Only cases 1 (an error from a server that reuses
+# the id of its last request for an unreadable line) and 2 (7 answered as "7", and "7" was answered
+# before) can explain it otherwise. If its request was cancelled, no case applies: some servers
+# answer the request and then the cancellation. A wrong choice among 2, 3 and none reports a real
+# breach under another clause. Only 1 and 4 excuse a response, and only after a malformed line.
 
 
 def _loose(record: Record) -> Iterator[tuple[Entry, Message, Entry | None]]:
-    """Give each loose response with the line of ours it is about, or None."""
+    """Yield each loose response with the line of ours it is attributed to, or None."""
     asked = record.transcript.session.asked
     broken_lines = {entry.n for entry in record.transcript if _broken(entry)}
     cancelled = {a.line for a in asked if a.cancelled}
@@ -233,7 +234,7 @@ def _is_error_without_id(message: Message) -> bool:
     "jsonrpc-notification-no-response",
 )
 def answers_each_request_once(record: Record) -> Iterator[Seen]:
-    """Each request gets one response under its own id, and nothing else gets any."""
+    """Each request gets one response under its own id, and no other message gets a response."""
     under_another_id = set()
     for entry, message, about in _loose(record):
         yield from _finding(entry, message, about)
@@ -247,13 +248,13 @@ def answers_each_request_once(record: Record) -> Iterator[Seen]:
             yield Seen("jsonrpc-no-orphan-response", True)
             yield Seen("jsonrpc-notification-no-response", True)
         elif asked.line not in under_another_id and _owed(record, asked):
-            yield Seen(clause, False, asked.line, f"a response to {asked.method}", "none came")
+            yield Seen(clause, False, asked.line, f"a response to {asked.method}", "no response")
 
 
 def _finding(entry: Entry, message: Message, about: Entry | None) -> Iterator[Seen]:
     came = f"a response with {_id(message)}"
     if about is None:
-        clause, expected = "jsonrpc-no-orphan-response", "one response for each request, no other"
+        clause, expected = "jsonrpc-no-orphan-response", "exactly one response for each request"
         if message.role is Role.SECOND_ANSWER:
             came = f"a second response to {_id(message)}"
         yield Seen(clause, False, entry.n, expected, came)
@@ -267,7 +268,7 @@ def _finding(entry: Entry, message: Message, about: Entry | None) -> Iterator[Se
 
 
 def _owed(record: Record, asked: Asked) -> bool:
-    """Whether an answer was due: not before the handshake, not behind the end of input."""
+    """Whether an answer was due: it is not before the handshake or after the end of input."""
     early = asked.phase in {Phase.SILENT, Phase.INITIALIZING} and record.revision in LEGACY
     if asked.cancelled or asked.phase is Phase.CLOSING or (early and asked.method != "initialize"):
         return False
@@ -276,27 +277,27 @@ def _owed(record: Record, asked: Asked) -> bool:
 
 @scenario("jsonrpc-response-id-echo")
 def echoes_the_id_as_sent(talk: Conversation) -> None:
-    """A response repeats the id of its request, type and value; 7 and "7" are two ids."""
+    """A response repeats the type and value of its request's id; 7 and "7" are two ids."""
     method = talk.wire.everyday
     for own in IDS:
         asked = talk.wire.say(talk.wire.build(method, id=own))
         reply, others = talk.first_response(asked)
         if talk.wire.gone:
             return
-        silent = not reply.answered and not others
+        # jsonrpc-request-answered counts a request that gets no response at all.
         talk.judge(
             "jsonrpc-response-id-echo",
-            reply.answered or silent,
-            expected="judged where an answer came" if silent else f"id {brief(own)} back",
+            reply.answered or not others,
+            expected=f"id {brief(own)} in the response",
             actual=_id(others[0][1]) if others else "",
             at=others[0][0] if others else reply,
         )
 
 
 @scenario("jsonrpc-id-reuse-after-response")
-def serves_an_id_used_again(talk: Conversation) -> None:
-    """An id is free again once its request was answered."""
-    talk.need(talk.request("server/discover", id="again"), "server/discover, answered before")
+def accepts_a_reused_id(talk: Conversation) -> None:
+    """An id can be used again after its request was answered."""
+    talk.need(talk.request("server/discover", id="again"), "an answer to server/discover")
     reply = talk.request("server/discover", id="again", required=False)
     talk.judge(
         "jsonrpc-id-reuse-after-response",
@@ -308,15 +309,15 @@ def serves_an_id_used_again(talk: Conversation) -> None:
 
 
 @scenario("jsonrpc-notification-no-response")
-def answers_no_notification(talk: Conversation) -> None:
-    """Notifications get no answer, known or unknown, well-formed or not, and hurt nobody."""
+def does_not_answer_notifications(talk: Conversation) -> None:
+    """Known, unknown and malformed notifications get no answer and do no harm."""
     talk.notify("notifications/x-touchstone/unknown", {"n": 1})
     if not talk.modern:
         talk.notify("notifications/initialized")
     _judge_alive(talk)
     broken = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": [1]}
     talk.wire.say(broken, malformed=True)
-    talk.quiet()  # time for an answer to any of them, which the rule on responses judges
+    talk.quiet()  # Leave time for an answer. answers_each_request_once judges it.
     _judge_alive(talk)
 
 
@@ -325,7 +326,7 @@ def _judge_alive(talk: Conversation) -> None:
     talk.judge(
         "jsonrpc-notification-no-response",
         reply.answered,
-        expected="nothing, and the next request is answered as usual",
+        expected="no answer to a notification, and an answer to the next request",
         actual=reply,
         at=reply,
     )

@@ -1,4 +1,4 @@
-"""basic/jsonrpc: batches. 2025-03-26 has them, no other revision does."""
+"""basic/jsonrpc: batches. Only revision 2025-03-26 has them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ def _pings(talk: Conversation, count: int) -> list[dict[str, Any]]:
 
 
 def _send(talk: Conversation, members: list[Any], pings: list[dict[str, Any]]) -> int:
-    """Send a batch and wait for its pings; a server that answers a later ping is not just slow."""
+    """Send a batch and wait for its pings; an answer to a later ping rules out a slow server."""
     line = talk.wire.say(members, malformed=True)
     talk.probe(required=False)
     talk.wire.wait(lambda: len(_answered(talk, line, pings)) >= len(pings), talk.pace.silence)
@@ -90,7 +90,7 @@ def serves_the_valid_members_of_a_batch(talk: Conversation) -> None:
 
 
 def _replies(talk: Conversation, line: int) -> list[tuple[Entry, Message | None]]:
-    """Give what came for a batch in which nothing has an id; an empty array is no message."""
+    """Return the replies to a batch without ids; None stands for an empty array."""
     found: list[tuple[Entry, Message | None]] = list(talk.strays(line))
     found += [
         (e, None) for e in talk.since(line) if e.reading is not None and e.reading.value == []
@@ -99,7 +99,7 @@ def _replies(talk: Conversation, line: int) -> list[tuple[Entry, Message | None]
 
 
 @scenario("jsonrpc-batch-notifications-only", hurts=True)
-def answers_no_batch_of_notifications(talk: Conversation) -> None:
+def does_not_answer_a_batch_of_notifications(talk: Conversation) -> None:
     """An array of notifications gets no answer, not even an empty array."""
     clause = "jsonrpc-batch-notifications-only"
     line = talk.wire.say([UNKNOWN_NOTE, UNKNOWN_NOTE], malformed=True)
@@ -124,7 +124,7 @@ def answers_no_batch_of_notifications(talk: Conversation) -> None:
     talk.judge(
         clause,
         after.answered,
-        expected=f"{expected}, and the next request is answered",
+        expected=f"{expected}, and an answer to the next request",
         actual=after,
         at=after,
     )
@@ -141,7 +141,7 @@ def refuses_an_empty_batch(talk: Conversation) -> None:
     talk.judge(
         clause,
         after.answered,
-        expected="the next request is answered",
+        expected="an answer to the next request",
         actual=after,
         at=after,
     )
@@ -162,8 +162,8 @@ def refuses_an_empty_batch(talk: Conversation) -> None:
 
 
 @ambient("jsonrpc-batch-send", "jsonrpc-no-batch-output")
-def batches_only_where_batches_exist(record: Record) -> Iterator[Seen]:
-    """An array is a batch of 2025-03-26, neither empty nor mixed; elsewhere there is none."""
+def sends_batches_only_where_they_exist(record: Record) -> Iterator[Seen]:
+    """Arrays are sent in 2025-03-26 only, and are neither empty nor mixed."""
     batched = set()
     for entry in record.transcript:
         if entry.source is Source.US and isinstance(entry.value, list):
@@ -172,9 +172,9 @@ def batches_only_where_batches_exist(record: Record) -> Iterator[Seen]:
             continue
         value = entry.reading.value
         array = isinstance(value, list)
-        expected = "one message object a line"
+        expected = "one message object per line"
         yield Seen("jsonrpc-no-batch-output", not array, entry.n, expected, "an array")
-        # What comes back for a batch of ours, its scenario judges; an empty array is no answer.
+        # The scenario that sends a batch judges an empty array in reply to it.
         if array and (value or entry.scenario not in batched):
             wrong = _batch_fault(entry)
             expected = "only responses, or only requests and notifications"
@@ -185,7 +185,7 @@ def _batch_fault(entry: Entry) -> str:
     if not entry.messages:
         return "an empty array"
     if any(not isinstance(message.value, dict) for message in entry.messages):
-        return "a member that is no object"
+        return "a member that is not an object"
     kinds = {message.kind for message in entry.messages}
     mixed = kinds & {Kind.RESULT, Kind.ERROR} and kinds & {Kind.REQUEST, Kind.NOTIFICATION}
     return "responses mixed with requests or notifications" if mixed else ""

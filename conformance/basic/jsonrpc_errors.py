@@ -1,4 +1,4 @@
-"""basic/jsonrpc: what is refused, with which code, and what the codes are reserved for."""
+"""basic/jsonrpc: requests that are refused, and the codes of errors."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,14 +26,13 @@ STANDARD = frozenset({-32700, -32600, -32601, -32602, -32603})
 MCP_CODES = frozenset({-32020, -32021, -32022})
 RETIRED = frozenset({-32002, -32042})
 LONG = 300
-ELSEWHERE = "judged where an answer with a readable code came"
 
 
 # --- the shape of every error
 
 
 @ambient("jsonrpc-error-shape", "jsonrpc-error-code-integer", "jsonrpc-error-message-concise")
-def shapes_its_errors(record: Record) -> Iterator[Seen]:
+def writes_errors_in_the_right_shape(record: Record) -> Iterator[Seen]:
     """An error is an object with an integer code and a short string message."""
     for entry, message in record.messages():
         value = message.value
@@ -76,27 +75,27 @@ def _wording(entry: Entry, error: dict[str, Any]) -> Iterator[Seen]:
 
 
 def _has_code(reply: Reply) -> bool:
-    """Whether there is an answer, and its code is not already a finding of the rules above."""
+    """Whether there is an answer with a code that the rules above accept."""
     return reply.answered and not reply.unreadable
 
 
 @scenario("jsonrpc-method-not-found")
-def knows_no_unknown_method(talk: Conversation) -> None:
-    """A method nobody defines gets error -32601."""
+def refuses_an_unknown_method(talk: Conversation) -> None:
+    """An undefined method gets error -32601."""
     reply = talk.request(UNKNOWN)
     judged = _has_code(reply)
     talk.judge(
         "jsonrpc-method-not-found",
         reply.code == -32601 or not judged,
-        expected=f"error -32601 for {UNKNOWN}" if judged else ELSEWHERE,
+        expected=f"error -32601 for {UNKNOWN}",
         actual=reply,
         at=reply,
     )
 
 
 @scenario("jsonrpc-unadvertised-method-not-found")
-def knows_no_method_it_did_not_declare(talk: Conversation) -> None:
-    """The list method of a capability that was not declared gets error -32601."""
+def refuses_methods_of_undeclared_capabilities(talk: Conversation) -> None:
+    """The list method of an undeclared capability gets error -32601."""
     clause = "jsonrpc-unadvertised-method-not-found"
     absent = [f for f in ("prompts", "resources", "tools") if f not in talk.spoken.capabilities]
     for feature in absent:
@@ -106,7 +105,7 @@ def knows_no_method_it_did_not_declare(talk: Conversation) -> None:
         talk.judge(
             clause,
             reply.code == -32601 or not judged,
-            expected=f"error -32601 for {feature}/list, as {feature} is not declared",
+            expected=f"error -32601 for {feature}/list, because {feature} is not declared",
             actual=reply,
             at=reply,
             mild=Breach.NOTE if reply.result is not None else None,
@@ -116,8 +115,8 @@ def knows_no_method_it_did_not_declare(talk: Conversation) -> None:
 
 
 @scenario("jsonrpc-invalid-params")
-def refuses_params_without_what_is_required(talk: Conversation) -> None:
-    """A resources/read without uri and a prompts/get without name get error -32602."""
+def refuses_params_without_required_members(talk: Conversation) -> None:
+    """resources/read without uri and prompts/get without name get error -32602."""
     for feature, method in (("resources", "resources/read"), ("prompts", "prompts/get")):
         if feature not in talk.spoken.capabilities:
             continue
@@ -133,11 +132,11 @@ def refuses_params_without_what_is_required(talk: Conversation) -> None:
 
 
 @scenario("jsonrpc-retired-codes")
-def finds_nothing_without_a_retired_code(talk: Conversation) -> None:
-    """Asked for a resource that does not exist, the server does not fall back on -32002.
+def uses_no_retired_code_for_an_unknown_resource(talk: Conversation) -> None:
+    """The error for a resource that does not exist does not use the retired code -32002.
 
-    That code was the answer in every earlier revision. It is asked of servers without resources
-    too: then any error does.
+    Earlier revisions used that code. Servers without resources are asked too; any other error is
+    fine.
     """
     reply = talk.request("resources/read", {"uri": NOWHERE})
     talk.judge(
@@ -149,7 +148,7 @@ def finds_nothing_without_a_retired_code(talk: Conversation) -> None:
     )
 
 
-# --- lines that are no request
+# --- lines that are not requests
 
 
 def _refused(message: Message) -> bool:
@@ -157,15 +156,15 @@ def _refused(message: Message) -> bool:
 
 
 def _wrong_code(message: Message, *right: int) -> bool:
-    """Whether an error has a readable code that is none of the right ones."""
+    """Whether an error has a readable code that is not one of the right ones."""
     return integral(message.code) and message.code not in right
 
 
 @scenario("jsonrpc-parse-error", "jsonrpc-error-id-unreadable", hurts=True)
 def survives_a_line_that_is_not_json(talk: Conversation) -> None:
-    """A truncated line is answered with -32700 or dropped; what follows is served.
+    """A truncated line is answered with -32700 or dropped, and the next request is served.
 
-    A client that loses its server to one bad byte loses all the work in flight with it.
+    A client whose server dies from one bad byte loses all requests in flight.
     """
     line = talk.wire.say_raw(b'{"jsonrpc": "2.0", "method": \n', malformed=True)
     talk.quiet()
@@ -176,7 +175,7 @@ def survives_a_line_that_is_not_json(talk: Conversation) -> None:
     talk.judge(
         "jsonrpc-parse-error",
         after.answered,
-        expected="the next request is answered",
+        expected="an answer to the next request",
         actual=after,
         at=after,
         mild=Breach.WARN if errors and talk.wire.gone else None,
@@ -196,7 +195,7 @@ def survives_a_line_that_is_not_json(talk: Conversation) -> None:
         talk.judge(
             "jsonrpc-error-id-unreadable",
             own is None,
-            expected="id null, or no id",
+            expected="id null or no id",
             actual=f"id {brief(own)}",
             at=entry,
         )
@@ -205,8 +204,8 @@ def survives_a_line_that_is_not_json(talk: Conversation) -> None:
 
 
 @scenario("jsonrpc-invalid-request", "jsonrpc-error-id-recoverable", hurts=True)
-def refuses_what_is_no_request(talk: Conversation) -> None:
-    """JSON that is no request gets error -32600 under its own id; what follows is served."""
+def refuses_invalid_requests(talk: Conversation) -> None:
+    """JSON that is not a request gets error -32600 with its id; the next request is served."""
     numeric: dict[str, Any] = {"jsonrpc": "2.0", "id": "probe", "method": 5}
     if talk.modern:
         numeric["params"] = {"_meta": talk.wire.meta()}
@@ -218,7 +217,7 @@ def refuses_what_is_no_request(talk: Conversation) -> None:
 
 
 def _oddities(talk: Conversation) -> Iterator[tuple[str, Any, bool]]:
-    """Give (what is wrong, the message, whether a lenient reader may serve it)."""
+    """Yield (the fault, the message, whether a lenient reader may serve it)."""
     method = talk.wire.everyday
     params: dict[str, Any] = {"_meta": talk.wire.meta()} if talk.modern else {}
     yield "no method", {"jsonrpc": "2.0", "id": "odd-1", "params": params}, False
@@ -238,8 +237,8 @@ Answers = list[tuple[Entry, Message]]
 def _judge_oddity(talk: Conversation, what: str, odd: Any, *, lenient: bool) -> Answers:
     clause = "jsonrpc-invalid-request"
     expected = f"error -32600 for {what}"
-    # Two writes are read as one or as two, as it happens: a server that loses what came with a
-    # line it could not use would be found now and then.
+    # Both lines go out in one write. Two writes may be read together or apart, so a server that
+    # drops the data behind a bad line would be found only sometimes.
     line, asked = talk.wire.say_together(odd, talk.wire.build(talk.wire.everyday), broken=1)
     after = talk.wire.answer_to(asked)
     if not _answers(talk, line):
@@ -248,7 +247,7 @@ def _judge_oddity(talk: Conversation, what: str, odd: Any, *, lenient: bool) -> 
     talk.judge(
         clause,
         after.answered,
-        expected=f"the next request is answered, after {what}",
+        expected=f"an answer to the next request, after {what}",
         actual=after,
         at=after,
         mild=Breach.WARN if answers and talk.wire.gone else None,
@@ -271,7 +270,7 @@ def _judge_oddity(talk: Conversation, what: str, odd: Any, *, lenient: bool) -> 
 
 
 def _answers(talk: Conversation, line: int) -> Answers:
-    """Give the responses to a line whose id can be read, and those without a place of their own."""
+    """Return the responses with the id of a line, and the loose responses after it."""
     own = [
         (entry, message)
         for entry in talk.since(line)
@@ -302,8 +301,8 @@ def _judge_recoverable(talk: Conversation, answers: Answers) -> None:
 
 
 @ambient("jsonrpc-result-type-required", "jsonrpc-result-type-known")
-def types_its_results(record: Record) -> Iterator[Seen]:
-    """Every stateless result says whether it is complete."""
+def gives_results_a_result_type(record: Record) -> Iterator[Seen]:
+    """Every stateless result has a resultType."""
     spoken = record.dossier.spoken.get(record.revision)
     extended = bool(spoken and spoken.extensions)
     for entry, message in record.answers(Kind.RESULT):
@@ -328,8 +327,8 @@ def types_its_results(record: Record) -> Iterator[Seen]:
     "jsonrpc-app-code-range",
     "jsonrpc-reserved-code-range-legacy",
 )
-def uses_error_codes_as_they_are_reserved(record: Record) -> Iterator[Seen]:
-    """Error codes keep to the ranges that JSON-RPC and the revision reserve for them."""
+def respects_reserved_error_codes(record: Record) -> Iterator[Seen]:
+    """Error codes respect the ranges that JSON-RPC and the revision reserve."""
     for entry, message in record.answers(Kind.ERROR):
         code = message.code
         if not integral(code):
@@ -337,25 +336,25 @@ def uses_error_codes_as_they_are_reserved(record: Record) -> Iterator[Seen]:
         taken = -32768 <= code <= -32100 and code not in STANDARD
         mcp = -32099 <= code <= -32020 and code not in MCP_CODES | RETIRED
         old = -32019 <= code <= -32000 and code not in RETIRED
-        only_standard = "no code of -32768 to -32100 but the five standard ones"
+        only_standard = "no code from -32768 to -32100 except the five standard ones"
         for clause, held, expected in (
             ("jsonrpc-app-code-range", not taken, only_standard),
             ("jsonrpc-reserved-code-range-legacy", not taken, only_standard),
-            ("jsonrpc-reserved-mcp-codes", not mcp, "no code of MCP's range it does not define"),
-            ("jsonrpc-legacy-code-range", not old, "no code of -32000 to -32019"),
+            ("jsonrpc-reserved-mcp-codes", not mcp, "no undefined code from MCP's own range"),
+            ("jsonrpc-legacy-code-range", not old, "no code from -32000 to -32019"),
             ("jsonrpc-retired-codes", code not in RETIRED, "neither -32002 nor -32042"),
             (
                 "jsonrpc-defined-codes-meaning",
                 code not in MCP_CODES or _meant(record, message),
-                "the code used for what it means",
+                "a code used with its defined meaning",
             ),
         ):
             yield Seen(clause, held, entry.n, expected, f"code {code}")
 
 
 def _meant(record: Record, message: Message) -> bool:
-    """Whether a code of MCP's own fits the request it answers."""
-    if message.code == -32020:  # about HTTP headers, and this is no HTTP
+    """Whether one of MCP's own codes fits the request it answers."""
+    if message.code == -32020:  # It is about HTTP headers, which stdio does not have.
         return False
     asked = record.asked_on(message.answers)
     params = asked.value.get("params") if asked and isinstance(asked.value, dict) else None

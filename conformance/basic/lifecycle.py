@@ -1,4 +1,4 @@
-"""basic/lifecycle: how a session begins."""
+"""basic/lifecycle: the start of a session."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -53,8 +53,8 @@ SERVER_INFO = {
     fresh=True,
     once=True,
 )
-def waits_to_be_initialized(talk: Conversation) -> None:
-    """The server says nothing on its own before the client has sent initialize."""
+def waits_for_initialize(talk: Conversation) -> None:
+    """The server sends nothing unprompted before initialize."""
     clause = "lifecycle-initialize-first"
     talk.quiet(talk.pace.silence)
     early = talk.request("tools/list", required=False, seconds=talk.pace.silence)
@@ -69,7 +69,7 @@ def waits_to_be_initialized(talk: Conversation) -> None:
                 clause,
                 False,
                 expected="silence until initialize",
-                actual=f"{message.role} {brief(message.method)}, unasked",
+                actual=f"an unprompted {message.role}: {brief(message.method)}",
                 at=entry,
                 mild=Breach.WARN if tolerated else None,
             )
@@ -79,7 +79,7 @@ def waits_to_be_initialized(talk: Conversation) -> None:
     talk.judge(
         clause,
         reply.answered,
-        expected="initialize is answered, also after an early request",
+        expected="an answer to initialize, also after an early request",
         actual=reply,
         at=reply,
         mild=Breach.WARN,
@@ -97,7 +97,7 @@ def _judge_early_requests(talk: Conversation, phase: Phase) -> None:
     talk.judge(
         "lifecycle-no-requests-before-initialized",
         not early,
-        expected="no request but ping before initialized",
+        expected="no request except ping before initialized",
         actual=f"a request: {early[0][1].method}" if early else "",
         at=early[0][0] if early else None,
     )
@@ -138,7 +138,7 @@ def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
                 "instructions": "string",
             },
         )
-        clause, expected = "lifecycle-initialize-result-shape", "members of their defined types"
+        clause, expected = "lifecycle-initialize-result-shape", "members of the defined types"
         yield Seen(clause, not wrong, entry.n, expected, "; ".join(wrong))
         wrong = capability_faults(result.get("capabilities"), CAPABILITIES[record.revision])
         clause, expected = "lifecycle-capabilities-shape", "capabilities as objects, flags boolean"
@@ -154,16 +154,16 @@ def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
 
 
 @scenario("lifecycle-version-echo", everywhere=True)
-def echoes_every_revision_it_names(talk: Conversation) -> None:
-    """A revision the server names in one answer is the answer when that revision is asked for."""
+def accepts_every_revision_it_offers(talk: Conversation) -> None:
+    """The server agrees to each revision that it offered in another answer."""
     offers = talk.dossier.offers
     named = {str(version) for version in offers.values() if version in offers}
     broken = sorted(version for version in named if offers[version] != version)
     talk.judge(
         "lifecycle-version-echo",
         not broken,
-        expected="the version asked for, where the server supports it",
-        actual=", ".join(f"asked for {v}: answers {brief(offers[v])}" for v in broken),
+        expected="the requested version, if the server supports it",
+        actual=", ".join(f"{brief(offers[v])} for {v}" for v in broken),
         at=talk.opening,
     )
 
@@ -175,10 +175,10 @@ def echoes_every_revision_it_names(talk: Conversation) -> None:
     once=True,
     everywhere=True,
 )
-def counters_an_unknown_revision(talk: Conversation) -> None:
-    """Offered a revision nobody speaks, the server names the newest of its own.
+def offers_another_revision_for_an_unknown_one(talk: Conversation) -> None:
+    """The server answers an unknown revision with the newest revision it supports.
 
-    A client that gets its own unknown revision back believes both sides speak it.
+    A client that gets its own unknown revision back believes that both sides support it.
     """
     newest = talk.dossier.legacy[-1]
     for attempt, bogus in enumerate(BOGUS):
@@ -189,7 +189,7 @@ def counters_an_unknown_revision(talk: Conversation) -> None:
         talk.judge(
             "lifecycle-version-counteroffer",
             isinstance(named, str) and named != bogus and _echoed(talk, named),
-            expected="a result that names another revision, which the server speaks",
+            expected="a result with another revision, which the server supports",
             actual=f"{brief(named)} for {bogus}" if reply.result is not None else reply,
             at=reply,
             mild=Breach.WARN if _lists_versions(reply) else None,
@@ -197,21 +197,21 @@ def counters_an_unknown_revision(talk: Conversation) -> None:
         talk.judge(
             "lifecycle-version-counteroffer-latest",
             named == bogus or not isinstance(named, str) or named >= newest,
-            expected=f"{newest}, the newest handshake revision it speaks",
+            expected=f"{newest}, the newest handshake revision that the server supports",
             actual=brief(named),
             at=reply,
         )
 
 
 def _lists_versions(reply: Reply) -> bool:
-    """Whether a refusal is the one the page shows as an example."""
+    """Whether a refusal has the form of the specification's example."""
     data = (reply.error or {}).get("data")
     supported = data.get("supported") if isinstance(data, dict) else None
     return reply.code == -32602 and isinstance(supported, list) and bool(supported)
 
 
 def _echoed(talk: Conversation, named: str) -> bool:
-    """Whether a revision the server offers is one it gives when asked for it."""
+    """Whether the server agrees to a revision that it offered."""
     if named in talk.dossier.offers:
         return bool(talk.dossier.offers[named] == named)
     old = talk.wire
@@ -222,7 +222,7 @@ def _echoed(talk: Conversation, named: str) -> bool:
 
 @scenario("lifecycle-negotiation-failures", fresh=True, once=True)
 def survives_an_incomplete_initialize(talk: Conversation) -> None:
-    """Initialize without capabilities, or without clientInfo, gets some answer."""
+    """An initialize without capabilities or without clientInfo gets an answer."""
     for attempt, member in enumerate(("capabilities", "clientInfo")):
         if attempt and (talk.wire.gone or not talk.opening.is_error):
             talk.restart()
@@ -231,61 +231,37 @@ def survives_an_incomplete_initialize(talk: Conversation) -> None:
         talk.judge(
             "lifecycle-negotiation-failures",
             reply.answered or clean_exit,
-            expected=f"some answer to initialize without {member}, or a clean exit",
+            expected=f"an answer to initialize without {member}, or a clean exit",
             actual=reply,
             at=reply,
         )
 
 
-@scenario(
-    "lifecycle-open-client-capabilities",
-    "stdio-utf8-input",
-    "lifecycle-no-requests-before-initialized",
-    "ping-before-initialized",
-    "ping-empty-response",
-    "lifecycle-timeout-cancels",
-    fresh=True,
-    lasts=True,
-)
-def welcomes_any_client(talk: Conversation) -> None:
-    """A client with unknown capabilities and a foreign name is served like any other.
-
-    The same process shows how it acts before initialized (pings are answered, no request but ping
-    is sent) and what it does about a request of its own that stays unanswered.
-    """
+@scenario("lifecycle-open-client-capabilities", "stdio-utf8-input", fresh=True)
+def serves_any_client(talk: Conversation) -> None:
+    """A client with unknown capabilities and a non-ASCII name is served like any other."""
+    capabilities = {**FULL_CAPABILITIES, **UNKNOWN_CAPABILITY}
     if talk.modern:
-        _welcome_modern(talk)
+        reply = talk.wire.discover(capabilities=capabilities, required=False)
+        _judge_opening(talk, "lifecycle-open-client-capabilities", reply)
+        reply = talk.wire.discover(client=FOREIGN_NAME, required=False)
+        _judge_opening(talk, "stdio-utf8-input", reply)
         return
-    reply = talk.wire.initialize(
-        capabilities={**FULL_CAPABILITIES, **UNKNOWN_CAPABILITY},
-        client=FOREIGN_NAME,
-        required=False,
+    reply = talk.wire.initialize(capabilities=capabilities, client=FOREIGN_NAME, required=False)
+    if reply.result is not None:
+        _judge_opening(talk, "lifecycle-open-client-capabilities", reply)
+        _judge_opening(talk, "stdio-utf8-input", reply)
+        return
+    # Try each oddity alone, to blame the right one.
+    reply = talk.restart().initialize(capabilities=capabilities, required=False)
+    _judge_opening(talk, "lifecycle-open-client-capabilities", reply)
+    reply = talk.restart().initialize(
+        capabilities=FULL_CAPABILITIES, client=FOREIGN_NAME, required=False
     )
-    if reply.result is None:
-        _find_what_offends(talk)
-    else:
-        _judge_welcome(talk, "lifecycle-open-client-capabilities", reply)
-        _judge_welcome(talk, "stdio-utf8-input", reply)
-    talk.wire.answering = False
-    early = talk.wire.say(talk.wire.build("ping"), required=False)
-    talk.quiet(talk.pace.silence)
-    _judge_early_requests(talk, Phase.AGREED)
-    talk.wire.initialized()
-    again = talk.request("ping", required=False)
-    ping = talk.wire.answer_to(early, talk.pace.settle)
-    talk.judge(
-        "ping-before-initialized",
-        ping.result is not None or again.result is None,
-        expected="a result for ping, before initialized was sent as well as after",
-        actual=ping,
-        at=ping,
-    )
-    talk.judge("ping-empty-response", True, expected="judged where a request of its own waits")
-    talk.quiet()
-    _leave_unanswered(talk)
+    _judge_opening(talk, "stdio-utf8-input", reply)
 
 
-def _judge_welcome(talk: Conversation, clause: str, reply: Reply) -> None:
+def _judge_opening(talk: Conversation, clause: str, reply: Reply) -> None:
     talk.judge(
         clause,
         reply.result is not None,
@@ -295,34 +271,45 @@ def _judge_welcome(talk: Conversation, clause: str, reply: Reply) -> None:
     )
 
 
-def _find_what_offends(talk: Conversation) -> None:
-    """Ask again with one oddity at a time; end on a process that was opened without any."""
-    talk.restart()
-    reply = talk.wire.initialize(
-        capabilities={**FULL_CAPABILITIES, **UNKNOWN_CAPABILITY}, required=False
+@scenario(
+    "lifecycle-no-requests-before-initialized",
+    "ping-before-initialized",
+    fresh=True,
+    lasts=True,
+)
+def answers_only_pings_before_initialized(talk: Conversation) -> None:
+    """Between initialize and initialized, pings are answered and the server sends no request.
+
+    One process shows both: the client pings, and then is silent before it sends initialized.
+    """
+    reply = talk.wire.initialize(capabilities=FULL_CAPABILITIES, required=False)
+    talk.need(reply, "an ordinary initialize")
+    early = talk.wire.say(talk.wire.build("ping"), required=False)
+    talk.quiet(talk.pace.silence)
+    _judge_early_requests(talk, Phase.AGREED)
+    talk.wire.initialized()
+    later = talk.request("ping", required=False)
+    ping = talk.wire.answer_to(early, talk.pace.settle)
+    talk.judge(
+        "ping-before-initialized",
+        ping.result is not None or later.result is None,
+        expected="a result for ping, before initialized was sent as well as after",
+        actual=ping,
+        at=ping,
     )
-    _judge_welcome(talk, "lifecycle-open-client-capabilities", reply)
-    talk.restart()
-    reply = talk.wire.initialize(
-        capabilities=FULL_CAPABILITIES, client=FOREIGN_NAME, required=False
-    )
-    _judge_welcome(talk, "stdio-utf8-input", reply)
-    if reply.result is None:
-        talk.restart()
-        talk.need(talk.wire.initialize(capabilities=FULL_CAPABILITIES), "an ordinary initialize")
 
 
-def _welcome_modern(talk: Conversation) -> None:
-    reply = talk.wire.discover(
-        capabilities={**FULL_CAPABILITIES, **UNKNOWN_CAPABILITY}, required=False
-    )
-    _judge_welcome(talk, "lifecycle-open-client-capabilities", reply)
-    reply = talk.wire.discover(client=FOREIGN_NAME, required=False)
-    _judge_welcome(talk, "stdio-utf8-input", reply)
+@scenario("lifecycle-timeout-cancels", "ping-empty-response", fresh=True, lasts=True)
+def gives_up_on_unanswered_requests(talk: Conversation) -> None:
+    """A server request that stays unanswered is cancelled, and pings are answered meanwhile.
 
-
-def _leave_unanswered(talk: Conversation) -> None:
-    """Call what asks the client something, stay silent, and see whether the server gives up."""
+    Both clauses need a tool that waits for the client, which takes seconds to find.
+    """
+    reply = talk.wire.initialize(capabilities=FULL_CAPABILITIES, required=False)
+    talk.need(reply, "an ordinary initialize")
+    talk.wire.answering = False
+    talk.wire.initialized()
+    _judge_ping(talk, "after initialized")
     clause = "lifecycle-timeout-cancels"
     for tool in talk.spoken.harmless[:TRIED]:
         asked = talk.wire.say(
@@ -333,10 +320,10 @@ def _leave_unanswered(talk: Conversation) -> None:
         if not pending:
             continue
         if not reply.answered:
-            _ping_meanwhile(talk, tool)
+            _judge_ping(talk, f"while {tool} waits for the client")
             reply = talk.wire.answer_to(asked, talk.pace.silence)
         if not reply.answered:
-            talk.unseen(clause, f"{tool} waits for the client longer than we do")
+            talk.unseen(clause, f"{tool} waits longer for the client than the checker waits")
             return
         if not _failed(reply):
             continue
@@ -345,7 +332,7 @@ def _leave_unanswered(talk: Conversation) -> None:
         talk.judge(
             clause,
             all(request in cancelled for request in pending),
-            expected=f"notifications/cancelled for request {brief(pending[0])}, given up on",
+            expected=f"notifications/cancelled for the abandoned request {brief(pending[0])}",
             actual=f"the call ended ({reply}) and nothing was cancelled",
             at=reply,
         )
@@ -353,8 +340,20 @@ def _leave_unanswered(talk: Conversation) -> None:
     talk.unseen(clause, "no harmless tool gives up on a request to the client")
 
 
+def _judge_ping(talk: Conversation, when: str) -> None:
+    ping = talk.request("ping", required=False, seconds=talk.pace.silence)
+    talk.judge(
+        "ping-empty-response",
+        ping.answered,
+        expected=f"an answer to ping {when}",
+        actual=ping,
+        at=ping,
+        mild=Breach.WARN,
+    )
+
+
 def _pending(talk: Conversation, asked: int) -> list[Any]:
-    """Give the ids of what the server asks us since it was called."""
+    """Return the ids of the requests of the server since a line."""
     return [
         message.value.get("id")
         for entry in talk.since(asked)
@@ -364,7 +363,7 @@ def _pending(talk: Conversation, asked: int) -> list[Any]:
 
 
 def _cancelled(talk: Conversation, asked: int) -> list[Any]:
-    """Give the ids the server took back since it was called."""
+    """Return the ids that the server cancelled since a line."""
     found = [
         message.value.get("params")
         for entry in talk.since(asked)
@@ -375,17 +374,5 @@ def _cancelled(talk: Conversation, asked: int) -> list[Any]:
 
 
 def _failed(reply: Reply) -> bool:
-    """Whether a call ended in failure, as one that waited in vain does."""
+    """Whether a call ended with an error, as after a wait without an answer."""
     return reply.is_error or (reply.result or {}).get("isError") is True
-
-
-def _ping_meanwhile(talk: Conversation, tool: str) -> None:
-    ping = talk.request("ping", required=False, seconds=talk.pace.silence)
-    talk.judge(
-        "ping-empty-response",
-        ping.answered,
-        expected=f"an answer to ping while {tool} waits for the client",
-        actual=ping,
-        at=ping,
-        mild=Breach.WARN,
-    )

@@ -1,4 +1,4 @@
-"""basic/lifecycle: what both sides may use once a session is open."""
+"""basic/lifecycle: features that both sides may use in an open session."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,10 +35,10 @@ SERVER_CAPABILITY = {
     "lifecycle-negotiated-client-capabilities-advisory",
 )
 def works_without_client_capabilities(talk: Conversation) -> None:
-    """With a client that declared nothing, the server asks for nothing.
+    """The server sends no requests to a client that declared no capabilities.
 
-    Everything safe is exercised: lists, a listed resource, a prompt without arguments, tools
-    annotated read-only that need no arguments.
+    The safe features are used: lists, a listed resource, a prompt without arguments, and tools
+    that are annotated read-only and need no arguments.
     """
     talk.exercise()
     asked = [
@@ -63,8 +63,8 @@ def works_without_client_capabilities(talk: Conversation) -> None:
 
 
 @ambient("lifecycle-respect-version", "lifecycle-respect-version-advisory")
-def keeps_to_its_revision(record: Record) -> Iterator[Seen]:
-    """Every request and notification of the server exists in the revision that was agreed."""
+def sends_only_messages_of_its_revision(record: Record) -> Iterator[Seen]:
+    """Every request and notification of the server exists in the agreed revision."""
     for entry, message in record.messages(Role.REQUEST, Role.NOTIFICATION):
         if message.phase not in SETTLED:
             continue
@@ -86,8 +86,8 @@ def _foreign_method(revision: str, message: Message) -> str:
 @ambient(
     "lifecycle-declared-server-capabilities", "lifecycle-declared-server-capabilities-advisory"
 )
-def notifies_only_what_it_declared(record: Record) -> Iterator[Seen]:
-    """A notification that belongs to a capability comes only from a server that declared it."""
+def notifies_only_for_declared_capabilities(record: Record) -> Iterator[Seen]:
+    """The server sends notifications of a capability only if it declared that capability."""
     declared = _declared(record)
     for entry, message in record.messages(Role.NOTIFICATION):
         needed = SERVER_CAPABILITY.get(message.method or "")
@@ -108,7 +108,7 @@ def notifies_only_what_it_declared(record: Record) -> Iterator[Seen]:
 
 
 def _declared(record: Record) -> dict[str, Any] | None:
-    """Give what the server declared on this connection; None where it was never asked."""
+    """Return the capabilities the server declared; None if it was never asked."""
     for _, message in record.answers(Kind.RESULT):
         if message.method == "initialize" and isinstance(message.value["result"], dict):
             found = message.value["result"].get("capabilities")

@@ -1,4 +1,4 @@
-"""basic/lifecycle: requests that stand alone, in the revision without sessions."""
+"""basic/lifecycle: independent requests, in the revision without sessions."""
 
 from mcp_touchstone.suite import (
     FULL_CAPABILITIES,
@@ -12,7 +12,7 @@ from mcp_touchstone.suite import (
 
 @scenario("lifecycle-stateless-no-prior-context", fresh=True)
 def serves_the_first_request_it_gets(talk: Conversation) -> None:
-    """A feature request as the first message of a process is served like any later one."""
+    """A feature request that is the first message of a process is served like a later one."""
     clause = "lifecycle-stateless-no-prior-context"
     talk.quiet(talk.pace.silence)
     method = next(iter(talk.spoken.listing), "server/discover")
@@ -22,7 +22,7 @@ def serves_the_first_request_it_gets(talk: Conversation) -> None:
     talk.judge(
         clause,
         not first.is_error and outcome(first) == outcome(later),
-        expected=f"the same list for {method}, asked first and asked later",
+        expected=f"the same result of {method} as a first and as a later request",
         actual=f"{first}, then {later}",
         at=first,
     )
@@ -32,15 +32,15 @@ def serves_the_first_request_it_gets(talk: Conversation) -> None:
         talk.judge(
             clause,
             outcome(again) == outcome(before),
-            expected="each request judged on its own _meta",
+            expected="a result that depends on the _meta of its own request only",
             actual=again,
             at=again,
         )
 
 
 @scenario("lifecycle-stateless-multiplexing")
-def keeps_conversations_apart(talk: Conversation) -> None:
-    """A dozen requests of different clients, written back to back, each get their own answer."""
+def serves_interleaved_clients_separately(talk: Conversation) -> None:
+    """Twelve requests of different clients, sent back to back, each get their own answer."""
     methods = ["server/discover", *list_methods(talk.spoken.capabilities).values()]
     alone = {method: talk.request(method) for method in methods}
     asked = []
@@ -57,15 +57,15 @@ def keeps_conversations_apart(talk: Conversation) -> None:
         talk.judge(
             "lifecycle-stateless-multiplexing",
             set(reply.result or ()) == set(alone[method].result or ()),
-            expected=f"the answer of {method} for each of its requests",
+            expected=f"the result of {method} for each of its requests",
             actual=reply,
             at=reply,
         )
 
 
 @scenario("lifecycle-stateless-no-affinity", fresh=True)
-def honours_what_another_process_gave(talk: Conversation) -> None:
-    """A cursor or a request state of one process is accepted by another."""
+def accepts_cursors_and_states_of_another_process(talk: Conversation) -> None:
+    """A process accepts a cursor or a request state of another process."""
     clause = "lifecycle-stateless-no-affinity"
     for method, cursor in talk.spoken.cursors.items():
         reply = talk.request(method, {"cursor": cursor}, seconds=talk.pace.startup)
@@ -92,4 +92,4 @@ def honours_what_another_process_gave(talk: Conversation) -> None:
             at=reply,
         )
     if not talk.spoken.cursors and state is None:
-        talk.unseen(clause, "nothing the server gives is meant to be given back")
+        talk.unseen(clause, "the server gives out no cursors and no request states")

@@ -1,4 +1,4 @@
-"""basic/meta: the _meta object, its keys, and what a stateless request carries in it."""
+"""basic/meta: the _meta object, its keys, and the members that stateless requests need."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -46,7 +46,7 @@ BAGGAGE = re.compile(
 )
 LISTED = ("tools", "prompts", "resources", "resourceTemplates", "contents", "content", "messages")
 ITEMS_SINCE = "2025-06-18"
-"""Up to here only results and params have a ``_meta``; in an item it is any unknown member."""
+"""The first revision in which items have a ``_meta``; before, only results and params do."""
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
 OTHER_CLIENT = {"name": "claude-code", "version": "9.9"}
@@ -54,7 +54,7 @@ _SENT = frozenset({Kind.REQUEST, Kind.NOTIFICATION})
 
 
 def _metas(record: Record) -> Iterator[tuple[Entry, Any]]:
-    """Walk every ``_meta`` the server wrote where the protocol gives it a place."""
+    """Yield every ``_meta`` of the server in a place that the protocol defines."""
     for entry, message in record.messages():
         if isinstance(message.value, dict):
             body = message.value.get("params" if message.kind in _SENT else "result")
@@ -83,7 +83,7 @@ def _keys(record: Record) -> Iterator[tuple[Entry, str, Any]]:
 
 
 @ambient("meta-object")
-def keeps_meta_an_object(record: Record) -> Iterator[Seen]:
+def writes_meta_as_an_object(record: Record) -> Iterator[Seen]:
     """_meta is a JSON object wherever the server writes one."""
     for entry, meta in _metas(record):
         held = isinstance(meta, dict)
@@ -91,8 +91,8 @@ def keeps_meta_an_object(record: Record) -> Iterator[Seen]:
 
 
 @ambient("meta-key-format", "meta-reverse-dns")
-def names_meta_keys_properly(record: Record) -> Iterator[Seen]:
-    """Keys in _meta are an optional dotted prefix with a slash, then a name."""
+def writes_well_formed_meta_keys(record: Record) -> Iterator[Seen]:
+    """Keys in _meta consist of an optional dotted prefix with a slash, and a name."""
     for entry, key, _ in _keys(record):
         found = META_KEY.fullmatch(key)
         actual = f"key {brief(key)}"
@@ -105,8 +105,8 @@ def names_meta_keys_properly(record: Record) -> Iterator[Seen]:
 
 
 @ambient("meta-reserved-prefix", "meta-reserved-prefix-2025-06-18")
-def leaves_reserved_prefixes_alone(record: Record) -> Iterator[Seen]:
-    """Keys under the protocol's own prefixes are those that it or an extension defines."""
+def uses_no_reserved_meta_prefix(record: Record) -> Iterator[Seen]:
+    """Keys with a reserved prefix are defined by the protocol or an extension."""
     spoken = record.dossier.spoken.get(record.revision)
     extended = {key.rpartition("/")[0] for key in (spoken.extensions if spoken else ())}
     for entry, key, _ in _keys(record):
@@ -115,7 +115,7 @@ def leaves_reserved_prefixes_alone(record: Record) -> Iterator[Seen]:
             continue
         labels = found["prefix"].split(".")
         held = key in DEFINED or found["prefix"] in extended
-        expected = "no key of its own under a reserved prefix"
+        expected = "only defined keys under a reserved prefix"
         actual = f"key {brief(key)}, which the specification does not define"
         new = len(labels) > 1 and labels[1] in OWN
         old = any(label in OWN for label in labels[-2:-1])
@@ -145,8 +145,8 @@ def identifies_itself_in_results(record: Record) -> Iterator[Seen]:
 
 
 @ambient("meta-trace-context")
-def writes_trace_context_in_form(record: Record) -> Iterator[Seen]:
-    """traceparent, tracestate and baggage follow the formats of the W3C."""
+def writes_trace_context_in_w3c_format(record: Record) -> Iterator[Seen]:
+    """traceparent, tracestate and baggage have the formats of the W3C."""
     for entry, key, value in _keys(record):
         if key in {"traceparent", "tracestate", "baggage"}:
             held = isinstance(value, str) and _in_form(key, value)
@@ -161,23 +161,23 @@ def _in_form(key: str, value: str) -> bool:
     return all(form.fullmatch(member) or not member.strip() for member in value.split(","))
 
 
-# --- what the client may put there
+# --- the _meta of requests
 
 
 def _alike(talk: Conversation, method: str, plain: Reply, reply: Reply) -> bool:
-    """Whether a request had the plain outcome, as far as plain ones agree with each other."""
+    """Whether a request had the plain outcome; True if plain outcomes vary by themselves."""
     if same_outcome(plain, reply):
         return True
     return reply.result is not None and not same_outcome(plain, talk.request(method))
 
 
 @scenario("meta-no-assumptions", "meta-trace-context")
-def ignores_meta_it_does_not_know(talk: Conversation) -> None:
-    """Unknown keys and a trace context in the _meta of a request change nothing."""
+def ignores_unknown_meta(talk: Conversation) -> None:
+    """Unknown keys and a trace context in the _meta of a request do not change its outcome."""
     reserved = "modelcontextprotocol.io/" if talk.revision == "2025-06-18" else META
     method = next(iter(talk.spoken.listing), talk.wire.everyday)
     plain = talk.request(method)
-    talk.need(plain, f"{method}, answered before")
+    talk.need(plain, f"an answer to {method}")
     own = talk.wire.meta() if talk.modern else {}
     odd = {**own, reserved + "touchstone-unknown": 7, "com.example/probe": {"a": [1, None]}}
     reply = talk.request(method, meta=odd)
@@ -201,8 +201,8 @@ def ignores_meta_it_does_not_know(talk: Conversation) -> None:
 
 @scenario("meta-required-fields")
 def requires_version_and_capabilities(talk: Conversation) -> None:
-    """A stateless request without its version or its capabilities gets -32602."""
-    talk.need(talk.probe(), "server/discover, answered before")
+    """A stateless request without its version or its capabilities gets error -32602."""
+    talk.need(talk.probe(), "an answer to server/discover")
     modern_only = not talk.dossier.lacks(("modern-only",), talk.revision)
     for missing in ("clientCapabilities", "protocolVersion"):
         meta = talk.wire.meta()
@@ -234,8 +234,8 @@ def _judge_refusal(
 
 
 @scenario("meta-client-info-optional", "meta-client-info-not-behavioural")
-def serves_every_client_alike(talk: Conversation) -> None:
-    """Who the client says it is, or that it says nothing, changes nothing."""
+def serves_all_clients_alike(talk: Conversation) -> None:
+    """The result does not depend on clientInfo, and a request without it is served."""
     for method in ("server/discover", *talk.spoken.listing):
         plain = talk.request(method)
         nobody = talk.wire.meta()
@@ -244,7 +244,7 @@ def serves_every_client_alike(talk: Conversation) -> None:
         talk.judge(
             "meta-client-info-optional",
             nameless.result is not None,
-            expected=f"{method} served without clientInfo",
+            expected=f"a result of {method} without clientInfo",
             actual=nameless,
             at=nameless,
         )
@@ -259,7 +259,7 @@ def serves_every_client_alike(talk: Conversation) -> None:
             )
 
 
-# --- capabilities of the client, request by request
+# --- the capabilities of each request
 
 
 def _call(talk: Conversation, capabilities: Mapping[str, Any]) -> Reply:
@@ -268,17 +268,17 @@ def _call(talk: Conversation, capabilities: Mapping[str, Any]) -> Reply:
 
 
 @scenario("meta-capabilities-per-request", "meta-missing-capability-error")
-def asks_only_who_can_answer(talk: Conversation) -> None:
-    """A request that declares no capability is not asked for input, whatever came before."""
+def asks_only_clients_that_declare_the_capability(talk: Conversation) -> None:
+    """A request that declares no capability gets no input request, whatever came before."""
     able = _call(talk, FULL_CAPABILITIES)
     if (able.result or {}).get("resultType") != "input_required":
         for clause in ("meta-capabilities-per-request", "meta-missing-capability-error"):
-            talk.unseen(clause, f"the tool no longer asks for input: {able}")
+            talk.unseen(clause, f"the tool did not ask for input again: {able}")
         return
     unable = _call(talk, {})
     if (unable.result or {}).get("inputRequests") and _asks_anybody(talk):
         for clause in ("meta-capabilities-per-request", "meta-missing-capability-error"):
-            talk.unseen(clause, "the tool asks for input whatever is declared")
+            talk.unseen(clause, "the tool asks for input without regard to capabilities")
         return
     talk.judge(
         "meta-capabilities-per-request",
@@ -288,15 +288,15 @@ def asks_only_who_can_answer(talk: Conversation) -> None:
         at=unable,
     )
     if not unable.is_error:
-        talk.unseen("meta-missing-capability-error", "the tool copes without the capability")
+        talk.unseen("meta-missing-capability-error", "the tool works without the capability")
         return
     _judge_missing(talk, unable)
 
 
 def _asks_anybody(talk: Conversation) -> bool:
-    """Whether a process asks to which nobody has declared anything.
+    """Whether a new process asks for input although no request declared a capability.
 
-    That is mrtr-undeclared-capability, and no memory of what other requests declared.
+    mrtr-undeclared-capability counts that: it needs no memory of earlier requests.
     """
     talk.restart().open()
     return bool((_call(talk, {}).result or {}).get("inputRequests"))
@@ -318,14 +318,14 @@ def _judge_missing(talk: Conversation, refusal: Reply) -> None:
         talk.judge(
             clause,
             again.code != -32021 or repeated,
-            expected="every missing capability named at once",
+            expected="all missing capabilities in one error",
             actual=f"{again}, data {brief((again.error or {}).get('data'))}",
             at=again,
         )
 
 
 def _required(refusal: Reply) -> dict[str, Any]:
-    """Give the capabilities that an error asks for; empty where none can be read."""
+    """Return the capabilities that an error asks for; empty if none can be read."""
     data = (refusal.error or {}).get("data")
     found = data.get("requiredCapabilities") if isinstance(data, dict) else None
     objects = isinstance(found, dict) and all(isinstance(v, dict) for v in found.values())

@@ -1,4 +1,4 @@
-"""basic/patterns/mrtr: results that ask for input, as they stand on the wire."""
+"""basic/patterns/mrtr: results that ask for input."""
 
 import json
 from collections import Counter
@@ -28,7 +28,7 @@ from mcp_touchstone.suite import (
 )
 
 ASKING = frozenset({"prompts/get", "resources/read", "tools/call"})
-"""Requests that may be answered with a question."""
+"""Requests that may be answered with an input request."""
 
 OTHERS = frozenset(
     {"server/discover", "completion/complete", "subscriptions/listen", "tools/list"}
@@ -38,7 +38,7 @@ OTHERS = frozenset(
 
 INTERIM = "input_required"
 FEW = 2
-"""Things that ask for input which are used to learn one thing."""
+"""Number of tools or prompts that one scenario uses."""
 
 
 def _results(record: Record) -> Iterator[tuple[Entry, Message, dict[str, Any]]]:
@@ -54,14 +54,14 @@ def _interim(record: Record) -> Iterator[tuple[Entry, Message, dict[str, Any]]]:
             yield entry, message, result
 
 
-# --- which results ask
+# --- results that ask for input
 
 
 @ambient("mrtr-result-type", "mrtr-not-empty")
-def says_when_it_asks(record: Record) -> Iterator[Seen]:
-    """What asks for input has the type input_required, and asks for something."""
+def marks_results_that_ask_for_input(record: Record) -> Iterator[Seen]:
+    """A result that asks for input has the type input_required and is not empty."""
     for entry, message, result in _results(record):
-        clause, expected = "mrtr-result-type", f"resultType {INTERIM} for what asks for input"
+        clause, expected = "mrtr-result-type", f"resultType {INTERIM} in a result that asks"
         asks, goes_on = "inputRequests" in result, "requestState" in result
         if result.get("resultType") == "complete" and (asks or goes_on):
             member = "inputRequests" if asks else "requestState"
@@ -70,15 +70,15 @@ def says_when_it_asks(record: Record) -> Iterator[Seen]:
         elif result.get("resultType") == INTERIM and message.method in ASKING:
             yield Seen(clause, True)
             clause, expected = "mrtr-not-empty", "inputRequests, requestState or both"
-            yield Seen(clause, asks or goes_on, entry.n, expected, "neither")
+            yield Seen(clause, asks or goes_on, entry.n, expected, "none of them")
             if result.get("inputRequests") == {} and not goes_on:
                 actual = "empty inputRequests and no requestState"
                 yield Seen(clause, False, entry.n, expected, actual, mild=Breach.WARN)
 
 
 @ambient("mrtr-allowed-methods")
-def asks_in_answer_to_few_methods(record: Record) -> Iterator[Seen]:
-    """Only prompts/get, resources/read and tools/call are answered with a question."""
+def asks_for_input_only_where_allowed(record: Record) -> Iterator[Seen]:
+    """Only prompts/get, resources/read and tools/call ask for input."""
     for entry, message, result in _results(record):
         if message.method in OTHERS:
             held = result.get("resultType") != INTERIM
@@ -88,7 +88,7 @@ def asks_in_answer_to_few_methods(record: Record) -> Iterator[Seen]:
 
 @scenario("mrtr-allowed-methods")
 def lists_without_asking(talk: Conversation) -> None:
-    """A client that could be asked anything gets lists and completions at once."""
+    """Lists and completions do not ask for input, whatever the client declares."""
     meta = talk.wire.meta(capabilities=willing(talk.revision).capabilities)
     wanted: list[tuple[str, dict[str, Any]]] = [("server/discover", {})]
     wanted += [(method, {}) for method in talk.spoken.listing]
@@ -102,18 +102,18 @@ def lists_without_asking(talk: Conversation) -> None:
         talk.judge(
             "mrtr-allowed-methods",
             (reply.result or {}).get("resultType") != INTERIM,
-            expected=f"an answer to {method} that asks for nothing",
+            expected=f"an answer to {method} that asks for no input",
             actual=reply,
             at=reply,
         )
 
 
-# --- what they ask
+# --- the input requests
 
 
 @ambient("mrtr-request-kinds", "mrtr-request-state-string")
-def asks_in_the_right_types(record: Record) -> Iterator[Seen]:
-    """What inputRequests holds are requests of the client's features, requestState is a string."""
+def writes_input_requests_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """The inputRequests of a result contain client requests, and requestState is a string."""
     yield from shapes(record, "mrtr-request-kinds", "mrtr-request-state-string")
     for message, place, value in each(record, "InputRequest"):
         extra = {"jsonrpc", "id"} & value.keys() if isinstance(value, dict) else set()
@@ -121,32 +121,32 @@ def asks_in_the_right_types(record: Record) -> Iterator[Seen]:
             "mrtr-request-kinds",
             not extra,
             message.entry.n,
-            "method and params alone",
-            f"{place} has {' and '.join(sorted(extra))}, as if it were a message",
+            "only method and params",
+            f"{place} has {' and '.join(sorted(extra))}, like a message",
             mild=Breach.NOTE,
         )
 
 
 @ambient("mrtr-request-keys-unique")
-def names_each_request_once(record: Record) -> Iterator[Seen]:
-    """No key stands twice in one inputRequests."""
+def gives_each_input_request_its_own_key(record: Record) -> Iterator[Seen]:
+    """No key occurs twice in one inputRequests."""
     for entry, message, _ in _interim(record):
         if input_requests(message.value):
             twice = _named_twice(entry)
-            actual = f"{', '.join(map(brief, twice))} named twice"
+            actual = f"{', '.join(map(brief, twice))} twice"
             clause, expected = "mrtr-request-keys-unique", "each key of inputRequests once"
             yield Seen(clause, not twice, entry.n, expected, actual)
 
 
 class _Members(list[tuple[str, Any]]):
-    """The members of an object in the order of the text, whatever their names."""
+    """The members of an object in the order of the text, duplicates included."""
 
     def get(self, name: str) -> Any:
         return dict(self).get(name)
 
 
 def _named_twice(entry: Entry) -> list[str]:
-    """Name the keys of inputRequests that a line says twice; a parser keeps only the last."""
+    """Return the duplicate keys of inputRequests in a line; a parser keeps only the last."""
     if entry.reading is None or Fault.DUPLICATE_KEY not in entry.reading.faults:
         return []
     try:
@@ -159,14 +159,14 @@ def _named_twice(entry: Entry) -> list[str]:
     return [name for name, times in keys.items() if times > 1]
 
 
-# --- whom they ask
+# --- the capabilities they need
 
 
 @ambient("mrtr-undeclared-capability")
-def asks_only_for_what_was_declared(record: Record) -> Iterator[Seen]:
-    """Each request is asked only for what its own capabilities cover.
+def asks_only_for_declared_capabilities(record: Record) -> Iterator[Seen]:
+    """Input requests need only capabilities that their own request declared.
 
-    What an earlier request on the connection declared is left to meta-capabilities-per-request.
+    meta-capabilities-per-request judges capabilities of earlier requests on the connection.
     """
     declared = dict(_declared(record))
     for entry, message, _ in _results(record):
@@ -185,7 +185,7 @@ def asks_only_for_what_was_declared(record: Record) -> Iterator[Seen]:
 
 
 def _declared(record: Record) -> Iterator[tuple[int, tuple[frozenset[str], frozenset[str]]]]:
-    """Walk our requests: the line, what it declares, what those before it declared."""
+    """Yield for each line of ours: its number, its capabilities, those of earlier lines."""
     before: frozenset[str] = frozenset()
     for entry in record.transcript:
         if entry.source is Source.US:
@@ -195,33 +195,33 @@ def _declared(record: Record) -> Iterator[tuple[int, tuple[frozenset[str], froze
 
 
 @scenario("mrtr-undeclared-capability", restarts=True)
-def makes_do_with_one_capability(talk: Conversation) -> None:
-    """What asks for input asks nothing that the request does not allow for."""
+def asks_only_for_the_capabilities_of_the_request(talk: Conversation) -> None:
+    """A client with one capability gets no input requests that need another."""
     clause = "mrtr-undeclared-capability"
     asking = talk.examples("mrtr")[:FEW]
     if not asking:
-        talk.unseen(clause, "nothing asks for input")
+        talk.unseen(clause, "no tool or prompt asks for input")
         return
     able = willing(talk.revision)
     names = list(ASKED.values())
-    for order in (names, names[::-1]):  # what was declared before is another clause's
+    for order in (names, names[::-1]):  # meta-capabilities-per-request judges memory
         talk.restart().open()
         declared: set[str] = set()
         for name in ("", *order):
             declared |= {name}
             for example in asking:
                 client = Client(capabilities={name: able.capabilities[name]} if name else {})
-                told = talk.round(example, client)
+                asked = talk.round(example, client)
                 talk.judge(
                     clause,
-                    _kinds(told) <= declared,
-                    expected="nothing asked of a client that it does not declare",
-                    actual=told.reply,
-                    at=told.reply,
+                    _kinds(asked) <= declared,
+                    expected="no input request that needs an undeclared capability",
+                    actual=asked.reply,
+                    at=asked.reply,
                 )
 
 
-def _kinds(told: Round) -> set[str]:
-    """Give the capabilities that the answers to a question need."""
-    methods = [one.get("method") for one in told.requests.values() if isinstance(one, dict)]
+def _kinds(asked: Round) -> set[str]:
+    """Return the capabilities that the input requests of a round need."""
+    methods = [one.get("method") for one in asked.requests.values() if isinstance(one, dict)]
     return {ASKED[method] for method in methods if isinstance(method, str) and method in ASKED}

@@ -1,4 +1,4 @@
-"""basic/patterns/mrtr: retries that bring what was asked, something else, or nothing."""
+"""basic/patterns/mrtr: retries with correct, wrong and missing responses."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,46 +16,46 @@ from mcp_touchstone.suite import (
 )
 
 FEW = 2
-"""Things that ask for input which are used to learn one thing."""
+"""Number of tools or prompts that one scenario uses."""
 
 MISSING_CAPABILITY = -32021
 ELSEWHERE = "touchstone-unexpected"
-"""A key that no server has asked for."""
+"""A key that no server asks for."""
 
 GARBAGE = ("", "touchstone", "A" * 100_000, "\0\x01\x1b[2J\x7f\u202e\uffff", "e30=", "null")
-"""Values of requestState that no server has given out."""
+"""Values of requestState that no server gives out."""
 
 
 def _asked(talk: Conversation, example: Exchange) -> Round | None:
-    """Have the server ask; None where it does not, or asks what nobody can answer."""
+    """Return a round with input requests that the client can answer; None if there is none."""
     first = talk.round(example, willing(talk.revision))
     answered = talk.wire.filled(first.client, first.requests)
     return first if first.asks and set(answered) == set(first.requests) else None
 
 
 def _asking(talk: Conversation) -> Iterator[tuple[Example, Round]]:
-    """Have things ask for input, one after the other."""
+    """Yield examples that ask for input, each with its first round."""
     for example in talk.examples("mrtr")[:FEW]:
         first = _asked(talk, example)
         if first is not None:
             yield example, first
 
 
-# --- as it should be
+# --- correct retries
 
 
 @scenario("mrtr-retry-served", "mrtr-ignore-extra-responses")
 def serves_a_retry(talk: Conversation) -> None:
-    """A retry that brings what was asked leads on, also if it brings more."""
+    """A retry with the requested responses is served, also if it has more responses."""
     for example, first in _asking(talk):
         second = talk.retry(first, required=True)
         if not second.reply.answered:
-            continue  # jsonrpc-request-answered counts it
+            continue  # jsonrpc-request-answered judges this
         held = not second.reply.is_error or second.reply.code == MISSING_CAPABILITY
         talk.judge(
             "mrtr-retry-served",
             held,
-            expected="a result of the retry that brings what was asked",
+            expected="a result of a retry with the requested responses",
             actual=second.reply,
             at=second.reply,
         )
@@ -72,15 +72,15 @@ def serves_a_retry(talk: Conversation) -> None:
             at=more.reply,
         )
     for clause in ("mrtr-retry-served", "mrtr-ignore-extra-responses"):
-        talk.unseen(clause, "nothing asked for input that led on")
+        talk.unseen(clause, "no tool or prompt asked for input and served the retry")
 
 
-# --- the state
+# --- requestState
 
 
 @scenario("mrtr-request-state-untrusted", hurts=True)
-def withstands_a_made_up_state(talk: Conversation) -> None:
-    """A requestState that nobody has given out is survived."""
+def survives_an_invented_request_state(talk: Conversation) -> None:
+    """A call with an invented requestState is answered."""
     client = willing(talk.revision)
     for example in (*talk.examples("callable-tool")[:1], *talk.examples("mrtr")[:1]):
         for state in GARBAGE:
@@ -98,15 +98,15 @@ def withstands_a_made_up_state(talk: Conversation) -> None:
 
 
 @scenario("mrtr-request-state-integrity", "mrtr-request-state-untrusted", hurts=True)
-def verifies_its_state(talk: Conversation) -> None:
-    """A requestState with one character altered does not lead to a normal end."""
+def rejects_an_altered_request_state(talk: Conversation) -> None:
+    """A retry with one character of its requestState altered does not succeed."""
     for _, first in _asking(talk):
         if isinstance(first.state, str) and first.state:
             reply = talk.retry(first, state=altered(first.state)).reply
             talk.judge(
                 "mrtr-request-state-integrity",
                 not reply.succeeded,
-                expected="no success with a requestState that was altered",
+                expected="an error for an altered requestState",
                 actual=reply,
                 at=reply,
             )
@@ -117,13 +117,13 @@ def verifies_its_state(talk: Conversation) -> None:
                 actual=reply,
                 at=reply,
             )
-    talk.unseen("mrtr-request-state-integrity", "no question came with a requestState")
-    talk.unseen("mrtr-request-state-untrusted", "no question came with a requestState")
+    talk.unseen("mrtr-request-state-integrity", "no result that asks has a requestState")
+    talk.unseen("mrtr-request-state-untrusted", "no result that asks has a requestState")
 
 
 @scenario("mrtr-request-state-binding")
-def binds_its_state_to_a_request(talk: Conversation) -> None:
-    """A requestState of one request does not bring another to its end."""
+def binds_request_state_to_its_request(talk: Conversation) -> None:
+    """A retry with the requestState of another request does not succeed."""
     for example, first in _asking(talk):
         if not isinstance(first.state, str):
             continue
@@ -135,16 +135,16 @@ def binds_its_state_to_a_request(talk: Conversation) -> None:
             talk.judge(
                 "mrtr-request-state-binding",
                 not reply.succeeded,
-                expected=f"no success of {other} with the state of {example}",
+                expected=f"an error for {other} with the requestState of {example}",
                 actual=reply,
                 at=reply,
             )
             break
-    talk.unseen("mrtr-request-state-binding", "no two requests asked, with a state to confuse")
+    talk.unseen("mrtr-request-state-binding", "there are no two requests that ask with a state")
 
 
 def _others(talk: Conversation, example: Example) -> Iterator[Exchange]:
-    """Give requests that may ask as well: of the same tool with other arguments, of another."""
+    """Yield other requests that may ask: the same tool with other arguments, other tools."""
     for name, value in example.arguments.items():
         if isinstance(value, str) and value:
             arguments = {**example.arguments, name: f"{value}?"}
@@ -152,12 +152,12 @@ def _others(talk: Conversation, example: Example) -> Iterator[Exchange]:
     yield from (other for other in talk.examples("mrtr") if other is not example)
 
 
-# --- what does not fit
+# --- wrong and missing responses
 
 
 @scenario("mrtr-validate-responses", hurts=True)
-def validates_what_is_brought(talk: Conversation) -> None:
-    """Responses of the wrong shape do not pass for an answer."""
+def validates_input_responses(talk: Conversation) -> None:
+    """A retry with responses of the wrong shape does not succeed."""
     for example, first in _asking(talk):
         asked: Round | None = first
         for kind in ("an array", "strings"):
@@ -176,12 +176,12 @@ def validates_what_is_brought(talk: Conversation) -> None:
             if not reply.answered:
                 return
             asked = _asked(talk, example)
-    talk.unseen("mrtr-validate-responses", "nothing was asked that could be answered wrongly")
+    talk.unseen("mrtr-validate-responses", "no input request could be answered wrongly")
 
 
 @scenario("mrtr-missing-responses-reprompt", "mrtr-no-assumed-retry")
-def asks_again_for_what_is_missing(talk: Conversation) -> None:
-    """A retry that brings no answer is asked again, and not refused."""
+def asks_again_for_missing_responses(talk: Conversation) -> None:
+    """A retry without responses is asked again, not refused."""
     for _, first in _asking(talk):
         if not first.requests:
             continue
@@ -190,7 +190,7 @@ def asks_again_for_what_is_missing(talk: Conversation) -> None:
             talk.judge(
                 "mrtr-missing-responses-reprompt",
                 not reply.is_error,
-                expected="the question again, or a result that makes do without the answer",
+                expected="the same input request, or a result without the response",
                 actual=reply,
                 at=reply,
             )
@@ -207,7 +207,7 @@ def asks_again_for_what_is_missing(talk: Conversation) -> None:
 
 
 def _elicits(asked: Round) -> bool:
-    """Whether elicitation-handles-refusal counts the silence."""
+    """Whether elicitation-handles-refusal judges the silence."""
     return any(
         isinstance(one, dict) and one.get("method") == "elicitation/create"
         for one in asked.requests.values()
@@ -215,8 +215,8 @@ def _elicits(asked: Round) -> bool:
 
 
 @scenario("mrtr-no-assumed-retry")
-def goes_on_without_a_retry(talk: Conversation) -> None:
-    """A question that is left alone keeps nobody from being served."""
+def serves_others_while_a_retry_is_missing(talk: Conversation) -> None:
+    """Other requests are served while a retry is missing."""
     clause = "mrtr-no-assumed-retry"
     for example in talk.examples("mrtr")[:FEW]:
         first = talk.round(example, willing(talk.revision))
@@ -226,7 +226,7 @@ def goes_on_without_a_retry(talk: Conversation) -> None:
             talk.judge(
                 clause,
                 reply.answered,
-                expected="an answer while the question of an earlier request is left alone",
+                expected="an answer while an earlier input request stays unanswered",
                 actual=reply,
                 at=reply,
             )

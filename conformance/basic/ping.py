@@ -1,4 +1,7 @@
-"""basic/ping: the liveness probe of the handshake revisions."""
+"""basic/ping: the liveness probe of the handshake revisions.
+
+``lifecycle.py`` judges pings before initialized, and pings while a tool waits for the client.
+"""
 
 from collections.abc import Iterator
 
@@ -24,7 +27,7 @@ def answers_a_ping(talk: Conversation) -> None:
         talk.judge(
             "ping-empty-response",
             not more,
-            expected="a result without members of its own",
+            expected="a result without members except _meta",
             actual=f"members {', '.join(more)}",
             at=reply,
             mild=Breach.WARN,
@@ -32,8 +35,8 @@ def answers_a_ping(talk: Conversation) -> None:
 
 
 @ambient("ping-not-excessive")
-def pings_in_moderation(record: Record) -> Iterator[Seen]:
-    """A server that pings does so less than once a second."""
+def does_not_ping_excessively(record: Record) -> Iterator[Seen]:
+    """A server sends at most one ping per second."""
     pings = [entry for entry, m in record.messages(Role.REQUEST) if m.method == "ping"]
     oldest = 0
     for position, entry in enumerate(pings):
@@ -42,4 +45,4 @@ def pings_in_moderation(record: Record) -> Iterator[Seen]:
         recent = position + 1 - oldest
         held = recent <= GENEROUS
         actual = f"{recent} pings within {WINDOW:.0f} s"
-        yield Seen("ping-not-excessive", held, entry.n, "at most one ping a second", actual)
+        yield Seen("ping-not-excessive", held, entry.n, "at most one ping per second", actual)

@@ -1,4 +1,4 @@
-"""basic/progress: with which token a server reports progress, how it grows, and when it ends."""
+"""basic/progress: the tokens, the values and the end of progress reports."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ POLLED = {"tasks/get", "tasks/cancel"}
 """Methods whose result is the state of one task."""
 
 LASTING = 5.0
-"""Seconds a task is followed; one that lasts longer is cancelled."""
+"""Seconds a task is followed; a longer one is cancelled."""
 
 
-# --- every report
+# --- progress notifications
 
 
 @dataclass(slots=True)
@@ -45,11 +45,11 @@ class Holder:
 
     Attributes:
         token: the token, as sent.
-        augmented: whether it asked for a task.
-        task: the id of the task it was answered with; empty while it was not.
-        over: the line on which it was answered otherwise; None while it was not.
-        cancelled: whether we took it back.
-        terminal: the line on which its task was called terminal; None while it was not.
+        augmented: whether the request asked for a task.
+        task: the id of its task; empty if it has none.
+        over: the line of its response without a task; None before it.
+        cancelled: whether we cancelled it.
+        terminal: the line on which its task became terminal; None before it.
         reached: the value of the last report; None before the first.
     """
 
@@ -63,13 +63,13 @@ class Holder:
 
 
 def _amount(value: Any) -> Any:
-    """Give a number that can be compared; None for anything else."""
+    """Return a comparable number; None for anything else."""
     number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
     return value if number else None
 
 
 class Watch:
-    """Follows the tokens of one record, line by line; gives what each clause has to say."""
+    """Follows the tokens of one record, line by line, and yields the findings."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -78,7 +78,7 @@ class Watch:
         self._by_task: dict[str, Holder] = {}
 
     def walk(self) -> Iterator[Seen]:
-        """Walk the whole record."""
+        """Yield the findings of the whole record."""
         for entry in self._record.transcript:
             if entry.source is Source.US:
                 for said in entry.value if isinstance(entry.value, list) else [entry.value]:
@@ -125,7 +125,7 @@ class Watch:
             holder.over = entry.n
 
     def _state(self, entry: Entry, state: Any) -> None:
-        """Take the state of a task, as an answer or a notification tells it."""
+        """Take the state of a task from an answer or a notification."""
         own = state.get("taskId") if isinstance(state, dict) else None
         holder = self._by_task.get(own) if isinstance(own, str) else None
         status = state.get("status") if holder is not None else None
@@ -135,7 +135,7 @@ class Watch:
     def _reported(self, entry: Entry, params: dict[str, Any]) -> Iterator[Seen]:
         key = id_key(params.get("progressToken"))
         if key is None:
-            return  # progress-params-shape counts it
+            return  # progress-params-shape judges this
         holder = self._by_token.get(key)
         expected = "the token of a request, type and value"
         actual = f"{type_name(params['progressToken'])} {brief(params['progressToken'], 60)}"
@@ -150,12 +150,12 @@ class Watch:
         if holder.task:
             clause = "progress-task-stops-terminal"
             held = holder.terminal is None or entry.n <= holder.terminal
-            expected = "no progress of a task that has ended"
+            expected = "no progress of a finished task"
             yield Seen(clause, held, entry.n, expected, f"progress of {token}")
         elif not holder.cancelled:
             clause = "progress-stops-after-completion"
             held = holder.over is None or entry.n <= holder.over
-            expected = "no progress of a request behind its response"
+            expected = "no progress of a request after its response"
             yield Seen(clause, held, entry.n, expected, f"progress of {token}")
 
     def _grown(self, entry: Entry, holder: Holder, now: Any) -> Iterator[Seen]:
@@ -174,30 +174,30 @@ class Watch:
     "progress-increases",
     "progress-task-stops-terminal",
 )
-def follows_its_tokens(record: Record) -> Iterator[Seen]:
-    """Progress has a token that was supplied, grows, and ends with what it belongs to."""
+def reports_progress_consistently(record: Record) -> Iterator[Seen]:
+    """Progress has a known token, increases, and ends with its request or task."""
     yield from Watch(record).walk()
 
 
 @ambient("progress-params-shape", "progress-server-tokens")
 def writes_progress_in_the_right_types(record: Record) -> Iterator[Seen]:
-    """Progress is a number with a token; a token of the server is a string or an integer."""
+    """Progress has a number and a token; a token of the server is a string or an integer."""
     yield from shapes(record, "progress-params-shape", "progress-server-tokens")
 
 
 @ambient("progress-message-useful")
-def says_something(record: Record) -> Iterator[Seen]:
-    """A progress message, where there is one, is not blank."""
+def sends_no_blank_progress_message(record: Record) -> Iterator[Seen]:
+    """A progress message is not blank."""
     for entry, message in record.messages(Role.NOTIFICATION):
         said = object_in(message.value, "params").get("message")
         if message.method == PROGRESS and isinstance(said, str):
-            clause, expected = "progress-message-useful", "a message, or none"
+            clause, expected = "progress-message-useful", "a message with text, or none"
             yield Seen(clause, bool(said.strip()), entry.n, expected, brief(said, 60))
 
 
 @ambient("progress-server-tokens")
-def tells_its_own_requests_apart(record: Record) -> Iterator[Seen]:
-    """No two requests of the server that wait for an answer have the same token."""
+def gives_its_requests_unique_progress_tokens(record: Record) -> Iterator[Seen]:
+    """No two open requests of the server have the same token."""
     waiting: dict[Any, Any] = {}
     for entry in record.transcript:
         value = entry.value if entry.source is Source.US else None
@@ -211,22 +211,23 @@ def tells_its_own_requests_apart(record: Record) -> Iterator[Seen]:
             token = id_key(object_in(params, "_meta").get("progressToken"))
             if message.role is Role.REQUEST and token is not None:
                 held = token not in waiting.values()
-                expected, actual = "a token of its own", f"{brief(token[1], 60)} once more"
+                expected, actual = "a unique token", f"{brief(token[1], 60)} used twice"
                 yield Seen("progress-server-tokens", held, entry.n, expected, actual)
                 waiting[id_key(message.value.get("id"))] = token
 
 
-# --- what is asked for
+# --- requested progress
 
 
 @scenario("progress-token-types-accepted")
 def serves_a_request_with_any_token(talk: Conversation) -> None:
-    """A request is served whether its token is a word, 7 or 0."""
+    """A request is served with a text, 7 and 0 as its token."""
     cheap = talk.wire.everyday
     methods = (cheap, *talk.spoken.listing[:1])
     served = [method for method in methods if talk.request(method).result is not None]
     if not served:
-        talk.unseen("progress-token-types-accepted", f"no result of {' or '.join(methods)} either")
+        why = f"no result of {' or '.join(methods)} without a token"
+        talk.unseen("progress-token-types-accepted", why)
     for method in served:
         for token in TOKENS:
             meta = talk.wire.tagged(token=token)
@@ -234,15 +235,15 @@ def serves_a_request_with_any_token(talk: Conversation) -> None:
             talk.judge(
                 "progress-token-types-accepted",
                 reply.result is not None,
-                expected=f"a result of {method} with progressToken {brief(token)}, as without it",
+                expected=f"the result of {method} also with progressToken {brief(token)}",
                 actual=reply,
                 at=reply,
             )
 
 
 @scenario("progress-token-known")
-def reports_with_the_token_it_was_given(talk: Conversation) -> None:
-    """Progress carries the token of its request, be it a word, 7 or 0; without one none comes."""
+def reports_progress_with_the_given_token(talk: Conversation) -> None:
+    """Progress has the token of its request (text, 7 or 0); requests without one get none."""
     call = min(talk.examples("progress-call"), key=lambda example: example.seconds)
     line = len(talk.wire.transcript)
     for pending in [talk.start(call, token=token) for token in TOKENS]:
@@ -256,7 +257,7 @@ def reports_with_the_token_it_was_given(talk: Conversation) -> None:
         if message.role is Role.NOTIFICATION and message.method == PROGRESS
     ]
     if not reports:
-        talk.unseen("progress-token-known", "it reported no progress when it was asked again")
+        talk.unseen("progress-token-known", "the tool reported no progress when called again")
         return
     ours = {id_key(token) for token in TOKENS} | {None}
     strange = [(entry, token) for entry, token in reports if id_key(token) not in ours]
@@ -271,17 +272,17 @@ def reports_with_the_token_it_was_given(talk: Conversation) -> None:
 
 @scenario("progress-task-stops-terminal", lasts=True)
 def reports_on_a_task_until_it_ends(talk: Conversation) -> None:
-    """A task reports with the token of the call that made it, and not behind its end."""
+    """A task reports progress with the token of its call, and none after its end."""
     clause = "progress-task-stops-terminal"
     task = talk.task(_reporting(talk), token="touchstone-task")  # noqa: S106  (not a password)
     if not task.id:
-        talk.unseen(clause, f"no task was made: {task.created}")
+        talk.unseen(clause, f"no task was created: {task.created}")
         return
     if not task.wait(LASTING):
         task.cancel()
     talk.quiet()
     if not task.ended or not task.request.progress():
-        talk.unseen(clause, "the task did not end" if not task.ended else "it reported nothing")
+        talk.unseen(clause, "the task did not end" if not task.ended else "it sent no progress")
         return
     ended = next(
         shown.entry.n
@@ -292,14 +293,14 @@ def reports_on_a_task_until_it_ends(talk: Conversation) -> None:
     talk.judge(
         clause,
         not late,
-        expected="no progress of a task that has ended",
-        actual=f"{len(late)} more, behind the answer that called it {brief(task.status)}",
+        expected="no progress of a finished task",
+        actual=f"{len(late)} more reports after the state {brief(task.status)}",
         at=late[0][0] if late else None,
     )
 
 
 def _reporting(talk: Conversation) -> Example:
-    """Choose a task that reports progress when it is no task, if there is one."""
+    """Choose a task tool that reports progress in a plain call, if there is one."""
     names = {example.name for example in talk.examples("progress-call")}
     tasks = talk.examples("task-tool")
     return next((task for task in tasks if task.name in names), talk.example("task-tool"))

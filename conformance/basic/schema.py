@@ -1,4 +1,4 @@
-"""basic/schema: every message against the types of the revision in force, icons, JSON Schemas."""
+"""basic/schema: the types of all messages, icons, and JSON Schemas."""
 
 import base64
 import binascii
@@ -34,7 +34,7 @@ SIZE = re.compile(r"any|[0-9]+x[0-9]+")
 DATA = re.compile(r"data:[^,]*;base64,(?P<data>.*)", re.IGNORECASE | re.DOTALL)
 WEB = re.compile(r"(?P<scheme>https?)://[^/?#]", re.IGNORECASE)
 PARTICULAR = ("prefixItems", "dependentRequired", "unevaluatedProperties")
-"""Keywords that earlier dialects do not have, or not in this meaning."""
+"""Keywords that earlier dialects lack or define differently."""
 EXAMPLES: Mapping[str, Any] = {
     "string": "hello", "number": 1, "integer": 1, "boolean": True, "null": None, "array": [],
     "object": {},
@@ -42,16 +42,15 @@ EXAMPLES: Mapping[str, Any] = {
 
 
 def _is_counted_here(flaw: Flaw) -> bool:
-    """Whether no chapter counts a flaw by itself; what a chapter has put off counts here."""
+    """Whether no judged clause of a chapter counts a flaw."""
     return flaw.clause not in CATALOGUE or not CATALOGUE[flaw.clause].judged
 
 
 @ambient("schema-result-conformance")
-def keeps_the_types_of_its_revision(record: Record) -> Iterator[Seen]:
+def conforms_to_the_schema_of_its_revision(record: Record) -> Iterator[Seen]:
     """Results, notifications and requests have the members, types and values of their schema.
 
-    They are open objects, so clients read them by these types alone: a strict one drops a whole
-    list for one entry of another shape.
+    Clients rely on these types: a strict client drops a whole list because of one malformed entry.
     """
     for message in typed(record):
         flaws = filter(_is_counted_here, message.look.flaws)
@@ -62,14 +61,14 @@ def keeps_the_types_of_its_revision(record: Record) -> Iterator[Seen]:
 
 
 @ambient("schema-icon-shape")
-def draws_icons_in_the_right_types(record: Record) -> Iterator[Seen]:
-    """Icons are objects with a string src; type, sizes and theme are of their defined types."""
+def writes_icons_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """Icons are objects with a string src; type, sizes and theme have their defined types."""
     yield from shapes(record, "schema-icon-shape")
 
 
 @ambient("schema-icon-src-scheme", "schema-icon-sizes-format")
-def draws_icons_where_a_client_finds_them(record: Record) -> Iterator[Seen]:
-    """The src of an icon is an HTTPS URL or base64 data, and its sizes say width and height."""
+def gives_icons_valid_sources_and_sizes(record: Record) -> Iterator[Seen]:
+    """The src of an icon is an HTTPS URL or base64 data; its sizes give width and height."""
     for message, place, icon in each(record, "Icon"):
         if not isinstance(icon, dict):
             continue
@@ -119,13 +118,13 @@ def _size(message: Typed, place: str, size: str) -> Seen:
 
 
 @ambient("schema-valid-for-dialect", "schema-2020-12-recommended")
-def sends_schemas_that_are_valid(record: Record) -> Iterator[Seen]:
-    """Schemas are valid under the dialect they name, or under 2020-12, which is recommended."""
+def sends_valid_json_schemas(record: Record) -> Iterator[Seen]:
+    """Schemas are valid under their named dialect, or else under 2020-12."""
     for message, place, schema in each(record, "InputSchema", "OutputSchema", "RequestedSchema"):
         if not isinstance(schema, dict):
             continue
         dialect = dialect_of(schema)
-        expected = f"{place}, valid under {dialect or 'the dialect it names'}"
+        expected = f"{place}, valid under {dialect or 'its named dialect'}"
         yield message.seen(VALID, _wrong(message, place, schema), expected=expected)
         named = schema.get("$schema", "")
         if isinstance(named, str):
@@ -135,7 +134,7 @@ def sends_schemas_that_are_valid(record: Record) -> Iterator[Seen]:
 
 
 def _wrong(message: Typed, place: str, schema: dict[str, Any]) -> list[Flaw]:
-    """List what is wrong with a schema, less what the type of the message says of it."""
+    """List the flaws of a schema, except those that the type of the message covers."""
     flaws = message.look.flaws
     elsewhere = {flaw.path for flaw in flaws if flaw.clause != VALID}
     found = {flaw.path: flaw for flaw in flaws if flaw.clause == VALID}
@@ -148,8 +147,8 @@ def _wrong(message: Typed, place: str, schema: dict[str, Any]) -> list[Flaw]:
 
 
 @scenario("schema-2020-12-supported")
-def validates_by_2020_12(talk: Conversation) -> None:
-    """Arguments that only a keyword particular to 2020-12 rules out are turned away."""
+def validates_arguments_by_2020_12(talk: Conversation) -> None:
+    """Arguments that only a keyword of 2020-12 rules out are refused."""
     clause, judged = "schema-2020-12-supported", False
     for name, good, bad in _spoilt(talk):
         if not _ran(_call(talk, name, good)):
@@ -164,7 +163,7 @@ def validates_by_2020_12(talk: Conversation) -> None:
         )
         judged = True
     if not judged:
-        talk.unseen(clause, f"no harmless tool that could be called has {', '.join(PARTICULAR)}")
+        talk.unseen(clause, f"no harmless tool uses {', '.join(PARTICULAR)}")
 
 
 def _call(talk: Conversation, name: str, given: dict[str, Any]) -> Reply:
@@ -178,7 +177,7 @@ def _ran(reply: Reply) -> bool:
 
 
 def _spoilt(talk: Conversation) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Walk harmless tools with arguments that fit, and such as one keyword alone rules out."""
+    """Yield harmless tools with valid arguments, and arguments that only one keyword excludes."""
     for tool in talk.spoken.lists.get("tools", []):
         if not isinstance(tool, dict) or tool.get("name") not in talk.spoken.harmless:
             continue
@@ -222,7 +221,7 @@ def _bad(schema: dict[str, Any], good: dict[str, Any]) -> Iterator[dict[str, Any
 
 
 def _without(schema: dict[str, Any]) -> dict[str, Any]:
-    """Give a schema as one reads it who does not know the keywords of 2020-12."""
+    """Return a schema without the keywords of 2020-12."""
     plain = {word: below for word, below in schema.items() if word not in PARTICULAR}
     for name, below in _properties(schema):
         kept = {word: one for word, one in below.items() if word not in PARTICULAR}

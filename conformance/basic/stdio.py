@@ -29,7 +29,7 @@ MESSAGES_ONLY = "nothing but JSON-RPC messages on stdout"
 GRACE = 1.0
 HALF_A_LINE_FEED = b"\0"
 MARKS = {b"\xff\xfe", b"\xfe\xff"}
-"""What UTF-16 begins with; it stands alone where a server ends before its first message."""
+"""The byte order marks of UTF-16; alone on a line if a server ends before its first message."""
 
 LISTEN = "subscriptions/listen"
 CLOSED = b"we closed its input"
@@ -67,7 +67,7 @@ SUBSCRIBED = {
     "stdio-utf8-output",
 )
 def writes_one_message_a_line(record: Record) -> Iterator[Seen]:
-    """Every line on stdout is one JSON-RPC message in UTF-8, ended by a line feed."""
+    """Every line on stdout is one JSON-RPC message in UTF-8 that ends with a line feed."""
     lines = list(record.lines())
     pieces = _pieces(lines)
     for position, entry in enumerate(lines):
@@ -87,7 +87,7 @@ def writes_one_message_a_line(record: Record) -> Iterator[Seen]:
 
 
 def _pieces(lines: list[Entry]) -> set[int]:
-    """Give the numbers of the lines that are a part of a message that ends further down."""
+    """Return the numbers of the lines that belong to a message that ends on a later line."""
     return {
         piece.n
         for position, entry in enumerate(lines)
@@ -122,16 +122,16 @@ def _purity(record: Record, entry: Entry) -> Iterator[Seen]:
             if m.role is Role.NOTIFICATION
             and m.method is not None
             and m.method not in CORE
-            # A request that lacks its id is counted by jsonrpc-server-request-id.
+            # jsonrpc-server-request-id counts a request without an id.
             and not (m.method in CLIENT_METHODS and record.revision in LEGACY)
             and not _extended(record)
         ]
-        actual = f"a notification no revision defines: {brief(unknown[0])}" if unknown else ""
+        actual = f"an undefined notification: {brief(unknown[0])}" if unknown else ""
         yield Seen(clause, not unknown, entry.n, MESSAGES_ONLY, actual, mild=Breach.WARN)
 
 
 def _extended(record: Record) -> bool:
-    """Whether versioning-extension-fallback counts what the core does not define."""
+    """Whether versioning-extension-fallback counts undefined notifications."""
     spoken = record.dossier.spoken.get(record.revision)
     return is_modern(record.revision) and bool(spoken and spoken.extensions)
 
@@ -174,21 +174,21 @@ def _termination(record: Record, entry: Entry, before: list[Entry]) -> Iterator[
         yield Seen(clause, True)
         return
     if any(b"content-length:" in e.raw.lower() for e in before):
-        yield Seen(clause, True)  # the framing of LSP is counted once, by what it is
+        yield Seen(clause, True)  # _purity counts the framing of LSP, once
         return
     closed = _first_event(record) < entry.n
     yield Seen(
         clause,
         False,
         entry.n,
-        "a line feed behind each message, while stdin stays open",
-        "a whole message, and no line feed behind it",
+        "a line feed after each message, while stdin stays open",
+        "a complete message without a line feed",
         mild=Breach.WARN if closed else None,
     )
 
 
 def _first_event(record: Record) -> int:
-    """Give the line of the first thing that happened, far behind the last where nothing did."""
+    """Return the line of the first event; ``sys.maxsize`` if there is none."""
     key = (_first_event, len(record.transcript))
     found: int | None = record.transcript.memo.get(key)
     if found is None:
@@ -198,7 +198,7 @@ def _first_event(record: Record) -> int:
 
 
 def _visibility(record: Record, lines: list[Entry]) -> Iterator[Seen]:
-    """Find answers that came only when their server had nothing more to read."""
+    """Find answers that came only after stdin was closed."""
     asked = next((e for e in record.transcript if e.source is Source.US), None)
     closing = next((e for e in record.transcript if e.raw == CLOSED), None)
     if asked is None or closing is None or closing.at - asked.at < GRACE:
@@ -210,7 +210,7 @@ def _visibility(record: Record, lines: list[Entry]) -> Iterator[Seen]:
             False,
             late[0].n,
             "an answer while stdin stays open",
-            "an answer only once stdin was closed; is the output buffered and not flushed?",
+            "an answer only after stdin was closed; is the output buffered and not flushed?",
         )
 
 
@@ -218,7 +218,7 @@ def _visibility(record: Record, lines: list[Entry]) -> Iterator[Seen]:
 def reads_utf8_beyond_ascii(talk: Conversation) -> None:
     """An id in accented letters, CJK and emoji comes back as it was sent."""
     for text in ("é-ü-ß", "編集-서버", "🪨-🥇"):
-        # Said as a line of our own making: whatever comes back is this clause's to judge.
+        # Sent as a malformed line, so that this clause alone judges the reply.
         probe = talk.wire.build(talk.wire.everyday, id=text)
         line = talk.wire.say(probe, malformed=True)
         reply, came = talk.first_response(line)
@@ -235,9 +235,9 @@ def reads_utf8_beyond_ascii(talk: Conversation) -> None:
 
 @ambient("stdio-stderr-logging")
 def logs_in_utf8(record: Record) -> Iterator[Seen]:
-    """What the server logs to stderr can be read as UTF-8."""
+    """The stderr of the server is valid UTF-8."""
     if record.stderr:
-        # Only the end is kept: its first character may be cut.
+        # Only the end is kept, so its first character may be incomplete.
         whole = record.stderr.lstrip(bytes(range(0x80, 0xC0)))
         held = True
         try:
@@ -248,8 +248,8 @@ def logs_in_utf8(record: Record) -> Iterator[Seen]:
 
 
 @scenario("stdio-no-server-requests")
-def asks_nothing_of_a_willing_client(talk: Conversation) -> None:
-    """Used by a client that declares every capability, a stateless server still never asks."""
+def sends_no_requests_to_a_capable_client(talk: Conversation) -> None:
+    """A stateless server sends no requests to a client that declares every capability."""
     start = len(talk.wire.transcript)
     before = talk.wire.transcript.capabilities
     talk.wire.transcript.capabilities = FULL_CAPABILITIES
@@ -272,7 +272,7 @@ def asks_nothing_of_a_willing_client(talk: Conversation) -> None:
 
 @ambient("stdio-no-server-requests")
 def sends_no_requests(record: Record) -> Iterator[Seen]:
-    """A stateless server answers; it never asks."""
+    """A stateless server sends no requests."""
     for entry, message in record.messages(Role.ANSWER, Role.REQUEST):
         asks = message.role is Role.REQUEST
         if asks and (message.method or "").startswith("notifications/"):
@@ -283,7 +283,7 @@ def sends_no_requests(record: Record) -> Iterator[Seen]:
 
 
 @ambient("stdio-no-unsolicited-notifications")
-def notifies_only_who_asked(record: Record) -> Iterator[Seen]:
+def notifies_only_for_open_requests(record: Record) -> Iterator[Seen]:
     """Every notification belongs to a request in flight or to an open subscription."""
     clause = "stdio-no-unsolicited-notifications"
     elsewhere = _counted_elsewhere(record)
@@ -295,14 +295,14 @@ def notifies_only_who_asked(record: Record) -> Iterator[Seen]:
                 in_flight.answered(message.answers)
             elif message.role is Role.NOTIFICATION and message.method in CORE - {CANCELLED}:
                 held = in_flight.explains(message.method, entry.at)
-                actual = f"{message.method} with no request or subscription to belong to"
-                expected = "a notification only for a request in flight or a subscription"
+                actual = f"{message.method} without a request in flight or a subscription"
+                expected = "notifications only for a request in flight or a subscription"
                 yield Seen(clause, held, entry.n, expected, actual)
     yield Seen(clause, True)
 
 
 class _InFlight:
-    """What a notification may belong to: our open requests, and those just cancelled."""
+    """The requests a notification may belong to: open ones, and recently cancelled ones."""
 
     def __init__(self, elsewhere: set[str]) -> None:
         self._open: dict[int, dict[str, Any]] = {}
@@ -326,7 +326,7 @@ class _InFlight:
         self._open.pop(line, None)
 
     def explains(self, notification: str | None, at: float) -> bool:
-        """Whether a notification that came at a time belongs to something."""
+        """Whether a notification at a time belongs to an open or recent request."""
         if notification in {PROGRESS, COMPLETED} & self._elsewhere:
             return True
         late = notification in self._elsewhere
@@ -338,14 +338,14 @@ class _InFlight:
 
 
 def _counted_elsewhere(record: Record) -> set[str]:
-    """Name what other chapters count, where they have a call for it."""
+    """Return the notifications that other chapters judge, if they found a call for them."""
     spoken = record.dossier.spoken.get(record.revision)
     words = {PROGRESS: "progress-call", LOGGED: "slow-call", COMPLETED: "elicits"}
     return {method for method, word in words.items() if spoken and spoken.examples(word)}
 
 
 @ambient("stdio-exit-on-eof", "lifecycle-shutdown-on-stdin-close")
-def leaves_when_its_input_ends(record: Record) -> Iterator[Seen]:
+def exits_when_its_input_ends(record: Record) -> Iterator[Seen]:
     """The server exits when the client closes its standard input."""
     ending = record.ending
     session = record.transcript.session
@@ -359,7 +359,7 @@ def leaves_when_its_input_ends(record: Record) -> Iterator[Seen]:
             "stdio-exit-on-eof",
             ending.step is Step.INPUT_CLOSED,
             last,
-            "an exit within seconds of the end of its input",
+            "an exit within seconds after its input ends",
             f"the server {ending}",
         )
     yield Seen(
@@ -372,8 +372,8 @@ def leaves_when_its_input_ends(record: Record) -> Iterator[Seen]:
 
 
 @ambient("stdio-server-initiated-close")
-def leaves_cleanly_when_it_leaves_first(record: Record) -> Iterator[Seen]:
-    """A server that ends the connection itself, with nothing left to answer, exits cleanly."""
+def exits_cleanly_when_it_closes_first(record: Record) -> Iterator[Seen]:
+    """A server that closes the connection with no request open exits cleanly."""
     ending = record.ending
     closing = next((e for e in record.transcript if e.raw == LEFT), None)
     if closing is None or ending is None or _was_hit(record, closing):
@@ -384,7 +384,7 @@ def leaves_cleanly_when_it_leaves_first(record: Record) -> Iterator[Seen]:
 
 
 def _was_hit(record: Record, closing: Entry) -> bool:
-    """Whether the server left over a line of ours, which the rule on that line counts."""
+    """Whether the server exited because of a line of ours; that line's rule counts it."""
     ours = [e for e in record.transcript if e.source is Source.US and e.n < closing.n]
     owing = any(
         not asked.answers and not asked.cancelled and asked.line < closing.n

@@ -1,4 +1,4 @@
-"""basic/patterns/subscriptions: what subscriptions/listen opens, carries and ends."""
+"""basic/patterns/subscriptions: opening, content and end of subscriptions/listen."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -49,29 +49,29 @@ BESIDE = "touchstone-beside"
 OF_REQUESTS = frozenset({"notifications/progress", "notifications/message"})
 LOGGED = "notifications/message"
 GRACE = 0.5
-"""Seconds in which something may cross with the cancellation of its stream."""
+"""Seconds in which a message may cross with the cancellation of its stream."""
 
 STRAIGHT = 0.6
 """Seconds after its acknowledgment in which a stream has no reason to end by itself."""
 
 
-# --- what is on the wire
+# --- traffic
 
 
 @dataclass(slots=True)
 class Stream:
-    """One subscriptions/listen, as the record shows it.
+    """One subscriptions/listen in the record.
 
     Attributes:
         id: its id.
         line: the line that opened it.
         wanted: its filter.
-        opened: when its acknowledgment came; None while it has not.
+        opened: the time of its acknowledgment; None before it.
         first: its first message.
-        cancelled: when we cancelled it; None while we have not.
+        cancelled: the time at which we cancelled it; None before it.
         result: the answer to its request.
-        answered: when that came.
-        notified: whether the server cancelled it with a notification.
+        answered: the time of that answer.
+        notified: the notification by which the server cancelled it.
     """
 
     id: Any
@@ -86,7 +86,7 @@ class Stream:
     faults: list[Seen] = field(default_factory=list)
 
     def takes(self, at: float) -> bool:
-        """Whether something may still come on it."""
+        """Whether the server may still send messages on it."""
         return self.result is None and (self.cancelled is None or at - self.cancelled <= GRACE)
 
 
@@ -101,7 +101,7 @@ def _subscription_id(value: Any) -> Any:
 
 
 class Watch:
-    """Follows the streams of one record, line by line; gives what each clause has to say."""
+    """Follows the streams of one record, line by line, and yields the findings."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -109,7 +109,7 @@ class Watch:
         self._closing = False
 
     def walk(self) -> Iterator[Seen]:
-        """Walk the whole record."""
+        """Yield the findings of the whole record."""
         for entry in self._record.transcript:
             if entry.source is Source.US:
                 self._said(entry)
@@ -149,10 +149,10 @@ class Watch:
         taking = [s for s in self._streams if s.takes(entry.at)]
         own = _subscription_id(value)
         if method in OF_REQUESTS:
-            if taking and method != LOGGED:  # logging-request-scoped counts those
+            if taking and method != LOGGED:  # logging-request-scoped judges log messages
                 meta = _params(value).get("_meta")
                 held = not (isinstance(meta, dict) and ID in meta)
-                expected = f"no {ID}, as this belongs to a request"
+                expected = f"no {ID} in a notification of a request"
                 yield Seen("subscriptions-id-only-on-stream", held, entry.n, expected, brief(own))
             return
         if method not in LISTS and method not in {UPDATED, ACKNOWLEDGED}:
@@ -160,12 +160,12 @@ class Watch:
         stream = self._named(own)
         if stream is not None and not stream.takes(entry.at):
             if stream.cancelled is not None:
-                expected = "nothing more for a subscription that was cancelled"
+                expected = "no notification for a cancelled subscription"
                 yield Seen("subscriptions-cancel-ends", False, entry.n, expected, method)
             return
         if not taking:
-            return  # with no stream open it is stdio-no-unsolicited-notifications
-        expected = f"{ID}: the id of an open subscriptions/listen"
+            return  # stdio-no-unsolicited-notifications judges this
+        expected = f"{ID} with the id of an open subscriptions/listen"
         clause, actual = "subscriptions-id-in-meta", f"{method} with {brief(own)}"
         yield Seen(clause, stream is not None, entry.n, expected, actual)
         if stream is not None:
@@ -177,26 +177,26 @@ class Watch:
         acknowledges = message.method == ACKNOWLEDGED
         if stream.first is None:
             stream.first = entry
-            expected = "the acknowledgment before all else on a subscription"
+            expected = "the acknowledgment as the first message of a subscription"
             clause = "subscriptions-ack-first"
             yield Seen(clause, acknowledges, entry.n, expected, brief(message.method))
         elif acknowledges and stream.opened is not None:
-            expected = "one acknowledgment of a subscription"
+            expected = "one acknowledgment per subscription"
             yield Seen("subscriptions-stays-open", False, entry.n, expected, "a second one")
         if acknowledges and stream.opened is None:
             stream.opened = entry.at
             given = _params(message.value).get("notifications")
             if isinstance(given, dict):
                 extra = _not_requested(given, stream.wanted)
-                expected = f"a part of {brief(stream.wanted)}"
-                actual = f"beyond it: {brief(extra)}"
+                expected = f"a subset of {brief(stream.wanted)}"
+                actual = f"also {brief(extra)}"
                 yield Seen("subscriptions-ack-subset", not extra, entry.n, expected, actual)
 
     def _requested(self, entry: Entry, method: str, value: Any, streams: list[Stream]) -> Seen:
-        clause, expected = "subscriptions-only-requested", "only what the filter asked for"
+        clause, expected = "subscriptions-only-requested", "only notifications of the filter"
         if method != UPDATED:
             held = any(stream.wanted.get(LISTS[method]) is True for stream in streams)
-            return Seen(clause, held, entry.n, expected, f"{method}, which was not asked for")
+            return Seen(clause, held, entry.n, expected, f"{method}, which the filter lacks")
         wanted = [
             uri
             for stream in streams
@@ -205,7 +205,7 @@ class Watch:
         ]
         uri = _params(value).get("uri")
         if not wanted:
-            return Seen(clause, False, entry.n, expected, f"{method}, and no resource was named")
+            return Seen(clause, False, entry.n, expected, f"{method}; the filter has no resource")
         held = not isinstance(uri, str) or any(uri.startswith(one) for one in wanted)
         actual = f"an update of {brief(uri, 80)}"
         return Seen(clause, held, entry.n, expected, actual, mild=Breach.WARN)
@@ -218,7 +218,7 @@ class Watch:
         stream.result, stream.answered = message, entry.at
         result = message.value["result"]
         if late:
-            expected = "no response to a subscription that was cancelled"
+            expected = "no response to a cancelled subscription"
             clause = "subscriptions-cancel-ends"
             yield Seen(clause, False, entry.n, expected, "its result", mild=Breach.WARN)
         meta = result.get("_meta") if isinstance(result, dict) else None
@@ -229,11 +229,11 @@ class Watch:
             yield Seen(clause, held, entry.n, expected, brief(meta[ID]))
         if stream.first is None and stream.cancelled is None and not _closing(message):
             stream.first = entry
-            expected = "the acknowledgment before all else on a subscription"
+            expected = "the acknowledgment as the first message of a subscription"
             yield Seen("subscriptions-ack-first", False, entry.n, expected, "its result")
 
     def _ended(self, stream: Stream) -> Iterator[Seen]:
-        """Judge how a stream ended that we did not cancel, while our side was open."""
+        """Judge the end of a stream that we did not cancel, while stdin was open."""
         if stream.opened is None or stream.cancelled is not None:
             return
         result, notified = stream.result, stream.notified
@@ -243,11 +243,11 @@ class Watch:
             notified = None
         if result is None and notified is None:
             return
-        told = (stream.answered if result else None, notified.at if notified else None)
-        over = [at for at in told if at is not None]
+        ends = (stream.answered if result else None, notified.at if notified else None)
+        over = [at for at in ends if at is not None]
         if min(over) - stream.opened < STRAIGHT:
             expected = "a subscription that stays open"
-            actual = "its end, right after the acknowledgment"
+            actual = "its end immediately after the acknowledgment"
             yield Seen("subscriptions-stays-open", False, self._line(stream), expected, actual)
             return
         lacking = "no result" if result is None else "no notifications/cancelled"
@@ -256,19 +256,19 @@ class Watch:
         yield Seen(clause, held, self._line(stream), expected, lacking)
 
     def _line(self, stream: Stream) -> int:
-        """Give the line that shows the end of a stream."""
+        """Return the line that shows the end of a stream."""
         if stream.notified is not None:
             return stream.notified.n
         return next(e.n for e in self._record.transcript if stream.result in e.messages)
 
 
 def _closing(message: Message) -> bool:
-    """Whether it came when we had ended our side already."""
+    """Whether a message came after we had closed stdin."""
     return message.phase is Phase.CLOSING
 
 
 def _not_requested(given: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Give what an acknowledgment honours although nobody asked for it."""
+    """Return the members of an acknowledgment that the filter did not request."""
     extra: dict[str, Any] = {}
     for member, value in given.items():
         asked = wanted.get(member)
@@ -293,8 +293,8 @@ def _not_requested(given: dict[str, Any], wanted: dict[str, Any]) -> dict[str, A
     "subscriptions-graceful-close",
     "subscriptions-close-result-shape",
 )
-def keeps_its_streams_apart(record: Record) -> Iterator[Seen]:
-    """What comes on a subscription was asked for, carries its id, and ends with it."""
+def keeps_subscription_streams_consistent(record: Record) -> Iterator[Seen]:
+    """Notifications of a subscription match its filter, have its id, and end with it."""
     yield from Watch(record).walk()
 
 
@@ -308,8 +308,8 @@ def opens_and_closes_streams_in_the_right_types(record: Record) -> Iterator[Seen
 
 
 @scenario("subscriptions-listen-supported")
-def knows_how_to_listen(talk: Conversation) -> None:
-    """subscriptions/listen is there, above all where a change notification is promised."""
+def supports_subscriptions_listen(talk: Conversation) -> None:
+    """subscriptions/listen exists; a server that promises change notifications needs it."""
     promised = [member for member, flag in FLAGS.items() if talk.spoken.flag(*flag)]
     stream = talk.subscribe({})
     stream.acknowledged(talk.pace.silence)
@@ -317,7 +317,7 @@ def knows_how_to_listen(talk: Conversation) -> None:
     talk.judge(
         "subscriptions-listen-supported",
         reply.code != -32601,
-        expected=f"subscriptions/listen{', promised by flags' if promised else ''}",
+        expected=f"subscriptions/listen{', which its flags promise' if promised else ''}",
         actual=reply,
         at=reply,
         mild=None if promised else Breach.WARN,
@@ -335,8 +335,8 @@ def knows_how_to_listen(talk: Conversation) -> None:
     "subscriptions-cancel-ends",
     lasts=True,
 )
-def holds_several_streams_at_once(talk: Conversation) -> None:
-    """Streams are acknowledged at once, stay open beside each other, and end one by one."""
+def serves_concurrent_subscriptions(talk: Conversation) -> None:
+    """Streams are acknowledged at once, stay open side by side, and end one by one."""
     listed = [item["uri"] for item in talk.spoken.named("resources", "uri")][:1]
     everything: dict[str, Any] = {
         **dict.fromkeys(LIST_MEMBERS, True),
@@ -363,13 +363,21 @@ def holds_several_streams_at_once(talk: Conversation) -> None:
     talk.judge(
         "subscriptions-concurrent",
         not wide.refusal.answered,
-        expected="the other stream stays open when one is cancelled",
+        expected="the other stream still open after one is cancelled",
         actual=wide.refusal,
         at=wide.refusal,
     )
-    talk.judge("subscriptions-cancel-ends", True, expected="nothing more on it")
+    line = len(talk.wire.transcript)
     wide.cancel()
     talk.quiet()
+    late = narrow.heard(line)
+    talk.judge(
+        "subscriptions-cancel-ends",
+        not late,
+        expected="no notification for a cancelled subscription",
+        actual="a notification with its id",
+        at=late[0][0] if late else None,
+    )
 
 
 LIST_MEMBERS = tuple(LISTS.values())
@@ -385,7 +393,7 @@ def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any)
     talk.judge(
         "subscriptions-ack-first",
         found is not None or reply.is_error,
-        expected="an acknowledgment, without waiting for a change",
+        expected="an acknowledgment at once",
         actual=reply if reply.answered else "no acknowledgment",
         at=found[0] if found else stream.line,
     )
@@ -403,7 +411,7 @@ def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any)
         talk.judge(
             "subscriptions-ack-subset",
             not members,
-            expected="the part of the filter that is honoured",
+            expected="the supported part of the filter",
             actual=f"{', '.join(members)} {what}",
             at=found[0],
             mild=Breach.WARN,
@@ -416,7 +424,7 @@ def _judge_second(talk: Conversation, stream: Subscription) -> None:
     talk.judge(
         "subscriptions-concurrent",
         found is not None or reply.is_error,
-        expected="a second subscription acknowledged, or refused with an error",
+        expected="an acknowledgment of a second subscription, or an error",
         actual=reply if reply.answered else "neither",
         at=found[0] if found else stream.line,
     )

@@ -1,7 +1,9 @@
-"""basic/patterns/subscriptions: what streams carry when something changes."""
+"""basic/patterns/subscriptions: notifications of changes."""
 
 from mcp_touchstone.suite import (
     Conversation,
+    Entry,
+    Message,
     Subscription,
     edit,
     listings,
@@ -9,36 +11,30 @@ from mcp_touchstone.suite import (
     served,
 )
 
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 UPDATED = "notifications/resources/updated"
 LIST_CHANGED = "notifications/resources/list_changed"
 PATIENCE = 2.5
-"""Seconds a change may take to show: servers that poll look once a second or so."""
+"""Seconds a change may take to show: some servers poll about once a second."""
 LATER = 1.3
-"""Seconds to listen for what must not come."""
+"""Seconds to listen for notifications that must not come."""
 
 
-@scenario(
-    "resources-list-changed-notification",
-    "subscriptions-only-requested",
-    "subscriptions-id-in-meta",
-    "subscriptions-cancel-ends",
-    apart=True,
-    lasts=True,
-)
-def tells_a_stream_what_it_asked_for(talk: Conversation) -> None:
-    """A new file and an edited one are told to the streams that asked, until they are cancelled."""
-    clauses = (
-        "resources-list-changed-notification",
-        "subscriptions-only-requested",
-        "subscriptions-id-in-meta",
-        "subscriptions-cancel-ends",
-    )
+CHANGED = "resources-list-changed-notification"
+REQUESTED = "subscriptions-only-requested"
+NAMED = "subscriptions-id-in-meta"
+CANCELLED = "subscriptions-cancel-ends"
+
+
+@scenario(CHANGED, REQUESTED, NAMED, CANCELLED, apart=True, lasts=True)
+def notifies_subscriptions_of_changes(talk: Conversation) -> None:
+    """A new file and an edited file are reported to the right streams until they are cancelled."""
     talk.wire.open()
     listed = listings.keys(talk, "resources")
     found = served(talk, listed or [])
     if found is None:
-        for clause in clauses:
-            talk.unseen(clause, "no listed resource is a file of the tree it was given")
+        for clause in (CHANGED, REQUESTED, NAMED, CANCELLED):
+            talk.unseen(clause, "no listed resource is a file of the root")
         return
     uri, file = found
     silent = talk.subscribe({}, id="touchstone-nothing")
@@ -48,31 +44,15 @@ def tells_a_stream_what_it_asked_for(talk: Conversation) -> None:
         stream.acknowledged()
     edit(file)
     (talk.root / "added.txt").write_text("added\n", encoding="utf-8")
-    promised = lists.granted.get("resourcesListChanged") and not lists.refusal.answered
-    differs = listings.until_changed(talk, "resources", listed, PATIENCE) if promised else None
-    watched = bool(single.granted.get("resourceSubscriptions"))
-    if watched:
-        talk.wire.wait(lambda: _told(single, UPDATED), PATIENCE)
-    if differs is None:
-        talk.unseen(clauses[0], "a new file did not change the list, or nobody was to be told")
-    else:
-        talk.wire.wait(lambda: _told(lists, LIST_CHANGED), talk.pace.silence)
-        talk.judge(
-            clauses[0],
-            _told(lists, LIST_CHANGED),
-            expected=f"{LIST_CHANGED} on the stream that asked for it, as the list has changed",
-            actual="no such notification",
-            at=differs,
-        )
-    heard = [stream for stream in (lists, single) if stream.heard()[1:]]
-    for clause in clauses[1:3]:
-        if heard:  # what came amiss is told by the rules on all traffic
-            talk.judge(clause, True, expected="what was asked for, under its id")
-        else:
-            talk.unseen(clause, "nothing was told")
+    _judge_list_change(talk, lists, listed)
+    if single.granted.get("resourceSubscriptions"):
+        talk.wire.wait(lambda: _reports(single, UPDATED), PATIENCE)
+    heard = [stream for stream in (lists, single) if _changes(stream)]
     if not heard:
-        talk.unseen(clauses[3], "nothing was told before it was cancelled")
+        for clause in (REQUESTED, NAMED, CANCELLED):
+            talk.unseen(clause, "no notification of a change came")
         return
+    _judge_streams(talk, silent, lists, single)
     for stream in heard:
         stream.cancel()
     talk.quiet(0.5)
@@ -82,13 +62,67 @@ def tells_a_stream_what_it_asked_for(talk: Conversation) -> None:
     talk.wire.wait(lambda: any(stream.heard(line) for stream in heard), LATER)
     late = [entry for stream in heard for entry, _ in stream.heard(line)]
     talk.judge(
-        clauses[3],
+        CANCELLED,
         not late,
-        expected="nothing more on a subscription that was cancelled",
+        expected="no notification for a cancelled subscription",
         actual="a notification with its id",
         at=late[0] if late else None,
     )
 
 
-def _told(stream: Subscription, method: str) -> bool:
+def _judge_list_change(talk: Conversation, lists: Subscription, listed: list[str] | None) -> None:
+    """Wait until the list changed, and judge whether its stream reported that."""
+    promised = lists.granted.get("resourcesListChanged") and not lists.refusal.answered
+    if not promised:
+        talk.unseen(CHANGED, "the server did not grant resourcesListChanged")
+        return
+    differs = listings.until_changed(talk, "resources", listed, PATIENCE)
+    if differs is None:
+        talk.unseen(CHANGED, "a new file did not change the list")
+        return
+    talk.wire.wait(lambda: _reports(lists, LIST_CHANGED), talk.pace.silence)
+    talk.judge(
+        CHANGED,
+        _reports(lists, LIST_CHANGED),
+        expected=f"{LIST_CHANGED} on the stream that requested it, after the list changed",
+        actual="no such notification",
+        at=differs,
+    )
+
+
+def _judge_streams(talk: Conversation, silent: Subscription, *others: Subscription) -> None:
+    """Judge that the stream with an empty filter is silent, and that no notification lacks an id.
+
+    The rules on all traffic compare each notification with the filter of its stream.
+    """
+    extra = _changes(silent)
+    talk.judge(
+        REQUESTED,
+        not extra,
+        expected="no notification on a subscription with an empty filter",
+        actual=f"{extra[0][1].method}" if extra else "",
+        at=extra[0][0] if extra else None,
+    )
+    known = [message for stream in (silent, *others) for _, message in stream.heard()]
+    stray = [
+        entry
+        for entry in talk.since(silent.line)
+        for message in entry.messages
+        if message.method in {UPDATED, LIST_CHANGED} and message not in known
+    ]
+    talk.judge(
+        NAMED,
+        not stray,
+        expected="the id of an open subscription in each notification of a change",
+        actual="a notification without such an id",
+        at=stray[0] if stray else None,
+    )
+
+
+def _changes(stream: Subscription) -> list[tuple[Entry, Message]]:
+    """Return the notifications of a stream except acknowledgments."""
+    return [(entry, message) for entry, message in stream.heard() if message.method != ACKNOWLEDGED]
+
+
+def _reports(stream: Subscription, method: str) -> bool:
     return any(message.method == method for _, message in stream.heard())

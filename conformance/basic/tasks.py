@@ -1,4 +1,4 @@
-"""basic/utilities/tasks: what may be a task, which operations there are, and what they refuse."""
+"""basic/utilities/tasks: task support of requests, the operations, and their errors."""
 
 import secrets
 from collections.abc import Iterator
@@ -24,16 +24,16 @@ CALLS = "tasks.requests.tools.call"
 
 @ambient("tasks-capability-shape", "tasks-tool-support-values")
 def declares_tasks_in_the_right_types(record: Record) -> Iterator[Seen]:
-    """The members of the tasks capability are objects; taskSupport is one of three words."""
+    """The members of the tasks capability are objects; taskSupport has one of three values."""
     yield from shapes(record, "tasks-capability-shape", "tasks-tool-support-values")
 
 
-# --- which requests may be tasks
+# --- requests that may be tasks
 
 
 @scenario("tasks-ignored-when-undeclared")
-def ignores_a_task_where_it_has_none(talk: Conversation) -> None:
-    """A request that cannot be a task is answered as if it did not ask to be one."""
+def ignores_task_requests_without_support(talk: Conversation) -> None:
+    """A task member has no effect on a request that cannot be a task."""
     calls = [] if talk.spoken.declares(CALLS) else _plain_calls(talk)
     lists = [Exchange(method) for method in talk.spoken.listing[:1]]
     for exchange in (*calls, *lists, Exchange("ping")):
@@ -44,14 +44,14 @@ def ignores_a_task_where_it_has_none(talk: Conversation) -> None:
         talk.judge(
             "tasks-ignored-when-undeclared",
             not made and not failed,
-            expected=f"the ordinary result of {exchange}, which cannot be a task",
+            expected=f"the ordinary result of {exchange}, without a task",
             actual=reply,
             at=reply,
         )
 
 
 def _plain_calls(talk: Conversation) -> list[Exchange]:
-    """Give a call that is safe and likely to succeed."""
+    """Return at most one call that is safe and likely to succeed."""
     known: list[Exchange] = list(talk.examples("callable-tool")[:1])
     free = [Exchange("tools/call", {"name": n, "arguments": {}}) for n in talk.spoken.harmless[:1]]
     return known or free
@@ -62,19 +62,19 @@ def _works(talk: Conversation, exchange: Exchange) -> bool:
 
 
 @scenario("tasks-forbidden-tool-error")
-def refuses_a_task_of_a_tool_that_cannot_be_one(talk: Conversation) -> None:
-    """A tool that does not list task support, called as a task, gets error -32601."""
+def refuses_a_task_of_a_tool_without_support(talk: Conversation) -> None:
+    """A call as a task of a tool without task support gets error -32601."""
     clause = "tasks-forbidden-tool-error"
     tools = [e for e in talk.examples("callable-tool") if e.item and not may_be_task(e.item)]
     if not tools:
-        talk.unseen(clause, "every tool that may be called can be a task")
+        talk.unseen(clause, "every callable tool supports tasks")
         return
     task = talk.task(tools[0])
     reply = task.created
     talk.judge(
         clause,
         reply.refused(NOT_FOUND),
-        expected=f"error -32601 for {tools[0].name} as a task, which lists no support for it",
+        expected=f"error -32601 for {tools[0].name} as a task, because it lists no support",
         actual=reply,
         at=reply,
     )
@@ -82,30 +82,30 @@ def refuses_a_task_of_a_tool_that_cannot_be_one(talk: Conversation) -> None:
 
 
 @scenario("tasks-required-tool-error")
-def refuses_to_run_plainly_what_must_be_a_task(talk: Conversation) -> None:
-    """A tool whose taskSupport is required, called without a task, gets error -32601."""
+def refuses_a_plain_call_of_a_task_only_tool(talk: Conversation) -> None:
+    """A call without a task of a tool that requires one gets error -32601."""
     clause = "tasks-required-tool-error"
     tools = [e for e in talk.examples("task-tool") if task_support(e.item) == "required"]
     if not tools:
-        talk.unseen(clause, "no tool that may be called has to be a task")
+        talk.unseen(clause, "no callable tool requires a task")
         return
     reply = talk.run(tools[0])
     talk.judge(
         clause,
         reply.refused(NOT_FOUND),
-        expected=f"error -32601 for {tools[0].name}, which has to be a task",
+        expected=f"error -32601 for {tools[0].name} without a task, because it requires one",
         actual=reply,
         at=reply,
         mild=Breach.WARN if reply.code == INVALID_REQUEST else None,
     )
 
 
-# --- which operations there are
+# --- the operations
 
 
 @scenario("tasks-declared-operations-work", "tasks-unknown-id-error", "tasks-informative-errors")
-def has_the_operations_it_declares(talk: Conversation) -> None:
-    """What is declared exists, and refuses the id of a task nobody made with error -32602."""
+def implements_the_task_operations_it_declares(talk: Conversation) -> None:
+    """The declared operations exist, and refuse an unknown task id with error -32602."""
     stranger = {"taskId": secrets.token_hex(16)}
     offered = {
         "tasks/get": talk.spoken.declares("tasks.requests"),
@@ -123,7 +123,7 @@ def has_the_operations_it_declares(talk: Conversation) -> None:
             talk.judge(
                 "tasks-declared-operations-work",
                 reply.refused(NOT_FOUND),
-                expected=f"error -32601, as {method} is not declared",
+                expected=f"error -32601 for {method}, because it is not declared",
                 actual=reply,
                 at=reply,
                 mild=Breach.WARN,
@@ -134,7 +134,7 @@ def has_the_operations_it_declares(talk: Conversation) -> None:
             talk.judge(
                 "tasks-unknown-id-error",
                 reply.answered and reply.refused(INVALID),
-                expected=f"error -32602 for {method} with an id of no task",
+                expected=f"error -32602 for {method} with an unknown task id",
                 actual=reply,
                 at=reply,
             )
@@ -142,28 +142,28 @@ def has_the_operations_it_declares(talk: Conversation) -> None:
     if not any(one.clause == "tasks-unknown-id-error" for one in talk.judgements):
         talk.unseen("tasks-unknown-id-error", "no operation that takes an id is declared")
     if not any(one.clause == "tasks-declared-operations-work" for one in talk.judgements):
-        talk.unseen("tasks-declared-operations-work", "nothing is declared")
+        talk.unseen("tasks-declared-operations-work", "no operation is declared")
 
 
 def _judge_declared(talk: Conversation, method: str, reply: Reply) -> None:
     talk.judge(
         "tasks-declared-operations-work",
         reply.code != NOT_FOUND,
-        expected=f"{method}, which is declared",
+        expected=f"a working {method}, because it is declared",
         actual=reply,
         at=reply,
     )
 
 
 def _judge_messages(talk: Conversation, refusals: list[Reply]) -> None:
-    """Judge the words of errors -32602; where none came, nothing was to be read."""
+    """Judge the messages of the errors -32602."""
     readable = [reply for reply in refusals if reply.code == INVALID]
     for reply in readable:
         words = (reply.error or {}).get("message")
         talk.judge(
             "tasks-informative-errors",
             not isinstance(words, str) or not words or bool(words.strip()),
-            expected="a message that says what is wrong",
+            expected="a message that describes the error",
             actual=reply,
             at=reply,
         )
@@ -172,8 +172,8 @@ def _judge_messages(talk: Conversation, refusals: list[Reply]) -> None:
 
 
 @scenario("tasks-invalid-cursor-error")
-def refuses_a_cursor_it_never_gave(talk: Conversation) -> None:
-    """tasks/list with a cursor that is none gets error -32602."""
+def refuses_an_invalid_task_cursor(talk: Conversation) -> None:
+    """tasks/list with an invalid cursor gets error -32602."""
     reply = talk.request("tasks/list", {"cursor": f"touchstone-{secrets.token_hex(8)}"})
     if reply.code == NOT_FOUND:
         talk.unseen("tasks-invalid-cursor-error", "there is no tasks/list")
@@ -181,7 +181,7 @@ def refuses_a_cursor_it_never_gave(talk: Conversation) -> None:
     talk.judge(
         "tasks-invalid-cursor-error",
         reply.refused(INVALID),
-        expected="error -32602 for a cursor the server never gave",
+        expected="error -32602 for a cursor that the server never gave out",
         actual=reply,
         at=reply,
     )

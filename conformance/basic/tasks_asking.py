@@ -1,4 +1,4 @@
-"""basic/utilities/tasks: tasks that ask their client, and requests that are tasks of the client."""
+"""basic/utilities/tasks: tasks that send requests to the client, and tasks of the client."""
 
 import secrets
 from dataclasses import replace
@@ -26,15 +26,15 @@ from mcp_touchstone.suite import (
 )
 
 HOLD = 1.0
-"""Seconds an answer is held back, to look at the task meanwhile."""
+"""Seconds an answer is held back, to inspect the task meanwhile."""
 POLL = 0.1
 INTERVAL = 300
-"""Milliseconds the server is asked to leave between two looks at a task of ours."""
+"""The pollInterval of a task of the client, in milliseconds."""
 POLLS = 4
 TRIED = 4
 
 
-# --- tasks that ask
+# --- tasks that send requests
 
 
 @scenario(
@@ -43,8 +43,8 @@ TRIED = 4
     "tasks-related-meta-on-requests",
     willing=True,
 )
-def says_that_its_task_waits_for_an_answer(talk: Conversation) -> None:
-    """A task that asks the client is in state input_required until it has its answer."""
+def marks_a_task_that_waits_for_input(talk: Conversation) -> None:
+    """A task that waits for the client is in state input_required until it gets the answer."""
     clauses = (
         "tasks-related-meta-on-requests",
         "tasks-input-required-status",
@@ -57,7 +57,7 @@ def says_that_its_task_waits_for_an_answer(talk: Conversation) -> None:
     question = _first_question(talk, task)
     if question is None:
         for clause in clauses:
-            talk.unseen(clause, "the task asked nothing this time")
+            talk.unseen(clause, "the task sent no request this time")
         return
     related = object_in(question.params, "_meta", RELATED)
     known = {shown.id for shown in sightings(talk.wire.transcript)}
@@ -75,7 +75,7 @@ def says_that_its_task_waits_for_an_answer(talk: Conversation) -> None:
     talk.judge(
         clauses[1],
         waited,
-        expected="state input_required while the client has not answered",
+        expected="state input_required until the client answers",
         actual=brief(task.status),
         at=question.entry,
     )
@@ -84,7 +84,7 @@ def says_that_its_task_waits_for_an_answer(talk: Conversation) -> None:
 
 
 def _first_question(talk: Conversation, task: Task) -> Question | None:
-    """Wait for the first thing a task asks; its result is what makes some servers ask."""
+    """Wait for the first request of a task; some servers send it only after tasks/result."""
     window = talk.window(talk.pace.reply)
     while not window.over and not task.ended and task.id and not talk.wire.gone:
         asked = _asked(talk, task)
@@ -103,7 +103,7 @@ def _asked(talk: Conversation, task: Task) -> list[Question]:
 
 
 def _answered(talk: Conversation, question: Question) -> Entry | None:
-    """Give our line that answers a question; None while it is held back."""
+    """Return our line that answers a request; None while it is held back."""
     for entry in talk.since(question.entry.n):
         value = entry.value if entry.source is Source.US else None
         body = value if isinstance(value, dict) and "method" not in value else {}
@@ -114,7 +114,7 @@ def _answered(talk: Conversation, question: Question) -> Entry | None:
 
 def _judge_leaving(talk: Conversation, task: Task, clause: str, *, waited: bool) -> None:
     if not waited:
-        talk.unseen(clause, "it never was in state input_required")
+        talk.unseen(clause, "the task was never in state input_required")
         return
     window = talk.window(talk.pace.reply)
     while True:
@@ -127,7 +127,7 @@ def _judge_leaving(talk: Conversation, task: Task, clause: str, *, waited: bool)
     talk.judge(
         clause,
         left or bool(pending),
-        expected="another state, once the client has answered",
+        expected="another state after the client answered",
         actual=f"still {task.status}",
         at=reply,
     )
@@ -137,35 +137,35 @@ def _judge_leaving(talk: Conversation, task: Task, clause: str, *, waited: bool)
 
 
 @scenario("tasks-no-undeclared-augmentation")
-def asks_for_no_task_where_none_was_offered(talk: Conversation) -> None:
-    """What the server asks of a client without tasks does not ask to be one."""
+def asks_no_task_of_a_client_without_tasks(talk: Conversation) -> None:
+    """Requests to a client without tasks have no task member."""
     clause = "tasks-no-undeclared-augmentation"
     capabilities = {k: v for k, v in CAPABILITIES[talk.revision].items() if k != "tasks"}
     talk.session(Client(capabilities=capabilities, elicitation=answer.accept()))
     asked: list[Question] = []
     for example in _asking(talk):
-        told = talk.provoke(example)
-        asked = [one for one in told.questions if one.method != "roots/list"]
+        provoked = talk.provoke(example)
+        asked = [one for one in provoked.questions if one.method != "roots/list"]
         if asked:
             break
     for question in asked:
         talk.judge(
             clause,
             "task" not in question.member,
-            expected=f"{question.method} without a task member, as the client declared no tasks",
+            expected=f"{question.method} without task, because the client declared no tasks",
             actual=brief(question.member.get("task")),
             at=question.entry,
         )
     if not asked:
-        talk.unseen(clause, "nothing was asked this time")
+        talk.unseen(clause, "the server sent no request this time")
 
 
 @scenario("tasks-requestor-poll-interval", willing=True)
-def polls_a_task_of_the_client_as_slowly_as_it_asks(talk: Conversation) -> None:
-    """A server that looks at a task of its client waits as long as pollInterval says."""
+def respects_the_poll_interval_of_the_client(talk: Conversation) -> None:
+    """A server polls a task of its client no faster than its pollInterval."""
     clause = "tasks-requestor-poll-interval"
     for example in _asking(talk):
-        # The server may still poll what an earlier client made, at the pace of that one.
+        # The server may still poll tasks of an earlier client, at their own pace.
         name = f"touchstone-{secrets.token_hex(4)}"
         tasks = ClientTasks(polls=POLLS, poll_interval=INTERVAL, name=name)
         talk.use(replace(willing(talk.revision), tasks=tasks))
@@ -178,13 +178,13 @@ def polls_a_task_of_the_client_as_slowly_as_it_asks(talk: Conversation) -> None:
                 talk.judge(
                     clause,
                     pause > INTERVAL / 2,
-                    expected=f"about {INTERVAL} ms between two looks at a task of the client",
+                    expected=f"about {INTERVAL} ms between two polls of a task of the client",
                     actual=f"{pause:.0f} ms",
                     at=last,
                 )
         if talk.judgements:
             return
-    talk.unseen(clause, "no task of the client was polled more than once or twice")
+    talk.unseen(clause, "the server polled no task of the client more than twice")
 
 
 def _asking(talk: Conversation) -> list[Example]:
@@ -193,9 +193,9 @@ def _asking(talk: Conversation) -> list[Example]:
 
 
 def _gaps(talk: Conversation, line: int, own: str) -> tuple[list[float], Entry | None]:
-    """Give the seconds from each of our answers on a task to the next look at it.
+    """Return the seconds from each of our answers about a task to the next poll, and its line.
 
-    So measured, a machine under load makes them longer and never shorter.
+    A busy machine makes these gaps longer, never shorter.
     """
     gaps: list[float] = []
     said: float | None = None

@@ -23,9 +23,9 @@ from mcp_touchstone.suite import (
 
 INVALID, NOT_FOUND = -32602, -32601
 SEVERAL = 5
-"""Tasks that show how ids are made."""
+"""Number of tasks whose ids are compared."""
 GUESSED = 40.0
-"""Bits in which ids differ at most if somebody who has seen a few could guess the next."""
+"""Ids that differ in fewer bits than this can be guessed from a few others."""
 
 
 # --- several at once
@@ -37,15 +37,15 @@ GUESSED = 40.0
     "tasks-id-param-authoritative",
     "tasks-list-consistent-with-get",
 )
-def tells_its_tasks_apart(talk: Conversation) -> None:
-    """Each task gets an id nobody guesses, is found by it alone, and is listed."""
+def identifies_its_tasks_by_unguessable_ids(talk: Conversation) -> None:
+    """Each task gets an unguessable id, is found by it alone, and is listed."""
     example = talk.example("task-tool")
     wish = f"touchstone-{secrets.token_hex(8)}"
     odd = talk.task(example, more={"taskId": wish})
     talk.judge(
         "tasks-id-server-generated",
         odd.id != wish,
-        expected="an id made by the server, whatever the request says",
+        expected="an id made by the server, not the one in the request",
         actual=odd.created,
         at=odd.created,
     )
@@ -57,7 +57,7 @@ def tells_its_tasks_apart(talk: Conversation) -> None:
         talk.judge(
             "tasks-id-unguessable",
             not _guessable(ids),
-            expected="ids that nobody guesses who has seen a few",
+            expected="ids that cannot be guessed from others",
             actual=", ".join(brief(one, 40) for one in ids),
             at=tasks[-1].created,
         )
@@ -67,7 +67,7 @@ def tells_its_tasks_apart(talk: Conversation) -> None:
 
 
 def _guessable(ids: list[str]) -> bool:
-    """Whether what differs between ids is too short to be random."""
+    """Whether the differing parts of ids are too short to be random."""
     rest = [one[_common(ids) :] for one in ids]
     end = _common([one[::-1] for one in rest])
     parts = ["".join(filter(str.isalnum, one[: len(one) - end])) for one in rest]
@@ -78,7 +78,7 @@ def _guessable(ids: list[str]) -> bool:
 
 
 def _common(texts: list[str]) -> int:
-    """Count the characters with which all begin."""
+    """Return the length of the common prefix."""
     columns = zip(*texts, strict=False)
     return sum(1 for _ in itertools.takewhile(lambda column: len({*column}) == 1, columns))
 
@@ -86,7 +86,7 @@ def _common(texts: list[str]) -> int:
 def _judge_parameter(talk: Conversation, tasks: list[Task]) -> None:
     clause = "tasks-id-param-authoritative"
     if len({task.id for task in tasks}) < 2:
-        talk.unseen(clause, "fewer than two tasks were made")
+        talk.unseen(clause, "fewer than two tasks were created")
         return
     first, second = tasks[:2]
     reply = first.get({RELATED: {"taskId": second.id}})
@@ -95,7 +95,7 @@ def _judge_parameter(talk: Conversation, tasks: list[Task]) -> None:
     talk.judge(
         clause,
         described != second.id and not failed,
-        expected=f"the task {brief(first.id)} that the taskId parameter names",
+        expected=f"the task {brief(first.id)} of the taskId parameter",
         actual=reply,
         at=reply,
     )
@@ -120,8 +120,8 @@ def _judge_list(talk: Conversation, tasks: list[Task]) -> None:
     talk.judge(
         clause,
         not hidden,
-        expected="every task that tasks/get knows, on some page of tasks/list",
-        actual=f"{len(hidden)} of {len(there)} are missing, {brief(hidden[0].id)} for one"
+        expected="every task that tasks/get knows on some page of tasks/list",
+        actual=f"{len(hidden)} of {len(there)} missing, for example {brief(hidden[0].id)}"
         if hidden
         else "",
         at=pages[-1],
@@ -133,14 +133,14 @@ def _items(page: Reply) -> list[object]:
     return found if isinstance(found, list) else []
 
 
-# --- what comes out
+# --- results
 
 
 @scenario(
     "tasks-result-final", "tasks-result-related-meta", "tasks-cancel-terminal-rejected", lasts=True
 )
-def hands_out_the_result_once_it_is_over(talk: Conversation) -> None:
-    """tasks/result gives what the call would have given, and a finished task is not cancelled."""
+def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
+    """tasks/result returns the result of the call, and a finished task cannot be cancelled."""
     clauses = (
         "tasks-result-final", "tasks-result-related-meta", "tasks-cancel-terminal-rejected",
     )  # fmt: skip
@@ -155,7 +155,7 @@ def hands_out_the_result_once_it_is_over(talk: Conversation) -> None:
     reply = task.result()
     plain = _plain_result(talk, example) if before else None
     if before and plain and not same_outcome(before, plain):
-        plain = None  # what the call says changes by itself
+        plain = None  # The result of the call varies by itself.
     gone = reply.code == INVALID and task.get().code == INVALID
     if gone or reply.code == NOT_FOUND:
         talk.unseen(clauses[0], f"the task is gone, or there is no tasks/result: {reply}")
@@ -165,7 +165,7 @@ def hands_out_the_result_once_it_is_over(talk: Conversation) -> None:
         talk.judge(
             clauses[0],
             fits and (plain is None or same_outcome(plain, reply)),
-            expected="what the call gives that is no task" if plain else "a result of tools/call",
+            expected="the result of the plain call" if plain else "a result of tools/call",
             actual=reply,
             at=reply,
         )
@@ -178,7 +178,7 @@ def hands_out_the_result_once_it_is_over(talk: Conversation) -> None:
         talk.judge(
             clauses[2],
             refused.answered and refused.refused(INVALID),
-            expected=f"error -32602, as the task is {task.states[-1].get('status')}",
+            expected=f"error -32602, because the task is {task.states[-1].get('status')}",
             actual=refused,
             at=refused,
         )
@@ -189,7 +189,7 @@ def _patience(talk: Conversation, example: Example) -> float:
 
 
 def _plain_result(talk: Conversation, example: Example) -> Reply | None:
-    """Give the answer to the same call without a task; None where it cannot be had."""
+    """Return the answer to the same call without a task; None if there is none."""
     if task_support(example.item) != "optional":
         return None
     reply = talk.run(example)
@@ -212,8 +212,8 @@ def _judge_related(talk: Conversation, task: Task, reply: Reply) -> None:
 
 
 @scenario("tasks-failed-status-message", "tasks-iserror-means-failed", lasts=True)
-def fails_openly(talk: Conversation) -> None:
-    """A task whose tool fails is failed, and says why."""
+def reports_failed_tasks(talk: Conversation) -> None:
+    """A task whose tool fails is in state failed and gives a reason."""
     for exchange in _failing(talk):
         task = talk.task(exchange)
         if not task.id or not task.wait(talk.pace.reply):
@@ -224,7 +224,7 @@ def fails_openly(talk: Conversation) -> None:
             talk.judge(
                 "tasks-iserror-means-failed",
                 task.status != "completed",
-                expected="state failed, as the result has isError",
+                expected="state failed, because the result has isError",
                 actual=task.status,
                 at=reply,
             )
@@ -233,7 +233,7 @@ def fails_openly(talk: Conversation) -> None:
             talk.judge(
                 "tasks-failed-status-message",
                 bool(words) and (not isinstance(words, str) or bool(words.strip())),
-                expected="a statusMessage that says what went wrong",
+                expected="a statusMessage that describes the failure",
                 actual=brief(words) if "statusMessage" in state else "none",
                 at=reply.asked,
             )
@@ -242,7 +242,7 @@ def fails_openly(talk: Conversation) -> None:
     judged = {judgement.clause for judgement in talk.judgements}
     for clause in ("tasks-failed-status-message", "tasks-iserror-means-failed"):
         if clause not in judged:
-            talk.unseen(clause, "no task could be made to fail so that it shows")
+            talk.unseen(clause, "no task could be made to fail")
 
 
 def _failing(talk: Conversation) -> Iterator[Exchange]:

@@ -1,4 +1,4 @@
-"""basic/utilities/tasks: a task that lasts, while it does."""
+"""basic/utilities/tasks: a long task while it runs."""
 
 from mcp_touchstone.suite import (
     TERMINAL,
@@ -16,7 +16,7 @@ INVALID, NOT_FOUND = -32602, -32601
 UNFINISHED = ("working", "input_required")
 POLL = 0.25
 LONGEST = 5.0
-"""Seconds after which nobody waits any more for the natural end of cancelled work."""
+"""The most seconds to wait for the natural end of cancelled work."""
 PROGRESS = "touchstone-lasting-task"
 
 
@@ -28,8 +28,8 @@ PROGRESS = "touchstone-lasting-task"
     fresh=True,
     lasts=True,
 )
-def works_while_it_is_asked(talk: Conversation) -> None:
-    """A task that lasts is created at once, holds its result back, and can be cancelled."""
+def stays_responsive_during_a_long_task(talk: Conversation) -> None:
+    """A long task is created at once, delays its result until its end, and can be cancelled."""
     clauses = ("tasks-create-result-prompt", "tasks-result-blocks", "tasks-cancel-transition")
     if not talk.examples("slow-task"):
         talk.unseen("tasks-terminal-final", "no task lasts long enough to be cancelled")
@@ -40,7 +40,7 @@ def works_while_it_is_asked(talk: Conversation) -> None:
     other = talk.task(example) if talk.spoken.declares("tasks.cancel") else None
     if not task.id:
         for clause in (*clauses, "tasks-terminal-final"):
-            talk.unseen(clause, f"no task was made: {task.created}")
+            talk.unseen(clause, f"no task was created: {task.created}")
         return
     cancelled = _judge_cancel(talk, other) if other is not None and other.id else None
     _judge_blocking(talk, task, example)
@@ -54,29 +54,29 @@ def works_while_it_is_asked(talk: Conversation) -> None:
     talk.judge(
         "tasks-terminal-final",
         status == "cancelled" or later.is_error,
-        expected="state cancelled, also when the work would have ended",
+        expected="state cancelled, also after the natural end of the work",
         actual=brief(status) if later.answered else later,
         at=later,
     )
 
 
 def _judge_cancel(talk: Conversation, task: Task) -> Reply | None:
-    """Cancel a task; give the answer if that worked."""
+    """Cancel a task; return the answer if that worked."""
     clause = "tasks-cancel-transition"
     reply = task.cancel()
-    told = (reply.result or {}).get("status")
+    answered = (reply.result or {}).get("status")
     later = task.get()
     shown = (later.result or {}).get("status")
     if reply.code == NOT_FOUND or (reply.code == INVALID and shown not in UNFINISHED):
-        talk.unseen(clause, f"it was over before it was cancelled, or cannot be: {reply}")
+        talk.unseen(clause, f"the task ended before it was cancelled, or cannot be: {reply}")
         return None
-    held = told == "cancelled" and (shown == "cancelled" or later.code == INVALID)
+    held = answered == "cancelled" and (shown == "cancelled" or later.code == INVALID)
     talk.judge(
         clause,
         held,
-        expected="the task in state cancelled, in the answer and in the next tasks/get",
-        actual=later if told == "cancelled" else reply,
-        at=later if told == "cancelled" else reply,
+        expected="state cancelled in the answer and in the next tasks/get",
+        actual=later if answered == "cancelled" else reply,
+        at=later if answered == "cancelled" else reply,
     )
     return reply if held else None
 
@@ -95,12 +95,12 @@ def _judge_blocking(talk: Conversation, task: Task, example: Example) -> None:
     after = task.get()
     status = (after.result or {}).get("status")
     if reply.code == NOT_FOUND or (not reply.answered and not _has_result(talk, task)):
-        talk.unseen(clause, f"nothing can be seen of it: {reply}")
+        talk.unseen(clause, f"tasks/result gave no answer to judge: {reply}")
         return
     talk.judge(
         clause,
         reply.answered and status not in UNFINISHED,
-        expected="an answer to tasks/result once the task is over, and not before",
+        expected="an answer to tasks/result when the task is over, not before",
         actual=f"state {status} after the answer" if reply.answered else reply,
         at=after if reply.answered else reply,
     )
@@ -110,22 +110,22 @@ def _judge_blocking(talk: Conversation, task: Task, example: Example) -> None:
             clause,
             False,
             expected="an answer to tasks/get while tasks/result waits",
-            actual="it came behind the result" if stuck[0].answered else stuck[0],
+            actual="an answer only after the result" if stuck[0].answered else stuck[0],
             at=stuck[0],
             mild=Breach.WARN,
         )
 
 
 def _has_result(talk: Conversation, task: Task) -> bool:
-    """Whether a task that is over has a result for who asks only now."""
+    """Whether a finished task answers a new tasks/result."""
     again = {"taskId": task.id}
     return task.ended and talk.request("tasks/result", again, required=False).answered
 
 
 def _was_stuck(talk: Conversation, poll: Reply, begun: int, reply: Reply) -> bool:
-    """Whether a poll that was sent long before the result got its answer only after it, or never.
+    """Whether a poll that was sent long before the result was answered only after it, or never.
 
-    A server that left with the result answers nothing any more, however short the poll had waited.
+    If the server exited, an unanswered poll counts only if it had waited long before.
     """
     left = talk.wire.gone and not poll.answered
     if reply.entry is None or not (poll.answered or left):
@@ -136,18 +136,18 @@ def _was_stuck(talk: Conversation, poll: Reply, begun: int, reply: Reply) -> boo
 
 
 def _judge_prompt(talk: Conversation, task: Task, example: Example) -> None:
-    """Judge when a task was told of: not only when it was over, seen twice for want of a clock."""
+    """Judge whether a task was shown before it was over; a late first one is repeated."""
     clause = "tasks-create-result-prompt"
     created = task.states[0].get("status")
     if created not in UNFINISHED:
-        talk.unseen(clause, "it was over before it was shown, which tasks-initial-status counts")
+        talk.unseen(clause, "the task was shown as finished, which tasks-initial-status judges")
         return
-    told = [
+    ends = [
         shown
         for shown in sightings(talk.wire.transcript)
         if shown.id == task.id and shown.status in TERMINAL
     ]
-    early = [shown for shown in told if shown.entry.n < (task.created.entry or 0)]
+    early = [shown for shown in ends if shown.entry.n < (task.created.entry or 0)]
     late = bool(early)
     if not early and _was_late(talk, task, example):
         again = talk.task(example)
@@ -157,13 +157,13 @@ def _judge_prompt(talk: Conversation, task: Task, example: Example) -> None:
         clause,
         not late,
         expected="the new task as soon as it is accepted",
-        actual="it was shown when it was over",
+        actual="the task only when it was over",
         at=task.created,
     )
 
 
 def _was_late(talk: Conversation, task: Task, example: Example) -> bool:
-    """Whether a task took as long to be shown as it lasts, and was over at the first look."""
+    """Whether a task was shown about as late as it lasts, and was over at the first poll."""
     sent, shown = (talk.wire.transcript[n].at for n in (task.request.line, task.created.entry or 0))
     over = len(task.states) > 1 and task.states[1].get("status") in TERMINAL
     return over and shown - sent > max(0.5, 0.7 * example.seconds)

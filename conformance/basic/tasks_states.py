@@ -1,4 +1,4 @@
-"""basic/utilities/tasks: what tasks look like, and what is said of them, wherever they show."""
+"""basic/utilities/tasks: the shape, states and metadata of tasks in all messages."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,14 +28,14 @@ CALL, STATUS = "tools/call", "notifications/tasks/status"
 
 
 @ambient("tasks-task-shape")
-def shows_tasks_in_the_right_types(record: Record) -> Iterator[Seen]:
+def writes_tasks_in_the_right_types(record: Record) -> Iterator[Seen]:
     """A task has an id, one of the five states, two timestamps and a ttl."""
     yield from shapes(record, "tasks-task-shape")
 
 
 @ambient("tasks-create-result", "tasks-initial-status")
-def answers_with_a_task_that_works(record: Record) -> Iterator[Seen]:
-    """A call that became a task is answered with the task, in state working."""
+def answers_with_a_working_task(record: Record) -> Iterator[Seen]:
+    """A call that becomes a task is answered with the task in state working."""
     said: dict[str, str] = {}
     made = {shown.entry.n for shown in _all(record) if shown.method == CALL}
     answered = {entry.n: message for entry, message in _created(record)}
@@ -62,13 +62,13 @@ def answers_with_a_task_that_works(record: Record) -> Iterator[Seen]:
             "tasks-create-result",
             n in made,
             n,
-            "a result with a task object, as one was asked for and the tool can be one",
-            "no such object in the result",
+            "a result with a task object, because the call asked for a task",
+            "a result without a task object",
         )
 
 
 def _created(record: Record) -> Iterator[tuple[Entry, Message]]:
-    """Walk the results of calls that ask to be a task, of tools that can be one."""
+    """Yield the results of calls that ask for a task, of tools that support it."""
     spoken = record.dossier.spoken.get(record.revision)
     if spoken is None or not spoken.declares("tasks.requests.tools.call"):
         return
@@ -83,13 +83,13 @@ def _created(record: Record) -> Iterator[tuple[Entry, Message]]:
 
 
 def _asked(record: Record, message: Message) -> dict[str, Any]:
-    """Give the params of the request a message answers; empty where there are none."""
+    """Return the params of the request that a message answers; empty if there are none."""
     sent = record.asked_on(message.answers)
     return object_in(sent.value if sent is not None else None, "params")
 
 
 def _all(record: Record) -> list[Sighting]:
-    """Give every state shown on a connection."""
+    """Return every task state on a connection."""
     key = (_all, len(record.transcript))
     found: list[Sighting] | None = record.transcript.memo.get(key)
     if found is None:
@@ -101,8 +101,8 @@ def _all(record: Record) -> list[Sighting]:
 
 
 @ambient("tasks-id-unique")
-def gives_each_task_an_id_of_its_own(record: Record) -> Iterator[Seen]:
-    """No two tasks have one id."""
+def gives_each_task_a_unique_id(record: Record) -> Iterator[Seen]:
+    """No two tasks have the same id."""
     made: dict[str, Sighting] = {}
     listed: dict[tuple[int, str], Sighting] = {}
     for shown in _all(record):
@@ -119,8 +119,8 @@ def gives_each_task_an_id_of_its_own(record: Record) -> Iterator[Seen]:
             "tasks-id-unique",
             not twice,
             shown.entry.n,
-            "an id no other task has",
-            f"{brief(shown.id)} once more",
+            "a unique id",
+            f"{brief(shown.id)} used twice",
         )
 
 
@@ -128,8 +128,8 @@ def gives_each_task_an_id_of_its_own(record: Record) -> Iterator[Seen]:
 
 
 @ambient("tasks-created-at")
-def says_when_a_task_was_created(record: Record) -> Iterator[Seen]:
-    """The time of creation is a timestamp, and stays what it was."""
+def gives_valid_creation_times(record: Record) -> Iterator[Seen]:
+    """The createdAt of a task is a timestamp and does not change."""
     clause = "tasks-created-at"
     born: dict[str, str] = {}
     doubtful = _shared(record)
@@ -140,14 +140,14 @@ def says_when_a_task_was_created(record: Record) -> Iterator[Seen]:
             clause,
             shown.id in doubtful or timestamps.same_instant(known, text),
             shown.entry.n,
-            f"createdAt {known}, as before",
+            f"createdAt {known}, unchanged",
             text,
         )
 
 
 @ambient("tasks-last-updated-at")
-def says_when_a_task_was_updated(record: Record) -> Iterator[Seen]:
-    """The time of the last update is a timestamp, and never goes back."""
+def gives_valid_update_times(record: Record) -> Iterator[Seen]:
+    """The lastUpdatedAt of a task is a timestamp and never decreases."""
     clause = "tasks-last-updated-at"
     latest: dict[str, str] = {}
     doubtful = _shared(record)
@@ -166,7 +166,7 @@ def says_when_a_task_was_updated(record: Record) -> Iterator[Seen]:
 
 
 def _times(record: Record, member: str) -> Iterator[tuple[Sighting, str]]:
-    """Walk a timestamp of the tasks in results; another type is a matter of their shape."""
+    """Yield a timestamp of the tasks in results; tasks-task-shape judges other types."""
     for shown in _all(record):
         text = shown.state.get(member)
         if shown.method != STATUS and isinstance(text, str):
@@ -174,7 +174,7 @@ def _times(record: Record, member: str) -> Iterator[tuple[Sighting, str]]:
 
 
 def _shared(record: Record) -> set[str]:
-    """Give the ids of more tasks than one, as tasks-id-unique has it: which is shown is open."""
+    """Return the ids of more than one task, for which states cannot be compared."""
     made = [shown.id for shown in _all(record) if shown.method == CALL]
     pages = [(s.entry.n, s.id) for s in _all(record) if s.method == "tasks/list"]
     twice = {one for one in made if made.count(one) > 1}
@@ -196,16 +196,16 @@ def _timestamp(clause: str, shown: Sighting, text: str) -> Seen:
 
 
 @ambient("tasks-terminal-final")
-def leaves_what_is_over_as_it_is(record: Record) -> Iterator[Seen]:
-    """A task that is completed, failed or cancelled stays so."""
+def keeps_terminal_task_states(record: Record) -> Iterator[Seen]:
+    """A completed, failed or cancelled task keeps its state."""
     ended: dict[str, Sighting] = {}
     last: dict[str, str] = {}
     doubtful = _shared(record)
     for shown in _all(record):
         before = ended.get(shown.id)
-        # A request that was on its way when the end was told may still be answered with what was.
+        # A request sent before the end was reported may be answered with the earlier state.
         late = before is not None and (shown.asked is None or shown.asked > before.entry.n)
-        # The first look behind a cancellation is tasks-cancel-transition.
+        # tasks-cancel-transition judges the first tasks/get after a cancellation.
         first = (last.get(shown.id), shown.method) == ("tasks/cancel", "tasks/get")
         last[shown.id] = shown.method
         if not shown.status or shown.id in doubtful or first:
@@ -227,8 +227,8 @@ def leaves_what_is_over_as_it_is(record: Record) -> Iterator[Seen]:
 
 
 @ambient("tasks-status-notification-shape")
-def notifies_of_whole_tasks(record: Record) -> Iterator[Seen]:
-    """A status notification is a whole task, one the client has created."""
+def sends_complete_status_notifications(record: Record) -> Iterator[Seen]:
+    """A status notification has a complete task, which the client created."""
     clause = "tasks-status-notification-shape"
     yield from shapes(record, clause)
     known = {shown.id for shown in _all(record) if shown.method == CALL}
@@ -247,12 +247,12 @@ def notifies_of_whole_tasks(record: Record) -> Iterator[Seen]:
             )
 
 
-# --- what belongs to a task says so
+# --- related-task metadata
 
 
 @ambient("tasks-no-related-meta-in-get-list-cancel", "tasks-status-notification-no-related-meta")
-def says_once_which_task_it_speaks_of(record: Record) -> Iterator[Seen]:
-    """What names a task anyway does not name it in its metadata again."""
+def omits_redundant_task_metadata(record: Record) -> Iterator[Seen]:
+    """Messages about a task do not repeat its id in their metadata."""
     for entry, message in record.messages(Role.ANSWER, Role.NOTIFICATION, Role.REQUEST):
         operation = message.method in {"tasks/get", "tasks/list", "tasks/cancel"}
         if message.role is Role.NOTIFICATION and message.method == STATUS:
@@ -268,14 +268,14 @@ def says_once_which_task_it_speaks_of(record: Record) -> Iterator[Seen]:
             clause,
             RELATED not in meta,
             entry.n,
-            f"{message.method} without {RELATED}, as the task's id stands in it",
+            f"{message.method} without {RELATED}, because it has the id of the task",
             brief(meta),
         )
 
 
 @ambient("tasks-related-meta-on-messages")
-def says_which_task_its_progress_is_of(record: Record) -> Iterator[Seen]:
-    """Progress of a task carries the task's id in its metadata."""
+def names_the_task_in_its_progress(record: Record) -> Iterator[Seen]:
+    """Progress of a task has the task's id in its metadata."""
     owners = _tokens(record)
     made: dict[Any, str] = {}
     for entry, message in record.messages(Role.ANSWER, Role.NOTIFICATION):
@@ -290,15 +290,15 @@ def says_which_task_its_progress_is_of(record: Record) -> Iterator[Seen]:
             related == owner,
             entry.n,
             f"{RELATED} with the id of the task",
-            "no such member" if related is None else brief(related),
+            "no id of a task" if related is None else brief(related),
             mild=Breach.WARN if related is None else None,
         )
 
 
 def _tokens(record: Record) -> dict[Any, tuple[int, str]]:
-    """Give the task of each progress token, and the line that told of the task.
+    """Return the task of each progress token, and the line that showed the task.
 
-    A token that was used again belongs to nobody in particular.
+    A token that was used again is left out.
     """
     sent = [_token(entry) for entry in record.transcript]
     found = {}

@@ -1,4 +1,4 @@
-"""client/elicitation: what a server asks the user for, as it stands on the wire."""
+"""client/elicitation: the elicitation requests of a server."""
 
 import re
 from collections.abc import Iterator
@@ -33,10 +33,10 @@ SENSITIVE = re.compile(
     r"\b(?:pass ?words?|pass ?phrases?|secrets?|api ?keys?|access ?tokens?|card ?numbers?"
     r"|cvv|pin)\b"
 )
-"""What no form asks for, in lower case, words apart."""
+"""Names that no form field may have, in lower case with separate words."""
 
 TELLING = frozenset({"token", "access_token", "password", "secret", "api_key", "apikey"})
-"""Names in a query that promise a secret."""
+"""Names of query parameters that indicate a secret."""
 
 LINK = re.compile(r"https?://", re.IGNORECASE)
 
@@ -56,7 +56,7 @@ def _forms(record: Record) -> Iterator[Question]:
 
 
 def _required(record: Record) -> Iterator[tuple[int, list[Any] | None]]:
-    """Walk the errors that send the user somewhere first: the line, what they list."""
+    """Yield the errors that require a URL elicitation: the line, and their list."""
     for entry, message in record.answers(Kind.ERROR):
         error = message.value["error"]
         if isinstance(error, dict) and message.code == URL_REQUIRED:
@@ -66,14 +66,14 @@ def _required(record: Record) -> Iterator[tuple[int, list[Any] | None]]:
 
 
 def _links(record: Record) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Walk what sends the user to a URL, asked or listed in an error: the line, the params."""
+    """Yield the URL elicitations, as requests or in errors: the line, the params."""
     asked = [(one.entry.n, one.member) for one in _elicitations(record) if _has_link(one)]
     listed = [] if is_modern(record.revision) else list(_required(record))
     asked += [(n, one) for n, found in listed for one in found or () if isinstance(one, dict)]
     yield from sorted(asked, key=lambda link: link[0])
 
 
-# --- its types
+# --- types
 
 
 @ambient(
@@ -84,7 +84,7 @@ def _links(record: Record) -> Iterator[tuple[int, dict[str, Any]]]:
     "elicitation-url-params",
     "elicitation-url-params-2025-11-25",
 )
-def asks_in_the_right_types(record: Record) -> Iterator[Seen]:
+def writes_elicitations_in_the_right_types(record: Record) -> Iterator[Seen]:
     """An elicitation is a message with a flat form, or with a URL."""
     yield from shapes(
         record,
@@ -98,8 +98,8 @@ def asks_in_the_right_types(record: Record) -> Iterator[Seen]:
 
 
 @ambient("elicitation-default-types")
-def fills_in_what_fits(record: Record) -> Iterator[Seen]:
-    """What a form is filled in with beforehand is a value that the form allows."""
+def gives_defaults_that_fit(record: Record) -> Iterator[Seen]:
+    """The default of a form field is a value that the field allows."""
     clause = "elicitation-default-types"
     yield from shapes(record, clause)
     for message, place, value in each(record, "PrimitiveSchema"):
@@ -111,7 +111,7 @@ def fills_in_what_fits(record: Record) -> Iterator[Seen]:
 
 
 def _odd_default(property_: dict[str, Any]) -> str:
-    """Say what is wrong with a default of the right type; empty when nothing is."""
+    """Describe the fault of a default of the right type; empty if there is none."""
     default = property_["default"]
     options = _options(property_) or _options(property_.get("items"))
     chosen = default if isinstance(default, list) else [default]
@@ -139,46 +139,46 @@ def _options(schema: Any) -> list[Any]:
     return [one["const"] for one in branches if isinstance(one, dict) and "const" in one]
 
 
-# --- whom it asks
+# --- capabilities
 
 
 @ambient("elicitation-not-in-revision")
-def asks_for_what_there_is(record: Record) -> Iterator[Seen]:
-    """A session of a revision without elicitation has none."""
+def elicits_only_where_elicitation_exists(record: Record) -> Iterator[Seen]:
+    """The server sends no elicitation in a revision without it."""
     for entry, message in record.messages(Role.REQUEST):
         held = message.method != ELICIT
-        expected = f"requests that {record.revision} has"
-        actual = f"{ELICIT}, which came with {SINCE}"
+        expected = f"only requests of {record.revision}"
+        actual = f"{ELICIT}, which exists since {SINCE}"
         yield Seen("elicitation-not-in-revision", held, entry.n, expected, actual)
 
 
 @ambient("elicitation-mode-supported")
-def asks_in_a_mode_that_was_declared(record: Record) -> Iterator[Seen]:
-    """A client is asked in the modes it declares; one that declares none has forms."""
+def elicits_only_in_declared_modes(record: Record) -> Iterator[Seen]:
+    """Elicitations use a declared mode; a client without declared modes has forms only."""
     clause = "elicitation-mode-supported"
     for asked in _elicitations(record):
         declared = record.declared(asked.answers or asked.entry.n).get("elicitation")
         if isinstance(declared, dict):
             mode = "url" if _has_link(asked) else "form"
             held = mode in declared or (mode == "form" and not declared)
-            expected = f"a mode out of {brief(declared)}"
+            expected = f"one of the declared modes {brief(declared)}"
             yield Seen(clause, held, asked.entry.n, expected, f"an elicitation by {mode}")
     for line, _ in () if is_modern(record.revision) else _required(record):
         declared = record.declared(line).get("elicitation")
         held = isinstance(declared, dict) and "url" in declared
-        expected, actual = "no URL for a client that opens none", f"error {URL_REQUIRED}"
+        expected, actual = "no URL for a client without URL mode", f"error {URL_REQUIRED}"
         yield Seen(clause, held, line, expected, actual, mild=Breach.NOTE)
 
 
-# --- what it asks for
+# --- content
 
 
 @ambient("elicitation-no-sensitive-information-2025-06-18", "elicitation-form-no-credentials")
-def asks_for_no_secrets(record: Record) -> Iterator[Seen]:
-    """No field of a form is called as a secret is."""
+def elicits_no_secrets(record: Record) -> Iterator[Seen]:
+    """No field of a form has the name of a secret."""
     for asked in _forms(record):
         found = [name for name in _field_names(asked) if SENSITIVE.search(_words(name))]
-        actual = f"a field called {', '.join(map(brief, found))}"
+        actual = f"a field named {', '.join(map(brief, found))}"
         for clause in (
             "elicitation-no-sensitive-information-2025-06-18",
             "elicitation-form-no-credentials",
@@ -205,8 +205,8 @@ def _words(name: str) -> str:
 
 
 @ambient("elicitation-form-no-clickable-urls")
-def writes_no_links_into_forms(record: Record) -> Iterator[Seen]:
-    """The texts of a form hold no URL."""
+def writes_no_urls_into_forms(record: Record) -> Iterator[Seen]:
+    """The texts of a form contain no URL."""
     for asked in _forms(record):
         found = [text for text in _texts(asked) if LINK.search(text)]
         clause, expected = "elicitation-form-no-clickable-urls", "texts without a URL"
@@ -223,12 +223,12 @@ def _texts(asked: Question) -> Iterator[str]:
         yield asked.member["message"]
 
 
-# --- where it sends the user
+# --- URLs
 
 
 @ambient("elicitation-url-valid")
-def sends_the_user_somewhere(record: Record) -> Iterator[Seen]:
-    """The url of an elicitation can be opened."""
+def gives_valid_elicitation_urls(record: Record) -> Iterator[Seen]:
+    """The url of an elicitation is valid."""
     for asked in _elicitations(record):
         url = asked.member.get("url")
         if _has_link(asked) and isinstance(url, str):
@@ -240,7 +240,7 @@ def sends_the_user_somewhere(record: Record) -> Iterator[Seen]:
 
 
 def _split(url: str) -> SplitResult | None:
-    """Take a URL apart; None where that cannot be done."""
+    """Split a URL; None if that fails."""
     if re.search(r"[\s<>\"\\^`{|}]", url):
         return None
     try:
@@ -252,8 +252,8 @@ def _split(url: str) -> SplitResult | None:
 
 
 @ambient("elicitation-url-https", "elicitation-url-no-sensitive-data")
-def sends_the_user_there_safely(record: Record) -> Iterator[Seen]:
-    """A URL is encrypted on its way and tells nothing."""
+def gives_safe_elicitation_urls(record: Record) -> Iterator[Seen]:
+    """A URL uses https and contains no secrets."""
     for line, link in _links(record):
         url = link.get("url")
         parts = _split(url) if isinstance(url, str) else None
@@ -264,43 +264,46 @@ def sends_the_user_there_safely(record: Record) -> Iterator[Seen]:
         clause, expected = "elicitation-url-no-sensitive-data", "a URL without secrets"
         canary = record.dossier.canary
         secret = canary is not None and canary.secret in url
-        told = "the credential in its environment" if secret else "a user and a password"
+        part = "the credential in its environment" if secret else "a user and a password"
         held = not secret and parts.password is None
-        yield Seen(clause, held, line, expected, f"{told}, in {brief(url)}")
+        yield Seen(clause, held, line, expected, f"{part}, in {brief(url)}")
         named = {name.lower() for name, _ in parse_qsl(parts.query)} & TELLING
         actual = f"{', '.join(sorted(named))} in {brief(url)}"
         yield Seen(clause, not named, line, expected, actual, mild=Breach.NOTE)
 
 
 @ambient("elicitation-id-unique")
-def numbers_what_it_sends_the_user_to(record: Record) -> Iterator[Seen]:
-    """One elicitationId stands for one URL."""
+def gives_each_url_its_own_elicitation_id(record: Record) -> Iterator[Seen]:
+    """Each URL has its own elicitationId."""
     known: dict[str, Any] = {}
     for line, link in _links(record):
         own, url = link.get("elicitationId"), link.get("url")
         if isinstance(own, str) and isinstance(url, str):
             held = known.setdefault(own, url) == url
-            expected = "an elicitationId for each URL"
+            expected = "a different elicitationId for each URL"
             yield Seen("elicitation-id-unique", held, line, expected, f"{brief(own)} again")
 
 
 @ambient(
     "elicitation-url-required-error-shape", "elicitation-url-required-error-only-when-required"
 )
-def says_where_to_go_first(record: Record) -> Iterator[Seen]:
-    """An error -32042 lists the URL elicitations to complete first, one at least."""
+def lists_required_url_elicitations(record: Record) -> Iterator[Seen]:
+    """An error -32042 lists at least one URL elicitation to complete first."""
     yield from shapes(record, "elicitation-url-required-error-shape")
     for line, found in _required(record):
-        clause, expected = "elicitation-url-required-error-only-when-required", "what is required"
+        clause, expected = (
+            "elicitation-url-required-error-only-when-required",
+            "at least one elicitation",
+        )
         yield Seen(clause, found != [], line, expected, "an empty list of elicitations")
 
 
-# --- how it ends
+# --- completion
 
 
 @ambient("elicitation-complete-known-id")
-def completes_what_it_asked(record: Record) -> Iterator[Seen]:
-    """A notification of completion names an elicitation of this connection."""
+def completes_only_known_elicitations(record: Record) -> Iterator[Seen]:
+    """A completion notification names an elicitation of this connection."""
     clause = "elicitation-complete-known-id"
     yield from shapes(record, clause)
     links = list(_links(record))
@@ -309,14 +312,14 @@ def completes_what_it_asked(record: Record) -> Iterator[Seen]:
         own = params.get("elicitationId") if isinstance(params, dict) else None
         if message.method == COMPLETED and isinstance(own, str):
             held = any(line < entry.n and link.get("elicitationId") == own for line, link in links)
-            expected = "the elicitationId of an elicitation before it"
+            expected = "the elicitationId of an earlier elicitation"
             yield Seen(clause, held, entry.n, expected, brief(own))
 
 
 @ambient("elicitation-complete-removed")
-def tells_of_no_completion(record: Record) -> Iterator[Seen]:
-    """A stateless server sends no notification of completion."""
+def sends_no_removed_completion_notification(record: Record) -> Iterator[Seen]:
+    """A stateless server sends no completion notification."""
     for entry, message in record.messages(Role.NOTIFICATION):
         held = message.method != COMPLETED
-        expected = "notifications that this revision has"
+        expected = "only notifications of this revision"
         yield Seen("elicitation-complete-removed", held, entry.n, expected, COMPLETED)

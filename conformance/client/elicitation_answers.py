@@ -1,4 +1,4 @@
-"""client/elicitation: what a server makes of the user's answer, and of what a client can do."""
+"""client/elicitation: how a server handles the user's answer and the client's capabilities."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,15 +15,15 @@ from mcp_touchstone.suite import (
 
 ELICIT = "elicitation/create"
 FEW = 2
-"""Things that elicit which are used to learn one thing."""
+"""Number of eliciting tools or prompts that one scenario uses."""
 
 CALLS = 4
-"""Tools called where no elicitation may come of it."""
+"""Number of tools that are called where none may elicit."""
 
 
 @scenario("elicitation-not-in-revision", willing=True)
-def does_not_elicit_yet(talk: Conversation) -> None:
-    """A client that answers all there is in this revision is asked for no more."""
+def does_not_elicit_in_older_revisions(talk: Conversation) -> None:
+    """A client that declares every capability of this revision gets no elicitation."""
     start = len(talk.wire.transcript)
     talk.exercise()
     for example in talk.examples("callable-tool")[:CALLS]:
@@ -32,60 +32,62 @@ def does_not_elicit_yet(talk: Conversation) -> None:
     talk.judge(
         "elicitation-not-in-revision",
         not asked,
-        expected=f"requests that {talk.revision} has",
+        expected=f"only requests of {talk.revision}",
         actual=f"a request: {ELICIT}",
         at=asked[0].entry if asked else None,
     )
 
 
 @scenario("elicitation-mode-supported")
-def keeps_to_the_modes_of_the_client(talk: Conversation) -> None:
-    """A client with forms alone gets no URL, and one with URLs alone no form."""
+def elicits_only_in_modes_of_the_client(talk: Conversation) -> None:
+    """A client with forms only gets no URL, and a client with URLs only gets no form."""
     asked_for: tuple[dict[str, Any], ...] = ({}, {"form": {}}, {"url": {}})
     for modes in asked_for:
         client = Client(capabilities={"elicitation": modes}, elicitation=answer.accept())
         talk.session(client)
         for example in talk.examples("elicits")[:FEW]:
-            told = talk.provoke(example)
-            for asked in told.questions:
+            provoked = talk.provoke(example)
+            for asked in provoked.questions:
                 mode = "url" if asked.member.get("mode") == "url" else "form"
                 talk.judge(
                     "elicitation-mode-supported",
                     asked.method != ELICIT or mode in (modes or {"form": {}}),
-                    expected=f"nothing but what {modes} covers",
+                    expected=f"only elicitations by {modes}",
                     actual=f"an elicitation by {mode}",
                     at=asked.entry,
                 )
-            if not told.reply.answered:
+            if not provoked.reply.answered:
                 break
-    talk.unseen("elicitation-mode-supported", "it asks no client that has one mode alone")
+    talk.unseen(
+        "elicitation-mode-supported", "the server does not elicit from a client with one mode"
+    )
 
 
 @scenario("elicitation-handles-refusal-legacy", willing=True, hurts=True)
 def survives_every_refusal(talk: Conversation) -> None:
-    """The outer request ends, whatever becomes of the question."""
+    """The outer request ends, whatever the client answers."""
     clause = "elicitation-handles-refusal-legacy"
     for example in talk.examples("elicits")[:FEW]:
         for policy in (answer.decline(), answer.dismiss(), answer.refuse()):
             client = replace(willing(talk.revision), elicitation=policy)
-            told = talk.provoke(example, client)
-            if not any(asked.method == ELICIT for asked in told.questions):
+            provoked = talk.provoke(example, client)
+            if not any(asked.method == ELICIT for asked in provoked.questions):
                 continue
             talk.judge(
                 clause,
-                told.reply.answered,
-                expected="an end of the request that led to the question",
-                actual=told.reply,
-                at=told.reply,
+                provoked.reply.answered,
+                expected="an answer to the outer request",
+                actual=provoked.reply,
+                at=provoked.reply,
             )
-            if not told.reply.answered:
+            if not provoked.reply.answered:
                 return
-    talk.unseen(clause, "nothing elicits any more")
+    talk.unseen(clause, "no call elicits again")
 
 
 @scenario("elicitation-handles-refusal", hurts=True)
-def takes_no_for_an_answer(talk: Conversation) -> None:
-    """A retry is answered, whether the user declines, dismisses or is never asked."""
+def accepts_a_declined_elicitation(talk: Conversation) -> None:
+    """A retry is answered if the user declines, dismisses or is never asked."""
     clause = "elicitation-handles-refusal"
     for example in talk.examples("elicits")[:FEW]:
         for policy in (answer.decline(), answer.dismiss(), None):
@@ -93,23 +95,23 @@ def takes_no_for_an_answer(talk: Conversation) -> None:
             first = talk.round(example, client)
             if not first.requests:
                 continue
-            told = talk.retry(first) if policy else talk.retry(first, responses={})
+            provoked = talk.retry(first) if policy else talk.retry(first, responses={})
             talk.judge(
                 clause,
-                told.reply.answered,
-                expected="an answer to the retry that brings no consent",
-                actual=told.reply,
-                at=told.reply,
+                provoked.reply.answered,
+                expected="an answer to the retry without consent",
+                actual=provoked.reply,
+                at=provoked.reply,
             )
-            if not told.reply.answered:
+            if not provoked.reply.answered:
                 return
-    talk.unseen(clause, "nothing elicits any more")
+    talk.unseen(clause, "no call elicits again")
 
 
-# --- what does not fit the form
+# --- content that does not fit the form
 
 Spoilt = Callable[[Mapping[str, Any], Any], dict[str, Any] | None]
-"""Makes a result that does not fit out of content that does; None where the form allows all."""
+"""Turns fitting content into a result that does not fit; None if the form allows everything."""
 
 
 def _incomplete(good: Mapping[str, Any], schema: Any) -> dict[str, Any] | None:
@@ -134,8 +136,8 @@ SPOILT: dict[str, Spoilt] = {
 
 
 @scenario("elicitation-validates-content", willing=True)
-def validates_what_was_filled_in(talk: Conversation) -> None:
-    """A form that was not filled in as it asks for does not pass for one that was."""
+def validates_form_content(talk: Conversation) -> None:
+    """Content that does not fit the form does not lead to success."""
     clause = "elicitation-validates-content"
     for example in talk.examples("elicits")[:FEW]:
         forms = [
@@ -148,15 +150,15 @@ def validates_what_was_filled_in(talk: Conversation) -> None:
             if wrong is None:
                 continue
             policy = answer.in_turn(answer.give(wrong), answer.decline())
-            told = talk.provoke(example, replace(willing(talk.revision), elicitation=policy))
-            asked = [one for one in told.questions if one.method == ELICIT]
+            provoked = talk.provoke(example, replace(willing(talk.revision), elicitation=policy))
+            asked = [one for one in provoked.questions if one.method == ELICIT]
             if not asked:
                 continue
             talk.judge(
                 clause,
-                len(asked) > 1 or not told.reply.succeeded,
-                expected=f"no success with a form accepted {how}",
-                actual=told.reply,
-                at=told.reply,
+                len(asked) > 1 or not provoked.reply.succeeded,
+                expected=f"an error for a form accepted {how}",
+                actual=provoked.reply,
+                at=provoked.reply,
             )
-    talk.unseen(clause, "no form asks for anything in particular")
+    talk.unseen(clause, "no form has a field with a constraint")

@@ -1,4 +1,4 @@
-"""client/roots: how a server takes the roots of its client, and what becomes of them."""
+"""client/roots: how a server requests and uses the roots of its client."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,8 +28,8 @@ CHANGED = "notifications/roots/list_changed"
 
 
 @ambient("roots-list-request-shape")
-def asks_for_roots_in_the_right_types(record: Record) -> Iterator[Seen]:
-    """A question for the roots needs no params; what it has is an object."""
+def writes_roots_requests_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """The params of roots/list are an object or left out."""
     yield from shapes(record, "roots-list-request-shape")
     for question in questions(record.transcript):
         if question.method == ROOTS and "params" not in question.value:
@@ -41,17 +41,17 @@ def _asked(talk: Conversation, line: int) -> bool:
 
 
 def _owes(talk: Conversation) -> bool:
-    """Whether a question for the roots got no answer of ours: another scenario let it wait."""
+    """Whether another scenario left a roots/list request unanswered."""
     ours = (e.value for e in talk.wire.transcript if e.source is Source.US)
     given = {id_key(v.get("id")) for v in ours if isinstance(v, dict) and "method" not in v}
     return any(q.method == ROOTS and id_key(q.key) not in given for q in talk.questions(0))
 
 
 def _offer(talk: Conversation, policy: answer.Policy) -> bool | None:
-    """Let the client answer a question for its roots so; None where the server asks none.
+    """Have the client answer roots/list this way; None if the server does not send it.
 
-    A server that asks by itself does so when a session is opened, and again when it hears of
-    other roots. Gives whether the request that led to the question, if one did, has ended.
+    Some servers send it when a session is opened, and again when the roots change. Returns whether
+    the call that caused it, if any, has ended.
     """
     example = talk.here(talk.example("lists-roots"))
     client = replace(willing(talk.revision), roots=policy)
@@ -68,7 +68,7 @@ def _offer(talk: Conversation, policy: answer.Policy) -> bool | None:
 
 
 def _judge_served(talk: Conversation, clause: str, ended: bool, after: str) -> bool:
-    """Judge that the server goes on: it answers a cheap request, a list and a call."""
+    """Judge that the server still answers a cheap request, a list and a call."""
     served: list[Exchange] = [Exchange(method) for method in talk.spoken.listing[:1]]
     served += [talk.here(call) for call in talk.examples("callable-tool")[:1]]
     reply = talk.probe(required=False)
@@ -78,15 +78,15 @@ def _judge_served(talk: Conversation, clause: str, ended: bool, after: str) -> b
     return talk.judge(
         clause,
         ended and reply.answered,
-        expected=f"answers to what is asked after {after}",
-        actual=reply if ended else "the request that led to the question never ended",
+        expected=f"answers to requests after {after}",
+        actual=reply if ended else "no answer to the call that caused roots/list",
         at=reply,
     )
 
 
 @scenario("roots-handles-error", apart=True, willing=True, lasts=True)
-def copes_with_a_client_that_gives_no_roots(talk: Conversation) -> None:
-    """Requests are answered although the question for the roots got an error."""
+def survives_an_error_for_roots(talk: Conversation) -> None:
+    """Requests are answered after an error for roots/list."""
     asked = False
     for code in (-32601, -32603):
         ended = _offer(talk, answer.refuse(code))
@@ -96,12 +96,12 @@ def copes_with_a_client_that_gives_no_roots(talk: Conversation) -> None:
         if not _judge_served(talk, "roots-handles-error", ended, f"error {code} for {ROOTS}"):
             return
     if not asked:
-        talk.unseen("roots-handles-error", "it did not ask for the roots again")
+        talk.unseen("roots-handles-error", "the server did not request the roots again")
 
 
 @scenario("roots-handles-unavailable", apart=True, willing=True, lasts=True)
-def copes_with_roots_that_are_not_there(talk: Conversation) -> None:
-    """Requests are answered with no root, with one that never was, and with one that is gone."""
+def survives_unavailable_roots(talk: Conversation) -> None:
+    """Requests are answered with no root, with a missing root, and with a deleted one."""
     clause = "roots-handles-unavailable"
     gone = talk.root / "gone"
     gone.mkdir()
@@ -120,14 +120,14 @@ def copes_with_roots_that_are_not_there(talk: Conversation) -> None:
         if not _judge_served(talk, clause, ended, f"{ROOTS} gave {what}"):
             return
     if not asked:
-        talk.unseen(clause, "it did not ask for the roots again")
+        talk.unseen(clause, "the server did not request the roots again")
 
 
 @scenario("roots-handles-list-changes", willing=True, hurts=True)
-def hears_of_other_roots(talk: Conversation) -> None:
-    """The server goes on when it hears of other roots, and asks for them if it had before.
+def handles_changed_roots(talk: Conversation) -> None:
+    """The server works after a change of the roots, and requests them again if it did before.
 
-    Who still waits for an answer about the old ones need not ask again.
+    A server that still waits for the old roots need not send another request.
     """
     clause = "roots-handles-list-changes"
     before = any(not example.method for example in talk.examples("lists-roots"))
@@ -145,7 +145,7 @@ def hears_of_other_roots(talk: Conversation) -> None:
     alive = talk.judge(
         clause,
         reply.answered,
-        expected=f"answers to what is asked behind {CHANGED}",
+        expected=f"answers to requests after {CHANGED}",
         actual=reply,
         at=reply,
     )
@@ -153,19 +153,19 @@ def hears_of_other_roots(talk: Conversation) -> None:
         talk.judge(
             clause,
             _asked(talk, line),
-            expected=f"{ROOTS} again, as it had asked before",
-            actual="nothing",
+            expected=f"{ROOTS} again, because the server sent it before",
+            actual="no such request",
             at=line,
             mild=Breach.NOTE,
         )
 
 
-# --- what lies beside them
+# --- files outside the roots
 
 
 @scenario("roots-respects-boundaries", apart=True, willing=True)
-def stays_within_the_roots_it_was_given(talk: Conversation) -> None:
-    """A file beside the only root is not given out: not by its name, by .. or by a link."""
+def stays_within_the_client_roots(talk: Conversation) -> None:
+    """A file outside the only root is not returned: not by its name, by .. or by a link."""
     clause = "roots-respects-boundaries"
     beside = talk.root.with_name("beside")
     secret = f"beside {beside.parent.name}"
@@ -173,10 +173,10 @@ def stays_within_the_roots_it_was_given(talk: Conversation) -> None:
     (beside / "secret.txt").write_text(secret, encoding="utf-8")
     (talk.root / "link").symlink_to(beside)
     if any(beside.is_relative_to(folder) for folder in talk.dossier.granted):
-        talk.unseen(clause, "its own command line allows what lies beside the root")
+        talk.unseen(clause, "the server's command line allows files beside the root")
         return
     if _offer(talk, answer.offer(talk.root.as_uri())) is None:
-        talk.unseen(clause, "it did not ask for the roots again")
+        talk.unseen(clause, "the server did not request the roots again")
         return
     tried = 0
     for call in talk.examples("file-tool"):
@@ -188,8 +188,8 @@ def stays_within_the_roots_it_was_given(talk: Conversation) -> None:
             talk.judge(
                 clause,
                 secret not in str(reply.value),
-                expected="no file from beside the roots",
-                actual=f"{call.name} gave it out, asked for {way}",
+                expected="no content of a file outside the roots",
+                actual=f"{call.name} returned it {way}",
                 at=reply,
                 mild=Breach.NOTE if talk.modern else None,
             )
@@ -203,7 +203,7 @@ def _works(talk: Conversation, call: Example) -> bool:
 
 
 def _ways(talk: Conversation, call: Example, secret: Path) -> Iterator[tuple[str, Exchange]]:
-    """Aim a call that reads the note of the root at a file beside it, in three ways."""
+    """Yield three calls that try to read a file beside the root."""
     moved = talk.here(call)
     for name, value in moved.arguments.items():
         if not isinstance(value, str) or not value.endswith(NOTE):

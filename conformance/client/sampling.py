@@ -1,4 +1,4 @@
-"""client/sampling: when a server asks for a completion, what it sends, how it takes the answer."""
+"""client/sampling: the sampling requests of a server."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -42,21 +42,21 @@ def _list(value: Any) -> list[Any]:
 
 
 @ambient(*SHAPES)
-def samples_in_the_right_types(record: Record) -> Iterator[Seen]:
-    """A sampling request has messages of the revision's blocks, a limit, and typed wishes."""
+def writes_sampling_requests_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """A sampling request has valid messages, a token limit, and typed preferences."""
     yield from shapes(record, *SHAPES)
     for question in _sampled(record):
         if question.member.get("messages") == []:
-            clause, expected, actual = SHAPES[0], "messages to go on from", "messages: []"
+            clause, expected, actual = SHAPES[0], "at least one message", "messages: []"
             yield Seen(clause, False, question.entry.n, expected, actual, mild=Breach.NOTE)
 
 
-# --- what the client has declared
+# --- capabilities
 
 
 @ambient("sampling-tools-require-capability", "sampling-include-context")
-def samples_as_the_client_can(record: Record) -> Iterator[Seen]:
-    """Tools and foreign context are asked for only where the client declared that it has them."""
+def samples_only_with_declared_capabilities(record: Record) -> Iterator[Seen]:
+    """Tools and context of other servers are requested only if the client declared them."""
     for question in _sampled(record):
         able = object_in(_declared(record, question), "sampling")
         yield from _tools(question, able)
@@ -64,7 +64,7 @@ def samples_as_the_client_can(record: Record) -> Iterator[Seen]:
 
 
 def _declared(record: Record, question: Question) -> dict[str, Any]:
-    """Give what the client declared: in its handshake, or in the request that is answered."""
+    """Return the client's capabilities, from the handshake or from the answered request."""
     if not is_modern(record.revision):
         return record.transcript.capabilities
     asked = record.asked_on(question.answers)
@@ -73,7 +73,7 @@ def _declared(record: Record, question: Question) -> dict[str, Any]:
 
 
 def _tools(question: Question, able: dict[str, Any]) -> Iterator[Seen]:
-    clause, expected = "sampling-tools-require-capability", "no tools, as sampling.tools is missing"
+    clause, expected = "sampling-tools-require-capability", "no tools without sampling.tools"
     with_tools = [name for name in ("tools", "toolChoice") if name in question.member]
     if "tools" in able:
         yield Seen(clause, True)
@@ -88,7 +88,7 @@ def _context(question: Question, able: dict[str, Any]) -> Iterator[Seen]:
     wish = question.member.get("includeContext")
     foreign = isinstance(wish, str) and wish in FOREIGN_CONTEXT
     mild = Breach.NOTE if "context" in able else None
-    clause, expected = "sampling-include-context", "no includeContext, or none"
+    clause, expected = "sampling-include-context", 'no includeContext except "none"'
     yield Seen(clause, not foreign, question.entry.n, expected, brief(wish, 40), mild=mild)
 
 
@@ -100,8 +100,8 @@ def _context(question: Question, able: dict[str, Any]) -> Iterator[Seen]:
     "sampling-tool-use-balance",
     "sampling-tool-result-structured",
 )
-def goes_on_with_what_tools_gave(record: Record) -> Iterator[Seen]:
-    """Each tool use is answered at once, by messages of nothing but results."""
+def continues_correctly_after_tool_use(record: Record) -> Iterator[Seen]:
+    """Each tool use is followed by a message that contains only tool results."""
     for question in _sampled(record):
         messages = [m for m in _list(question.member.get("messages")) if isinstance(m, dict)]
         yield from _alone(question.entry, messages)
@@ -110,7 +110,7 @@ def goes_on_with_what_tools_gave(record: Record) -> Iterator[Seen]:
 
 
 def _blocks(message: Any, kind: str) -> list[dict[str, Any]]:
-    """Give the blocks of one type in a message; ``*`` for all."""
+    """Return the blocks of one type in a message; ``*`` for all."""
     content = message.get("content") if isinstance(message, dict) else None
     blocks = content if isinstance(content, list) else [content]
     return [b for b in blocks if isinstance(b, dict) and kind in {"*", b.get("type")}]
@@ -121,8 +121,8 @@ def _alone(entry: Entry, messages: list[dict[str, Any]]) -> Iterator[Seen]:
         results = _blocks(message, "tool_result")
         if results and message.get("role") == "user":
             others = [b.get("type") for b in _blocks(message, "*") if b not in results]
-            clause, expected = "sampling-tool-results-alone", "nothing beside a tool_result"
-            actual = f"{brief(others[0])} beside it" if others else ""
+            clause, expected = "sampling-tool-results-alone", "a message with only tool results"
+            actual = f"a message with tool results and {brief(others[0])}" if others else ""
             yield Seen(clause, not others, entry.n, expected, actual)
 
 
@@ -137,11 +137,11 @@ def _balanced(entry: Entry, messages: list[dict[str, Any]]) -> Iterator[Seen]:
             expected = (
                 f"results for {', '.join(brief(own, 40) for own in used)} in the next message"
             )
-            actual = f"none for {brief(lacking[0], 40)}" if lacking else ""
+            actual = f"no result for {brief(lacking[0], 40)}" if lacking else ""
             yield Seen(clause, not lacking, entry.n, expected, actual)
         if strange:
-            expected = "results of tools used in the message before"
-            yield Seen(clause, False, entry.n, expected, f"one for {brief(strange[0], 40)}")
+            expected = "only results of tool uses in the previous message"
+            yield Seen(clause, False, entry.n, expected, f"a result for {brief(strange[0], 40)}")
         assistant = message.get("role") == "assistant"
         used = [b.get("id") for b in _blocks(message, "tool_use")] if assistant else []
 
@@ -162,5 +162,5 @@ def _structured(
             continue
         fits = allows(schemas[name], value)
         if fits is not None:
-            clause, expected = "sampling-tool-result-structured", f"what {name} says it gives"
+            clause, expected = "sampling-tool-result-structured", f"the outputSchema of {name}"
             yield Seen(clause, fits, question.entry.n, expected, brief(value, 80))

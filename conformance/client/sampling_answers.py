@@ -1,4 +1,4 @@
-"""client/sampling: what becomes of the answers of the client's model, good and bad."""
+"""client/sampling: how a server handles good and bad answers of the client's model."""
 
 import json
 from collections.abc import Iterator
@@ -19,22 +19,22 @@ from mcp_touchstone.suite import (
 
 SAMPLES = "sampling/createMessage"
 MARK = "touchstone-never-checked"
-"""Stands in answers that are none: where it comes back in a result, it was taken for one."""
+"""A text in invalid answers; if a result repeats it, the answer was accepted."""
 
 HUGE = 1_000_000
-"""Characters of a text that is longer than anybody asked for."""
+"""Number of characters of a text that exceeds every token limit."""
 
 LIMIT = 50
-"""Rounds of tool use after which a server is said to have no limit."""
+"""Number of rounds of tool use after which a server counts as unlimited."""
 
 
-def _sampled(told: Provoked) -> list[Question]:
-    return [question for question in told.questions if question.method == SAMPLES]
+def _sampled(provoked: Provoked) -> list[Question]:
+    return [question for question in provoked.questions if question.method == SAMPLES]
 
 
 @scenario("sampling-tools-require-capability", "sampling-include-context", fresh=True)
-def asks_a_plain_model_for_plain_text(talk: Conversation) -> None:
-    """A client that declares sampling and no more is asked for no tools and no context."""
+def samples_without_undeclared_tools_and_context(talk: Conversation) -> None:
+    """A client that declares plain sampling gets no requests with tools or context."""
     clauses = ("sampling-tools-require-capability", "sampling-include-context")
     plain = Client(capabilities={"sampling": {}})
     talk.wire.use(plain)
@@ -42,13 +42,13 @@ def asks_a_plain_model_for_plain_text(talk: Conversation) -> None:
     asked = _sampled(talk.provoke(talk.example("samples"), plain))
     if not asked:
         for clause in clauses:
-            talk.unseen(clause, "it does not sample where only sampling is declared")
+            talk.unseen(clause, "the server does not sample with a client of plain sampling")
         return
     tools = [q for q in asked if q.member.get("tools") or "toolChoice" in q.member]
     talk.judge(
         clauses[0],
         not tools,
-        expected="no tools, as sampling.tools is missing",
+        expected="no tools without sampling.tools",
         actual="a request with tools",
         at=tools[0].entry if tools else None,
     )
@@ -56,54 +56,54 @@ def asks_a_plain_model_for_plain_text(talk: Conversation) -> None:
     talk.judge(
         clauses[1],
         not foreign,
-        expected="no includeContext, as sampling.context is missing",
+        expected="no includeContext without sampling.context",
         actual=f"includeContext {foreign[0].member['includeContext']}" if foreign else "",
         at=foreign[0].entry if foreign else None,
     )
 
 
 @scenario("sampling-handles-refusal", willing=True)
-def copes_with_a_model_that_refuses(talk: Conversation) -> None:
-    """The outer request ends, whatever error the client gives."""
+def survives_refused_sampling(talk: Conversation) -> None:
+    """The outer request ends after an error for sampling."""
     for code in (-1, -32602):
         client = replace(willing(talk.revision), sampling=answer.refuse(code))
-        told = talk.provoke(talk.example("samples"), client)
-        if not _sampled(told):
-            talk.unseen("sampling-handles-refusal", "it did not sample again")
+        provoked = talk.provoke(talk.example("samples"), client)
+        if not _sampled(provoked):
+            talk.unseen("sampling-handles-refusal", "the server did not sample again")
             return
-        if not _judge_end(talk, "sampling-handles-refusal", told, f"error {code}"):
+        if not _judge_end(talk, "sampling-handles-refusal", provoked, f"error {code}"):
             return
 
 
 @scenario("sampling-validates-content", willing=True, hurts=True)
-def checks_what_a_model_says(talk: Conversation) -> None:
-    """An answer that is none is not passed on as one, and hurts nobody."""
+def validates_sampling_results(talk: Conversation) -> None:
+    """An invalid answer is not passed on and does no harm."""
     clause = "sampling-validates-content"
     for what, result in _answers():
         client = replace(willing(talk.revision), sampling=answer.give(result), tasks=None)
-        told = talk.provoke(talk.example("samples"), client)
-        if not _sampled(told):
-            talk.unseen(clause, "it did not sample again")
+        provoked = talk.provoke(talk.example("samples"), client)
+        if not _sampled(provoked):
+            talk.unseen(clause, "the server did not sample again")
             return
-        if not _judge_end(talk, clause, told, what):
+        if not _judge_end(talk, clause, provoked, what):
             return
-        outcome = told.reply.result or {}
+        outcome = provoked.reply.result or {}
         final = outcome.get("resultType", "complete") == "complete"
         taken = final and outcome.get("isError") is not True and MARK in json.dumps(outcome)
         talk.judge(
             clause,
             not taken,
-            expected=f"an answer with {what} to be turned down",
-            actual="a result that goes on with its text",
-            at=told.reply,
+            expected=f"an error after an answer with {what}",
+            actual="a result that contains its text",
+            at=provoked.reply,
             mild=Breach.WARN,
         )
 
 
 def _answers() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give results of sampling that are none, the text of the first with our mark; then a long one.
+    """Yield invalid sampling results that contain the mark, and then a very long one.
 
-    A server that goes on without the answer has checked it, whatever it says.
+    A server that continues without the answer has checked it.
     """
     text = {"type": "text", "text": MARK}
     good = {"role": "assistant", "content": text, "model": "touchstone-model"}
@@ -114,39 +114,56 @@ def _answers() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "a huge text", {**good, "content": long}
 
 
-def _judge_end(talk: Conversation, clause: str, told: Provoked, after: str) -> bool:
-    """Judge that the request that led to a question has ended, and the server has not."""
-    alive = told.reply if told.reply.answered else talk.probe(required=False)
+def _judge_end(talk: Conversation, clause: str, provoked: Provoked, after: str) -> bool:
+    """Judge that the outer request has ended, and that the server still runs."""
+    alive = provoked.reply if provoked.reply.answered else talk.probe(required=False)
     return talk.judge(
         clause,
-        told.reply.answered and not talk.wire.gone,
-        expected=f"an end of the request that led to the question, after {after}",
-        actual=told.reply if alive.answered else alive,
-        at=told.reply,
+        provoked.reply.answered and not talk.wire.gone,
+        expected=f"an answer to the outer request after {after}",
+        actual=provoked.reply if alive.answered else alive,
+        at=provoked.reply,
     )
 
 
-# --- a loop of tools
+# --- tool use
 
 
-@scenario("sampling-tool-results-alone", "sampling-tool-use-balance", willing=True)
-def carries_out_what_a_model_asks_for(talk: Conversation) -> None:
-    """Two tools used at once get two results, in one message of their own."""
-    clauses = ("sampling-tool-results-alone", "sampling-tool-use-balance")
+ALONE = "sampling-tool-results-alone"
+BALANCE = "sampling-tool-use-balance"
+
+
+@scenario(ALONE, BALANCE, willing=True)
+def returns_results_of_tool_uses(talk: Conversation) -> None:
+    """Two tool uses at once get two results in one message of their own."""
     once = answer.in_turn(answer.use_tools(2), answer.say())
     client = replace(willing(talk.revision), sampling=once, tasks=None)
-    told = talk.provoke(talk.example("samples-tools"), client)
-    messages = [_blocks(q) for q in _sampled(told)[1:]]
-    followed = any("tool_use" in kinds for message in messages for kinds in message)
-    for clause in clauses:
-        if not followed:
-            talk.unseen(clause, "it does not go on with a model that uses tools")
-        else:  # the rule on all sampling requests has looked at them
-            talk.judge(clause, True, expected="a message of results behind one of tool uses")
+    provoked = talk.provoke(talk.example("samples-tools"), client)
+    sampled = [_blocks(question) for question in _sampled(provoked)[1:]]
+    used = [m[n : n + 2] for m in sampled for n, kinds in enumerate(m) if "tool_use" in kinds]
+    if not used:
+        for clause in (ALONE, BALANCE):
+            talk.unseen(clause, "the server does not continue after tool uses of the model")
+        return
+    talk.judge(
+        BALANCE,
+        all("tool_result" in pair[-1] for pair in used),
+        expected="a message of tool results after a message of tool uses",
+        actual="another message",
+        at=provoked.reply,
+    )
+    results = [kinds for m in sampled for kinds in m if "tool_result" in kinds]
+    talk.judge(
+        ALONE,
+        all(kinds == {"tool_result"} for kinds in results),
+        expected="messages with only tool results",
+        actual="a message with tool results and other blocks",
+        at=provoked.reply,
+    )
 
 
 def _blocks(question: Question) -> list[set[str]]:
-    """Give the types of the blocks of each message."""
+    """Return the types of the blocks of each message."""
     found = []
     for message in question.member.get("messages") or []:
         content = message.get("content") if isinstance(message, dict) else None
@@ -156,8 +173,8 @@ def _blocks(question: Question) -> list[set[str]]:
 
 
 @scenario("sampling-tool-loop-limit", willing=True)
-def ends_a_loop_of_tools(talk: Conversation) -> None:
-    """A model that asks for a tool again and again is stopped, or its server is not."""
+def limits_tool_loops(talk: Conversation) -> None:
+    """The server stops a model that requests tools again and again."""
     clause = "sampling-tool-loop-limit"
     use = answer.use_tools()
     policy = answer.in_turn(*[use] * LIMIT, answer.say())
@@ -168,17 +185,17 @@ def ends_a_loop_of_tools(talk: Conversation) -> None:
         reply = talk.rounds(example, client, LIMIT + 2)[-1].reply
         asked = [q for q in talk.questions(line) if q.method == SAMPLES]
     else:
-        told = talk.provoke(example, client)
-        reply, asked = told.reply, _sampled(told)
+        provoked = talk.provoke(example, client)
+        reply, asked = provoked.reply, _sampled(provoked)
     if not any(object_in(q.value, "params").get("tools") for q in asked):
-        talk.unseen(clause, "it did not offer tools again")
+        talk.unseen(clause, "the server did not offer tools again")
     elif not reply.answered and len(asked) <= LIMIT:
-        talk.unseen(clause, f"it took too long: {len(asked)} rounds")
+        talk.unseen(clause, f"the rounds took too long: only {len(asked)} in time")
     else:
         talk.judge(
             clause,
             len(asked) <= LIMIT,
-            expected=f"an end before round {LIMIT + 1}",
-            actual=f"still asking after {LIMIT} rounds of tool use",
+            expected=f"an end of the loop before round {LIMIT + 1}",
+            actual=f"another request after {LIMIT} rounds of tool use",
             at=asked[-1].entry,
         )

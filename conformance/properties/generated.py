@@ -1,4 +1,4 @@
-"""properties/generated: one request in many forms, and what must not depend on the form."""
+"""properties/generated: one request in many forms, which must get the same answer."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,31 +22,31 @@ SURVIVED, SAME = "generated-survived", "generated-same-answer"
 UNKNOWN = "x-touchstone/does-not-exist"
 FOREIGN = "org.example.touchstone/"
 NOTE = {f"{FOREIGN}note": '/é\u2028中😀\\"\t'}
-"""Something in ``_meta`` to be spelt."""
+"""A member of ``_meta`` that is written in different spellings."""
 
 PLAIN_META: tuple[Any, ...] = (7, {"a": [1, None]})
-"""Values of foreign keys in ``_meta`` that scenarios with clauses of their own send."""
+"""Values of foreign keys in ``_meta`` that other scenarios send and judge."""
 
 PLAIN_IDS: tuple[Any, ...] = (
     "touchstone", "plain", "7", "", 0, 1, 7, -7, 9007199254740991, "é-ü-ß", "編集-서버", "🪨-🥇",
 )  # fmt: skip
-"""Ids that scenarios with clauses of their own send."""
+"""Ids that other scenarios send and judge."""
 
 METHODS = (
     "ping", "tools/list", "tools/call", "resources/read", "prompts/get", "completion/complete",
 )  # fmt: skip
-"""Names that are misspelt."""
+"""Names that are varied."""
 SAFE = 2**53 - 1
 
 
 def differences(heard: Heard, twin: Heard, mild: Breach | None = None) -> Iterator[Found]:
-    """Find the answers that are not those of the plain lines."""
+    """Yield the answers that differ from those of the plain lines."""
     for say, reply, plain in zip(heard.said, heard.replies, twin.replies, strict=True):
         served = plain.result is not None
         if say.owed and served and reply.answered and not same_outcome(reply, plain):
             yield Found(
                 SAME,
-                expected=f"what the plain request gets: {brief(outcome(plain), 80)}",
+                expected=f"the answer of the plain request: {brief(outcome(plain), 80)}",
                 actual=f"{reply}, for {heard.quoted}",
                 at=reply,
                 mild=mild,
@@ -55,7 +55,7 @@ def differences(heard: Heard, twin: Heard, mild: Breach | None = None) -> Iterat
 
 @scenario(SURVIVED, SAME, drawn=True)
 def answers_alike_under_any_id(talk: Conversation) -> None:
-    """A request gets the same answer, whatever its id is."""
+    """A request gets the same answer under any id."""
 
     def build(own: Any) -> Sequence[Say]:
         message = talk.wire.build(talk.wire.everyday, id=own)
@@ -70,7 +70,7 @@ def answers_alike_under_any_id(talk: Conversation) -> None:
 
 @scenario(SURVIVED, SAME, drawn=True)
 def reads_json_in_any_spelling(talk: Conversation) -> None:
-    """A request gets the same answer, however its JSON is written."""
+    """A request gets the same answer in any spelling of its JSON."""
 
     def build(spelling: drawn.Spelling) -> Sequence[Say]:
         meta = {**(talk.wire.meta() if talk.modern else {}), **NOTE}
@@ -85,8 +85,8 @@ def reads_json_in_any_spelling(talk: Conversation) -> None:
 
 
 @scenario(SURVIVED, SAME, drawn=True)
-def passes_over_what_nobody_defined(talk: Conversation) -> None:
-    """A request gets the same answer with a member more than it needs."""
+def ignores_undefined_members(talk: Conversation) -> None:
+    """A request gets the same answer with one additional member."""
 
     def build(extra: drawn.Extra | None) -> Sequence[Say]:
         message = talk.wire.build(talk.wire.everyday)
@@ -114,8 +114,8 @@ def _added(message: dict[str, Any], extra: drawn.Extra | None) -> dict[str, Any]
 
 
 @scenario(SURVIVED, "jsonrpc-method-not-found", drawn=True)
-def knows_no_method_of_any_unknown_name(talk: Conversation) -> None:
-    """A method nobody defines gets error -32601, whatever it is called."""
+def refuses_any_unknown_method(talk: Conversation) -> None:
+    """Any undefined method gets error -32601."""
 
     def build(name: str) -> Sequence[Say]:
         return [Say(talk.wire.build(name))]

@@ -1,4 +1,4 @@
-"""properties/generated: requests, notifications and cancellations that nobody waits between."""
+"""properties/generated: requests, notifications and cancellations sent without waiting."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -31,12 +31,12 @@ DOZEN = 12
 
 @scenario(SURVIVED, SAME, drawn=True)
 def keeps_answers_apart(talk: Conversation) -> None:
-    """Requests sent without waiting get the answers they get one by one."""
+    """Requests sent without waiting get the same answers as one by one."""
     methods = [talk.wire.everyday, UNKNOWN, *list_methods(talk.spoken.capabilities).values()]
     alone = {method: talk.request(method, required=False) for method in methods}
     steady = {m: r for m, r in alone.items() if _agrees(talk, m, r)}
 
-    def build(steps: Sequence[drawn.Step]) -> Sequence[Say]:
+    def build(steps: Sequence[drawn.InterleavingStep]) -> Sequence[Say]:
         return list(_lines(talk, steps, methods))
 
     def check(_steps: Any, heard: Heard, _twin: Heard) -> Iterator[Found]:
@@ -46,18 +46,21 @@ def keeps_answers_apart(talk: Conversation) -> None:
             if say.owed and reply.answered and plain and not same_outcome(reply, plain):
                 now = talk.request(method, required=False)
                 if now.answered and same_outcome(reply, now):
-                    steady[method] = now  # what it gives alone has changed
+                    steady[method] = now  # The answer to a single request has changed.
                     continue
                 yield Found(
                     SAME,
-                    expected=f"what it gets alone: {brief(outcome(plain), 80)}",
+                    expected=f"the answer of the single request: {brief(outcome(plain), 80)}",
                     actual=f"{reply}, among {heard.quoted}",
                     at=reply,
                 )
 
-    request, digits = drawn.Step("request"), drawn.Step("request", text=True)
-    told = [drawn.Step("notification", n) for n in range(len(NOTICES))]
-    plain = ([request] * DOZEN, [request], [request, *told], [digits], [digits, request, digits])
+    request, digits = (
+        drawn.InterleavingStep("request"),
+        drawn.InterleavingStep("request", text=True),
+    )
+    notices = [drawn.InterleavingStep("notification", n) for n in range(len(NOTICES))]
+    plain = ([request] * DOZEN, [request], [request, *notices], [digits], [digits, request, digits])
     Property(talk, Draw("interleavings", (len(methods),)), build, plain, check).hold(SURVIVED, SAME)
 
 
@@ -66,9 +69,9 @@ def _agrees(talk: Conversation, method: str, reply: Reply) -> bool:
 
 
 def _lines(
-    talk: Conversation, steps: Sequence[drawn.Step], methods: Sequence[str]
+    talk: Conversation, steps: Sequence[drawn.InterleavingStep], methods: Sequence[str]
 ) -> Iterator[Say]:
-    """Make the lines; a request that is taken back is owed no answer."""
+    """Yield the lines; a cancelled request is owed no answer."""
     requests: list[tuple[int, dict[str, Any]]] = []
     made: list[dict[str, Any]] = []
     taken_back: set[int] = set()

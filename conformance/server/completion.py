@@ -1,4 +1,4 @@
-"""server/completion: what is completed, what a result may hold, and what is refused."""
+"""server/completion: completed values, the shape of results, and refused requests."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ METHOD = "completion/complete"
 NOBODY = "x-touchstone-no-such-prompt"
 NOWHERE = "x-touchstone://no/such/{template}"
 MOST = 20
-"""Arguments and variables completed by one scenario."""
+"""Number of arguments and variables that one scenario completes."""
 
 MOST_VALUES = 100
 ODD = ("../" * 8, "a\x00b", "{{7*7}} ${7*7} %s%n", "x" * 8192)
@@ -42,12 +42,12 @@ def _values(reply: Reply) -> list[Any]:
     return values if isinstance(values, list) else []
 
 
-# --- whether there is any
+# --- declaration
 
 
 @scenario("completion-capability-declared", "completion-undeclared-method-not-found")
 def declares_the_completions_it_offers(talk: Conversation) -> None:
-    """A server that did not declare completions has no values, and not the method either."""
+    """A server that does not declare completions returns no values and lacks the method."""
     capability, method = "completion-capability-declared", "completion-undeclared-method-not-found"
     if "completions" in talk.spoken.capabilities:
         talk.judge(capability, True, expected="the completions capability")
@@ -55,7 +55,7 @@ def declares_the_completions_it_offers(talk: Conversation) -> None:
         return
     listed = talk.spoken.completable[:MOST]
     if not listed:
-        talk.unseen(capability, "nothing is listed that could be completed")
+        talk.unseen(capability, "no listed item can be completed")
     for ref, name in listed or [({"type": "ref/prompt", "name": NOBODY}, "name")]:
         reply = _complete(talk, ref, name)
         values = _values(reply)
@@ -63,14 +63,14 @@ def declares_the_completions_it_offers(talk: Conversation) -> None:
             talk.judge(
                 capability,
                 not values,
-                expected="no values, as completions is not declared",
+                expected="no values, because completions is not declared",
                 actual=reply,
                 at=reply,
             )
         talk.judge(
             method,
             bool(values) or reply.refused(-32601),
-            expected=f"error -32601 for {METHOD}, as completions is not declared",
+            expected=f"error -32601 for {METHOD}, because completions is not declared",
             actual=reply,
             at=reply,
         )
@@ -78,12 +78,12 @@ def declares_the_completions_it_offers(talk: Conversation) -> None:
             break
 
 
-# --- what a result holds
+# --- results
 
 
 @ambient("completion-result-shape", "completion-total-has-more-consistent")
-def counts_what_it_suggests(record: Record) -> Iterator[Seen]:
-    """A completion lists strings; total and hasMore agree with how many there are."""
+def counts_completion_values_correctly(record: Record) -> Iterator[Seen]:
+    """A completion lists strings, and total and hasMore agree with their number."""
     yield from shapes(record, "completion-result-shape")
     for entry, completion in _completions(record):
         values, total = completion.get("values"), completion.get("total")
@@ -96,7 +96,9 @@ def counts_what_it_suggests(record: Record) -> Iterator[Seen]:
                 or (total >= len(values) and (more is not False or total == len(values)))
             )
             clause = "completion-total-has-more-consistent"
-            yield Seen(clause, held, entry.n, "a total and hasMore that agree", actual)
+            yield Seen(
+                clause, held, entry.n, "a total and hasMore that agree with the values", actual
+            )
 
 
 def _completions(record: Record) -> Iterator[tuple[Entry, dict[str, Any]]]:
@@ -109,7 +111,7 @@ def _completions(record: Record) -> Iterator[tuple[Entry, dict[str, Any]]]:
 
 @scenario("completion-max-100-values")
 def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
-    """Everything that can be completed is, from nothing typed; no result has 101 values."""
+    """No completion of an empty value has more than 100 values."""
     clause, judged = "completion-max-100-values", False
     for ref, name in talk.spoken.completable[:MOST]:
         reply = _complete(talk, ref, name)
@@ -119,28 +121,28 @@ def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
             talk.judge(clause, count <= MOST_VALUES, expected=expected, actual=actual, at=reply)
             judged = True
     if not judged:
-        talk.unseen(clause, "nothing that is listed got a completion")
+        talk.unseen(clause, "no listed item has a completion")
 
 
-# --- what is refused
+# --- refused requests
 
 
 @scenario("completion-unknown-prompt-error")
-def completes_no_unknown_prompt(talk: Conversation) -> None:
-    """A reference to a prompt that does not exist gets error -32602."""
+def refuses_to_complete_an_unknown_prompt(talk: Conversation) -> None:
+    """A reference to an unknown prompt gets error -32602."""
     reply = _complete(talk, {"type": "ref/prompt", "name": NOBODY}, "name")
     talk.judge(
         "completion-unknown-prompt-error",
         reply.refused(-32602),
-        expected="error -32602 for a prompt that does not exist",
+        expected="error -32602 for an unknown prompt",
         actual=reply,
         at=reply,
     )
 
 
 @scenario("completion-missing-arguments-error")
-def completes_nothing_without_its_params(talk: Conversation) -> None:
-    """Without argument, without ref and without argument.value there is error -32602."""
+def refuses_to_complete_without_required_params(talk: Conversation) -> None:
+    """A request without argument, ref or argument.value gets error -32602."""
     ref, name = _first(talk)
     for missing, params in {
         "argument": {"ref": ref},
@@ -158,16 +160,16 @@ def completes_nothing_without_its_params(talk: Conversation) -> None:
 
 
 def _first(talk: Conversation) -> tuple[dict[str, str], str]:
-    """Give what can be completed, or the like of it."""
+    """Return something that can be completed, or an invented reference."""
     return next(iter(talk.spoken.completable), ({"type": "ref/prompt", "name": NOBODY}, "name"))
 
 
-# --- what is accepted
+# --- accepted requests
 
 
 @scenario("completion-context-accepted")
-def completes_with_what_was_chosen_before(talk: Conversation) -> None:
-    """A completion that is served without context is served with it."""
+def accepts_a_completion_context(talk: Conversation) -> None:
+    """A completion that is served without context is also served with it."""
     clause, judged = "completion-context-accepted", False
     offered: dict[str, dict[str, str]] = {}
     for ref, name in talk.spoken.completable[:MOST]:
@@ -185,12 +187,12 @@ def completes_with_what_was_chosen_before(talk: Conversation) -> None:
         if values:
             offered.setdefault(key, {})[name] = values[0]
     if not judged:
-        talk.unseen(clause, "nothing that is listed got a completion")
+        talk.unseen(clause, "no listed item has a completion")
 
 
 @scenario("completion-resource-ref-forms")
-def knows_its_templates_by_what_it_lists(talk: Conversation) -> None:
-    """A listed uriTemplate, given back as it is, is not answered like one that does not exist."""
+def completes_the_templates_it_lists(talk: Conversation) -> None:
+    """A listed uriTemplate as a reference is not refused like an unknown one."""
     templates = [pair for pair in talk.spoken.completable if pair[0]["type"] == "ref/resource"]
     unknown = _complete(talk, {"type": "ref/resource", "uri": NOWHERE}, "template", required=False)
     for ref, name in templates[:MOST]:
@@ -214,12 +216,12 @@ def _wording(reply: Reply, uri: str) -> tuple[Any, str]:
     return reply.code, _message(reply).replace(uri, "")
 
 
-# --- what is put into it
+# --- values
 
 
 @scenario("completion-validate-inputs", hurts=True)
-def copes_with_whatever_is_typed(talk: Conversation) -> None:
-    """Ill-typed requests are turned away; odd values get an answer, and nothing from outside."""
+def validates_completion_inputs(talk: Conversation) -> None:
+    """Ill-typed requests are refused; unusual values get an answer without foreign file names."""
     ref, name = _first(talk)
     for what, reply in (
         (
@@ -249,7 +251,7 @@ def copes_with_whatever_is_typed(talk: Conversation) -> None:
             talk.judge(
                 "completion-validate-inputs",
                 not shown,
-                expected="no name of a file outside what the server serves",
+                expected="no name of a file outside the root",
                 actual=reply,
                 at=reply,
             )

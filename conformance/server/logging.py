@@ -1,4 +1,4 @@
-"""server/logging: what log messages look like, and for whom and from which level they are sent."""
+"""server/logging: the shape, the recipients and the levels of log messages."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -31,13 +31,13 @@ LEVEL = META + "logLevel"
 
 @ambient("logging-message-shape", "logging-level-enum")
 def writes_log_messages_in_the_right_types(record: Record) -> Iterator[Seen]:
-    """A log message has data and one of the eight levels; a logger is a string."""
+    """A log message has data and one of the eight levels; its logger is a string."""
     yield from shapes(record, "logging-message-shape", "logging-level-enum")
 
 
 @ambient("logging-capability-declared", "logging-no-sensitive-content")
-def logs_what_may_be_read(record: Record) -> Iterator[Seen]:
-    """A server that logs to the client has declared so, and keeps credentials to itself."""
+def logs_only_as_declared_and_without_credentials(record: Record) -> Iterator[Seen]:
+    """A server that logs to the client declares logging, and logs no credentials."""
     declared = _declares(record)
     canary = record.dossier.canary
     for entry in _logged(record):
@@ -57,7 +57,7 @@ def _logged(record: Record) -> Iterator[Entry]:
 
 
 def _declares(record: Record) -> bool | None:
-    """Whether this connection was told of logging; None where it was told nothing."""
+    """Whether the server declared logging on this connection; None if it declared nothing."""
     for _, message in record.answers(Kind.RESULT):
         result = message.value["result"]
         if message.method in {"initialize", "server/discover"} and isinstance(result, dict):
@@ -67,12 +67,12 @@ def _declares(record: Record) -> bool | None:
     return None if spoken is None else "logging" in spoken.capabilities
 
 
-# --- a session sets a level
+# --- the level of a session
 
 
 @scenario("logging-set-level-accepted", "logging-invalid-level-error-legacy")
-def takes_the_eight_levels_and_no_other(talk: Conversation) -> None:
-    """logging/setLevel accepts each level, and gives error -32602 for anything else."""
+def accepts_only_the_eight_levels(talk: Conversation) -> None:
+    """logging/setLevel accepts the eight levels, and refuses others with error -32602."""
     for level in reversed(LEVELS):
         reply = _set(talk, level)
         talk.judge(
@@ -100,13 +100,13 @@ def _set(talk: Conversation, level: Any) -> Reply:
 
 
 @scenario("logging-threshold-respected")
-def logs_no_less_than_was_set(talk: Conversation) -> None:
-    """Once the level is emergency, nothing less severe comes."""
+def respects_the_log_level(talk: Conversation) -> None:
+    """No message below emergency is sent after the level was set to emergency."""
     clause = "logging-threshold-respected"
     example = talk.example("log-traffic")
     _set(talk, "debug")
     if not example.method or not _logs_of(talk, example.method, example.params):
-        talk.unseen(clause, "nothing that could be repeated makes the server log")
+        talk.unseen(clause, "no repeatable request makes the server log")
         return
     reply = _set(talk, "emergency")
     talk.quiet()
@@ -126,7 +126,7 @@ def logs_no_less_than_was_set(talk: Conversation) -> None:
 
 
 def _logs_of(talk: Conversation, method: str, params: Any, **more: Any) -> list[tuple[Entry, Any]]:
-    """Send a request; give the log messages that came with it, and shortly after, by level."""
+    """Send a request; return its log messages, and those shortly after, with their levels."""
     line = len(talk.wire.transcript)
     talk.request(method, params, required=False, **more)
     talk.quiet()
@@ -134,7 +134,7 @@ def _logs_of(talk: Conversation, method: str, params: Any, **more: Any) -> list[
 
 
 def _heard(entries: Sequence[Entry]) -> list[tuple[Entry, Any, dict[str, Any]]]:
-    """Give the log messages of some lines: line, level, ``_meta``."""
+    """Return the log messages in lines: line, level, ``_meta``."""
     found = []
     for entry in entries:
         for message in entry.messages:
@@ -150,19 +150,19 @@ def _is_below(level: Any, least: str) -> bool:
     return level in LEVELS and LEVELS.index(level) < LEVELS.index(least)
 
 
-# --- a stateless request asks for its own
+# --- the level of a stateless request
 
 
 @scenario("logging-no-messages-without-request-level", "logging-request-level-threshold")
-def logs_for_requests_that_ask_for_it(talk: Conversation) -> None:
-    """A request without logLevel gets no log message, and one at error none below it."""
+def logs_only_for_requests_with_a_level(talk: Conversation) -> None:
+    """A request without logLevel gets no log messages; one at level error gets none below."""
     example = talk.example("log-traffic")
     for clause, level in (
         ("logging-no-messages-without-request-level", None),
         ("logging-request-level-threshold", "error"),
     ):
         if not _during(talk, example, "debug"):
-            talk.unseen(clause, "it did not make the server log again")
+            talk.unseen(clause, "the request did not make the server log again")
             continue
         found = _during(talk, example, level)
         wrong = [pair for pair in found if level is None or _is_below(pair[1], level)]
@@ -176,7 +176,7 @@ def logs_for_requests_that_ask_for_it(talk: Conversation) -> None:
 
 
 def _during(talk: Conversation, example: Any, level: str | None) -> list[tuple[Entry, Any]]:
-    """Send a request at a level; give the log messages before its response."""
+    """Send a request at a level; return the log messages before its response."""
     pending = talk.start(example, level=level)
     reply = pending.reply()
     last = reply.entry or len(talk.wire.transcript)
@@ -184,8 +184,8 @@ def _during(talk: Conversation, example: Any, level: str | None) -> list[tuple[E
 
 
 @scenario("logging-request-scoped")
-def logs_on_no_stream(talk: Conversation) -> None:
-    """With a stream open, a request that sets a level keeps its log messages to itself."""
+def keeps_log_messages_off_subscriptions(talk: Conversation) -> None:
+    """Log messages of a request are not sent on an open subscription."""
     clause = "logging-request-scoped"
     example = talk.example("log-traffic")
     opened = talk.subscribe({"toolsListChanged": True})
@@ -205,20 +205,20 @@ def logs_on_no_stream(talk: Conversation) -> None:
         if SUBSCRIPTION in meta or (stream is not None and entry.n > last)
     ]
     if not found:
-        talk.unseen(clause, "it did not make the server log again")
+        talk.unseen(clause, "the request did not make the server log again")
         return
     talk.judge(
         clause,
         not wrong,
-        expected="log messages before the response to the request that asked for them",
+        expected="log messages only before the response to their request",
         actual=f"{LOGGED}: {wrong[0][1]}" if wrong else "",
         at=wrong[0][0] if wrong else None,
     )
 
 
 @scenario("logging-request-level-accepted", "logging-invalid-request-level-error")
-def takes_a_level_with_each_request(talk: Conversation) -> None:
-    """A request is served at each of the eight levels, and gets error -32602 at any other."""
+def accepts_a_level_per_request(talk: Conversation) -> None:
+    """A request is served at each of the eight levels; another level gets error -32602."""
     method = next(iter(talk.spoken.listing), "server/discover")
     talk.need(talk.request(method), f"{method}, answered before")
     for level in LEVELS:
@@ -227,7 +227,7 @@ def takes_a_level_with_each_request(talk: Conversation) -> None:
         talk.judge(
             "logging-request-level-accepted",
             not only,
-            expected=f"a result at level {level}, as without it",
+            expected=f"a result at level {level}",
             actual=reply,
             at=reply,
         )
@@ -243,8 +243,8 @@ def takes_a_level_with_each_request(talk: Conversation) -> None:
 
 
 @scenario("logging-set-level-removed")
-def sets_no_level_without_a_session(talk: Conversation) -> None:
-    """logging/setLevel, gone from this revision, is not served."""
+def refuses_the_removed_set_level(talk: Conversation) -> None:
+    """logging/setLevel, which this revision removed, is refused."""
     reply = _set(talk, "warning")
     talk.judge(
         "logging-set-level-removed",

@@ -1,4 +1,4 @@
-"""server/utilities/pagination: pages, and the cursors that lead from one to the next."""
+"""server/utilities/pagination: pages and cursors."""
 
 import json
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from mcp_touchstone.suite import (
 )
 
 MEMBERS = dict(LISTS.values())
-"""List method -> the member of its result that holds the items."""
+"""List method -> the member of its result with the items."""
 
 TEMPLATES = "resources/templates/list"
 WRONG = "x-touchstone-no-such-cursor"
 LONG = "x" * 100_000
 MOST = 200
-"""Pages after which nobody waits for the end of a list any more."""
+"""Number of pages after which a list is considered endless."""
 
 INVALID = -32602
 UNKNOWN_METHOD = -32601
@@ -33,7 +33,7 @@ UNKNOWN_METHOD = -32601
 
 @ambient("pagination-next-cursor-string")
 def gives_cursors_as_strings(record: Record) -> Iterator[Seen]:
-    """The cursor of a next page is a string, and left out where there is none."""
+    """The nextCursor of a page is a string, and is left out on the last page."""
     for message in typed(record):
         if message.part == "results" and message.method in MEMBERS:
             cursor = message.value.get("nextCursor", "")
@@ -47,12 +47,12 @@ def gives_cursors_as_strings(record: Record) -> Iterator[Seen]:
             )
 
 
-# --- walking
+# --- valid cursors
 
 
 @scenario("pagination-own-cursor-accepted", "pagination-terminates")
-def leads_from_page_to_page(talk: Conversation) -> None:
-    """Each cursor is accepted and leads to what follows, until there is none."""
+def serves_every_page(talk: Conversation) -> None:
+    """Each cursor is accepted and leads to the next page, up to the last page."""
     accepted, ends = "pagination-own-cursor-accepted", "pagination-terminates"
     for method in talk.spoken.cursors:
         pages, refusal = _walk(talk, method)
@@ -63,8 +63,10 @@ def leads_from_page_to_page(talk: Conversation) -> None:
         talk.judge(
             accepted,
             not refused and not twice,
-            expected=f"what follows in {method}",
-            actual=refusal if refusal is not None else f"again: {brief(twice[:3], 120)}",
+            expected=f"the next page of {method}",
+            actual=refusal
+            if refusal is not None
+            else f"items of the page before: {brief(twice[:3], 120)}",
             at=refusal or pages[-1],
             mild=None if refused else Breach.WARN,
         )
@@ -75,18 +77,20 @@ def leads_from_page_to_page(talk: Conversation) -> None:
         talk.judge(
             ends,
             not loops and _cursor(last) is None,
-            expected=f"a page of {method} without a cursor",
-            actual="the same page with the same cursor again" if loops else f"{MOST} pages",
+            expected=f"a last page of {method}, without a cursor",
+            actual="the same page with the same cursor again"
+            if loops
+            else f"no last page within {MOST} pages",
             at=last,
             mild=None if loops else Breach.NOTE,
         )
     for clause in (accepted, ends):
         if not any(judgement.clause == clause for judgement in talk.judgements):
-            talk.unseen(clause, "no list could be walked")
+            talk.unseen(clause, "no list has more than one page")
 
 
 def _walk(talk: Conversation, method: str) -> tuple[list[Reply], Reply | None]:
-    """Follow the cursors; give the pages, and what came in place of one."""
+    """Follow the cursors; return the pages, and the reply that was not a page."""
     pages: list[Reply] = []
     for reply in talk.pages(method, most=MOST):
         if reply.result is None:
@@ -103,20 +107,20 @@ def _cursor(reply: Reply) -> str | None:
 
 
 def _items(reply: Reply, method: str) -> list[str]:
-    """Give the items of a page as texts that can be compared."""
+    """Return the items of a page as comparable texts."""
     found = (reply.result or {}).get(MEMBERS[method])
     page = found if isinstance(found, list) else []
     return [json.dumps(item, sort_keys=True) for item in page]
 
 
 def _is_loop(pages: list[Reply], method: str) -> bool:
-    """Whether the last page came before, with the cursor it has now."""
+    """Whether the last page, with the same cursor, came before."""
     *before, last = [(_cursor(page), _items(page, method)) for page in pages]
     return last[0] is not None and last in before
 
 
 def _repeated(pages: list[Reply], method: str) -> list[str]:
-    """Give the items of a page that the page before has as well, where there is no loop."""
+    """Return the items of a page that are also on the page before, if there is no loop."""
     if _is_loop(pages, method):
         return []
     for first, second in pairwise(pages):
@@ -128,8 +132,8 @@ def _repeated(pages: list[Reply], method: str) -> list[str]:
 
 
 @scenario("pagination-stable-cursors")
-def gives_the_same_page_for_a_cursor_again(talk: Conversation) -> None:
-    """A cursor that is used twice leads to the same page, while the list stays as it is."""
+def serves_the_same_page_for_the_same_cursor(talk: Conversation) -> None:
+    """A cursor that is used twice leads to the same page if the list is unchanged."""
     clause, judged = "pagination-stable-cursors", False
     for method in talk.spoken.cursors:
         first = talk.request(method)
@@ -149,22 +153,22 @@ def gives_the_same_page_for_a_cursor_again(talk: Conversation) -> None:
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "no list stayed as it was, with a cursor that was accepted")
+        talk.unseen(clause, "no list was unchanged and accepted its cursor")
 
 
-# --- cursors that are none
+# --- invalid cursors
 
 
 def _methods(talk: Conversation) -> list[str]:
-    """Give the list methods of what is declared."""
+    """Return the list methods of the declared capabilities."""
     declared = talk.spoken.capabilities
     methods = [LISTS[feature][0] for feature in LISTS if feature in declared]
     return [*methods, TEMPLATES] if "resources" in declared else methods
 
 
 @scenario("pagination-invalid-cursor-error")
-def knows_no_cursor_it_did_not_give(talk: Conversation) -> None:
-    """A cursor that is none gets error -32602."""
+def refuses_an_invalid_cursor(talk: Conversation) -> None:
+    """An invalid cursor gets error -32602."""
     clause, judged = "pagination-invalid-cursor-error", False
     for method in _methods(talk):
         reply = talk.request(method, {"cursor": WRONG}, required=False)
@@ -176,26 +180,26 @@ def knows_no_cursor_it_did_not_give(talk: Conversation) -> None:
         talk.judge(
             clause,
             reply.code == INVALID,
-            expected=f"error -32602 for {method} with a cursor that is none",
+            expected=f"error -32602 for {method} with an invalid cursor",
             actual=reply,
             at=reply,
             mild=Breach.NOTE if ignored else None,
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "the server declares nothing that is listed")
+        talk.unseen(clause, "the server declares no lists")
 
 
 @scenario("pagination-invalid-cursor-graceful", hurts=True)
-def survives_cursors_that_are_none(talk: Conversation) -> None:
-    """Cursors that are cut, very long or a number are answered, and lists work as before."""
+def survives_malformed_cursors(talk: Conversation) -> None:
+    """Cursors that are truncated, very long or a number are answered; lists still work."""
     clause, methods = "pagination-invalid-cursor-graceful", _methods(talk)
     if not methods:
-        talk.unseen(clause, "the server declares nothing that is listed")
+        talk.unseen(clause, "the server declares no lists")
     for method in methods:
         before = talk.request(method, required=False)
         if not before.answered:
-            talk.unseen(clause, f"{method} is not answered without a cursor either")
+            talk.unseen(clause, f"{method} is not answered without a cursor")
             continue
         for cursor in _wrong_cursors(_cursor(before)):
             reply = talk.request(method, {"cursor": cursor}, required=False)
@@ -207,7 +211,7 @@ def survives_cursors_that_are_none(talk: Conversation) -> None:
         talk.judge(
             clause,
             after.answered and (after.result is None) <= (before.result is None),
-            expected=f"{method} works as before",
+            expected=f"a result for {method} without a cursor",
             actual=after,
             at=after,
         )

@@ -1,4 +1,4 @@
-"""server/prompts: how prompts are declared and listed, and what is said when the list changes."""
+"""server/prompts: declaration and lists of prompts, and notifications of changes."""
 
 from collections.abc import Iterator
 
@@ -20,16 +20,14 @@ CHANGED = "notifications/prompts/list_changed"
 
 @scenario("prompts-capability-declared")
 def declares_the_prompts_it_offers(talk: Conversation) -> None:
-    """A server that did not declare prompts lists none."""
+    """A server that does not declare prompts lists none."""
     clause = "prompts-capability-declared"
-    if "prompts" in talk.spoken.capabilities:
-        talk.judge(clause, True, expected="the prompts capability")
-        return
+    declared = "prompts" in talk.spoken.capabilities
     reply = talk.request(LIST)
     talk.judge(
         clause,
-        not (reply.result or {}).get("prompts"),
-        expected="no prompts, as the capability is not declared",
+        declared or not (reply.result or {}).get("prompts"),
+        expected="no prompts, because the capability is not declared",
         actual=reply,
         at=reply,
     )
@@ -42,7 +40,7 @@ def declares_the_prompts_it_offers(talk: Conversation) -> None:
     "prompts-message-shape",
 )
 def writes_prompts_in_the_right_types(record: Record) -> Iterator[Seen]:
-    """Lists of prompts, their definitions, and rendered prompts with their messages."""
+    """Lists, definitions and messages of prompts have the types of the revision."""
     yield from shapes(
         record,
         "prompts-list-result-shape",
@@ -54,7 +52,7 @@ def writes_prompts_in_the_right_types(record: Record) -> Iterator[Seen]:
 
 @scenario("prompts-list-must-answer")
 def lists_its_prompts(talk: Conversation) -> None:
-    """prompts/list gets a result, possibly an empty one."""
+    """prompts/list gets a result, perhaps an empty one."""
     reply = talk.request(LIST)
     if reply.is_error:
         reply = talk.request(LIST)
@@ -68,8 +66,8 @@ def lists_its_prompts(talk: Conversation) -> None:
 
 
 @scenario("prompts-name-unique")
-def names_each_prompt_once(talk: Conversation) -> None:
-    """No two prompts of one walk through all pages share a name."""
+def gives_prompts_unique_names(talk: Conversation) -> None:
+    """No two listed prompts have the same name."""
     clause = "prompts-name-unique"
     names = _names(talk)
     if not names:
@@ -93,7 +91,7 @@ def _names(talk: Conversation) -> list[str] | None:
     return listings.keys(talk, "prompts")
 
 
-# --- who asks, and what else they asked, makes no difference
+# --- the same list on every connection
 
 
 @scenario("prompts-list-not-per-connection", restarts=True)
@@ -108,7 +106,7 @@ def lists_the_same_prompts_on_every_connection(talk: Conversation) -> None:
     talk.wire = there
     quiet.append(_names(talk))
     if None in (*busy, *quiet):
-        talk.unseen(clause, "the list could not be read to its end")
+        talk.unseen(clause, "the list could not be read completely")
         return
     suspect = listings.varies(busy, quiet)
     confirmed = ""
@@ -122,7 +120,7 @@ def lists_the_same_prompts_on_every_connection(talk: Conversation) -> None:
     talk.judge(
         clause,
         not suspect,
-        expected="the same names on each connection, whatever was asked before",
+        expected="the same names on each connection and after other requests",
         actual=f"other names {confirmed or suspect}",
         at=len(talk.wire.transcript),
         mild=None if confirmed else Breach.NOTE,
@@ -142,12 +140,12 @@ def _around(talk: Conversation) -> tuple[list[str] | None, list[str] | None]:
     return before, _names(talk)
 
 
-# --- when the list changes
+# --- changes of the list
 
 
 @ambient("prompts-list-changed-notification-legacy")
-def announces_a_change_of_its_prompts(record: Record) -> Iterator[Seen]:
-    """Between two lists that differ there is a notification, or shortly after."""
+def announces_changes_of_its_prompts(record: Record) -> Iterator[Seen]:
+    """A changed list is announced before the next list, or shortly after."""
     for listing, how, announced in listings.changes(record, "prompts"):
         expected = f"{CHANGED} between two lists that differ"
         yield Seen(
@@ -156,30 +154,30 @@ def announces_a_change_of_its_prompts(record: Record) -> Iterator[Seen]:
 
 
 @scenario("prompts-list-changed-notification", "prompts-respect-capability-negotiation")
-def tells_a_stream_what_it_promised(talk: Conversation) -> None:
-    """A stream that asks for changes of the prompts hears of them where that was declared."""
+def notifies_a_subscription_of_changed_prompts(talk: Conversation) -> None:
+    """A subscription to changes of the prompts gets them if the server declared that."""
     declared = "prompts-list-changed-notification"
     allowed = "prompts-respect-capability-negotiation"
     promised = talk.spoken.flag("prompts", "listChanged")
     stream = talk.subscribe({"promptsListChanged": True})
     if stream.acknowledged() is None:
-        talk.unseen(declared, "no stream could be opened")
-        talk.unseen(allowed, "no stream could be opened")
+        talk.unseen(declared, "no subscription could be opened")
+        talk.unseen(allowed, "no subscription could be opened")
         if not stream.refusal.answered:
             stream.cancel()
         return
     before, after = _around(talk)
     how = listings.difference(before, after) if before and after is not None else ""
     talk.quiet(listings.LATE if how else None)
-    told = [entry for entry, message in stream.heard() if message.method == CHANGED]
+    announced = [entry for entry, message in stream.heard() if message.method == CHANGED]
     stream.cancel()
     if not how:
-        talk.unseen(declared, "the list did not change while it was watched")
+        talk.unseen(declared, "the list did not change during the subscription")
     else:
         talk.judge(
             declared,
-            bool(told),
-            expected=f"{CHANGED} on the stream",
+            bool(announced),
+            expected=f"{CHANGED} on the subscription",
             actual=how,
             at=len(talk.wire.transcript),
         )
@@ -188,8 +186,8 @@ def tells_a_stream_what_it_promised(talk: Conversation) -> None:
     else:
         talk.judge(
             allowed,
-            not told,
-            expected=f"no {CHANGED}, as prompts.listChanged is not declared",
-            actual="one came",
-            at=told[0] if told else None,
+            not announced,
+            expected=f"no {CHANGED}, because prompts.listChanged is not declared",
+            actual="such a notification",
+            at=announced[0] if announced else None,
         )

@@ -1,4 +1,4 @@
-"""server/prompts: what a rendered prompt holds, and which requests for one are refused."""
+"""server/prompts: the content of rendered prompts, and refused requests."""
 
 import json
 import re
@@ -25,19 +25,19 @@ NOBODY = "x-touchstone-no-such-prompt"
 MEDIA_TYPE = re.compile(r"[A-Za-z0-9][\w.+!#$&^-]*/[A-Za-z0-9][\w.+!#$&^-]*\s*(?:;.*)?", re.DOTALL)
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 MOST = 4
-"""Prompts asked for by one scenario."""
+"""Number of prompts that one scenario requests."""
 
 MARK = "touchstone"
 TEMPLATES = ("{{7*7}}", "${7*7}", "{7*7}", "<%= 7*7 %>")
 ODD = ("%s%n%d {0} {}", "a\x00b\x1b[31m\x07\u202e", "x" * 65_536)
 
 
-# --- what it holds
+# --- content
 
 
 @ambient("prompts-image-base64-mime", "prompts-audio-base64-mime")
 def encodes_images_and_audio_of_prompts(record: Record) -> Iterator[Seen]:
-    """Data is base64 and comes with a MIME type."""
+    """Images and audio in prompts are base64 with a MIME type."""
     for kind in ("Image", "Audio"):
         clause = f"prompts-{kind.lower()}-base64-mime"
         for message, place, block in _blocks(record, f"{kind}Content"):
@@ -50,7 +50,7 @@ def encodes_images_and_audio_of_prompts(record: Record) -> Iterator[Seen]:
 
 
 @ambient("prompts-embedded-resource-fields")
-def names_what_it_embeds_in_prompts(record: Record) -> Iterator[Seen]:
+def describes_embedded_resources_in_prompts(record: Record) -> Iterator[Seen]:
     """An embedded resource has a URI, a MIME type, and text or base64 data."""
     clause = "prompts-embedded-resource-fields"
     for message, place, block in _blocks(record, "EmbeddedResource"):
@@ -65,7 +65,7 @@ def names_what_it_embeds_in_prompts(record: Record) -> Iterator[Seen]:
         if isinstance(blob := resource.get("blob"), str):
             yield _encoded(clause, message, f"{place}.resource.blob", blob)
         if "mimeType" not in resource:
-            actual = f"{place}.resource has none"
+            actual = f"{place}.resource without one"
             yield Seen(clause, False, n, "a MIME type", actual, mild=Breach.WARN)
 
 
@@ -82,25 +82,25 @@ def _encoded(clause: str, message: Typed, place: str, data: str) -> Seen:
     return Seen(clause, not fault, message.entry.n, "base64", actual, mild=mild)
 
 
-# --- what is refused
+# --- refused requests
 
 
 @scenario("prompts-unknown-name-error")
-def knows_no_prompt_it_does_not_have(talk: Conversation) -> None:
-    """A name that is no prompt of the server gets error -32602."""
+def refuses_an_unknown_prompt(talk: Conversation) -> None:
+    """An unknown prompt name gets error -32602."""
     reply = talk.request(GET, {"name": NOBODY})
     talk.judge(
         "prompts-unknown-name-error",
         reply.refused(-32602),
-        expected="error -32602 for a prompt that does not exist",
+        expected="error -32602 for an unknown prompt",
         actual=reply,
         at=reply,
     )
 
 
 @scenario("prompts-missing-argument-error")
-def insists_on_required_arguments(talk: Conversation) -> None:
-    """A prompt asked for without what it requires gets error -32602."""
+def refuses_a_prompt_without_required_arguments(talk: Conversation) -> None:
+    """prompts/get without a required argument gets error -32602."""
     for prompt in [p for p in talk.spoken.named("prompts") if _required(p)][:MOST]:
         name, missing = prompt["name"], ", ".join(_required(prompt))
         ways: tuple[dict[str, Any], ...] = ({"arguments": {}}, {})
@@ -135,7 +135,7 @@ def _required(prompt: dict[str, Any]) -> list[str]:
 
 @scenario("prompts-get-omitted-arguments")
 def renders_without_the_arguments_member(talk: Conversation) -> None:
-    """A prompt that requires no argument renders when arguments is left out."""
+    """A prompt without required arguments renders when arguments is left out."""
     clause, judged = "prompts-get-omitted-arguments", False
     free = [p for p in talk.spoken.named("prompts") if not _required(p)]
     for prompt in sorted(free, key=lambda p: not _arguments(p))[:MOST]:
@@ -145,15 +145,16 @@ def renders_without_the_arguments_member(talk: Conversation) -> None:
         reply = talk.request(GET, {"name": name})
         again = {"name": name, "arguments": {}}
         only = reply.is_error and talk.request(GET, again, required=False).result is not None
-        talk.judge(clause, not only, expected=f"{name}, as with {{}}", actual=reply, at=reply)
+        expected = f"{name} rendered, as with empty arguments"
+        talk.judge(clause, not only, expected=expected, actual=reply, at=reply)
         judged = True
     if not judged:
         talk.unseen(clause, "no prompt renders without arguments")
 
 
 @scenario("prompts-listed-prompt-renders")
-def has_the_prompts_it_lists(talk: Conversation) -> None:
-    """A listed prompt is not answered like one that does not exist."""
+def renders_the_prompts_it_lists(talk: Conversation) -> None:
+    """A listed prompt is not refused like an unknown one."""
     clause, judged = "prompts-listed-prompt-renders", False
     unknown = talk.request(GET, {"name": NOBODY}, required=False)
     for prompt in talk.spoken.named("prompts")[: 3 * MOST]:
@@ -164,10 +165,11 @@ def has_the_prompts_it_lists(talk: Conversation) -> None:
         params = {"name": name, **({"arguments": chosen} if chosen else {})}
         reply = talk.request(GET, params, required=False)
         same = reply.is_error and _wording(reply, name) == _wording(unknown, NOBODY)
-        talk.judge(clause, not same, expected=f"{name}, which is listed", actual=reply, at=reply)
+        expected = f"{name} rendered, because it is listed"
+        talk.judge(clause, not same, expected=expected, actual=reply, at=reply)
         judged = True
     if not judged:
-        talk.unseen(clause, "every listed prompt requires an argument that nothing completes")
+        talk.unseen(clause, "every listed prompt requires an argument without known values")
 
 
 def _wording(reply: Reply, name: str) -> tuple[Any, str]:
@@ -175,7 +177,7 @@ def _wording(reply: Reply, name: str) -> tuple[Any, str]:
 
 
 def _chosen(talk: Conversation, prompt: dict[str, Any]) -> dict[str, str] | None:
-    """Give values for what a prompt requires: such as rendered it before, or are offered."""
+    """Return required arguments of a prompt: known ones or completions; None if there are none."""
     for known in talk.examples("rendered-prompt"):
         if known.name == prompt["name"]:
             return {k: v for k, v in known.arguments.items() if isinstance(v, str)}
@@ -194,12 +196,12 @@ def _chosen(talk: Conversation, prompt: dict[str, Any]) -> dict[str, str] | None
     return chosen
 
 
-# --- what is put into it
+# --- arguments
 
 
 @scenario("prompts-validate-arguments")
-def validates_the_values_of_arguments(talk: Conversation) -> None:
-    """A number, an object and a list where strings by name belong are turned away."""
+def validates_prompt_arguments(talk: Conversation) -> None:
+    """A number or object as an argument, and a list as arguments, are refused."""
     clause = "prompts-validate-arguments"
     listing = [p for p in talk.spoken.named("prompts") if _arguments(p)]
     if not listing:
@@ -220,10 +222,10 @@ def validates_the_values_of_arguments(talk: Conversation) -> None:
 
 
 @scenario("prompts-inputs-outputs-validated", hurts=True)
-def takes_arguments_for_text_only(talk: Conversation) -> None:
-    """What a client puts into a prompt is neither evaluated nor opened, and nothing breaks.
+def treats_prompt_arguments_as_text(talk: Conversation) -> None:
+    """Prompt arguments are neither evaluated nor opened as files, and do no harm.
 
-    Templates would be evaluated to 49. The path leads to a file beside the root.
+    The templates evaluate to 49. The path leads to a file outside the root.
     """
     clause = "prompts-inputs-outputs-validated"
     taking = [p for p in talk.spoken.named("prompts") if _arguments(p)]
@@ -240,7 +242,7 @@ def takes_arguments_for_text_only(talk: Conversation) -> None:
                 talk.judge(
                     clause,
                     held,
-                    expected=f"{argument['name']} = {brief(value, 60)} as it is, or an error",
+                    expected=f"{argument['name']} = {brief(value, 60)} unchanged, or an error",
                     actual=reply,
                     at=reply,
                     mild=_mild(argument) if _leaks(talk, reply) == "canary" else None,

@@ -1,4 +1,4 @@
-"""server/resources: what is listed and read, and in which shape. ``resources_*`` go further."""
+"""server/resources: lists, contents and types. ``resources_*`` hold further scenarios."""
 
 import re
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 BEFORE_COLON = re.compile(r"(?P<scheme>[^/?#:]*):")
 LITERAL = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
 CUSTOM_SINCE = "2025-06-18"
-"""From here on resources-custom-scheme-rfc3986 counts a scheme that is not written as one."""
+"""The first revision in which resources-custom-scheme-rfc3986 judges malformed schemes."""
 
 MEDIA = ("image/", "audio/", "video/")
 VECTORS = ("image/svg+xml",)
 SAMPLE = 5
-"""Listed resources that are read."""
+"""Number of listed resources that are read."""
 
 NOT_FOUND = frozenset({-32002, -32602})
 WEB = ("http://", "https://")
@@ -47,8 +47,8 @@ WEB = ("http://", "https://")
     "resources-contents-text-or-blob",
     "resources-updated-shape",
 )
-def lists_and_reads_resources_in_the_right_types(record: Record) -> Iterator[Seen]:
-    """Lists, definitions, contents and updates of resources have the members of their type."""
+def writes_resources_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """Lists, definitions, contents and updates of resources have the types of the revision."""
     yield from shapes(
         record,
         "resources-list-result-shape",
@@ -62,8 +62,8 @@ def lists_and_reads_resources_in_the_right_types(record: Record) -> Iterator[See
 
 
 @ambient("resources-contents-text-or-blob", "resources-text-only-for-text")
-def sends_text_as_text(record: Record) -> Iterator[Seen]:
-    """Contents are text or a blob, never both, and what is sent as text is text."""
+def sends_only_text_as_text(record: Record) -> Iterator[Seen]:
+    """Contents have either text or a blob, and a text is not binary."""
     for message, place, contents in each(record, "ResourceContents"):
         if not isinstance(contents, dict) or not isinstance(text := contents.get("text"), str):
             continue
@@ -71,14 +71,14 @@ def sends_text_as_text(record: Record) -> Iterator[Seen]:
         clause, expected = "resources-contents-text-or-blob", "either text or blob"
         actual = f"{place} has both"
         yield Seen(clause, not both, message.entry.n, expected, actual, mild=Breach.WARN)
-        clause, expected = "resources-text-only-for-text", "text that can be read as such"
+        clause, expected = "resources-text-only-for-text", "readable text"
         odd = _oddity(text, contents.get("mimeType"))
         yield Seen(clause, not odd, message.entry.n, expected, f"{place}: {odd}")
 
 
 def _oddity(text: str, kind: Any) -> str:
     if "\0" in text:
-        return "a text with NUL in it"
+        return "a text that contains NUL"
     if text.count("\ufffd") > max(2, len(text) // 20):
         return "a text full of replacement characters"
     media = kind.partition(";")[0].strip().lower() if isinstance(kind, str) else ""
@@ -89,7 +89,7 @@ def _oddity(text: str, kind: Any) -> str:
 
 @ambient("resources-binary-encoded")
 def encodes_binary_contents_in_base64(record: Record) -> Iterator[Seen]:
-    """The blob of a resource that was read is base64."""
+    """The blob of a resource is base64."""
     for message, place, contents in each(record, "ResourceContents"):
         blob = contents.get("blob") if isinstance(contents, dict) else None
         if message.method == "resources/read" and isinstance(blob, str):
@@ -108,8 +108,8 @@ def encodes_binary_contents_in_base64(record: Record) -> Iterator[Seen]:
 
 
 @ambient("resources-uri-has-scheme", "resources-custom-scheme-rfc3986")
-def names_resources_by_uris(record: Record) -> Iterator[Seen]:
-    """Every resource has a URI with a scheme, written in the characters RFC 3986 allows."""
+def identifies_resources_by_uris(record: Record) -> Iterator[Seen]:
+    """Every resource has a URI with a scheme, in the characters of RFC 3986."""
     custom = record.revision >= CUSTOM_SINCE
     for message in typed(record):
         for place, uri in _uris(message.method, message.value):
@@ -121,15 +121,15 @@ def names_resources_by_uris(record: Record) -> Iterator[Seen]:
                 yield Seen(clause, proper, n, expected, actual)
             clause = "resources-uri-has-scheme"
             if not found or (not proper and not custom):
-                yield Seen(clause, False, n, "a URI, which begins with a scheme", actual)
+                yield Seen(clause, False, n, "a URI with a scheme", actual)
             elif proper:
                 encoded = LITERAL.fullmatch(uri) is not None
-                expected = "a URI in which all else is percent-encoded"
+                expected = "a URI with all other characters percent-encoded"
                 yield Seen(clause, encoded, n, expected, actual, mild=Breach.WARN)
 
 
 def _uris(method: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Walk the URIs of resources in a message: where they stand, and what they are."""
+    """Yield the path and value of each resource URI in a message."""
     for member in ("resources", "contents"):
         if method in {"resources/list", "resources/read"} and isinstance(value, dict):
             items = value.get(member)
@@ -143,8 +143,8 @@ def _uris(method: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 @ambient("resources-custom-scheme-rfc3986")
-def links_and_templates_have_proper_schemes(record: Record) -> Iterator[Seen]:
-    """Links to resources and templates of their URIs begin with a scheme as RFC 3986 has it."""
+def writes_valid_schemes_in_links_and_templates(record: Record) -> Iterator[Seen]:
+    """Resource links and URI templates begin with a scheme in the form of RFC 3986."""
     for message, place, item in each(record, "ResourceLink", "ResourceTemplate"):
         for member in ("uri", "uriTemplate"):
             value = item.get(member) if isinstance(item, dict) else None
@@ -157,8 +157,8 @@ def links_and_templates_have_proper_schemes(record: Record) -> Iterator[Seen]:
 
 
 @ambient("resources-template-rfc6570")
-def writes_templates_that_expand(record: Record) -> Iterator[Seen]:
-    """The template of each listed resource template is one by RFC 6570."""
+def writes_valid_uri_templates(record: Record) -> Iterator[Seen]:
+    """The uriTemplate of each resource template is valid under RFC 6570."""
     for message, place, item in each(record, "ResourceTemplate"):
         template = item.get("uriTemplate") if isinstance(item, dict) else None
         if isinstance(template, str):
@@ -167,7 +167,7 @@ def writes_templates_that_expand(record: Record) -> Iterator[Seen]:
                 uri_template.parts(template)
             except ValueError as error:
                 why = f"{place}.uriTemplate {brief(template, 80)}: {error}"
-            clause, expected = "resources-template-rfc6570", "a template by RFC 6570"
+            clause, expected = "resources-template-rfc6570", "a template in the form of RFC 6570"
             yield Seen(clause, not why, message.entry.n, expected, why)
 
 
@@ -176,11 +176,9 @@ def writes_templates_that_expand(record: Record) -> Iterator[Seen]:
 
 @scenario("resources-capability-declared")
 def declares_the_resources_it_offers(talk: Conversation) -> None:
-    """A server that does not declare resources has none to list."""
+    """A server that does not declare resources lists none."""
     clause = "resources-capability-declared"
-    if "resources" in talk.spoken.capabilities:
-        talk.judge(clause, True, expected="resources declared")
-        return
+    declared = "resources" in talk.spoken.capabilities
     for method, member in (
         ("resources/list", "resources"),
         ("resources/templates/list", "resourceTemplates"),
@@ -188,8 +186,8 @@ def declares_the_resources_it_offers(talk: Conversation) -> None:
         reply = talk.request(method, required=False)
         talk.judge(
             clause,
-            not (reply.result or {}).get(member),
-            expected=f"no {member}, as resources is not declared",
+            declared or not (reply.result or {}).get(member),
+            expected=f"no {member}, because resources is not declared",
             actual=reply,
             at=reply,
         )
@@ -197,22 +195,22 @@ def declares_the_resources_it_offers(talk: Conversation) -> None:
 
 @scenario("resources-list-must-answer")
 def lists_its_resources(talk: Conversation) -> None:
-    """resources/list gets a result, where resources are declared."""
+    """resources/list gets a result if resources are declared."""
     reply = talk.request("resources/list")
     if reply.is_error:
         reply = talk.request("resources/list")
     talk.judge(
         "resources-list-must-answer",
         not reply.is_error,
-        expected="the resources there are, possibly none",
+        expected="a list of resources, perhaps an empty one",
         actual=reply,
         at=reply,
     )
 
 
 @scenario("resources-uri-unique")
-def lists_no_uri_twice(talk: Conversation) -> None:
-    """No URI stands twice on the pages of one listing."""
+def lists_each_uri_once(talk: Conversation) -> None:
+    """No URI is listed twice."""
     clause = "resources-uri-unique"
     twice, reply = _listed_twice(talk)
     if twice:
@@ -221,12 +219,12 @@ def lists_no_uri_twice(talk: Conversation) -> None:
     if reply is None:
         talk.unseen(clause, "no resource is listed")
         return
-    actual = f"{brief(sorted(twice), 80)} stands twice"
+    actual = f"{brief(sorted(twice), 80)} twice"
     talk.judge(clause, not twice, expected="each uri once", actual=actual, at=reply)
 
 
 def _listed_twice(talk: Conversation) -> tuple[set[str], Reply | None]:
-    """Walk a list; give the URIs that came twice, and the last page that had one at all."""
+    """Read a list; return the URIs that occur twice, and the last page with a URI."""
     seen: set[str] = set()
     twice: set[str] = set()
     last = None
@@ -248,13 +246,13 @@ def _listed(reply: Reply) -> list[str]:
 
 
 @scenario("resources-list-not-per-connection", fresh=True)
-def lists_the_same_on_every_connection(talk: Conversation) -> None:
-    """Another process lists the same resources, and other requests change nothing of that."""
+def lists_the_same_resources_on_every_connection(talk: Conversation) -> None:
+    """Another process lists the same resources, and other requests do not change the list."""
     clause = "resources-list-not-per-connection"
     known = {item["uri"] for item in talk.spoken.named("resources", "uri")}
     talk.wire.open()
     first, second, reply = _before_and_after(talk)
-    suspect = _difference(known, first, second)
+    suspect, confirmed = _difference(known, first, second), ""
     if suspect:
         talk.restart().open()
         known, _, _ = _before_and_after(talk)
@@ -262,16 +260,14 @@ def lists_the_same_on_every_connection(talk: Conversation) -> None:
         talk.restart().open()
         first, second, reply = _before_and_after(talk)
         confirmed = _difference(known, first, second)
-        talk.judge(
-            clause,
-            False,
-            expected="the same set of resources",
-            actual=confirmed or suspect,
-            at=reply,
-            mild=None if confirmed else Breach.NOTE,
-        )
-        return
-    talk.judge(clause, True, expected="the same set of resources", at=reply)
+    talk.judge(
+        clause,
+        not suspect,
+        expected="the same set of resources",
+        actual=confirmed or suspect,
+        at=reply,
+        mild=None if confirmed else Breach.NOTE,
+    )
 
 
 def _before_and_after(talk: Conversation) -> tuple[set[str], set[str], Reply]:
@@ -293,8 +289,8 @@ def _difference(other: set[str], first: set[str], second: set[str]) -> str:
 
 
 @scenario("resources-listed-resource-readable")
-def reads_what_it_lists(talk: Conversation) -> None:
-    """A listed resource is found when it is read."""
+def reads_the_resources_it_lists(talk: Conversation) -> None:
+    """A listed resource can be read."""
     clause = "resources-listed-resource-readable"
     listed = [item["uri"] for item in talk.spoken.named("resources", "uri")]
     fetched = [uri for uri in listed if not uri.startswith(WEB)]
@@ -303,15 +299,15 @@ def reads_what_it_lists(talk: Conversation) -> None:
         missing = reply.code in NOT_FOUND
         if missing:
             missing = any(uri in _listed(page) for page in talk.pages("resources/list"))
-        expected = f"contents of {brief(uri, 80)}, which is listed"
+        expected = f"contents of {brief(uri, 80)}, because it is listed"
         talk.judge(clause, not missing, expected=expected, actual=reply, at=reply)
     if not fetched:
-        talk.unseen(clause, "every listed resource is to be fetched from the web")
+        talk.unseen(clause, "every listed resource has a web address")
 
 
 @scenario("resources-template-mime-type-uniform")
-def types_a_template_only_if_all_it_makes_has_that_type(talk: Conversation) -> None:
-    """What is read by way of a template has the type that the template names."""
+def serves_the_mime_type_of_its_templates(talk: Conversation) -> None:
+    """Contents read through a template have the MIME type of the template."""
     clause = "resources-template-mime-type-uniform"
     made: dict[str, int] = {}
     for example in talk.examples("readable-template"):
@@ -325,11 +321,11 @@ def types_a_template_only_if_all_it_makes_has_that_type(talk: Conversation) -> N
         for item in contents if isinstance(contents, list) else ():
             kind = item.get("mimeType") if isinstance(item, dict) else None
             if isinstance(kind, str):
-                expected = f"{named}, as {brief(template, 60)} says"
+                expected = f"{named}, the type of {brief(template, 60)}"
                 held = _plain(kind) == _plain(named)
                 talk.judge(clause, held, expected=expected, actual=kind, at=reply)
     if not talk.judgements:
-        talk.unseen(clause, "no template that could be read names a mimeType")
+        talk.unseen(clause, "no readable template has a mimeType")
 
 
 def _plain(kind: str) -> str:

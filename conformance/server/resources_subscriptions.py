@@ -1,4 +1,4 @@
-"""server/resources: being told of changes in a session. 2026-07-28 does it on streams."""
+"""server/resources: notifications of changes in a session. 2026-07-28 sends them on streams."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,14 +20,14 @@ from mcp_touchstone.suite import (
 UPDATED = "notifications/resources/updated"
 LIST_CHANGED = "notifications/resources/list_changed"
 PATIENCE = 2.5
-"""Seconds a change may take to show: servers that poll look once a second or so."""
+"""Seconds a change may take to show: some servers poll about once a second."""
 LATER = 1.3
-"""Seconds to listen for an update that must not come."""
+"""Seconds to listen for notifications that must not come."""
 
 
 @ambient("resources-updated-only-after-subscribe")
-def tells_of_updates_only_who_subscribed(record: Record) -> Iterator[Seen]:
-    """No update of a resource comes in a session that never subscribed to one."""
+def sends_updates_only_after_subscribe(record: Record) -> Iterator[Seen]:
+    """No update of a resource is sent before the first resources/subscribe."""
     clause, expected = "resources-updated-only-after-subscribe", "updates only after a subscribe"
     for entry in record.transcript:
         value = entry.value
@@ -35,13 +35,13 @@ def tells_of_updates_only_who_subscribed(record: Record) -> Iterator[Seen]:
             break
         for message in entry.messages:
             if message.role is Role.NOTIFICATION and message.method == UPDATED:
-                yield Seen(clause, False, entry.n, expected, "an update nobody subscribed to")
+                yield Seen(clause, False, entry.n, expected, "an update without a subscription")
     yield Seen(clause, True)
 
 
 @scenario("resources-subscribe-result")
-def takes_a_subscription_and_its_end(talk: Conversation) -> None:
-    """Subscribing to a listed resource and unsubscribing get a result."""
+def accepts_subscribe_and_unsubscribe(talk: Conversation) -> None:
+    """Both subscribe and unsubscribe for a listed resource get a result."""
     clause = "resources-subscribe-result"
     read = (example for example in talk.examples("readable-resource") if "uri" in example.item)
     uri = next((example.item["uri"] for example in read), None)
@@ -51,14 +51,14 @@ def takes_a_subscription_and_its_end(talk: Conversation) -> None:
     for method in ("resources/subscribe", "resources/unsubscribe"):
         reply = talk.request(method, {"uri": uri})
         if not reply.answered or reply.code == -32601:
-            talk.unseen(clause, f"another clause counts {reply}")
+            talk.unseen(clause, f"another clause judges {reply}")
             return
         expected = f"a result for {method} of {brief(uri, 80)}"
         talk.judge(clause, not reply.is_error, expected=expected, actual=reply, at=reply)
 
 
 @scenario("resources-subscribe-removed")
-def has_no_subscribe_any_more(talk: Conversation) -> None:
+def refuses_the_removed_subscribe(talk: Conversation) -> None:
     """resources/subscribe and resources/unsubscribe get an error in a stateless revision."""
     listed = talk.spoken.named("resources", "uri")
     uri = listed[0]["uri"] if listed else "touchstone-never://nothing"
@@ -67,7 +67,7 @@ def has_no_subscribe_any_more(talk: Conversation) -> None:
         talk.judge(
             "resources-subscribe-removed",
             reply.result is None,
-            expected=f"an error for {method}, which this revision does not have",
+            expected=f"an error for {method}, which this revision removed",
             actual=reply,
             at=reply,
         )
@@ -79,8 +79,8 @@ def has_no_subscribe_any_more(talk: Conversation) -> None:
     apart=True,
     lasts=True,
 )
-def tells_a_session_what_changed(talk: Conversation) -> None:
-    """A new file is announced to a session, and an edited one until it is unsubscribed from."""
+def notifies_a_session_of_changes(talk: Conversation) -> None:
+    """A new file is announced to a session, and an edited file until unsubscribe."""
     changed, quiet = (
         "resources-list-changed-notification-legacy",
         "resources-no-updates-after-unsubscribe",
@@ -90,7 +90,7 @@ def tells_a_session_what_changed(talk: Conversation) -> None:
     found = served(talk, listed or [])
     if found is None:
         for clause in (changed, quiet):
-            talk.unseen(clause, "no listed resource is a file of the tree it was given")
+            talk.unseen(clause, "no listed resource is a file of the root")
         return
     uri, file = found
     watches = talk.judges(quiet) and (
@@ -111,12 +111,12 @@ def tells_a_session_what_changed(talk: Conversation) -> None:
         talk.judge(
             changed,
             bool(_heard(talk, line, _is(LIST_CHANGED))),
-            expected=f"{LIST_CHANGED}, as the list has changed",
+            expected=f"{LIST_CHANGED}, because the list changed",
             actual="no such notification",
             at=differs,
         )
     if not watches or not talk.wire.wait(lambda: _heard(talk, line, _updates(uri)), PATIENCE):
-        talk.unseen(quiet, "no update was seen while it was subscribed to")
+        talk.unseen(quiet, "no update was seen during the subscription")
         return
     talk.request("resources/unsubscribe", {"uri": uri}, required=False)
     talk.quiet()
@@ -127,14 +127,14 @@ def tells_a_session_what_changed(talk: Conversation) -> None:
     talk.judge(
         quiet,
         not late,
-        expected=f"no update of {brief(uri, 80)} after unsubscribing",
+        expected=f"no update of {brief(uri, 80)} after unsubscribe",
         actual="an update",
         at=late[0] if late else None,
     )
 
 
 def _heard(talk: Conversation, line: int, fits: Callable[[Message], bool]) -> list[int]:
-    """Give the lines behind another that hold a notification of a kind."""
+    """Return the numbers of later lines with a matching notification."""
     return [
         entry.n
         for entry in talk.since(line)

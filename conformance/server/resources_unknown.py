@@ -1,4 +1,4 @@
-"""server/resources: URIs that name nothing, that are none, or that lead out of the tree."""
+"""server/resources: URIs that are unknown, malformed, or lead out of the tree."""
 
 import base64
 import binascii
@@ -10,14 +10,14 @@ from typing import Any
 from mcp_touchstone.suite import Breach, Broken, Conversation, Reply, brief, scenario, uri_template
 
 NEVER = "touchstone-never"
-"""A scheme nobody uses."""
+"""An unused scheme."""
 
 NOTHING = f"{NEVER}://9f3e6c1a77d04b58b2f0d1c6a4e85b3d/nothing"
-"""A URI that names nothing; the same in each run, so that reports are."""
+"""An unknown URI; it is the same in each run, so that reports do not vary."""
 
 METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL, RETIRED = -32601, -32602, -32603, -32002
 UP = ("../", "..%2F", "%2e%2e/", "%2e%2e%2f", "%252e%252e%252f", "..\\", "..%5C")
-"""One step up: as it is, percent-encoded once and twice, with backslashes."""
+"""Spellings of one step up: plain, percent-encoded once and twice, with backslashes."""
 DEPTH = 12
 
 
@@ -31,8 +31,8 @@ def _contents(reply: Reply) -> Any:
 
 
 @scenario("resources-not-found-code-legacy")
-def says_that_a_resource_is_not_found(talk: Conversation) -> None:
-    """Reading a resource that does not exist gives the error -32002."""
+def reports_an_unknown_resource_in_a_session(talk: Conversation) -> None:
+    """resources/read of an unknown resource gets error -32002."""
     reply = _unknown(talk)
     if not reply.answered or reply.unreadable:
         talk.unseen("resources-not-found-code-legacy", f"no readable answer: {reply}")
@@ -40,26 +40,26 @@ def says_that_a_resource_is_not_found(talk: Conversation) -> None:
     talk.judge(
         "resources-not-found-code-legacy",
         reply.code == RETIRED,
-        expected="error -32002 for a URI of a scheme nobody uses",
+        expected="error -32002 for an unknown URI",
         actual=reply,
         at=reply,
     )
 
 
 @scenario("resources-not-found-code", "resources-not-found-no-empty-contents")
-def refuses_a_resource_that_does_not_exist(talk: Conversation) -> None:
-    """Reading a resource that does not exist gives the error -32602, never empty contents."""
+def reports_an_unknown_resource(talk: Conversation) -> None:
+    """resources/read of an unknown resource gets error -32602, not empty contents."""
     code, empty = "resources-not-found-code", "resources-not-found-no-empty-contents"
-    expected = "error -32602 for a URI of a scheme nobody uses"
+    expected = "error -32602 for an unknown URI"
     reply = _unknown(talk)
     asks = (reply.result or {}).get("resultType") == "input_required"
     if not reply.answered or asks:
-        talk.unseen(code, f"it got no final answer: {reply}")
-        talk.unseen(empty, f"it got no final answer: {reply}")
+        talk.unseen(code, f"there was no final answer: {reply}")
+        talk.unseen(empty, f"there was no final answer: {reply}")
         return
     talk.judge(empty, _contents(reply) != [], expected=expected, actual="empty contents", at=reply)
     if reply.code in {METHOD_NOT_FOUND, RETIRED} or _contents(reply) == []:
-        talk.unseen(code, f"another clause counts {reply}")
+        talk.unseen(code, f"another clause judges {reply}")
         return
     mild = None
     if _contents(reply) or (reply.code == INTERNAL and not _reads(talk)):
@@ -69,7 +69,7 @@ def refuses_a_resource_that_does_not_exist(talk: Conversation) -> None:
 
 
 def _reads(talk: Conversation) -> bool:
-    """Whether some listed resource can be read, so that an internal error is a choice."""
+    """Whether a listed resource can be read, so that reading works in principle."""
     for item in talk.spoken.named("resources", "uri")[:3]:
         if talk.request("resources/read", {"uri": item["uri"]}).result is not None:
             return True
@@ -77,8 +77,8 @@ def _reads(talk: Conversation) -> bool:
 
 
 @scenario("resources-validate-uris", hurts=True)
-def looks_at_the_uri_it_is_given(talk: Conversation) -> None:
-    """What is no URI is refused, and an odd one does no harm."""
+def validates_resource_uris(talk: Conversation) -> None:
+    """A malformed URI is refused, and an unusual one does no harm."""
     none: tuple[Any, ...] = (7, "", "not a uri")
     odd = (f"{NEVER}://{'a' * 8192}", f"{NEVER}://a\0b", f"{NEVER}://a\nb", f"{NEVER}://%zz%")
     for uri in (*none, *odd):
@@ -87,7 +87,7 @@ def looks_at_the_uri_it_is_given(talk: Conversation) -> None:
         refused = reply.is_error or (asks and uri not in none)
         mild = None
         if uri == odd[0] and _contents(reply) == []:
-            refused = True  # resources-not-found-no-empty-contents counts that
+            refused = True  # resources-not-found-no-empty-contents judges this
         if reply.answered and (_contents(reply) == [] or uri not in none or asks):
             mild = Breach.WARN
         talk.judge(
@@ -117,20 +117,20 @@ def looks_at_the_uri_it_is_given(talk: Conversation) -> None:
 
 
 @scenario("resources-path-traversal", "resources-path-traversal-legacy")
-def stays_in_the_tree_it_serves(talk: Conversation) -> None:
-    """No spelling of a URI or a template variable reaches a file beside the tree."""
+def serves_no_resource_outside_its_tree(talk: Conversation) -> None:
+    """No spelling of a URI or a template variable leads to a file outside the tree."""
     clauses = ("resources-path-traversal", "resources-path-traversal-legacy")
     canary = talk.dossier.canary
     if canary is None:
-        raise Broken("nothing was planted beside the tree")
+        raise Broken("no canary file was planted beside the tree")
     plain = Path(canary.path).as_uri()
     reply = talk.request("resources/read", {"uri": plain}, required=False)
     open_to_all = canary.text in _text(reply)
     talk.judge(
         clauses,
         not open_to_all,
-        expected="no file outside the tree, by its plain address",
-        actual=f"{brief(plain, 80)} was read",
+        expected="an error for the plain address of a file outside the tree",
+        actual=f"the content of {brief(plain, 80)}",
         at=reply,
         mild=Breach.WARN,
     )
@@ -139,15 +139,15 @@ def stays_in_the_tree_it_serves(talk: Conversation) -> None:
         talk.judge(
             clauses,
             canary.text not in _text(reply),
-            expected="no file outside the tree",
-            actual=f"{brief(uri, 120)} was read",
+            expected="an error for a URI that leads outside the tree",
+            actual=f"the content of {brief(uri, 120)}",
             at=reply,
             mild=Breach.WARN if open_to_all else None,
         )
 
 
 def _text(reply: Reply) -> str:
-    """Give an answer as text, with what it holds in base64 decoded."""
+    """Return an answer as text, with base64 blobs decoded."""
     found = [str(dict(reply.value or {}))]
     contents = _contents(reply)
     for item in contents if isinstance(contents, list) else ():
@@ -159,7 +159,7 @@ def _text(reply: Reply) -> str:
 
 
 def _ways_out(talk: Conversation, canary: Path) -> Iterator[str]:
-    """Give URIs that lead to a file beside the tree, if nobody looks where they lead."""
+    """Yield URIs that lead to a file beside the tree if the server does not check them."""
     beside = f"{canary.parent.name}/{canary.name}"
     far = str(canary).lstrip("/")
     paths = [step + beside for step in UP]
@@ -169,7 +169,7 @@ def _ways_out(talk: Conversation, canary: Path) -> Iterator[str]:
 
 
 def _bases(talk: Conversation) -> list[str]:
-    """Give the addresses below which files are served, with braces where the path goes."""
+    """Return the addresses below which files are served, with ``{}`` in place of the path."""
     found = []
     for template in talk.spoken.named("templates", "uriTemplate"):
         text = template["uriTemplate"]
@@ -195,7 +195,7 @@ PATHS = frozenset({"path", "file", "filename", "filepath", "file_path", "dir", "
 
 
 def _base_of(root: Path, uri: str) -> str:
-    """Give the address of the tree that a listed file lies in, or else of its folder."""
+    """Return the address of the tree that contains a listed file, or else of its folder."""
     top = root.as_uri() + "/"
     if uri.startswith(top):
         return top + "{}"

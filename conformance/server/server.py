@@ -1,4 +1,4 @@
-"""server: what its features share: methods that work, content blocks, annotations."""
+"""server: rules for all features: methods, content blocks, annotations."""
 
 import re
 from collections.abc import Iterator
@@ -37,25 +37,25 @@ DATE = re.compile(
 
 
 @scenario("server-declared-feature-methods-implemented")
-def has_the_methods_of_what_it_declares(talk: Conversation) -> None:
-    """The methods of a declared capability exist: they do not get error -32601."""
+def implements_the_methods_it_declares(talk: Conversation) -> None:
+    """The methods of a declared capability do not get error -32601."""
     clause, judged = "server-declared-feature-methods-implemented", False
     for exchange in _uses(talk):
         reply = talk.run(exchange, required=False)
         talk.judge(
             clause,
             reply.code != UNKNOWN_METHOD,
-            expected=f"{exchange.method} exists, as its capability is declared",
+            expected=f"a working {exchange.method}, because its capability is declared",
             actual=reply,
             at=reply,
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "the server declares nothing with a method that could be used")
+        talk.unseen(clause, "no declared capability has a method that could be used")
 
 
 def _uses(talk: Conversation) -> Iterator[Exchange]:
-    """Give one harmless request for each method that a declared capability stands for."""
+    """Yield one harmless request for each method of a declared capability."""
     spoken = talk.spoken
     if not talk.modern:
         yield from (Exchange(method) for method in list_methods(spoken.capabilities).values())
@@ -77,7 +77,7 @@ def _uses(talk: Conversation) -> Iterator[Exchange]:
 
 @scenario("server-list-requests-accept-no-params")
 def lists_without_params(talk: Conversation) -> None:
-    """A list request is served without params as it is with empty ones."""
+    """A list request is served without params, as with empty params."""
     clause, judged = "server-list-requests-accept-no-params", False
     methods = list(list_methods(talk.spoken.capabilities).values())
     if "resources/list" in methods:
@@ -93,13 +93,13 @@ def lists_without_params(talk: Conversation) -> None:
         talk.judge(
             clause,
             not malformed and not _differ(without, empty),
-            expected=f"a list for {method} without params and with empty ones",
+            expected=f"a list for {method} without params and with empty params",
             actual=odd,
             at=odd,
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "the server declares nothing that is listed")
+        talk.unseen(clause, "the server declares no lists")
 
 
 def _differ(without: Reply, empty: Reply) -> bool:
@@ -122,7 +122,7 @@ def _differ(without: Reply, empty: Reply) -> bool:
     "server-annotations-last-modified",
 )
 def sends_content_of_known_types(record: Record) -> Iterator[Seen]:
-    """Content blocks and annotations have the types that their revision knows."""
+    """Content blocks and annotations have the types of the revision."""
     yield from shapes(
         record,
         "server-content-block-types-2024-11-05",
@@ -153,15 +153,15 @@ def links_to_resources_by_uri(record: Record) -> Iterator[Seen]:
         if isinstance(uri, str):
             n, actual = message.entry.n, f"{place}.uri: {brief(uri, 80)}"
             scheme = BEFORE_COLON.match(uri)
-            yield Seen(clause, scheme is not None, n, "a URI, which begins with a scheme", actual)
+            yield Seen(clause, scheme is not None, n, "a URI with a scheme", actual)
             odd = NO_URI.search(uri) is not None
-            expected = "a URI in which all else is percent-encoded"
+            expected = "a URI with all other characters percent-encoded"
             yield Seen(clause, not odd, n, expected, actual, mild=Breach.WARN)
 
 
 @ambient("server-binary-content-base64")
 def encodes_binary_content_of_tools(record: Record) -> Iterator[Seen]:
-    """Images, sounds and blobs in the results of tools are base64."""
+    """Images, audio and blobs in the results of tools are base64."""
     for message, place, block in each(record, "ImageContent", "AudioContent", "EmbeddedResource"):
         if message.part != "results" or message.method not in CALLS or not isinstance(block, dict):
             continue
@@ -183,11 +183,11 @@ def encodes_binary_content_of_tools(record: Record) -> Iterator[Seen]:
 
 @ambient("server-annotations-last-modified")
 def dates_annotations_by_iso_8601(record: Record) -> Iterator[Seen]:
-    """The time of the last change is one by ISO 8601."""
+    """The lastModified of an annotation is a time in ISO 8601 format."""
     for message, place, annotations in each(record, "Annotations"):
         when = annotations.get("lastModified") if isinstance(annotations, dict) else None
         if isinstance(when, str):
-            clause, expected = "server-annotations-last-modified", "a time by ISO 8601"
+            clause, expected = "server-annotations-last-modified", "a time in ISO 8601 format"
             actual = f"{place}.lastModified: {brief(when, 60)}"
             held = _is_time(when)
             yield Seen(clause, held, message.entry.n, expected, actual, mild=Breach.WARN)

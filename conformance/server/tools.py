@@ -1,4 +1,4 @@
-"""server/tools: how tools are declared, listed and described. ``tools_*`` call them."""
+"""server/tools: declaration, lists and definitions of tools. ``tools_*`` call them."""
 
 import re
 from collections.abc import Iterator
@@ -31,22 +31,20 @@ ANY = "tools-input-schema-valid-any-dialect"
 
 @scenario("tools-capability-declared")
 def declares_the_tools_it_offers(talk: Conversation) -> None:
-    """A server that did not declare tools lists none."""
+    """A server that does not declare tools lists none."""
     clause = "tools-capability-declared"
-    if "tools" in talk.spoken.capabilities:
-        talk.judge(clause, True, expected="the tools capability")
-        return
+    declared = "tools" in talk.spoken.capabilities
     reply = talk.request(LIST)
     talk.judge(
         clause,
-        not (reply.result or {}).get("tools"),
-        expected="no tools, as the capability is not declared",
+        declared or not (reply.result or {}).get("tools"),
+        expected="no tools, because the capability is not declared",
         actual=reply,
         at=reply,
     )
 
 
-# --- what is listed
+# --- definitions
 
 
 @ambient(
@@ -61,7 +59,7 @@ def declares_the_tools_it_offers(talk: Conversation) -> None:
     "tools-structured-content-object",
 )
 def writes_tools_in_the_right_types(record: Record) -> Iterator[Seen]:
-    """Lists of tools, their definitions and schemas, and the results of calls."""
+    """Lists, definitions, schemas and results of tools have the types of the revision."""
     yield from shapes(
         record,
         "tools-list-result-shape",
@@ -77,8 +75,8 @@ def writes_tools_in_the_right_types(record: Record) -> Iterator[Seen]:
 
 
 @ambient("tools-input-schema-valid-any-dialect")
-def sends_schemas_of_some_dialect(record: Record) -> Iterator[Seen]:
-    """Schemas are valid in the dialect they name, or in any one where they name none."""
+def sends_tool_schemas_of_some_dialect(record: Record) -> Iterator[Seen]:
+    """Schemas are valid in the dialect they name, or in any dialect if they name none."""
     for message, place, schema in each(record, "InputSchema", "OutputSchema"):
         if isinstance(schema, dict) and (not schema.get("$schema") or dialect_of(schema)):
             expected = f"{place}: a JSON Schema"
@@ -86,7 +84,7 @@ def sends_schemas_of_some_dialect(record: Record) -> Iterator[Seen]:
 
 
 def _wrong(message: Typed, place: str, schema: dict[str, object]) -> list[Flaw]:
-    """List what is wrong with a schema in every dialect, less what another clause counts."""
+    """List the flaws of a schema in its best dialect, except those that another clause judges."""
     flaws = [flaw for flaw in message.look.flaws if flaw.path.startswith(place)]
     mine = [flaw for flaw in flaws if flaw.clause == ANY]
     elsewhere = {flaw.path for flaw in flaws}
@@ -104,8 +102,8 @@ def _wrong(message: Typed, place: str, schema: dict[str, object]) -> list[Flaw]:
 
 
 @ambient("tools-name-length", "tools-name-characters")
-def names_tools_plainly(record: Record) -> Iterator[Seen]:
-    """Names have 1 to 128 characters, out of ASCII letters, digits, underscore, hyphen and dot."""
+def gives_tools_valid_names(record: Record) -> Iterator[Seen]:
+    """Names have 1 to 128 ASCII letters, digits, underscores, hyphens and dots."""
     for message, place, tool in each(record, "Tool"):
         name = tool.get("name") if isinstance(tool, dict) else None
         if isinstance(name, str):
@@ -118,7 +116,7 @@ def names_tools_plainly(record: Record) -> Iterator[Seen]:
 
 @scenario("tools-list-must-answer")
 def lists_its_tools(talk: Conversation) -> None:
-    """tools/list gets a result, possibly an empty one."""
+    """tools/list gets a result, perhaps an empty one."""
     reply = talk.request(LIST)
     if reply.is_error:
         reply = talk.request(LIST)
@@ -132,8 +130,8 @@ def lists_its_tools(talk: Conversation) -> None:
 
 
 @scenario("tools-name-unique")
-def names_each_tool_once(talk: Conversation) -> None:
-    """No two tools of one walk through all pages share a name."""
+def gives_tools_unique_names(talk: Conversation) -> None:
+    """No two listed tools have the same name."""
     clause = "tools-name-unique"
     names = listings.keys(talk, "tools")
     if not names:
@@ -153,14 +151,14 @@ def _twice(names: list[str]) -> set[str]:
     return {name for name in names if names.count(name) > 1}
 
 
-# --- who asks, and what else they asked, makes no difference
+# --- the same list on every connection
 
 
 @scenario("tools-list-not-per-connection", "tools-list-deterministic-order", restarts=True)
-def lists_the_same_tools_to_everybody(talk: Conversation) -> None:
-    """Another process lists the same tools in the same order, whatever was asked before.
+def lists_the_same_tools_on_every_connection(talk: Conversation) -> None:
+    """Another process lists the same tools in the same order, and so does a used one.
 
-    Between two lists on the first connection the other lists are read.
+    The other lists are read between two lists on the first connection.
     """
     here, there = talk.wire, _reopened(talk)
     quiet = [_names(talk)]
@@ -170,7 +168,7 @@ def lists_the_same_tools_to_everybody(talk: Conversation) -> None:
     quiet.append(_names(talk))
     if None in (*busy, *quiet):
         for clause in ("tools-list-not-per-connection", "tools-list-deterministic-order"):
-            talk.unseen(clause, "the list could not be read to its end")
+            talk.unseen(clause, "the list could not be read completely")
         return
     _judge_order(talk, [*busy, *quiet])
     varies = listings.varies(busy, quiet)
@@ -184,7 +182,7 @@ def lists_the_same_tools_to_everybody(talk: Conversation) -> None:
     talk.judge(
         "tools-list-not-per-connection",
         not varies,
-        expected="the same names on each connection, whatever was asked before",
+        expected="the same names on each connection and after other requests",
         actual=f"other names {varies}",
         at=len(talk.wire.transcript),
     )
@@ -220,41 +218,41 @@ def _judge_order(talk: Conversation, lists: list[list[str] | None]) -> None:
     )
 
 
-# --- when the list changes
+# --- changes of the list
 
 
 @ambient("tools-list-changed-notification-legacy")
-def announces_a_change_of_its_tools(record: Record) -> Iterator[Seen]:
-    """Between two lists that differ there is a notification, or shortly after."""
+def announces_changes_of_its_tools(record: Record) -> Iterator[Seen]:
+    """A changed list is announced before the next list, or shortly after."""
     for listing, how, announced in listings.changes(record, "tools"):
         clause, expected = "tools-list-changed-notification-legacy", f"{CHANGED} on a change"
         yield Seen(clause, announced, listing.line, expected, how)
 
 
 @scenario("tools-list-changed-notification")
-def tells_a_stream_of_changed_tools(talk: Conversation) -> None:
-    """A stream that asks for changes of the tools hears of one that two lists show."""
+def notifies_a_subscription_of_changed_tools(talk: Conversation) -> None:
+    """A subscription to changes of the tools gets a notification of each change."""
     clause = "tools-list-changed-notification"
     stream = talk.subscribe({"toolsListChanged": True})
     if stream.acknowledged() is None:
-        talk.unseen(clause, "no stream could be opened")
+        talk.unseen(clause, "no subscription could be opened")
         if not stream.refusal.answered:
             stream.cancel()
         return
     before, after = _around(talk)
     how = listings.difference(before, after) if before and after is not None else ""
-    told = [message for _, message in stream.heard() if message.method == CHANGED]
-    if how and not told:
+    announced = [message for _, message in stream.heard() if message.method == CHANGED]
+    if how and not announced:
         talk.quiet(listings.LATE)
-        told = [message for _, message in stream.heard() if message.method == CHANGED]
+        announced = [message for _, message in stream.heard() if message.method == CHANGED]
     stream.cancel()
     if not how:
-        talk.unseen(clause, "the list did not change while it was watched")
+        talk.unseen(clause, "the list did not change during the subscription")
         return
     talk.judge(
         clause,
-        bool(told),
-        expected=f"{CHANGED} on the stream",
+        bool(announced),
+        expected=f"{CHANGED} on the subscription",
         actual=how,
         at=len(talk.wire.transcript),
     )

@@ -1,4 +1,4 @@
-"""server/tools: which calls are refused, and in which way."""
+"""server/tools: refused calls, and the form of the refusal."""
 
 import re
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ NOBODY = "x-touchstone-no-such-tool"
 NOTHING = "x-touchstone-no-such-thing"
 INVALID = -32602
 ASKS_FIRST = frozenset({-32042, -32021})
-"""Codes of errors by which a server asks for something that is missing on our side."""
+"""Error codes for something that the client lacks."""
 
 PROTOCOL_UNTIL = "2025-06-18"
-"""Up to here invalid arguments stand among the protocol errors."""
+"""The last revision that lists invalid arguments as protocol errors."""
 
 FEW = 3
-"""Tools that are called to learn one thing."""
+"""Number of tools that one scenario calls."""
 
 STACK = "a stack trace"
 TRACE = re.compile(
@@ -41,7 +41,7 @@ TRACE = re.compile(
 
 
 def _ran(reply: Reply) -> bool:
-    """Whether a call came to a good end, as far as the result says."""
+    """Whether a call succeeded according to its result."""
     result = reply.result
     if result is None or result.get("isError") is True:
         return False
@@ -56,40 +56,46 @@ def _is_tool_error(reply: Reply) -> bool:
 
 
 @scenario("tools-unknown-tool-error")
-def knows_no_tool_it_does_not_have(talk: Conversation) -> None:
+def refuses_an_unknown_tool(talk: Conversation) -> None:
     """A call of a tool that does not exist gets error -32602."""
     reply = talk.request(CALL, {"name": NOBODY, "arguments": {}})
     talk.judge(
         "tools-unknown-tool-error",
         reply.refused(INVALID),
-        expected="error -32602 for a tool that does not exist",
+        expected="error -32602 for an unknown tool",
         actual=reply,
         at=reply,
     )
 
 
 @scenario("tools-name-case-sensitive")
-def tells_upper_from_lower_case_in_names(talk: Conversation) -> None:
-    """A tool does not answer to its name in the other case."""
+def treats_tool_names_as_case_sensitive(talk: Conversation) -> None:
+    """A tool cannot be called by its name in another case."""
     clause, listed = "tools-name-case-sensitive", {t["name"] for t in talk.spoken.named("tools")}
     for example in talk.examples("callable-tool")[:1]:
         flipped = example.name.swapcase()
         if flipped in listed | {example.name}:
-            talk.unseen(clause, f"{flipped} is a name of its own")
+            talk.unseen(clause, f"{flipped} is the name of another tool")
             continue
         if _ran(talk.request(CALL, {**example.params, "name": NOBODY}, required=False)):
-            talk.unseen(clause, "the server runs something whatever the name")
+            talk.unseen(clause, "the server runs a tool under any name")
             continue
         reply = talk.request(CALL, {**example.params, "name": flipped})
-        talk.judge(clause, not _ran(reply), expected=f"no tool {flipped}", actual=reply, at=reply)
+        talk.judge(
+            clause,
+            not _ran(reply),
+            expected=f"an error for the tool {flipped}",
+            actual=reply,
+            at=reply,
+        )
 
 
 # --- the request
 
 
 @scenario("tools-malformed-call-error", hurts=True)
-def refuses_calls_that_are_malformed(talk: Conversation) -> None:
-    """A call without a name, with a number for it, or with text for arguments gets an error."""
+def refuses_malformed_calls(talk: Conversation) -> None:
+    """A call without a name, with a number as name or text as arguments gets an error."""
     malformed: list[dict[str, Any]] = [{"arguments": {}}, {"name": 42, "arguments": {}}]
     malformed += [{"name": n, "arguments": "touchstone"} for n in talk.spoken.harmless[:1]]
     for params in malformed:
@@ -111,7 +117,7 @@ def refuses_calls_that_are_malformed(talk: Conversation) -> None:
 
 @scenario("tools-call-omitted-arguments")
 def runs_without_the_arguments_member(talk: Conversation) -> None:
-    """A tool that requires no argument runs when arguments is left out."""
+    """A tool without required arguments runs when arguments is left out."""
     clause, judged = "tools-call-omitted-arguments", False
     free = [one for one in talk.examples("callable-tool") if not arguments.required(one.schema)]
     for example in [one for one in free if one.item][:FEW]:
@@ -122,21 +128,21 @@ def runs_without_the_arguments_member(talk: Conversation) -> None:
         refused = (reply.is_error or _is_tool_error(reply)) and _ran(
             talk.request(CALL, empty, required=False)
         )
-        expected = f"{example.name} runs, as it does with {{}}"
+        expected = f"a result of {example.name}, as with {{}}"
         talk.judge(clause, not refused, expected=expected, actual=reply, at=reply)
         judged = True
     if not judged:
-        talk.unseen(clause, "no tool that may be called runs with {}")
+        talk.unseen(clause, "no callable tool runs with {}")
 
 
 # --- the arguments
 
 
 @scenario("tools-validate-inputs", "tools-input-validation-is-error", hurts=True)
-def validates_the_arguments_of_tools(talk: Conversation) -> None:
+def validates_tool_arguments(talk: Conversation) -> None:
     """A call without a required argument, or with an object for a text or number, is an error.
 
-    The error is one of the tool: the model sees it there, and can do better.
+    The error is in the result of the tool, where the model sees it and can correct the call.
     """
     valid, channel = "tools-validate-inputs", "tools-input-validation-is-error"
     judged = False
@@ -151,7 +157,7 @@ def validates_the_arguments_of_tools(talk: Conversation) -> None:
             params = {"name": example.name, "arguments": given}
             reply = talk.request(CALL, params, required=False)
             held = reply.answered and not _ran(reply)
-            expected = f"an error for {example.name} with {brief(given, 80)}: {argument} is wrong"
+            expected = f"an error for {example.name} with {brief(given, 80)}: invalid {argument}"
             talk.judge(valid, held, expected=expected, actual=reply, at=reply)
             if reply.is_error or _is_tool_error(reply):
                 talk.judge(
@@ -168,14 +174,14 @@ def validates_the_arguments_of_tools(talk: Conversation) -> None:
     if not judged:
         talk.unseen(channel, "no invalid argument was refused")
     if not any(judgement.clause == valid for judgement in talk.judgements):
-        talk.unseen(valid, "no argument of the tools that may be called can be spoilt")
+        talk.unseen(valid, "no callable tool has an argument that can be made invalid")
 
 
 @scenario("tools-execution-error-in-result")
-def reports_failures_of_tools_in_results(talk: Conversation) -> None:
-    """What goes wrong inside a tool comes back in a result with isError.
+def reports_tool_failures_in_results(talk: Conversation) -> None:
+    """A failure inside a tool is reported in a result with isError.
 
-    It is made to go wrong by a path, or another text, that names nothing.
+    A path or another text that names nothing makes the tool fail.
     """
     clause, judged = "tools-execution-error-in-result", False
     for example, given in _failing(talk):
@@ -194,11 +200,11 @@ def reports_failures_of_tools_in_results(talk: Conversation) -> None:
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "no tool that may be called could be made to fail")
+        talk.unseen(clause, "no callable tool could be made to fail")
 
 
 def _failing(talk: Conversation) -> Iterator[tuple[Example, dict[str, Any]]]:
-    """Give calls that fit the schema and are likely to fail: paths first."""
+    """Yield calls that fit the schema and are likely to fail, those with paths first."""
     found: list[tuple[bool, Example, dict[str, Any]]] = []
     for example in talk.examples("callable-tool"):
         properties = example.schema.get("properties")
@@ -217,12 +223,12 @@ def _failing(talk: Conversation) -> Iterator[tuple[Example, dict[str, Any]]]:
         yield example, given
 
 
-# --- what comes out
+# --- the content of errors
 
 
 @ambient("tools-sanitize-outputs")
-def keeps_its_insides_out_of_errors(record: Record) -> Iterator[Seen]:
-    """Errors of tools carry neither stack traces nor secrets of the environment."""
+def leaks_no_internals_in_tool_errors(record: Record) -> Iterator[Seen]:
+    """Errors of tools have no stack traces and no secrets of the environment."""
     canary = record.dossier.canary
     for kind in (Kind.RESULT, Kind.ERROR):
         for entry, message in record.answers(kind):
@@ -234,7 +240,7 @@ def keeps_its_insides_out_of_errors(record: Record) -> Iterator[Seen]:
             what = _leak(said, canary.secret if canary else "")
             if kind is Kind.ERROR and what == STACK:
                 what = ""  # jsonrpc-error-message-concise notes it
-            clause, expected = "tools-sanitize-outputs", "an error without the server's insides"
+            clause, expected = "tools-sanitize-outputs", "an error without internals of the server"
             yield Seen(clause, not what, entry.n, expected, what)
 
 

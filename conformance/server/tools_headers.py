@@ -1,4 +1,4 @@
-"""server/tools: parameters that are mirrored into HTTP headers (x-mcp-header)."""
+"""server/tools: parameters that are copied into HTTP headers (x-mcp-header)."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ ONE = frozenset({
 })  # fmt: skip
 MANY = frozenset({"items", "prefixItems", "allOf", "anyOf", "oneOf"})
 NAMED = frozenset({"patternProperties", "$defs", "definitions", "dependentSchemas"})
-"""Keywords with a schema below them that is not the schema of a property."""
+"""Keywords whose subschema is not the schema of a property."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Mark:
     """One x-mcp-header.
 
     Attributes:
-        place: where it stands.
-        name: the property it is on; empty where it is on none.
-        schema: the schema it stands in.
-        reachable: whether nothing but properties leads there.
+        place: its path in the message.
+        name: the property it is on; empty if it is on none.
+        schema: the schema that contains it.
+        reachable: whether only properties lead there.
     """
 
     place: str
@@ -47,7 +47,7 @@ class Mark:
 
 
 def _marks(schema: Any, place: str, name: str = "", *, reachable: bool = True) -> Iterator[Mark]:
-    """Walk a schema; what is data in it (default, const, enum, examples) is no schema."""
+    """Yield the marks of a schema; data in it (default, const, enum, examples) is skipped."""
     if not isinstance(schema, dict):
         return
     if HEADER in schema:
@@ -74,8 +74,8 @@ def _marks(schema: Any, place: str, name: str = "", *, reachable: bool = True) -
     "tools-x-mcp-header-reachable",
     "tools-x-mcp-header-not-sensitive",
 )
-def marks_parameters_for_headers_rightly(record: Record) -> Iterator[Seen]:
-    """An x-mcp-header is a token of its own, on a primitive property that properties lead to."""
+def marks_header_parameters_correctly(record: Record) -> Iterator[Seen]:
+    """An x-mcp-header is a unique token on a primitive property, reachable by properties only."""
     for message, place, schema in each(record, "InputSchema"):
         marks = list(_marks(schema, place))
         if not marks:
@@ -99,7 +99,7 @@ def _is_token(value: Any) -> bool:
 
 
 def _primitive(n: int, marks: list[Mark]) -> Seen:
-    """Judge the types of marked properties; a union, or none, is open."""
+    """Judge the types of marked properties; a union or a missing type is not judged."""
     typed = [mark for mark in marks if mark.name]
     plain = [mark for mark in typed if isinstance(mark.schema.get("type"), str)]
     wrong = [mark for mark in plain if mark.schema["type"] not in PRIMITIVE]
@@ -109,6 +109,6 @@ def _primitive(n: int, marks: list[Mark]) -> Seen:
 
 
 def _seen(name: str, n: int, wrong: list[Mark], expected: str, mild: Breach | None = None) -> Seen:
-    told = (f"{m.place}: {brief(m.value, 40)}, type {brief(m.schema.get('type'))}" for m in wrong)
+    shown = (f"{m.place}: {brief(m.value, 40)}, type {brief(m.schema.get('type'))}" for m in wrong)
     clause = f"tools-{HEADER}-{name}"
-    return Seen(clause, not wrong, n, expected, "; ".join(told), mild=mild)
+    return Seen(clause, not wrong, n, expected, "; ".join(shown), mild=mild)

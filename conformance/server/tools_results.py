@@ -1,4 +1,4 @@
-"""server/tools: structured results, and the resources that results embed or link to."""
+"""server/tools: structured results, and resources in results."""
 
 import json
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ from mcp_touchstone.suite import (
 )
 
 DIALECT_SINCE = "2025-11-25"
-"""From here on a schema that names no dialect is one of 2020-12."""
+"""The first revision in which a schema without a dialect is a 2020-12 schema."""
 
 ANY_VALUE_SINCE = "2026-07-28"
-"""From here on structured content may be any JSON value."""
+"""The first revision in which structured content may be any JSON value."""
 
 NOT_FOUND = frozenset({-32002, -32602})
 WEB = ("http://", "https://")
@@ -34,8 +34,8 @@ MISSING = object()
 
 
 @scenario("tools-structured-content-conforms")
-def structures_results_as_it_said(talk: Conversation) -> None:
-    """A tool that lists an outputSchema gives structured content that fits it."""
+def returns_structured_content_that_fits_its_schema(talk: Conversation) -> None:
+    """A tool with an outputSchema returns structured content that fits it."""
     clause, judged = "tools-structured-content-conforms", False
     for example in talk.examples("structured-tool")[:FEW]:
         reply = talk.run(example, required=False)
@@ -57,16 +57,16 @@ def structures_results_as_it_said(talk: Conversation) -> None:
             clause,
             fits,
             expected=f"structuredContent that fits the outputSchema of {example.name}",
-            actual="there is none" if value is MISSING else brief(value, 200),
+            actual="no structuredContent" if value is MISSING else brief(value, 200),
             at=reply,
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "no complete result could be held against an outputSchema")
+        talk.unseen(clause, "no complete result could be compared with an outputSchema")
 
 
 def _fits(schema: dict[str, Any], value: Any, revision: str) -> bool | None:
-    """Whether a value fits; None where that is open. Without a dialect any one will do."""
+    """Whether a value fits, None if unknown; any dialect may be meant if none is named."""
     if schema.get("$schema") or revision >= DIALECT_SINCE:
         return allows(schema, value)
     answers = {allows({**schema, "$schema": address}, value) for address in DIALECTS.values()}
@@ -75,7 +75,7 @@ def _fits(schema: dict[str, Any], value: Any, revision: str) -> bool | None:
 
 @ambient("tools-structured-content-text-copy")
 def repeats_structured_content_as_text(record: Record) -> Iterator[Seen]:
-    """A result with structured content has the same as JSON in a block of text."""
+    """A result with structured content repeats it as JSON in a text block."""
     for message, place, result in each(record, "CallToolResult"):
         content = result.get("content") if isinstance(result, dict) else None
         if not isinstance(content, list) or "structuredContent" not in result:
@@ -106,8 +106,8 @@ def _says(text: str, value: Any) -> bool:
 
 
 @ambient("tools-embedded-resources-capability")
-def declares_resources_where_it_embeds_them(record: Record) -> Iterator[Seen]:
-    """A server whose tools return embedded resources declares resources."""
+def declares_resources_that_tools_embed(record: Record) -> Iterator[Seen]:
+    """A server whose tools return embedded resources declares the resources capability."""
     spoken = record.dossier.spoken.get(record.revision)
     for message, place, _ in each(record, "EmbeddedResource"):
         if message.part == "results" and message.method == "tools/call" and spoken is not None:
@@ -117,8 +117,8 @@ def declares_resources_where_it_embeds_them(record: Record) -> Iterator[Seen]:
 
 
 @scenario("tools-embedded-resource-readable", "tools-resource-link-readable")
-def serves_what_its_tools_point_to(talk: Conversation) -> None:
-    """A resource that a tool links to, or embeds, can be read under its URI."""
+def serves_resources_its_tools_point_to(talk: Conversation) -> None:
+    """A resource that a tool links to or embeds can be read by its URI."""
     for kind, clause in (
         ("resource", "tools-embedded-resource-readable"),
         ("resource_link", "tools-resource-link-readable"),
@@ -131,17 +131,17 @@ def serves_what_its_tools_point_to(talk: Conversation) -> None:
             talk.judge(
                 clause,
                 reply.code not in NOT_FOUND,
-                expected=f"{brief(uri, 80)}, which {example.name} gave, can be read",
+                expected=f"the content of {brief(uri, 80)}, which {example.name} returned",
                 actual=reply,
                 at=reply,
             )
             judged = True
         if not judged and talk.judges(clause):
-            talk.unseen(clause, f"no call gave a block of type {kind}")
+            talk.unseen(clause, f"no call returned a block of type {kind}")
 
 
 def _pointers(talk: Conversation, kind: str) -> Iterator[tuple[Example, str]]:
-    """Call once more what gave such blocks, and give the URIs of the first few."""
+    """Repeat calls that returned such blocks, and yield the first few URIs."""
     for example in talk.examples("callable-tool"):
         if any(_uris(example.result, kind)):
             again = talk.run(example, required=False).result or {}

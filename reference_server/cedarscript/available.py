@@ -31,3 +31,20 @@ def _is_there(name: str) -> bool:
         return find_spec(name) is not None
     except (ImportError, ValueError):
         return False
+
+
+def version_of(name: str) -> str | None:
+    """Give the version of an installed distribution, or None.
+
+    ``importlib.metadata`` takes longer to import than the library itself.
+    """
+    prefix = name.replace("-", "_") + "-"
+    for folder in sys.path:
+        try:
+            entries = os.listdir(folder or ".")  # noqa: PTH208 - pathlib takes long too
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.endswith(".dist-info") and entry.lower().startswith(prefix):
+                return entry[len(prefix) : -len(".dist-info")]
+    return None

@@ -15,7 +15,7 @@ import threading
 import time
 from queue import Empty, Queue
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
 from .available import reason_against
 
 TYPE_CHECKING = False
@@ -34,8 +34,11 @@ START_SECONDS = 30.0
 MEMORY = 1024 * 1024 * 1024
 """Bytes of address space the worker may use."""
 
-_PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME")
-"""What an interpreter may need to find itself and its packages."""
+_PASSED_ON = (
+    *("SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME"),
+    *("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),
+)
+"""What an interpreter may need to find itself and its packages, and to cache what it compiles."""
 
 # The worker's modules are found under a name of their own: neither this package with its two
 # names nor the directory the server was started in is on its path.
@@ -188,7 +191,7 @@ class Engine:
         except (OSError, EOFError):
             self._end()
             raise _too_costly() from None
-        except BaseException:  # nobody waits for the answer any more
+        except BaseException:  # the call was cancelled
             self._end()
             raise
 
@@ -220,7 +223,7 @@ class Worker:
 
         here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - as above
         limits = {"memory": MEMORY, "largest": largest, "seconds": int(seconds) + 1}
-        options = ("-P", "-B", "-X", "utf8")
+        options = ("-P", "-X", "utf8")
         self._most = _ESCAPED * largest + _CHUNK
         self._lines: Queue[bytes | None] = Queue()
         self._directory: str | None = mkdtemp(prefix="mcp-cedarscript-")
@@ -258,7 +261,7 @@ class Worker:
             self._directory = None
 
     def is_alive(self) -> bool:
-        """Tell whether it can be asked."""
+        """Say whether it can be asked."""
         return self._process.poll() is None
 
     def say(self, request: Answer) -> None:

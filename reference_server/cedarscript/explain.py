@@ -6,7 +6,7 @@ import json
 import re
 from functools import cache
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
 from ..protocol.revisions import is_modern
 
 TYPE_CHECKING = False
@@ -190,7 +190,7 @@ def explain(
 def _ask(call: Call, message: str, explanation: str, *, deprecated: bool) -> dict[str, Any]:
     """Ask the client's model; what it says is passed on as its word, never as ours.
 
-    A new server does not adopt what is deprecated (2026-07-28 deprecated), unless it is told to.
+    A new server does not adopt deprecated features (2026-07-28 deprecated), unless its settings do.
     """
     if not call.can("sampling"):
         return {"asked": False, "note": "The client has declared no sampling."}

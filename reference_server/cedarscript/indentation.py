@@ -1,7 +1,7 @@
 """The ``@n:`` prefix of CONTENT: a line's level relative to the place it goes to. Pure.
 
 This stands in for the indentation of the library, which counts in the wrong unit where a file is
-indented with tabs or with three blanks, and rounds where a line stands between two levels.
+indented with tabs or with three blanks, and rounds where a line is between two levels.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def check_prefixes(content: str) -> None:
 def find_unit(lines: Iterable[str]) -> str:
     """Give what one level of indentation is in a file; four blanks if nothing tells.
 
-    What stands deeper after a line that ends in a colon or an opening bracket tells most.
+    The lines after one that ends in a colon or an opening bracket count most.
     """
     after_opening: Counter[str] = Counter()
     after_any: Counter[str] = Counter()

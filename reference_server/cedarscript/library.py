@@ -1,4 +1,4 @@
-"""The library, loaded so that it works, held away from the disk, and its known faults mended.
+"""The library, loaded so that it works, kept away from the disk, its known faults corrected.
 
 It is pinned to one version, and each seam below was looked up in that version. Runs in the worker
 only: everything here changes the library for the whole process.
@@ -14,12 +14,13 @@ import sys
 import types
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 
+from .available import version_of
 from .indentation import Indentation
 from .move import carry_out
 from .places import Move
 from .policy import Refused, is_move, is_python
+from .tree_cache import TreeCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,19 +108,16 @@ class Library:
 
     def __init__(self, largest: int) -> None:
         for name, wanted in VERSIONS.items():
-            try:
-                found = version(name)
-            except PackageNotFoundError:
-                raise Unavailable(f"{name} is not installed") from None
+            found = version_of(name)
             if found != wanted:
-                raise Unavailable(f"{name} is {found}; it has to be {wanted}")
+                raise Unavailable(f"{name} is {found or 'not installed'}; it has to be {wanted}")
         queries = types.ModuleType("cedarscript_editor.tree_sitter_identifier_queries")
         queries.get_query = _get_query  # type: ignore[attr-defined]
         sys.modules[queries.__name__] = queries
         try:
             editor: Any = import_module("cedarscript_editor.cedarscript_editor")
             finder: Any = import_module("cedarscript_editor.tree_sitter_identifier_finder")
-            self.parser = import_module("cedarscript_ast_parser").CEDARScriptASTParser()
+            self.parser = _parser()
         except (ImportError, OSError, AttributeError) as error:
             raise Unavailable(f"the library does not load ({type(error).__name__})") from None
         self.desk = Desk(largest)
@@ -186,6 +184,15 @@ class Library:
         return "".join(line + "\n" for line in Indentation().apply_relative_indents(content))
 
 
+def _parser() -> Any:
+    """Build the parser without its constructor, which loads ``importlib.metadata`` to ask again."""
+    made = import_module("cedarscript_ast_parser").CEDARScriptASTParser
+    parser = made.__new__(made)
+    parser.parser = import_module("tree_sitter").Parser()
+    parser.parser.set_language(import_module("cedarscript_grammar").language())
+    return parser
+
+
 def _get_query(language: str) -> dict[str, str]:
     """Stand in for the module whose data the wheel lacks; Python is all there is."""
     if language != "python":
@@ -201,7 +208,8 @@ def _mend_finder(module: Any) -> None:
     associate = module.associate_identifier_parts
     # Each asks the file system for the same shared object again.
     module.get_language = lru_cache(module.get_language)
-    module.get_parser = lru_cache(module.get_parser)
+    get_parser = module.get_parser
+    module.get_parser = lru_cache(lambda language: TreeCache(get_parser(language).parse))
 
     def find_identifiers_of_kind(
         self: Any, kind: str, name: str, restrictions: Sequence[Any] = ()

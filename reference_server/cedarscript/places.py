@@ -113,7 +113,7 @@ class Source:
     def with_comments_above(self, line: int) -> int:
         """Give the first line of a statement and the comments right above it.
 
-        What stands at the top of a file belongs to the file.
+        The definitions at the top of a file belong to the file.
         """
         first = line
         while first - 1 in self._comments and self._level(first - 1) == self._level(line):

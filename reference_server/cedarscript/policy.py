@@ -65,8 +65,8 @@ class Refused(Exception):  # noqa: N818 - it is a decision, not a fault
     """Something in a script is not carried out.
 
     Attributes:
-        facts: ``code``, ``type``, ``message``, and where known ``line``, ``column`` and
-            ``suggestions``; for the client as it is.
+        facts: ``code``, ``type``, ``message``, and where known ``suggestions``, ``script_line``
+            and ``script_column``, or ``file`` and ``line`` in it; for the client as it is.
     """
 
     def __init__(self, code: str, message: str, *suggestions: str, **facts: Any) -> None:
@@ -103,8 +103,8 @@ def check_tree(root: Any, text: str) -> None:
                 "UNSUPPORTED_CONSTRUCT",
                 f"Not carried out by this server: {refused[0]}.",
                 refused[1],
-                line=line,
-                column=column,
+                script_line=line,
+                script_column=column,
             )
 
 
@@ -137,13 +137,13 @@ def _syntax_error(root: Any, text: str) -> Refused:
         found.message,
         *found.suggestions,
         type="ParseError",
-        line=line,
-        column=column,
+        script_line=line,
+        script_column=column,
     )
 
 
 def _is_error(node: Any) -> bool:
-    """Tell whether the parser made no sense of this."""
+    """Say whether the parser made no sense of this."""
     return node.type in ("ERROR", "error") or bool(node.is_missing)
 
 
@@ -210,7 +210,7 @@ def _check_move(command: Any, *, from_definition: bool) -> None:
 
 
 def is_move(action: Any) -> bool:
-    """Tell whether what a command does is a MOVE."""
+    """Say whether what a command does is a MOVE."""
     return hasattr(action, "relative_indentation")
 
 
@@ -254,7 +254,7 @@ def _check_regex(pattern: str) -> None:
 
 
 def invalid_regex(error: Exception) -> Refused:
-    """Build the refusal of a regular expression or of what stands for its matches."""
+    """Build the refusal of a regular expression or of its replacement."""
     return Refused(
         "INVALID_REGEX",
         f"The regular expression is not valid: {error}.",

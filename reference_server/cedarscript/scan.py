@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class ScriptError(ToolError):
             message,
             code=code,
             type="ParseError",
-            context={"line": line, "column": column},
+            context={"script_line": line, "script_column": column},
             suggestions=[suggestion] if suggestion else (),
             related_tools=("list_capabilities",),
         )
@@ -153,7 +153,7 @@ def _fenced(content: str) -> Iterator[Block]:
 
 
 def _closes(line: str, fence: str) -> bool:
-    """Tell whether a line closes a fence: as many of the same marks, and nothing else."""
+    """Say whether a line closes a fence: as many of the same marks, and nothing else."""
     line = line.strip()
     return line.startswith(fence) and not line.strip(fence[0])
 
@@ -235,7 +235,7 @@ def _check_escapes(content: str, start: int, end: int, *, several_lines: bool) -
     """Refuse escapes that would silently become something else than they look like."""
     text = content[start:end]
     if several_lines:
-        # Nothing is unescaped in these: what the grammar takes goes in as it stands.
+        # Nothing is unescaped in these: the text goes in as it is written.
         odd = (m.start() for m in _ESCAPE.finditer(text) if not _TAKEN.match(text, m.start()))
         escaped = _ESCAPED_DELIMITER.search(text)
         found = (next(odd, None), escaped.start() if escaped else None)

@@ -6,12 +6,15 @@ up to that point: what is committed is what would have been shown.
 
 from __future__ import annotations
 
-from ..protocol.errors import ToolError
-from ..tools.text import Text, read_text
+from contextlib import contextmanager
+
+from ..failure import ToolError
+from ..tools.text import LONGEST_TEXT, Text, read_text
 from ..workspace.refusals import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from ..protocol.calls import Call
@@ -35,9 +38,10 @@ class Stage:
         self._workspace = workspace
         self._root = root
         self._keys: dict[str, str] = {}
+        self._commands: dict[str, dict[str, Any]] = {}
         self._files: dict[str, _File] = {}
         try:
-            workspace.candidates("", root, listing=True)
+            workspace.policy.candidates("", root, listing=True)
         except Refusal as refusal:
             refusal.field = "root"
             raise
@@ -51,23 +55,19 @@ class Stage:
         edited = {one["path"] for one in commands if one["type"] != "RmFileCommand"}
         for index, command in enumerate(commands, 1):
             path = command["path"]
-            if path in self._keys:
-                continue
-            try:
-                self._take(path, edited=path in edited)
-            except ToolError as error:
-                error.field = "commands"
-                error.context = {"file": path, "line": command["line"], "command_index": index}
-                raise
+            place = {"file": path, "script_line": command["line"], "command_index": index}
+            with _blamed_on(place):
+                if path not in self._keys:
+                    self._take(path, edited=path in edited)
+                self._commands[self._keys[path]] = place
 
     def _take(self, path: str, *, edited: bool) -> None:
-        places = self._workspace.candidates(path, self._root, writing=True)
+        places = self._workspace.policy.candidates(path, self._root, writing=True)
         before = self._workspace.find(path, cwd=self._root, check=self._call.check)
-        where = (before.root, before.parts) if before else places[0]
-        key = f"{where[0]}:{'/'.join(where[1])}"
+        key = (before.at if before else places[0]).path
         self._keys[path] = key  # two spellings, one file
         if key not in self._files:
-            self._files[key] = _File(path, "/".join(where[1]), before, edited=edited)
+            self._files[key] = _File(path, key, before, edited=edited)
         if len(self._files) > _MOST_FILES:
             raise ToolError(
                 f"The script names more than {_MOST_FILES} files.", code="SCRIPT_TOO_LARGE"
@@ -85,19 +85,46 @@ class Stage:
         """Enter what the worker made of the files into an edit.
 
         Raises:
-            Refusal: As ``Edit.put``.
+            Refusal: As ``Edit.put``. It names the last command that is about the file.
         """
         for key, made in files.items():
             file = self._files[key]
-            data = file.returned(made["text"])
-            if file.before and data is None:
-                edit.remove(file.before)
-            elif data is not None:
-                edit.put(file.path, data, cwd=self._root, before=file.before)
+            with _blamed_on(self._commands[key]):
+                data = file.returned(made["text"])
+                if file.before and data is None:
+                    edit.remove(file.before)
+                elif data is not None:
+                    edit.put(file.path, data, cwd=self._root, before=file.before)
 
     def describe(self, files: dict[str, Any]) -> list[dict[str, Any]]:
-        """Give what happens to each file, with its diff, in the order of the script."""
-        return [self._files[key].describe(made) for key, made in files.items()]
+        """Give what happens to each file, with its diff, in the order of the script.
+
+        The diffs of one answer have no more characters than the limit. One that does not fit is
+        left out, and ``left_out`` counts its characters.
+        """
+        described = [self._files[key].describe(made) for key, made in files.items()]
+        left = LONGEST_TEXT
+        for one in described:
+            if len(one["diff"]) > left:
+                one["left_out"] = len(one["diff"])
+                one["diff"] = ""
+            left -= len(one["diff"])
+        return described
+
+
+@contextmanager
+def _blamed_on(command: dict[str, Any]) -> Iterator[None]:
+    """Let an error name the command that it is about.
+
+    Args:
+        command: The members of ``context``.
+    """
+    try:
+        yield
+    except ToolError as error:
+        error.field = "commands"
+        error.context = command
+        raise
 
 
 class _File:
@@ -105,7 +132,7 @@ class _File:
 
     Args:
         path: As the script has it.
-        shown: Relative to its root.
+        shown: The path that leads to it.
         before: As it is; None if there is none.
         edited: Whether its lines matter; any file can be removed.
     """

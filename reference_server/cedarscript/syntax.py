@@ -26,6 +26,7 @@ _FORMS = {
     "INSERT, REPLACE, DELETE or MOVE.",
 }
 _WORD = re.compile(r"\w+")
+_COMMENT = re.compile(r"(?m)(?:#|(?<!\S)--).*$|/\*[\s\S]*?\*/")
 _UNQUOTED = re.compile(r"\bFILE\s+(?![\"'\s]|r[\"'])(\S+)")
 _SHOWN = 40
 
@@ -55,13 +56,7 @@ def describe(text: str, start: Place, at: Place, *, missing: str | None = None) 
         missing: What the parser had to make up, if that was all.
     """
     if missing:
-        name = missing.strip("'") or "a quote"
-        what = f"{name} is missing here" if name.isupper() else "Something is missing here"
-        return Description(
-            f"{what}; the script ends too early.",
-            ["Close each string, and each CASE with END."],
-            start,
-        )
+        return Description(*_missing(missing.strip("'"), text, start), start)
     statement = _from(text, start)
     word = _first(statement)
     if word in _CLAUSES:
@@ -89,6 +84,20 @@ def describe(text: str, start: Place, at: Place, *, missing: str | None = None) 
     return Description(f"This is not understood from here on: {near!r}.", suggestions, at)
 
 
+def _missing(name: str, text: str, at: Place) -> tuple[str, list[str]]:
+    """Describe a place where something has to follow."""
+    if name == "EMPTY":  # the shortest thing that may stand here, which is seldom what was meant
+        before = _COMMENT.sub("", _until(text, at)).split()
+        last = before[-1] if before else ""
+        return f"{last or 'This'} is not followed by what it is about.", [
+            "DELETE WHOLE removes a definition, as in UPDATE FUNCTION 'name' FROM FILE 'path'.",
+            "LINE 'text', LINE number and LINE EMPTY name a line.",
+        ]
+    if name == "END":
+        return "END is missing here; the script ends too early.", ["Close each CASE with END."]
+    return "Something is missing here; the script ends too early.", ["Close each string."]
+
+
 def _unknown(word: str) -> tuple[str, list[str]]:
     from difflib import get_close_matches  # noqa: PLC0415 - for errors only
 
@@ -104,6 +113,13 @@ def _from(text: str, at: Place) -> str:
     lines = text.split("\n")[at[0] - 1 :]
     if lines:
         lines[0] = lines[0][at[1] - 1 :]
+    return "\n".join(lines)
+
+
+def _until(text: str, at: Place) -> str:
+    """Give the text up to a line and column."""
+    lines = text.split("\n")[: at[0]]
+    lines[-1:] = [line[: at[1] - 1] for line in lines[-1:]]
     return "\n".join(lines)
 
 

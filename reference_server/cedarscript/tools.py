@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from ..protocol.toolbox import Tool
 from ..tools.schemas import CONFIRM, CWD, inputs, outputs
-from ..tools.toolbox import Tool
 from .available import reason_against
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..failure import ToolError
     from ..protocol.calls import Call
-    from ..protocol.errors import ToolError
+    from ..protocol.toolbox import Arguments
     from ..surface import Surface
-    from ..tools.toolbox import Arguments
     from .engine import Engine
 
 _ENGINE = "cedarscript.engine"
@@ -34,6 +34,10 @@ _DIFFS = {
             "file": {"type": "string", "description": "Path relative to its root."},
             "change": {"type": "string", "enum": ["created", "updated", "removed"]},
             "diff": {"type": "string", "description": "Unified diff; its lines end in LF."},
+            "left_out": {
+                "type": "integer",
+                "description": "Characters of a diff that does not fit into the answer.",
+            },
             "sha256": {"type": "string", "description": "Hash of the file after it."},
         },
         "required": ["file", "change", "diff"],
@@ -76,7 +80,7 @@ class _Tools:
     def _parse(
         self, call: Call, content: str, field: str
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        from ..protocol.errors import ToolError  # noqa: PLC0415
+        from ..failure import ToolError  # noqa: PLC0415
         from .scan import find_blocks  # noqa: PLC0415 - it compiles patterns
 
         try:
@@ -111,7 +115,7 @@ class _Tools:
             _raise_refused(made)
         if workspace.writable:
             # Built for a preview too: what could not be written is not shown as if it could.
-            edit = workspace.edit(call.who)
+            edit = workspace.edit(call.who, call.request_id)
             stage.put(edit, made["files"])
             if not dry_run:
                 pending = self._surface.part("client.confirm").commit(call, edit, arguments)
@@ -161,15 +165,17 @@ def _raise_refused(answer: dict[str, Any]) -> None:
 
 
 def _refusal(facts: dict[str, Any]) -> ToolError:
-    from ..protocol.errors import ToolError  # noqa: PLC0415
+    from ..failure import ToolError  # noqa: PLC0415
+    from .explain import rules  # noqa: PLC0415
 
-    places = ("file", "line", "column", "script_line", "command_index")
+    rule = rules().get(facts["code"])
+    places = ("file", "line", "script_line", "script_column", "command_index")
     return ToolError(
         facts["message"],
         code=facts["code"],
         type=facts["type"],
         context={name: facts[name] for name in places if name in facts},
-        suggestions=facts.get("suggestions", ()),
+        suggestions=facts.get("suggestions") or (rule.suggestions if rule else ()),
         related_tools=("explain_error", "list_capabilities"),
     )
 

@@ -118,7 +118,7 @@ def find_runs(tree: ast.AST, first: int, after: int) -> list[tuple[Body, int, in
 
 
 def is_docstring(node: ast.stmt) -> bool:
-    """Tell whether a statement that comes first would be a docstring."""
+    """Say whether a statement that comes first would be a docstring."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -127,13 +127,13 @@ def is_docstring(node: ast.stmt) -> bool:
 
 
 def is_marked(node: ast.stmt) -> bool:
-    """Tell whether a statement of a tree by ``parse`` is a docstring."""
+    """Say whether a statement of a tree by ``parse`` is a docstring."""
     kind = getattr(getattr(node, "value", None), "kind", None)
     return isinstance(kind, str) and kind.startswith(_MARK)
 
 
 def same(left: Any, right: Any) -> bool:
-    """Tell whether two trees, or lists of them, are the same but for the places of their nodes."""
+    """Say whether two trees, or lists of them, are the same but for the places of their nodes."""
     pairs = [(left, right)]
     while pairs:
         one, other = pairs.pop()

@@ -18,6 +18,7 @@ from .describe import describe, summary
 from .indentation import IndentationRefusedError
 from .library import Library, Unavailable
 from .policy import Refused
+from .steps import Steps, syntax_error
 from .unified import unified
 
 TYPE_CHECKING = False
@@ -88,14 +89,14 @@ class Worker:
             if errors:  # what the grammar takes and the library does not, a pattern mostly
                 raise policy.invalid_regex(ValueError(str(errors[0].message)[:_LONGEST_CAUSE]))
         except Refused as refused:
-            if "line" in refused.facts:
-                refused.facts["line"] += first_line - 1
+            if "script_line" in refused.facts:
+                refused.facts["script_line"] += first_line - 1
             raise
         for index, (command, line) in enumerate(zip(commands, lines, strict=True)):
             try:
                 policy.check_command(command)
             except Refused as refused:
-                refused.facts.setdefault("line", line)
+                refused.facts.setdefault("script_line", line)
                 refused.facts["command_index"] = before + index + 1
                 raise
         return list(zip(commands, lines, strict=True))
@@ -109,7 +110,7 @@ class Worker:
         """
         keys, before = request["keys"], request["texts"]
         texts = {key: _finish(text) for key, text in before.items()}
-        results = []
+        results, steps = [], Steps()
         for index, (command, line) in enumerate(self._parse(request), 1):
             path = command.files_to_change[0]
             results.append(summary(command))
@@ -133,6 +134,7 @@ class Worker:
                     "lines": _lines_like(command, texts[keys[path]] or ""),
                 }
                 return {"failed": failed}
+            steps.add(keys[path], index, line, texts[keys[path]])
         files = {}
         for path, key in keys.items():
             was, text = before[key], texts[key]
@@ -141,7 +143,7 @@ class Worker:
             if text == was or key in files:
                 continue
             if text is not None and policy.is_python(path):
-                _check_python(was, text, path)
+                steps.check(key, was, text, path)
             files[key] = {"text": text, "diff": unified(was, text, request["shown"][key])}
         return {"results": results, "files": files}
 
@@ -183,34 +185,6 @@ class Worker:
 def _finish(text: str | None) -> str | None:
     """Give a text whose last line ends as the others do."""
     return text + "\n" if text and not text.endswith("\n") else text
-
-
-def _check_python(before: str | None, after: str, path: str) -> None:
-    """Refuse an edit after which a file is no Python any more; most wrong edits show here."""
-    if before is not None and _syntax_error(before) is not None:
-        return
-    error = _syntax_error(after)
-    if error is not None:
-        python = ".".join(map(str, sys.version_info[:2]))
-        raise Refused(
-            "BREAKS_SYNTAX",
-            f"The file would not be valid Python ({python}) any more: {error.msg}.",
-            "Begin each line of CONTENT with @0: for the level of the place it goes to, @1: for "
-            "one level deeper; lines without it go in as they stand.",
-            type="ExecutionError",
-            file=path,
-            line=error.lineno or 1,
-        )
-
-
-def _syntax_error(text: str) -> SyntaxError | None:
-    try:
-        compile(text, "file", "exec", dont_inherit=True)
-    except SyntaxError as error:
-        return error
-    except ValueError as error:  # a NUL, or a number of too many digits
-        return SyntaxError(type(error).__name__)
-    return None
 
 
 def _lines_like(command: Any, text: str) -> list[int]:
@@ -290,7 +264,7 @@ def _warm_up(library: Library) -> None:
     if result != after:
         raise Unavailable("a first edit went wrong")
     _lines_like(commands[0], "")
-    _syntax_error(before)
+    syntax_error(before)
 
 
 def main(settings: Request, requests: BinaryIO, answers: BinaryIO) -> None:
@@ -307,6 +281,7 @@ def main(settings: Request, requests: BinaryIO, answers: BinaryIO) -> None:
         answers.flush()
 
     warnings.simplefilter("ignore")
+    sys.dont_write_bytecode = True  # the limits let no file grow
     _limit_memory(settings["memory"])
     _limit_time(settings["seconds"])
     try:

@@ -10,10 +10,10 @@ import json
 import threading
 import time
 
-from ..operation.identity import NAME
-from ..operation.printable import printable
 from ..protocol.errors import invalid_params
+from ..protocol.identity import NAME
 from ..protocol.modern import LOG_LEVEL, LOG_LEVELS
+from ..protocol.printable import printable
 from ..protocol.revisions import is_modern
 
 TYPE_CHECKING = False

@@ -8,10 +8,10 @@ to all bytes before and after, so what happens is what was shown, or nothing.
 
 from __future__ import annotations
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
+from ..protocol.questions import UnansweredError
+from ..protocol.seal import Seal, UnsealedError, fingerprint
 from .previews import diffs, summary
-from .questions import UnansweredError
-from .seal import Seal, UnsealedError, fingerprint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

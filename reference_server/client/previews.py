@@ -1,4 +1,4 @@
-"""What an edit would do, shown to whoever has to say yes. Pure.
+"""Previews of an edit, for the person who confirms it. Pure.
 
 For people and models, not for ``patch``: control characters are escaped and long things cut, so
 that no file can draw on the screen or hide a change behind another. What is confirmed is never
@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 
-from ..operation.printable import printable
+from ..protocol.printable import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

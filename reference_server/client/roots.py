@@ -10,10 +10,10 @@ from __future__ import annotations
 import threading
 import time
 
+from ..protocol.answers import problem_with
 from ..protocol.errors import INTERNAL_ERROR, ProtocolError
+from ..protocol.questions import UnansweredError
 from ..protocol.workers import aside
-from .answers import problem_with
-from .questions import UnansweredError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ class Roots:
                 self._take(self._answer())
             except (UnansweredError, ValueError) as why:
                 self._surface.log.info("roots unchanged", reason=str(why))
-            except Exception as defect:  # noqa: BLE001 - nobody is there to catch it
+            except Exception as defect:  # noqa: BLE001 - no caller could catch it
                 self._surface.log.error("defect", type=type(defect).__name__)  # noqa: TRY400
             asking = self._settle()
 
     def _settle(self) -> bool:
-        """Take note of the end of a question; True if there is another to be asked at once."""
+        """Note the end of a question; True if there is another to be asked at once."""
         with self._lock:
             if self._again:
                 self._again = False
@@ -142,12 +142,12 @@ class Roots:
 
     def _take(self, uris: list[str]) -> None:
         named = [uri for uri in uris if _can_name_a_place(uri)]
-        self._surface.workspace.narrow(named if uris else None)
+        self._surface.workspace.policy.narrow(named if uris else None)
         self._surface.log.info("roots", count=len(uris))
 
 
 def _can_name_a_place(uri: str) -> bool:
-    """Tell whether a URI can be taken apart at all; if not, it is a root without any file."""
+    """Say whether a URI can be taken apart at all; if not, it is a root without any file."""
     from urllib.parse import urlsplit  # noqa: PLC0415 - the workspace needs it in a moment, too
 
     try:

@@ -8,7 +8,8 @@ for a rate limit: a request looks at a bounded number of files, and only so many
 
 from __future__ import annotations
 
-from ..protocol.errors import ToolError, invalid_params, quote
+from ..failure import ToolError
+from ..protocol.errors import invalid_params, quote
 from ..tools.text import read_text
 from . import guides
 from .uris import LINES_TEMPLATE, TEMPLATE
@@ -116,7 +117,7 @@ class Completion:
         """Suggest files whose path begins so, then files whose name does."""
         found = Suggestions()
         if typed.startswith("/"):
-            return found  # paths are relative; the place of a root is nobody's business
+            return found  # paths are relative; the place of a root is not published
         directory = typed.rpartition("/")[0]
         try:
             files = self._surface.workspace.walk(directory, check=call.check)
@@ -124,7 +125,7 @@ class Completion:
                 if seen == MOST_FILES:
                     found.complete = False
                     break
-                if entry.path.startswith(typed):
+                if entry.path.startswith(typed) or "/".join(entry.at.parts).startswith(typed):
                     found.add(entry.path)
                 elif entry.name.startswith(typed):
                     found.add(entry.path, best=False)

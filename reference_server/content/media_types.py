@@ -51,13 +51,13 @@ _BINARY = {
 
 
 def media_type(path: str) -> str | None:
-    """Give the media type that the suffix of a path stands for, None for one not known here."""
+    """Give the media type for the suffix of a path, or None for an unknown suffix."""
     suffix = _suffix(path)
     return _TEXT.get(suffix) or _BINARY.get(suffix)
 
 
 def is_binary(path: str) -> bool:
-    """Tell whether the suffix stands for something that is no text, whatever its bytes are."""
+    """Say whether the suffix is one of files that are not text, whatever their bytes are."""
     return _suffix(path) in _BINARY
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 
-from ..protocol.errors import ToolError, invalid_params, quote
-from ..tools.editor import LONGEST_VIEW
-from ..tools.text import read_text
+from ..failure import ToolError
+from ..protocol.errors import invalid_params, quote
+from ..protocol.pages import page
+from ..tools.text import LONGEST_TEXT, read_text
 from . import guides
 from .media_types import PLAIN, media_type
-from .pages import page
 from .uris import uri_of
 
 TYPE_CHECKING = False
@@ -163,7 +163,7 @@ class Prompts:
             raise invalid_params("task must not be empty")
         snap = self._surface.workspace.read(values["path"], check=call.check)
         text = read_text(snap).text
-        fits = len(text) <= LONGEST_VIEW
+        fits = len(text) <= LONGEST_TEXT
         request = guides.EDIT_FILE.format(
             path=json.dumps(snap.path, ensure_ascii=False),
             task=values["task"],

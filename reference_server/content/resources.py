@@ -1,18 +1,20 @@
 """The files below the roots as resources (server/resources).
 
-What is listed is what can be read: regular files that no rule denies and that are not above the
-size limit. What cannot be read does not exist, as far as a client is told.
+The list holds what can be read: regular files that no rule denies and that are not above the size
+limit. Other files are answered as if they did not exist. A text that does not fit into one answer
+is listed too: its lines can be read.
 """
 
 from __future__ import annotations
 
-from ..protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, ToolError
+from ..failure import ToolError
+from ..protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
+from ..protocol.pages import page
 from ..protocol.revisions import is_modern
-from ..tools.text import read_text
+from ..tools.text import LONGEST_TEXT, advice, read_text
 from ..workspace.refusals import NotPermitted, Refusal, TooLarge
 from . import uris
 from .media_types import OCTETS, PLAIN, is_binary, media_type
-from .pages import page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +33,10 @@ TITLED_SINCE = "2025-06-18"
 DATED_SINCE = "2025-06-18"
 
 FRESH_MILLISECONDS = 1000
-"""``ttlMs``: files change whenever somebody saves one, and only who listens is told so."""
+"""``ttlMs``. Files change at any time, and only subscribers are notified."""
+
+_MOST_BYTES = LONGEST_TEXT // 4 * 3
+"""Bytes whose base64 fits into one answer."""
 
 _HINTS = {"ttlMs": FRESH_MILLISECONDS, "cacheScope": "private"}
 
@@ -61,10 +66,10 @@ class Resources:
 
     def list_resources(self, call: Call) -> dict[str, Any]:
         """Answer ``resources/list``, in the order of the paths."""
-        entries = sorted(self.files(call), key=lambda entry: entry.parts)
+        entries = sorted(self.files(call), key=_place)
         found = page(
             *(entries, call.params, "resources", self._page_size),
-            place=lambda entry: list(entry.parts),
+            place=_place,
         )
         self._surface.part("content.subscriptions").listed(
             call, frozenset(one.path for one in entries)
@@ -77,9 +82,13 @@ class Resources:
         check = call.check if call else None
         try:
             walk = self._surface.workspace.walk(check=check)
-            return [entry for entry in walk if entry.size <= self._limit]
+            return [entry for entry in walk if self._fits(entry)]
         except Refusal:  # the roots are gone, or the client's roots leave nothing of them
             return []
+
+    def _fits(self, entry: Entry) -> bool:
+        most = min(self._limit, _MOST_BYTES) if is_binary(entry.path) else self._limit
+        return entry.size <= most
 
     def list_templates(self, call: Call) -> dict[str, Any]:
         """Answer ``resources/templates/list``."""
@@ -128,6 +137,10 @@ def not_found(uri: str, call: Call) -> ProtocolError:
     return ProtocolError(code, "Resource not found", {"uri": uri})
 
 
+def _place(entry: Entry) -> list[str]:
+    return entry.path.split("/")
+
+
 def _with_hints(result: dict[str, Any], call: Call) -> dict[str, Any]:
     return {**result, **_HINTS} if is_modern(call.revision) else result
 
@@ -162,17 +175,29 @@ def _contents(snapshot: Snapshot, target: Target, call: Call) -> dict[str, str]:
     """Give a file as text if it is text, else as base64."""
     text = _text(snapshot)
     kind = media_type(snapshot.path)
-    if target.lines:
-        first, last = target.lines
-        if text is None or not 1 <= first <= min(last, text.line_count):
-            raise not_found(target.uri, call)
-        return {"mimeType": kind or PLAIN, "text": text.part(first, last)}
     if text is not None:
-        return {"mimeType": kind or PLAIN, "text": text.text}
+        first, last = target.lines or (1, text.line_count)
+        if target.lines and not 1 <= first <= min(last, text.line_count):
+            raise not_found(target.uri, call)
+        part = text.part(first, last) if target.lines else text.text
+        if len(part) > LONGEST_TEXT:
+            way = f"Read {uris.uri_of(snapshot.path)}?lines={{first}}-{{last}} first."
+            raise _too_long(len(part), target, advice(text, first, way))
+        return {"mimeType": kind or PLAIN, "text": part}
+    if target.lines:
+        raise not_found(target.uri, call)
     from base64 import b64encode  # noqa: PLC0415 - most files are text
 
+    if len(snapshot.data) > _MOST_BYTES:
+        length = -(-len(snapshot.data) // 3) * 4
+        raise _too_long(length, target, "Only text is read in parts.")
     kind = kind if is_binary(snapshot.path) else None
     return {"mimeType": kind or OCTETS, "blob": b64encode(snapshot.data).decode()}
+
+
+def _too_long(length: int, target: Target, what_to_do: str) -> ProtocolError:
+    message = f"This has {length} characters; one answer holds {LONGEST_TEXT}. {what_to_do}"
+    return ProtocolError(INVALID_PARAMS, message, {"uri": target.uri})
 
 
 def _text(snapshot: Snapshot) -> Text | None:

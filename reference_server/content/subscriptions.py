@@ -1,11 +1,10 @@
-"""Who wants to be told of changes, and the telling.
+"""Subscribers and their notifications.
 
-A legacy session subscribes to single resources (server/resources#subscriptions); changes of lists
-it is told without asking, once it is ready. In 2026-07-28 nobody is told anything but on a stream
-opened with ``subscriptions/listen`` (basic/patterns/subscriptions), which names what it wants.
+A legacy session subscribes to single resources (server/resources#subscriptions). Once it is ready,
+it is notified of changes of lists without asking. In 2026-07-28 a client is notified only on a
+stream that it opens with ``subscriptions/listen`` (basic/patterns/subscriptions).
 
-Changes made here are announced by whoever makes them; for those made behind our back there is a
-``watcher``.
+Changes made by this server are announced where they are made; a ``watcher`` finds the others.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ _LISTS = {
 
 
 class Listener:
-    """Somebody who is told of changes: the legacy session.
+    """A subscriber: the legacy session.
 
     Attributes:
         paths: The resources it subscribed to, as URI -> path.
-        looks: What the file of each path looked like when it was last told of it.
+        looks: What the file of each path looked like at the last notification.
         listed: The paths of the list of resources as it last saw it; None while it has not.
     """
 
@@ -62,11 +61,11 @@ class Listener:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it may be told now; what changes before is told then."""
+        """Whether it may be notified now. Earlier changes are announced then."""
         return self._surface.connection.session.ready
 
     def wants_list(self, name: str) -> bool:
-        """Tell whether it is to hear of changes of a list."""
+        """Say whether it is notified of changes of a list."""
         revision = self._surface.connection.session.revision
         return revision is not None and _promised(self._surface, revision, name, "listChanged")
 
@@ -83,7 +82,7 @@ class Listener:
         self._surface.connection.calls.send(encode(message))
 
     def compare(self, looks: dict[str, Look], listed: frozenset[str] | None) -> None:
-        """Tell what is new, and remember it; ``listed`` is None where the list does not matter."""
+        """Announce and remember changes; ``listed`` is None where the list does not matter."""
         for uri, path in self.paths.items():
             if path in looks and looks[path] != self.looks.get(path):
                 self.tell("notifications/resources/updated", {"uri": uri})
@@ -94,7 +93,7 @@ class Listener:
 
 
 class Stream(Listener):
-    """Somebody who is told of changes: an open ``subscriptions/listen``.
+    """A subscriber: an open ``subscriptions/listen``.
 
     Args:
         surface: Where the connection is.
@@ -110,7 +109,7 @@ class Stream(Listener):
         self._lists = frozenset(lists)
 
     def wants_list(self, name: str) -> bool:
-        """Tell whether it is to hear of changes of a list."""
+        """Say whether it is notified of changes of a list."""
         return name in self._lists
 
     @property
@@ -128,11 +127,11 @@ class Stream(Listener):
 
 
 class Subscriptions:
-    """Everybody who is told of changes, and the requests with which they ask for it."""
+    """All subscribers, and the requests with which they subscribe."""
 
     def __init__(self, surface: Surface) -> None:
         self._surface = surface
-        # Held while somebody is told: after the answer to an unsubscribe nothing more may come.
+        # Locked during notifications: none may follow the answer to an unsubscribe.
         self._lock = threading.Lock()
         self._session = Listener(surface)
         self._streams: list[Stream] = []
@@ -166,7 +165,7 @@ class Subscriptions:
                     listener.tell(f"notifications/{name}/list_changed", {})
 
     def _ready(self) -> list[Listener]:
-        """Give those who may be told something now; forget the streams that have ended."""
+        """Give the subscribers that may be notified now; forget the streams that have ended."""
         self._streams = [stream for stream in self._streams if not stream.call.cancelled]
         return [one for one in (self._session, *self._streams) if one.is_ready]
 
@@ -194,10 +193,10 @@ class Subscriptions:
         return {}
 
     def listed(self, call: Call, paths: frozenset[str]) -> None:
-        """Take note of a list of resources that goes out to the client.
+        """Note a list of resources that goes out to the client.
 
-        A session is told of what differs from the first one it got: no change falls between that
-        and the first look of the watcher.
+        A session is notified of differences from the first list it got, so no change is lost
+        between that list and the first look of the watcher.
         """
         with self._lock:
             if call.session:
@@ -211,7 +210,7 @@ class Subscriptions:
     def listen(self, call: Call) -> None:
         """Open a stream; ``subscriptions/listen`` is answered when we end it.
 
-        What changes after the acknowledgment is told, so everything is looked at before it. It is
+        Changes after the acknowledgment are announced, so all is looked at before it. It is
         the first message of the stream (#acknowledgment): only then are others sent there.
         """
         lists, wanted = self._read_filter(call)
@@ -284,7 +283,7 @@ class Subscriptions:
             return wanted
 
     def compare(self, looks: dict[str, Look], listed: frozenset[str] | None) -> None:
-        """Take what the watcher has seen, and tell whom it concerns."""
+        """Take what the watcher has seen and notify the subscribers."""
         with self._lock:
             for listener in self._ready():
                 listener.compare(looks, listed if listener.watches_list else None)
@@ -292,7 +291,7 @@ class Subscriptions:
     def end(self) -> None:
         """End the watch, and the streams from our side, while the client can still hear of it.
 
-        What is let go of after this is no news. On a thread: a client that reads no more must not
+        Later changes are not announced. On a thread: a client that reads no more must not
         keep the server alive.
         """
         self._watcher.close()

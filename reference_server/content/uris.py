@@ -1,7 +1,7 @@
 """The URIs of resources: ``workspace:///`` and the path of a file, percent-encoded. Pure.
 
 A scheme of our own and not ``file:``: the paths are relative to roots whose place on the disk is
-nobody's business, and a client must not try to open them itself. Each file has one URI, up to
+not published, and a client must not try to open them itself. Each listed file has one URI, up to
 which characters are percent-encoded; empty, ``.`` and ``..`` segments name nothing.
 """
 

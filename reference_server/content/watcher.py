@@ -1,7 +1,7 @@
-"""Notices what others do to the files: looks at them about once a second while somebody cares.
+"""Notices changes by other programs: looks at the files about once a second while needed.
 
 Polling, because the standard library has no other way on any system. A look costs one ``stat``
-for each file subscribed to and, if somebody waits for new files, one walk. However large the tree
+for each file subscribed to and, if new files are of interest, one walk. However large the tree
 is, looking takes at most a tenth of the time, or half of it while this server writes.
 """
 
@@ -74,7 +74,7 @@ class Watcher:
         self._thread = thread
 
     def ended(self) -> None:
-        """Take note that the thread ends now, as its audience has told it to."""
+        """Note that the thread ends now, at the request of its audience."""
         self._thread = None
 
     def close(self) -> None:

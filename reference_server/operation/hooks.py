@@ -1,20 +1,29 @@
-"""What is told about each finished request: to the operator's log and to the operator's hooks.
+"""What the operator's log and hooks get of each request and session.
 
-A hook is a callable in ``Settings.hooks``, for metrics. It gets one object per request::
+A hook is a callable in ``Settings.hooks``, or one that a feature adds to ``Surface.hooks``, for
+metrics and traces. It gets one object per event::
 
-    {"request_id", "method", "tool", "revision", "duration_ms", "status", "code", "bytes"}
+    {"event": "session_began", "request_id", "revision", "client"}
+    {"event": "request_began", "request_id", "method", "tool", "revision"}
+    {"event": "request_finished", "request_id", "method", "tool", "revision", "duration_ms",
+     "status", "code", "bytes"}
+    {"event": "session_ended", "request_id", "revision", "client", "duration_ms"}
+
+A request begins before its handler runs, on the thread that reads: the next line waits for the
+hook. It is finished once the answer is out, on the thread that wrote it, maybe on several threads
+at once; the next answer of that thread waits for the hook. A session begins with the answer to
+``initialize`` and ends with the server; 2026-07-28 has none. A hook that raises is logged and does
+no harm.
 
 ``status`` is ``success``, ``error`` or ``cancelled``; ``code`` is that of the error, or None;
-``tool`` is the name of a tool this server has, or None; ``bytes`` is the length of the answer.
-``method`` and ``revision`` are None for a line that never became a request. It is called once the
-answer is out, on the thread that wrote it, maybe on several threads at once; the next answer of
-that thread waits for it. One that raises is logged and does no harm.
+``tool`` is the name of a tool this server has, or None; ``bytes`` is the length of the answer;
+``client`` is the name and version that the client gives. A line that never became a request is
+only finished, with None for ``method``, ``tool``, ``revision`` and ``duration_ms``.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import time
 
 from ..protocol.errors import (
@@ -27,47 +36,109 @@ from ..protocol.errors import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import Any, Protocol, TypeAlias
 
     from ..protocol.calls import Call
-    from ..surface import Surface
-    from ..tools.toolbox import Tool
+    from ..protocol.flight import Outcome
+    from ..protocol.toolbox import Tool, Toolbox
+    from ..settings import Hook
+    from .log import Log
 
-    Outcome: TypeAlias = dict[str, Any] | ProtocolError | None
     Facts: TypeAlias = dict[str, Any]
+
+    class Surface(Protocol):
+        """What a record is made with."""
+
+        hooks: list[Hook]
+        log: Log
+        toolbox: Toolbox
+
 
 _NEGOTIATION = {METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION}
 """Errors that are the ordinary way to find out what a server can do."""
 
 _GRAVE = {"ExecutionError", "SystemError"}
-"""Types of tool errors where nothing was wrong with the call (``errors.ToolError``)."""
+"""Types of tool errors where nothing was wrong with the call (``failure.ToolError``)."""
 
 
-def finished(surface: Surface, call: Call | None, outcome: Outcome, size: int) -> None:
-    """Tell of one finished request; never raises.
+class Hooks:
+    """Writes the records of one server and calls its hooks; no method raises.
 
     Args:
         surface: Where the log and the hooks are.
-        call: The request, or None if the line never became one.
-        outcome: Its result, its error, or None if it was cancelled.
-        size: Length of the answer in bytes.
     """
-    log = surface.log
-    try:
-        level, status, code = _judge(outcome)
-        if not (surface.settings.hooks or log.wants(level)):
-            return
-        facts = _facts(surface, call, status, code, size)
-        if log.wants(level):
-            _record(surface, level, call, outcome, facts)
-    except Exception as defect:  # noqa: BLE001 - the answer is out; what is left must not undo it
-        log.error("defect", type=type(defect).__name__)  # noqa: TRY400 - never a trace
-        return
-    for hook in surface.settings.hooks:
+
+    def __init__(self, surface: Surface) -> None:
+        self._surface = surface
+        self._session: tuple[float, Facts] | None = None
+
+    def began(self, call: Call) -> None:
+        """Report a request whose handler runs next."""
+        if self._wanted("debug"):
+            facts = {"event": "request_began", **_subject(self._surface, call)}
+            self._log("debug", facts)
+            self._call(facts)
+
+    def finished(self, call: Call | None, outcome: Outcome, size: int, request_id: str) -> None:
+        """Report a request that is answered.
+
+        Args:
+            call: The request, or None if the line never became one.
+            outcome: Its result, its error, or None if it was cancelled.
+            size: Length of the answer in bytes.
+            request_id: Our id.
+        """
+        surface = self._surface
         try:
-            hook(dict(facts))
-        except Exception as defect:  # noqa: BLE001 - a stranger's code
-            log.warning("hook_failed", type=type(defect).__name__)
+            level, status, code = _judge(outcome)
+            if call is not None and call.method.name == "initialize" and status == "success":
+                self._session_began(call)
+            if not self._wanted(level):
+                return
+            facts = _facts(surface, call, request_id)
+            facts |= {"status": status, "code": code, "bytes": size}
+            if surface.log.wants(level):
+                _record(surface, level, call, outcome, facts)
+        except Exception as defect:  # noqa: BLE001 - the answer is out; what is left must not undo it
+            surface.log.error("defect", type=type(defect).__name__)  # noqa: TRY400 - never a trace
+            return
+        self._call({"event": "request_finished", **facts})
+
+    def ended(self) -> None:
+        """Report the end of the session, if there was one."""
+        if self._session is not None:
+            began, facts = self._session
+            seconds = time.monotonic() - began
+            facts = {**facts, "event": "session_ended", "duration_ms": round(seconds * 1000, 3)}
+            self._log("info", facts)
+            self._call(facts)
+
+    def _session_began(self, call: Call) -> None:
+        session = call.session
+        if session is not None:
+            facts: Facts = {"event": "session_began", "request_id": call.request_id}
+            facts |= {"revision": session.revision, "client": dict(session.client_info)}
+            self._session = time.monotonic(), facts
+            self._log("info", facts)
+            self._call(facts)
+
+    def _wanted(self, level: str) -> bool:
+        return bool(self._surface.hooks) or self._surface.log.wants(level)
+
+    def _log(self, level: str, facts: Facts) -> None:
+        if self._surface.log.wants(level):
+            from . import redact  # noqa: PLC0415 - a quiet server has nothing to mask
+
+            shown = {name: fact for name, fact in facts.items() if fact is not None}
+            event = shown.pop("event")
+            self._surface.log.record(level, event, redact.facts(shown))
+
+    def _call(self, facts: Facts) -> None:
+        for hook in self._surface.hooks:
+            try:
+                hook(dict(facts))
+            except Exception as defect:  # noqa: BLE001 - a stranger's code
+                self._surface.log.warning("hook_failed", type=type(defect).__name__)
 
 
 def _judge(outcome: Outcome) -> tuple[str, str, int | str | None]:
@@ -91,18 +162,24 @@ def _tool_error(result: Facts) -> Facts:
     return body if isinstance(body, dict) else {}
 
 
-def _facts(
-    surface: Surface, call: Call | None, status: str, code: int | str | None, size: int
-) -> Facts:
-    facts: Facts = {"request_id": f"req_{os.urandom(6).hex()}", "method": None, "tool": None}
-    facts["revision"] = facts["duration_ms"] = None
+def _subject(surface: Surface, call: Call) -> Facts:
+    """Give what is known of a request when it begins."""
+    tool = _tool(surface, call)
+    return {
+        "request_id": call.request_id,
+        "method": call.method.name,
+        "tool": tool.name if tool else None,
+        "revision": call.revision,
+    }
+
+
+def _facts(surface: Surface, call: Call | None, request_id: str) -> Facts:
+    facts: Facts = dict.fromkeys(("request_id", "method", "tool", "revision", "duration_ms"))
+    facts["request_id"] = request_id
     if call is not None:
-        facts["method"] = call.method.name
-        facts["revision"] = call.revision
+        facts |= _subject(surface, call)
         facts["duration_ms"] = round((time.monotonic() - call.started) * 1000, 3)
-        if tool := _tool(surface, call):
-            facts["tool"] = tool.name
-    return {**facts, "status": status, "code": code, "bytes": size}
+    return facts
 
 
 def _record(
@@ -128,7 +205,7 @@ def _record(
         for name in ("uri", "name"):  # of a resource, of a prompt
             if isinstance(given := call.params.get(name), str):
                 shown[name] = redact.text(given)
-    answer = outcome.member() if isinstance(outcome, ProtocolError) else outcome
+    answer = outcome.member(call.request_id) if isinstance(outcome, ProtocolError) else outcome
     surface.log.record(level, event, shown, {"params": call.params, "answer": answer})
 
 

@@ -51,12 +51,12 @@ class Log:
         self._verbose: VerboseFile | None = None
         self._lock = threading.Lock()
         if settings.verbose_log is not None:
-            from .verbose import VerboseFile  # noqa: PLC0415 - for whoever debugs
+            from .verbose import VerboseFile  # noqa: PLC0415 - for debugging only
 
             self._verbose = VerboseFile(settings.verbose_log, settings.roots)
 
     def wants(self, level: str) -> bool:
-        """Tell whether an event of this level goes anywhere."""
+        """Say whether an event of this level goes anywhere."""
         return self._verbose is not None or LEVELS.index(level) >= self._threshold
 
     def debug(self, event: str, **facts: Any) -> None:
@@ -112,20 +112,22 @@ class Log:
         if self._verbose is not None:
             self._write_verbose(_entry(level, event, {**facts, **(payload or {})}))
 
-    def audit(self, who: str, changes: list[dict[str, Any]]) -> None:
+    def audit(self, who: str, request_id: str, changes: list[dict[str, Any]]) -> None:
         """Record what was written, one line per file, whatever the level; before the answer.
 
         The members are sorted by name. Where nobody reads the lines this waits a moment and then
         counts them as lost.
 
         Args:
-            who: On whose behalf, for instance the client's name and the request's id.
+            who: On whose behalf, for instance the client's name and its id of the request.
+            request_id: Our id of the request.
             changes: One ``{"path", "before", "after"}`` per file: its path relative to the root,
                 and the SHA-256 of its bytes in hex, None where there is no such file.
         """
         from . import redact  # noqa: PLC0415 - as above
 
-        facts = [{"who": redact.name(who), **change} for change in changes]
+        about = {"who": redact.name(who), "request_id": request_id}
+        facts = [{**about, **change} for change in changes]
         entries = [dict(sorted(_entry("info", "write", one).items())) for one in facts]
         self._stderr.put_for_sure([self._line(entry) for entry in entries])
         if self._verbose is not None:
@@ -151,7 +153,7 @@ class Log:
             if (verbose := self._verbose) is not None:
                 verbose.write(_as_json(entry).encode("ascii") + b"\n")
         except OSError as error:
-            # Once is enough, and a file with gaps would mislead whoever reads it.
+            # Once is enough, and a file with gaps would mislead its reader.
             with self._lock:
                 failed, self._verbose = self._verbose, None
             if failed is not None:

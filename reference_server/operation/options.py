@@ -35,10 +35,11 @@ which files:
                          the first (default: the current directory)
   --read-only            write nothing
   --max-file-size BYTES  largest file read or written (default: 10485760)
-  --deny NAME            deny every path with a component of this name; may be
+  --deny PATTERN         deny what a line of a .gitignore would match (.ssh,
+                         *.pem, private/**) and all below it; may be
                          repeated; comes on top of .git, node_modules,
                          __pycache__, .env and .vs
-  --deny-write NAME      the same for writing only; on top of bin and obj
+  --deny-write PATTERN   the same for writing only; on top of bin and obj
   --no-default-deny      start from empty lists instead
   --allow PATTERN        serve only files whose path or name matches (*.py,
                          docs/*); may be repeated
@@ -47,6 +48,9 @@ how it behaves:
   --confirm-writes       ask the user before something is overwritten or removed
   --text-editor=BOOL     whether text_editor is offered (default: true)
   --page-size N          most entries in one page of a list (default: 100)
+  --feature NAME         offer what an installed package adds by an entry point
+                         of this name in the group mcp_touchstone.features;
+                         may be repeated; its code runs in this server
   --deprecated           offer in 2026-07-28 what is deprecated there: logging,
                          to requests that opt in
   --max-line BYTES       longest message that is accepted (default: 16777216)
@@ -223,16 +227,27 @@ def _truth(value: str) -> bool:
     return value.lower() in _YES
 
 
-def _name(value: str) -> str:
-    name = value.removesuffix("/")
-    if name in ("", ".", "..") or set(name) & set("/\\\0*?["):
-        raise _WrongError("write the name of a file or directory, with no slash and no pattern")
-    return name
+def _entry(value: str) -> str:
+    parts = value.removesuffix("/").split("/")
+    if (
+        {"", ".", ".."} & set(parts)
+        or value.startswith(("!", "~"))
+        or set(value) & set("\\\0{}")
+        or not set(value) - set("*/")
+    ):
+        raise _WrongError("write a name or a pattern such as .git, *.pem or private/**")
+    return value
 
 
 def _pattern(value: str) -> str:
     if not value or value.startswith(("/", "./", "../")) or set(value) & set("\\\0"):
         raise _WrongError("write a pattern for a path relative to the root, such as docs/*.md")
+    return value
+
+
+def _feature(value: str) -> str:
+    if not value or set(value) & set("[]=\0"):
+        raise _WrongError("write the name of an entry point")
     return value
 
 
@@ -252,11 +267,12 @@ _READERS: dict[str, Reader] = {
     "--root": _directory,
     "--read-only": _truth,
     "--max-file-size": _number(MOST_BYTES, "bytes"),
-    "--deny": _name,
-    "--deny-write": _name,
+    "--deny": _entry,
+    "--deny-write": _entry,
     "--no-default-deny": _truth,
     "--deprecated": _truth,
     "--allow": _pattern,
+    "--feature": _feature,
     "--confirm-writes": _truth,
     "--text-editor": _truth,
     "--page-size": _number(LARGEST_PAGE, "entries"),
@@ -268,8 +284,9 @@ _READERS: dict[str, Reader] = {
 _ATTRIBUTES = {name: name[2:].replace("-", "_") for name in _READERS} | {
     "--root": "roots",
     "--deny-write": "deny_writes",
+    "--feature": "features",
 }
-_LISTS = ("--root", "--deny", "--deny-write", "--allow")
+_LISTS = ("--root", "--deny", "--deny-write", "--allow", "--feature")
 _SWITCHES = (
     "--read-only",
     "--no-default-deny",

@@ -127,7 +127,7 @@ def _masked(found: re.Match[str]) -> str:
 
 
 def _is_random(run: str) -> bool:
-    """Tell a key from a name: a name is made of words and numbers, a key mixes them."""
+    """Distinguish a key from a name: a name is made of words and numbers, a key mixes them."""
     if run.isalpha() or run.isdigit():
         return len(run) > _LONGEST_WORD
     parts = re.split(r"[-_+=]", run)

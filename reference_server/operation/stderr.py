@@ -51,17 +51,17 @@ class StandardError:
         self._accepted = self._settled = 0  # lines ever, and those written or given up
         self._lost = 0
         self._failing = False  # the last write was refused: no use in telling what was lost
-        self._stuck = False  # somebody has waited in vain
+        self._stuck = False  # a caller has waited for too long
         self._closed = False
         self._thread: threading.Thread | None = None
 
     def put(self, line: bytes) -> None:
-        """Have a line written soon, or counted if too many wait."""
+        """Write a line soon, or count it if too many wait."""
         with self._changed:
             self._put(line, ROOM)
 
     def put_for_sure(self, lines: list[bytes]) -> None:
-        """Have lines written before this returns, unless nobody reads them for too long.
+        """Write lines before this returns, unless the reader is too slow.
 
         They get room that ordinary lines do not get. Who has waited in vain once is not made to
         wait again until something could be written.
@@ -75,7 +75,7 @@ class StandardError:
             self._wait(lambda: self._settled >= last, until)
 
     def close(self) -> None:
-        """Write what waits, as far as somebody reads it; later lines are dropped."""
+        """Write the lines that wait, as far as they are read; later lines are dropped."""
         with self._changed:
             self._wait(self._is_idle, time.monotonic() + PATIENCE)
             self._closed = True
@@ -140,7 +140,7 @@ class StandardError:
         while rest:
             try:
                 rest = rest[os.write(self._descriptor, rest) :]
-            except BlockingIOError:  # whoever shares the descriptor has made it non-blocking
+            except BlockingIOError:  # another owner of the descriptor has made it non-blocking
                 time.sleep(_PAUSE)
                 if self._closed:
                     return False

@@ -62,14 +62,14 @@ class VerboseFile:
                 rest = rest[os.write(self._descriptor, rest) :]
 
     def close(self) -> None:
-        """Let go of the file; later writes fail."""
+        """Close the file; later writes fail."""
         with self._lock:
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 def _is_inside(path: str, roots: Iterable[str]) -> bool:
-    """Tell whether a path lies below a root, by whatever name the root goes."""
+    """Say whether a path lies below a root, by whatever name the root goes."""
     tops = [os.stat(root) for root in roots if os.path.isdir(root)]  # noqa: PTH112, PTH116
     folder = os.path.dirname(os.path.realpath(path))  # noqa: PTH120
     while True:

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..protocol.messages import Params
+    from .messages import Params
 
 _SEVERAL_BLOCKS_SINCE = "2025-11-25"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from ..protocol.errors import quote
+from .errors import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,19 +12,19 @@ cancellation of the request it is asked for, or with the end of the input.
 
 from __future__ import annotations
 
-from ..protocol.errors import MISSING_CLIENT_CAPABILITY, ProtocolError
-from ..protocol.revisions import is_modern
-from ..protocol.workers import aside
 from .answers import problem_with
+from .errors import MISSING_CLIENT_CAPABILITY, ProtocolError
 from .questions import Questions, UnansweredError
+from .revisions import is_modern
+from .workers import aside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
-    from ..protocol.calls import Call
-    from ..protocol.messages import Params
+    from .calls import Call
+    from .messages import Params
     from .rounds import Round, Rounds
 
     Questioned: TypeAlias = Mapping[str, tuple[str, Params]]
@@ -121,7 +121,7 @@ class Asking:
 
 
 def can(call: Call, capability: str, sub: str | None = None) -> bool:
-    """Tell whether the client of a call can be asked; see ``Call.can``."""
+    """Say whether the client of a call can be asked; see ``Call.can``."""
     if call.session is not None and not call.session.ready:
         return False
     if call.revision < _SINCE.get(capability, ""):
@@ -138,7 +138,7 @@ def can(call: Call, capability: str, sub: str | None = None) -> bool:
 
 
 def _needed(method: str, params: Params) -> tuple[str, str | None]:
-    """Tell which capability a client must have declared to be asked this."""
+    """Give the capability that a client must have declared for a question."""
     if method == "elicitation/create":
         return "elicitation", params.get("mode", "form")
     if method == "sampling/createMessage":

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
-from ..client.asking import can
-from ..client.progress import Progress
-from ..operation.printable import printable
 from . import modern
+from .asking import can
 from .envelope import meta_of
 from .errors import INTERNAL_ERROR, CancelledError, ProtocolError
 from .framing import encode
+from .printable import printable
+from .progress import Progress
 from .revisions import is_modern
 
 TYPE_CHECKING = False
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
 
-    from ..client.asking import Questioned
-    from ..client.rounds import Round
+    from .asking import Questioned
     from .connection import Connection
     from .legacy import Session
     from .messages import Id, Params, Request
     from .methods import Method
+    from .rounds import Round
 
     Deliver: TypeAlias = Callable[[bytes | None], None]
     Waiting: TypeAlias = Callable[[bool], None]
@@ -40,11 +41,12 @@ class Call:
 
     Attributes:
         id: The client's id; ``5`` and ``"5"`` are two ids.
+        request_id: Our own id, in every log line, audit line and error of this request.
         params: The request's ``params``, an object.
         meta: The ``_meta`` in them, ``{}`` if there is none.
         revision: The revision this request is served under.
         client_capabilities: What the client declared, in the session or with this request.
-        session: The legacy session, or None for a request that stands alone.
+        session: The legacy session, or None for a request without one.
         method: What serves it.
         deliver: Takes the encoded answer, or None for no answer.
         started: When its line was read, by ``time.monotonic()``.
@@ -62,6 +64,7 @@ class Call:
         deliver: Deliver,
     ) -> None:
         self.id: Id = request.id
+        self.request_id = new_request_id()
         self.params: Params = request.params
         self.meta = meta_of(request.params)
         self.revision = revision
@@ -105,7 +108,7 @@ class Call:
         return self._cancelled
 
     def check(self) -> None:
-        """Stop here if nobody waits for the answer any more; long work asks this often.
+        """Stop here if the request was cancelled; long work calls this often.
 
         Raises:
             CancelledError: The request was cancelled.
@@ -114,7 +117,7 @@ class Call:
             raise CancelledError
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Have something called, once and from any thread, when the request is cancelled.
+        """Call a function, once and from any thread, when the request is cancelled.
 
         It is called at once if that has happened already. It must neither raise nor block.
         """
@@ -125,7 +128,7 @@ class Call:
         callback()
 
     def can(self, capability: str, sub: str | None = None) -> bool:
-        """Tell whether the client can be asked something now.
+        """Say whether the client can be asked something now.
 
         It has declared the capability, its revision has it, and a session is past
         ``initialized`` (basic/lifecycle#initialization).
@@ -170,10 +173,10 @@ class Call:
         return self._connection.asking.ask(self, questions, bound_to)
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell how far the work is, if the client wants to know (basic/utilities/progress).
+        """Report progress, if the client has asked for it (basic/utilities/progress).
 
-        Call it as often as you like: what does not exceed the last value, or comes too soon after
-        it, is not sent.
+        Call it as often as you like. A value is not sent if it does not exceed the last one or
+        comes too soon after it.
 
         Args:
             done: Grows from call to call; any unit.
@@ -190,9 +193,7 @@ class Call:
             data: Any JSON value; never contents of files, nor a path above the root.
             logger: What speaks; the server's name if left out.
         """
-        surface = self._connection.surface
-        if "logging" in surface.methods.capabilities(self.revision):
-            surface.part("client.client_log").write(self, level, data, logger)
+        self._connection.methods.log_to_client(self, level, data, logger)
 
     def notify(self, method: str, params: Params) -> None:
         """Send a notification that belongs to this request, or nothing once it is settled."""
@@ -206,7 +207,7 @@ class Call:
         return params
 
     def waiting(self, waits: bool) -> None:
-        """Take note that the work begins or ends to wait for the client."""
+        """Note that the work begins or ends to wait for the client."""
 
     def detach(self, meta: Params, waiting: Waiting) -> Detached:
         """Give a twin for work that goes on after this call is answered, as a task does.
@@ -231,7 +232,10 @@ class Call:
 
     def fail(self, error: ProtocolError) -> None:
         """Answer with an error."""
-        line = encode({"jsonrpc": "2.0", "id": self.id, "error": error.member()})
+        refused = {"event": "refused", "method": self.method.name, "code": error.code}
+        self.log("notice", {**refused, "request_id": self.request_id})
+        member = error.member(self.request_id)
+        line = encode({"jsonrpc": "2.0", "id": self.id, "error": member})
         self._connection.calls.settle(self, line, error)
 
     def cancel(self) -> None:
@@ -267,7 +271,8 @@ class Detached(Call):
             deliver=_nowhere,
         )
         self.started = call.started
-        self._progress = Progress(self, call._progress.told)  # noqa: SLF001
+        self.request_id = call.request_id
+        self._progress = Progress(self, call._progress.sent)  # noqa: SLF001
         self._meta = meta
         self._waiting = waiting
         self._closed = False
@@ -287,11 +292,16 @@ class Detached(Call):
         return {**params, "_meta": {**params.get("_meta", {}), **self._meta}}
 
     def waiting(self, waits: bool) -> None:
-        """Take note that the work begins or ends to wait for the client."""
+        """Note that the work begins or ends to wait for the client."""
         self._waiting(waits)
 
     def _is_open(self) -> bool:
         return not self._closed
+
+
+def new_request_id() -> str:
+    """Give an id for one more request."""
+    return f"req_{os.urandom(6).hex()}"
 
 
 def _nowhere(_answer: bytes | None) -> None:

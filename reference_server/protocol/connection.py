@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import functools
 
-from ..client.asking import Asking
-from ..client.required import InputRequired
 from . import legacy, modern
+from .asking import Asking
 from .batches import Batch
-from .calls import Call
+from .calls import Call, new_request_id
 from .envelope import meta_of
 from .errors import (
     INTERNAL_ERROR,
@@ -28,18 +27,33 @@ from .errors import (
 from .flight import Calls
 from .framing import Decoded, decode, encode
 from .messages import Notification, Request, Response, Unusable, is_id, read_message
+from .required import InputRequired
 from .revisions import ALL, LATEST_LEGACY, MODERN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Protocol
 
-    from ..surface import Surface
+    from ..settings import Settings
     from .calls import Deliver
     from .messages import Id, Params
+    from .methods import Methods
     from .wire import Wire
     from .workers import Job, Workers
+
+    class Log(Protocol):
+        """Where the operator reads what happens here."""
+
+        def debug(self, event: str, **facts: Any) -> None:
+            """Record something that helps to find a fault."""
+
+        def info(self, event: str, **facts: Any) -> None:
+            """Record something that has happened."""
+
+        def error(self, event: str, **facts: Any) -> None:
+            """Record a fault of this server."""
+
 
 BATCHING = "2025-03-26"
 """The one revision that has batches."""
@@ -54,7 +68,9 @@ class Connection:
     """Serves what one client sends.
 
     Args:
-        surface: Has the tables to look methods up in; the connection adds its own.
+        settings: The operator's decisions.
+        methods: The tables to look methods up in; the connection adds its own.
+        log: For the operator.
         wire: Where messages to the client go.
         workers: Where slow methods run.
         lend: Runs a slow method on the reading thread where it can, and says whether it did.
@@ -63,28 +79,34 @@ class Connection:
         calls: The requests in flight.
         asking: Our questions to the client.
         session: The legacy session.
-        surface: As above.
+        methods: As above.
         workers: As above.
     """
 
     def __init__(
-        self, surface: Surface, wire: Wire, workers: Workers, lend: Callable[[Job], bool]
+        self,
+        settings: Settings,
+        methods: Methods,
+        log: Log,
+        *,
+        wire: Wire,
+        workers: Workers,
+        lend: Callable[[Job], bool],
     ) -> None:
-        self.surface = surface
+        self.methods = methods
         self.workers = workers
         self._lend = lend
         self.calls = Calls(wire.send)
-        self.asking = Asking(wire.send, surface.settings.ask_seconds, surface.settings.state_key)
+        self.asking = Asking(wire.send, settings.ask_seconds, settings.state_key)
         self.session = legacy.Session()
-        self._methods = methods = surface.methods
         self._wire = wire
-        self._log = surface.log
+        self._log = log
         legacy.install(methods, self.session)
         modern.install(methods)
         methods.notification("notifications/cancelled", ALL, self._cancelled)
 
     def receive(self, line: bytes | None) -> None:
-        """Serve one line; None stands for one that was too long to keep.
+        """Serve one line; None means one that was too long to keep.
 
         A blank line is passed over: it holds no message that could be answered, and many a client
         ends its output with one.
@@ -118,10 +140,11 @@ class Connection:
             # JSON-RPC wants null. Since 2025-11-25 the schema wants the member left out instead
             # (schema#jsonrpcerrorresponse); before, it has no form for this error at all.
             body["id"] = None
-        body["error"] = error.member()
+        refused_id = new_request_id()
+        body["error"] = error.member(refused_id)
         line = encode(body)
         deliver(line)
-        self.calls.finished(None, error, len(line))
+        self.calls.finished(None, error, len(line), refused_id)
 
     def _batch(self, decoded: Decoded) -> None:
         """Serve an array line: a batch in a 2025-03-26 session, one invalid request elsewhere."""
@@ -171,7 +194,9 @@ class Connection:
         if not self.calls.open(call):
             # Under its own id the refusal would pass for the answer to the request still running.
             self._answer(None, invalid_request("the id is in use by a request in flight"), deliver)
-        elif not call.method.slow:
+            return
+        self.calls.began(call)
+        if not call.method.slow:
             self.run(call)
         elif not (call.session and call.session.hold(call)):
             job = functools.partial(self.run, call)
@@ -192,13 +217,13 @@ class Connection:
                 raise invalid_request("initialize cannot be part of a batch")
             revision = session.revision_for(request)
             meta_of(request.params)
-        method = self._methods.find(request.method, revision)
+        method = self.methods.find(request.method, revision)
         if method is None:
             raise method_not_found(request.method)
         return Call(self, request, method, revision, session=session, deliver=deliver)
 
     def run(self, call: Call) -> None:
-        """Have a request served that is in flight; never raises."""
+        """Serve a request that is in flight; never raises."""
         try:
             call.check()
             call.brought = self.asking.brought(call)
@@ -224,7 +249,7 @@ class Connection:
         table serves, which has no ``initialized``: an early one opens nothing.
         """
         revision = self.session.revision or MODERN[-1]
-        listener = self._methods.listener(message.method, revision)
+        listener = self.methods.listener(message.method, revision)
         if listener is None:
             self._log.debug("ignored", notification=message.method[:64])
         else:
@@ -242,7 +267,7 @@ class Connection:
             call.cancel()
 
     def _response(self, message: Response) -> None:
-        """Hand a response to whoever has asked, or let it pass: it must not be answered."""
+        """Give a response to its question, or ignore it: a response is never answered."""
         if not self.asking.questions.answered(message):
             self._log.debug("ignored", response=True)
 

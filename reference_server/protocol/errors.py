@@ -11,7 +11,6 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 PARSE_ERROR = -32700
@@ -21,6 +20,9 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 MISSING_CLIENT_CAPABILITY = -32021
 UNSUPPORTED_PROTOCOL_VERSION = -32022
+
+REQUEST_ID = "mcp-touchstone/request_id"
+"""Member of ``_meta`` in a tool's error: our id of the request, as the log has it."""
 
 _LONGEST_QUOTE = 64
 
@@ -40,71 +42,20 @@ class ProtocolError(Exception):
         self.message = message
         self.data = data
 
-    def member(self) -> dict[str, Any]:
-        """Give the ``error`` member: ``{"code", "message"}`` and ``data`` where there is some."""
-        error: dict[str, Any] = {"code": self.code, "message": self.message}
-        if self.data is not None:
-            error["data"] = self.data
-        return error
+    def member(self, request_id: str) -> dict[str, Any]:
+        """Give the ``error`` member: ``{"code", "message", "data"}``.
+
+        Args:
+            request_id: Our id of the request; it joins ``data`` where that can have members.
+        """
+        data = self.data
+        if data is None or isinstance(data, dict):
+            data = {**(data or {}), "request_id": request_id}
+        return {"code": self.code, "message": self.message, "data": data}
 
 
 class CancelledError(Exception):
     """Raised inside a handler when the client has lost interest; nothing is sent for it."""
-
-
-class ToolError(Exception):
-    """A tool could not do its work: a result with ``isError`` that the model can read and act on.
-
-    Source: server/tools#error-handling. Nothing in it may name a path above the root, quote file
-    contents or show a trace.
-
-    Args:
-        message: What is wrong and, if one sentence can say it, what to do.
-        code: ``UPPER_SNAKE``, for a program.
-        type: The kind of trouble: ``ValidationError``, ``PolicyError``, ``ParseError``,
-            ``ExecutionError``, ``ConflictError`` or ``SystemError``.
-        field: The argument at fault.
-        details: One more sentence, for whoever digs.
-        context: Where: ``file``, ``line`` and ``command_index``, as far as they apply.
-        suggestions: What to change in the call.
-        recovery_steps: What to do, in order, to get on.
-        related_tools: Tools that may help.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str = "INVALID_INPUT",
-        type: str = "ValidationError",  # noqa: A002 - the member's name on the wire
-        field: str | None = None,
-        details: str | None = None,
-        context: dict[str, Any] | None = None,
-        suggestions: Sequence[str] = (),
-        recovery_steps: Sequence[str] = (),
-        related_tools: Sequence[str] = (),
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.code = code
-        self.type = type
-        self.field = field
-        self.details = details
-        self.context = context
-        self.suggestions = suggestions
-        self.recovery_steps = recovery_steps
-        self.related_tools = related_tools
-
-    def body(self) -> dict[str, Any]:
-        """Give the error as an object; members without a value are left out."""
-        body: dict[str, Any] = {"type": self.type, "code": self.code, "message": self.message}
-        for name in ("field", "details", "context"):
-            if getattr(self, name) is not None:
-                body[name] = getattr(self, name)
-        for name in ("suggestions", "recovery_steps", "related_tools"):
-            if getattr(self, name):
-                body[name] = list(getattr(self, name))
-        return body
 
 
 def invalid_request(message: str) -> ProtocolError:

@@ -8,13 +8,16 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
-    from ..operation.hooks import Outcome
     from .calls import Call
+    from .errors import ProtocolError
     from .messages import Id
 
-    Finished: TypeAlias = Callable[[Call | None, Outcome, int], None]
+    Outcome: TypeAlias = dict[str, Any] | ProtocolError | None
+
+    Began: TypeAlias = Callable[[Call], None]
+    Finished: TypeAlias = Callable[[Call | None, Outcome, int, str], None]
 
 
 class Calls:
@@ -24,12 +27,14 @@ class Calls:
         send: Writes one encoded message to the client.
 
     Attributes:
-        finished: Told of each request that is settled, see ``hooks.finished``; must not raise.
+        began: Called with each request before its handler runs; must not raise.
+        finished: Called after each answer, see ``hooks.Hooks.finished``; must not raise.
     """
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
         self.send = send
-        self.finished: Finished = _nobody_asks
+        self.began: Began = _do_nothing
+        self.finished: Finished = _do_nothing
         self._changed = threading.Condition()
         self._open: dict[Id, Call] = {}
         self._owed = 0
@@ -64,14 +69,14 @@ class Calls:
             del self._open[call.id]
         try:
             call.deliver(line)
-            self.finished(call, outcome, len(line or b""))
+            self.finished(call, outcome, len(line or b""), call.request_id)
         finally:
             with self._changed:
                 self._owed -= not call.method.endless
                 self._changed.notify_all()
 
     def cancel_all(self) -> None:
-        """Drop every request in flight, when there is nobody left to answer or no time."""
+        """Drop every request in flight: the client has left or the time is over."""
         with self._changed:
             calls = list(self._open.values())
         for call in calls:
@@ -92,5 +97,5 @@ class Calls:
             return True
 
 
-def _nobody_asks(_call: Call | None, _outcome: Outcome, _size: int) -> None:
-    """Stand in until the server has named somebody to tell."""
+def _do_nothing(*_facts: object) -> None:
+    """Do nothing, until the server sets a function of its own."""

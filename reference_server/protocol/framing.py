@@ -47,7 +47,7 @@ class Lines:
     def feed(self, chunk: bytes) -> Iterator[bytes | None]:
         """Yield the lines this chunk completes, without their newline.
 
-        ``None`` stands for a line beyond the limit; it comes as soon as the limit is passed, and
+        ``None`` means a line beyond the limit; it comes as soon as the limit is passed, and
         the rest of that line is thrown away as it arrives.
         """
         *ends, rest = chunk.split(b"\n")
@@ -62,7 +62,7 @@ class Lines:
             yield None
 
     def rest(self) -> bytes:
-        """Give what stands after the last newline once the input has ended."""
+        """Give the text after the last newline once the input has ended."""
         return b"" if self._skipping else b"".join(self._parts)
 
     def _add(self, part: bytes) -> bool:

@@ -10,9 +10,9 @@ costs a client nothing, and never opens a session by itself.
 
 from __future__ import annotations
 
-from ..operation.identity import INSTRUCTIONS, implementation
 from .envelope import check_capabilities, check_implementation
 from .errors import invalid_params, invalid_request
+from .identity import implementation
 from .revisions import LATEST_LEGACY, LEGACY
 
 TYPE_CHECKING = False
@@ -47,9 +47,9 @@ class Session:
         self.hold: Callable[[Call], bool] = _hold_nothing
 
     def revision_for(self, request: Request) -> str:
-        """Tell under which revision a legacy request is served.
+        """Give the revision under which a legacy request is served.
 
-        ``initialize`` and an early ``ping`` are the same in every revision; the newest stands in.
+        ``initialize`` and an early ``ping`` are the same in every revision; the newest is used.
 
         Raises:
             ProtocolError: -32600, for a second ``initialize`` (the page calls it the *first*
@@ -81,7 +81,7 @@ def install(methods: Methods, session: Session) -> None:
         if session.revision is None or session.ready:
             return
         session.ready = True
-        # Whoever wants to hear of changes of the roots wants the first list as well.
+        # A listener for changes of the roots needs the first list as well.
         refresh = methods.listener(ROOTS_CHANGED, session.revision)
         if refresh is not None and "roots" in session.client_capabilities:
             refresh({})
@@ -95,7 +95,7 @@ def _initialize(params: Params, session: Session, methods: Methods) -> dict[str,
     """Negotiate (basic/lifecycle#version-negotiation) and introduce ourselves.
 
     A revision we do not have is answered with the newest handshake revision, not with an error;
-    2026-07-28 has no handshake, so whoever asks for it here gets that counter-offer too.
+    2026-07-28 has no handshake, so a client that asks for it here gets the same answer.
     """
     wanted = params.get("protocolVersion")
     if not isinstance(wanted, str):
@@ -110,7 +110,7 @@ def _initialize(params: Params, session: Session, methods: Methods) -> dict[str,
         "protocolVersion": revision,
         "capabilities": methods.capabilities(revision),
         "serverInfo": implementation(revision),
-        "instructions": INSTRUCTIONS,
+        **methods.introduction(),
     }
 
 

@@ -1,4 +1,4 @@
-"""The kinds of JSON-RPC message a client may send, told apart (basic/index#messages). Pure.
+"""The kinds of JSON-RPC message that a client may send (basic/index#messages). Pure.
 
 An object is exactly one of: a request (``method`` and ``id``), a notification (``method``, no
 ``id``), a response (``result`` or ``error``, no ``method``).
@@ -82,7 +82,7 @@ class Unusable(Exception):  # noqa: N818 - it is a kind of message here, as the 
 
 
 def is_id(value: Any) -> TypeGuard[Id]:
-    """Tell whether a value is a request id: a string or an integer, never null or a boolean.
+    """Say whether a value is a request id: a string or an integer, never null or a boolean.
 
     ``5.0`` is an integer too (JSON has one number type, and there are clients that know only
     doubles). It is the same id as ``5``, and another one than ``"5"``.
@@ -93,7 +93,7 @@ def is_id(value: Any) -> TypeGuard[Id]:
 
 
 def read_message(decoded: Decoded) -> Request | Notification | Response:
-    """Tell which kind of message a JSON value is.
+    """Give the kind of message that a JSON value is.
 
     Raises:
         Unusable: It is none; the exception says whether and how to answer.

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
     Handler: TypeAlias = Callable[[Call], dict[str, Any] | None]
     Listener: TypeAlias = Callable[[Params], None]
+    LogToClient: TypeAlias = Callable[[Call, str, Any, str | None], None]
 
 
 class Method:
     """One request method as one or more revisions have it.
 
     Attributes:
-        name: As it stands in ``method``.
+        name: As in the member ``method``.
         handler: Takes the call and returns its result. It may raise ProtocolError or
             CancelledError. It may also return None and call ``finish`` on the call itself, later
             and from any thread.
@@ -52,9 +53,17 @@ class Method:
 
 
 class Methods:
-    """The tables of methods, notifications and capabilities, each per revision."""
+    """The tables of methods, notifications and capabilities, each per revision.
+
+    Attributes:
+        instructions: How a model is to use this server; ``""`` for none.
+        log_to_client: Sends a log message for a call: the call, its level, its data and what
+            speaks, as ``Call.log`` takes them. Without the feature it sends nothing.
+    """
 
     def __init__(self) -> None:
+        self.instructions = ""
+        self.log_to_client: LogToClient = _send_nothing
         self._requests: dict[tuple[str, str], Method] = {}
         self._notifications: dict[tuple[str, str], Listener] = {}
         self._capabilities: dict[str, dict[str, Any]] = {}
@@ -92,6 +101,14 @@ class Methods:
         """Give the listener for a notification, or None if the revision ignores it here."""
         return self._notifications.get((name, revision))
 
+    def introduction(self) -> dict[str, Any]:
+        """Give the member ``instructions`` of the answer that introduces the server."""
+        return {"instructions": self.instructions} if self.instructions else {}
+
     def capabilities(self, revision: str) -> dict[str, Any]:
         """Give the capabilities object to declare under one revision."""
         return dict(self._capabilities.get(revision, {}))
+
+
+def _send_nothing(*_message: object) -> None:
+    """Take the place of a feature that is not installed."""

@@ -9,9 +9,9 @@ request must not decide how later ones are read.
 
 from __future__ import annotations
 
-from ..operation.identity import INSTRUCTIONS, implementation
 from .envelope import check_capabilities, check_implementation, meta_of
 from .errors import UNSUPPORTED_PROTOCOL_VERSION, ProtocolError, invalid_params
+from .identity import implementation
 from .revisions import MODERN
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ LOG_LEVELS = (
 
 
 def is_modern_request(request: Request) -> bool:
-    """Tell the era of a request from the request alone."""
+    """Say whether a request is modern, from the request alone."""
     if request.method == "server/discover":
         return True
     meta = request.params.get("_meta")
@@ -63,7 +63,7 @@ def revision_for(request: Request) -> str:
     Raises:
         ProtocolError: -32602 for a missing or mistyped member, -32022 for a revision that is not
             served this way. Which of the two comes first is not defined; a request that is wrong
-            in itself is told so before its revision is looked at.
+            in itself is refused before its revision is looked at.
     """
     meta = meta_of(request.params)
     wanted = meta.get(PROTOCOL_VERSION)
@@ -112,7 +112,7 @@ def install(methods: Methods) -> None:
         return {
             "supportedVersions": list(SUPPORTED),
             "capabilities": methods.capabilities(call.revision),
-            "instructions": INSTRUCTIONS,
+            **methods.introduction(),
         }
 
     methods.request("server/discover", MODERN, discover, cacheable=True)

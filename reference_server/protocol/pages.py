@@ -11,21 +11,21 @@ from __future__ import annotations
 
 import json
 
-from ..protocol.errors import invalid_params
+from .errors import invalid_params
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeVar
 
-    from ..protocol.errors import ProtocolError
-    from ..protocol.messages import Params
+    from .errors import ProtocolError
+    from .messages import Params
 
     Item = TypeVar("Item")
 
 _KEY = b"mcp-touchstone-reference/cursor"
 _SIGNATURE = 16
-"""Bytes. Nobody hits 2**128 by chance."""
+"""Bytes. A guess among 2**128 values does not succeed."""
 
 
 def page(

@@ -7,7 +7,7 @@ def printable(text: str, most: int) -> str:
     r"""Give a text with nothing in it that a terminal or a dialog would obey.
 
     Control characters, line breaks, bidirectional marks and lone surrogates become escapes such
-    as ``\n`` or ``\u202e``, so that one line stays one line and is read in the order it stands.
+    as ``\n`` or ``\u202e``, so that one line stays one line and is read in its order.
 
     Args:
         text: Anything.

@@ -6,12 +6,12 @@ import math
 import threading
 import time
 
-from ..operation.printable import printable
+from .printable import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..protocol.calls import Call
-    from ..protocol.messages import Params
+    from .calls import Call
+    from .messages import Params
 
 SHORTEST_GAP = 0.1
 """Seconds between two notifications; the one that says "done" may come sooner."""
@@ -28,13 +28,13 @@ class Progress:
 
     Args:
         call: The request.
-        told: The value its notifications have reached already.
+        sent: The value that its notifications have reached already.
     """
 
-    def __init__(self, call: Call, told: float = -math.inf) -> None:
+    def __init__(self, call: Call, sent: float = -math.inf) -> None:
         self._call = call
         self._lock = threading.Lock()
-        self.told = told
+        self.sent = sent
         self._next = -math.inf
 
     def tell(self, done: float, total: float | None, message: str | None) -> None:
@@ -45,9 +45,9 @@ class Progress:
         with self._lock:  # held until it is sent, so that two threads cannot swap values
             now = time.monotonic()
             soon = now < self._next and done != total
-            if soon or not math.isfinite(done) or done <= self.told:
+            if soon or not math.isfinite(done) or done <= self.sent:
                 return
-            self.told = done
+            self.sent = done
             self._next = now + SHORTEST_GAP
             params: Params = {"progressToken": call.meta["progressToken"], "progress": done}
             if total is not None and math.isfinite(total):

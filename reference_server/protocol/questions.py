@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import threading
 
-from ..operation.printable import printable
-from ..protocol.errors import ToolError
-from ..protocol.framing import encode
+from ..failure import ToolError
+from .framing import encode
+from .printable import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..protocol.messages import Params, Response
+    from .messages import Params, Response
 
 MOST_OPEN = 32
 """Questions that wait at the same time. Each holds a thread, so there has to be an end to it."""
@@ -49,7 +49,7 @@ class Question:
         self._outcome: Params | UnansweredError | None = None
 
     def end(self, outcome: Params | UnansweredError | None) -> None:
-        """Wake up whoever waits; with an outcome, or with none where nobody wants one."""
+        """Wake the thread that waits; without an outcome if the answer is no longer wanted."""
         self._outcome = outcome
         self._over.set()
 

@@ -88,7 +88,7 @@ class Reader:
         return True
 
     def join(self, seconds: float) -> bool:
-        """Wait until nobody reads any more; False if somebody still does after these seconds."""
+        """Wait until no thread reads; False if one still does after these seconds."""
         until = time.monotonic() + seconds
         with self._lock:
             leader = self._leader

@@ -14,5 +14,5 @@ LATEST_LEGACY = LEGACY[-1]
 
 
 def is_modern(revision: str) -> bool:
-    """Tell whether requests of this revision are served without a session."""
+    """Say whether requests of this revision are served without a session."""
     return revision in MODERN

@@ -10,8 +10,8 @@ asked here mostly guards a write. Nothing is kept between the rounds but the lis
 
 from __future__ import annotations
 
-from ..protocol.errors import invalid_params
 from .answers import problem_with
+from .errors import invalid_params
 from .required import InputRequired
 from .seal import Seal, UnsealedError, fingerprint
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..protocol.calls import Call
-    from ..protocol.messages import Params
+    from .calls import Call
+    from .messages import Params
 
 METHODS = ("prompts/get", "resources/read", "tools/call")
 """The requests that may be answered this way (basic/patterns/mrtr#supported-requests)."""
@@ -47,7 +47,7 @@ class Round:
 
 
 class Rounds:
-    """Asks, and understands what comes back.
+    """Asks the client and reads the answers.
 
     Args:
         seconds: How long the client may take to come back.

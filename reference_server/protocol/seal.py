@@ -36,7 +36,7 @@ class Seal:
     Args:
         seconds: How long a note counts.
         purpose: What the notes are for; those for something else do not open.
-        key: A secret of the operator's: whoever shares it opens our notes, and we open theirs.
+        key: A secret of the operator's; servers that share it can open each other's notes.
             None makes one that never leaves this process.
     """
 

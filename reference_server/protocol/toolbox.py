@@ -8,17 +8,18 @@ from __future__ import annotations
 import json
 import threading
 
-from ..protocol.errors import ToolError, invalid_params, quote
-from ..protocol.revisions import ALL
+from ..failure import ToolError
 from .arguments import check_schema, fault_in
+from .errors import REQUEST_ID, invalid_params, quote
+from .revisions import ALL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
 
-    from ..protocol.calls import Call
-    from ..protocol.methods import Methods
+    from .calls import Call
+    from .methods import Methods
 
     Arguments: TypeAlias = dict[str, Any]
     Work: TypeAlias = Callable[[Call, Arguments], dict[str, Any]]
@@ -148,7 +149,7 @@ class Toolbox:
 
     def list_tools(self, call: Call) -> dict[str, Any]:
         """Answer ``tools/list``."""
-        from ..content.pages import page  # noqa: PLC0415 - many a client calls a tool it knows already
+        from .pages import page  # noqa: PLC0415 - many a client calls a tool it knows already
 
         with self._lock:
             tools = list(self.tools().values())
@@ -198,13 +199,40 @@ class Toolbox:
             field, problem = fault
             if call.revision < ARGUMENT_ERRORS_FOR_THE_MODEL_SINCE:
                 raise invalid_params(problem.rstrip("."))
-            error = ToolError(problem, code="INVALID_ARGUMENTS", field=field[:_LONGEST_FIELD])
-            return _failure(error, call.revision)
+            meant = tool.input_schema.get("properties", {}).get(field, {})
+            error = ToolError(
+                problem,
+                code="INVALID_ARGUMENTS",
+                field=field[:_LONGEST_FIELD],
+                details=meant.get("description"),
+            )
+            return self._failure(error, call, tool)
+        about = {"tool": tool.name, "request_id": call.request_id}
+        call.log("debug", {"event": "called", **about})
         try:
             structured = tool.work(call, arguments)
         except ToolError as error:
-            return _failure(error, call.revision)
+            return self._failure(error, call, tool)
+        call.log("debug", {"event": "succeeded", **about})
         return _success(structured, call.revision)
+
+    def _failure(self, error: ToolError, call: Call, tool: Tool) -> dict[str, Any]:
+        """Give the error: its message for a person or a model, its members for a program."""
+        facts = {"tool": tool.name, "code": error.code, "request_id": call.request_id}
+        level = "error" if error.type == "SystemError" else "notice"
+        call.log(level, {"event": "failed", **facts})
+        from .advice import advised  # noqa: PLC0415 - many a client makes no mistake
+
+        body = advised(error, self.tools())
+        serialized = _dump(body)
+        result: dict[str, Any] = {
+            "content": [_text(error.message), _text(serialized)],
+            "isError": True,
+            "_meta": {REQUEST_ID: call.request_id},
+        }
+        if call.revision >= STRUCTURED_SINCE:
+            result["structuredContent"] = body
+        return result
 
 
 def _success(structured: dict[str, Any], revision: str) -> dict[str, Any]:
@@ -215,19 +243,6 @@ def _success(structured: dict[str, Any], revision: str) -> dict[str, Any]:
     result = {"content": [_text(_dump(structured))]}
     if revision >= STRUCTURED_SINCE:
         result["structuredContent"] = structured  # type: ignore[assignment]
-    return result
-
-
-def _failure(error: ToolError, revision: str) -> dict[str, Any]:
-    """Give the error: its message for a person or a model, its members for a program."""
-    body = error.body()
-    serialized = _dump(body)
-    result: dict[str, Any] = {
-        "content": [_text(error.message), _text(serialized)],
-        "isError": True,
-    }
-    if revision >= STRUCTURED_SINCE:
-        result["structuredContent"] = body
     return result
 
 

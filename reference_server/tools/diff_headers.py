@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
 from .text import newline_at, next_newline
 
 TYPE_CHECKING = False
@@ -73,7 +73,7 @@ class Lines:
 
 
 def read_headers(lines: Lines, names: Iterable[str]) -> None:
-    """Read what stands before the first hunk."""
+    """Read the lines before the first hunk."""
     permitted = [pair for name in dict.fromkeys(names) for pair in _spellings(name)]
     git = None
     if lines.line is not None and lines.line.startswith("diff --git "):

@@ -23,7 +23,7 @@ import io
 import re
 from collections import deque
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
 from .diff_headers import MORE_FILES, Lines, no_change, read_headers
 from .text import newline_at, newline_before, next_newline, skip_lines
 

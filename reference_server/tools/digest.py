@@ -1,23 +1,23 @@
 """``workspace.digest``: one hash for a whole tree, to see whether anything in it has changed.
 
-It is the long job of this server: it tells how far it is and stops when it is told to.
+It is the long job of this server: it reports its progress and can be cancelled.
 """
 
 from __future__ import annotations
 
 import time
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
+from ..protocol.toolbox import Tool
 from .schemas import CWD, inputs, outputs
-from .toolbox import Tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from ..protocol.calls import Call
+    from ..protocol.toolbox import Arguments
     from ..surface import Surface
-    from .toolbox import Arguments
 
 _LONGEST_PAUSE = 1000
 _SLICE = 0.02
@@ -103,7 +103,7 @@ def _digest(surface: Surface, call: Call, arguments: Arguments) -> dict[str, Any
 
 
 def _pause(call: Call, milliseconds: int) -> None:
-    """Wait, and notice within a moment that nobody waits for us any more."""
+    """Wait, and notice a cancellation within a moment."""
     end = time.monotonic() + milliseconds / 1000
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(left, _SLICE))

@@ -7,7 +7,7 @@ edited place stay as they are, whatever newlines they hold.
 
 from __future__ import annotations
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
 from .text import newline_at, newline_before, next_newline, skip_lines
 
 TYPE_CHECKING = False
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .text import Text
+
+NUMBER = 7
+"""Characters of a line number in a view and of the tab after it, up to line 999999."""
 
 MOST_PLACES = 20
 """Line numbers named when a string occurs more than once."""
@@ -47,7 +50,8 @@ def numbered(text: str, first: int) -> str:
         text: Whole lines.
         first: Number of the first one.
     """
-    return "\n".join(f"{number:6}\t{line}" for number, line in enumerate(_lines(text), first))
+    lines = enumerate(_lines(text), first)
+    return "\n".join(f"{number:{NUMBER - 1}}\t{line}" for number, line in lines)
 
 
 def snippet(text: Text, first: int, last: int) -> str:
@@ -150,7 +154,7 @@ def _offset(text: str, view: str, offset: int) -> int:
 
 
 def _places(view: str, wanted: str) -> list[int]:
-    """Find a string, at most once more often than can be told."""
+    """Find a string, at most once more often than an error lists."""
     places: list[int] = []
     at = view.find(wanted)
     while at >= 0 and len(places) <= MOST_PLACES:

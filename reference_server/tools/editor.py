@@ -6,14 +6,14 @@ needs no lesson to use it.
 
 from __future__ import annotations
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
+from ..protocol.toolbox import Tool
 from ..workspace.entries import sha256
 from ..workspace.refusals import IsDirectory, OutsideClientRoots, Refusal
-from .editing import insert, numbered, replace, snippet
+from .editing import NUMBER, insert, numbered, replace, snippet
 from .editor_schema import check_arguments, description, input_schema, output_schema
 from .history import History, Step
-from .text import Text, read_text
-from .toolbox import Tool
+from .text import LONGEST_TEXT, Text, advice, read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +21,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..protocol.calls import Call
+    from ..protocol.toolbox import Arguments
     from ..surface import Surface
     from ..workspace import Edit, Entry, Snapshot
     from .editing import Edited
-    from .toolbox import Arguments
-
-LONGEST_VIEW = 500_000
-"""Characters in one view. Larger files are viewed in ranges."""
 
 MOST_ENTRIES = 1_000
 """Names in one view of a directory."""
@@ -100,14 +97,15 @@ class Editor:
         text = _text_of(snap)
         first, last = _range(arguments.get("view_range"), text, snap.path)
         part = text.part(first, last) if last else ""
-        shown = numbered(part, first) if len(part) <= LONGEST_VIEW else part
-        if len(shown) > LONGEST_VIEW:
+        shown = numbered(part, first) if len(part) <= LONGEST_TEXT else part
+        if len(shown) > LONGEST_TEXT:
+            way = "View it with view_range [{first}, {last}], then go on from there."
             raise ToolError(
-                f"This would be {len(shown)} characters; the limit is {LONGEST_VIEW}. "
-                f"Use view_range for fewer of the {text.line_count} lines.",
+                f"This would be {len(shown)} characters; one answer holds {LONGEST_TEXT}.",
                 code="TEXT_TOO_LONG",
                 field="view_range",
                 context={"file": snap.path},
+                suggestions=[advice(text, first, way, NUMBER)],
             )
         return {
             **_head(arguments, snap.path),
@@ -129,7 +127,8 @@ class Editor:
             )
         shown: list[dict[str, Any]] = []
         truncated = False
-        for entry in self._two_levels(path, cwd):
+        found, entries = self._surface.workspace.directory(path, cwd=cwd)
+        for entry in self._two_levels(entries):
             call.check()
             truncated = len(shown) == MOST_ENTRIES
             if truncated:
@@ -137,25 +136,22 @@ class Editor:
             shown.append({"path": entry.path, "kind": entry.kind})
             if entry.kind == "file":
                 shown[-1]["size"] = entry.size
-        _, parts = self._surface.workspace.candidates(path, cwd, listing=True)[0]
-        head = _head(arguments, "/".join(parts) or ".")
-        return {**head, "entries": shown, "truncated": truncated}
+        return {**_head(arguments, found or "."), "entries": shown, "truncated": truncated}
 
-    def _two_levels(self, path: str, cwd: str) -> Iterator[Entry]:
-        """Give what a directory and its directories hold; links are named and not followed."""
-        workspace = self._surface.workspace
-        for entry in workspace.entries(path, cwd=cwd):
+    def _two_levels(self, entries: list[Entry]) -> Iterator[Entry]:
+        """Give entries and what the directories among them hold; links are not followed."""
+        for entry in entries:
             yield entry
             if entry.kind == "directory":
                 try:
-                    yield from workspace.entries(f"{path}/{entry.name}", cwd=cwd)
+                    yield from self._surface.workspace.entries(entry.path)
                 except Refusal:  # gone meanwhile, or the system does not let us look
                     continue
 
     # --- writing
 
     def _create(self, call: Call, arguments: Arguments) -> dict[str, Any]:
-        edit = self._surface.workspace.edit(call.who)
+        edit = self._surface.workspace.edit(call.who, call.request_id)
         data = arguments["file_text"].encode()
         edit.put(arguments["path"], data, cwd=arguments.get("cwd", ""))
         if pending := self._commit(call, edit, arguments):
@@ -183,7 +179,7 @@ class Editor:
             error.context = {"file": snap.path, **(error.context or {})}
             raise
         data = text.encode(edited.text)
-        edit = self._surface.workspace.edit(call.who)
+        edit = self._surface.workspace.edit(call.who, call.request_id)
         edit.put(snap.path, data, before=snap)
         if pending := self._commit(call, edit, arguments):
             return pending
@@ -217,7 +213,7 @@ class Editor:
                 context={"file": snap.path},
                 recovery_steps=["View the file.", "Change it back with str_replace."],
             )
-        edit = self._surface.workspace.edit(call.who)
+        edit = self._surface.workspace.edit(call.who, call.request_id)
         if step.before is None:
             edit.remove(snap)
         else:
@@ -237,9 +233,9 @@ class Editor:
         return self._surface.workspace.read(path, cwd=cwd, check=call.check)
 
     def _read_to_write(self, call: Call, arguments: Arguments) -> Snapshot:
-        """Read a file, unless it may not be written: then nothing is told of what it holds."""
+        """Read a file that may be written; an error shows nothing of any other file."""
         path, cwd = arguments["path"], arguments.get("cwd", "")
-        self._surface.workspace.candidates(path, cwd, writing=True)
+        self._surface.workspace.policy.candidates(path, cwd, writing=True)
         return self._read(call, arguments)
 
     def _commit(self, call: Call, edit: Edit, arguments: Arguments) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
 from .schemas import CONFIRM, CWD, inputs, outputs
 from .text import FACTS
 
@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..protocol.toolbox import Arguments
     from ..settings import Settings
-    from .toolbox import Arguments
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "view": (),
@@ -48,7 +48,7 @@ _DESCRIPTION_READ_ONLY = (
 
 
 def description(settings: Settings) -> str:
-    """Tell the model what the tool does and how it is used."""
+    """Give the description of the tool for the model."""
     return _DESCRIPTION_READ_ONLY if settings.read_only else _DESCRIPTION
 
 
@@ -73,7 +73,15 @@ def input_schema(settings: Settings) -> dict[str, Any]:
     """Give what ``arguments`` must fit; read-only there is nothing to ask for but a view."""
     commands = list(COMMANDS)[: 1 if settings.read_only else None]
     properties: dict[str, Any] = {
-        "command": {"type": "string", "enum": commands, "description": "What to do."},
+        "command": {
+            "type": "string",
+            "enum": commands,
+            "description": (
+                "What to do. The operator has made this server read-only, so it can only view."
+                if settings.read_only
+                else "What to do."
+            ),
+        },
         "path": {
             "type": "string",
             "minLength": 1,

@@ -7,22 +7,19 @@ mark, newlines).
 
 from __future__ import annotations
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
+from ..protocol.toolbox import Tool
 from .schemas import CWD, PATH, inputs, outputs
-from .text import ENCODING, FACTS, read_text
-from .toolbox import Tool
+from .text import ENCODING, FACTS, LONGEST_TEXT, advice, read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from ..protocol.calls import Call
+    from ..protocol.toolbox import Arguments
     from ..surface import Surface
     from .text import Text
-    from .toolbox import Arguments
-
-LONGEST_TEXT = 500_000
-"""Characters (code points) in one answer, newlines counted. Larger files are read in ranges."""
 
 _HINTS = {"readOnlyHint": True, "openWorldHint": False}
 _FOUND: dict[str, dict[str, Any]] = {
@@ -40,10 +37,10 @@ def install(surface: Surface) -> None:
         if len(found.text) > LONGEST_TEXT:
             raise _too_long(
                 f"The file has {len(found.text)} characters in {found.line_count} lines; "
-                f"one answer holds {LONGEST_TEXT}. Use file.read_range.",
+                f"one answer holds {LONGEST_TEXT}.",
                 path,
-                "Call file.read_range with startLine 1 and an endLine below "
-                f"{found.line_count}, then go on from there.",
+                found,
+                1,
             )
         return {"path": path, "text": found.text, **found.facts()}
 
@@ -124,20 +121,19 @@ def _part(path: str, found: Text, first: int, last: int) -> tuple[str, int]:
     if len(text) > LONGEST_TEXT:
         what = f"The lines {first} to {last} have" if last > first else f"Line {first} alone has"
         raise _too_long(
-            f"{what} {len(text)} characters; one answer holds {LONGEST_TEXT}.",
-            path,
-            "Ask for fewer lines." if last > first else "This line cannot be read with this tool.",
+            f"{what} {len(text)} characters; one answer holds {LONGEST_TEXT}.", path, found, first
         )
     return text, last
 
 
-def _too_long(message: str, path: str, suggestion: str) -> ToolError:
+def _too_long(message: str, path: str, text: Text, first: int) -> ToolError:
+    way = "Call file.read_range with startLine {first} and endLine {last}, then go on from there."
     return ToolError(
         message,
         code="TEXT_TOO_LONG",
         context={"file": path},
-        suggestions=[suggestion],
-        related_tools=["file.read_range"],
+        suggestions=[advice(text, first, way)],
+        related_tools=["file.read_range"] if text.fitting(first) >= first else (),
     )
 
 

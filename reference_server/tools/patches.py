@@ -3,25 +3,25 @@
 It never writes blindly. The client must hold the hash of what it has read, and a diff of which
 every line is true of the file; one byte off, and nothing is written.
 
-A stale hash is refused without naming the current one: whoever could copy it from the error
-would go on with a diff made from a text that is gone. The way on is to read again.
+A stale hash is refused without naming the current one: a client that copied it from the error
+would go on with a diff of an old text. It has to read the file again.
 """
 
 from __future__ import annotations
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
+from ..protocol.toolbox import Tool
 from .diffs import apply
 from .schemas import CONFIRM, CWD, PATH, inputs, outputs
 from .text import ENCODING, FACTS, Text, read_text
-from .toolbox import Tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from ..protocol.calls import Call
+    from ..protocol.toolbox import Arguments
     from ..surface import Surface
-    from .toolbox import Arguments
 
 _HASH = {
     "type": "string",
@@ -94,15 +94,18 @@ def install(surface: Surface) -> None:
 
 def _patch(surface: Surface, call: Call, arguments: Arguments) -> dict[str, Any]:
     path, cwd = arguments["path"], arguments.get("cwd", "")
-    surface.workspace.candidates(path, cwd, writing=True)  # before anything of it is looked at
+    surface.workspace.policy.candidates(
+        path, cwd, writing=True
+    )  # before anything of it is looked at
     snapshot = surface.workspace.read(path, cwd=cwd, check=call.check)
     old = read_text(snapshot, arguments.get("encoding"))
     if arguments["expectedHash"].lower() not in old.hashes().values():
         raise _stale(snapshot.path)
-    patched = apply(old.text, arguments["diffText"], (snapshot.path, path))
+    names = (snapshot.path, path, "/".join(snapshot.at.parts))
+    patched = apply(old.text, arguments["diffText"], names)
     call.check()
     new = Text(old.encode(patched.text), old.encoding)
-    edit = surface.workspace.edit(call.who)
+    edit = surface.workspace.edit(call.who, call.request_id)
     edit.put(path, new.data, cwd=cwd, before=snapshot)
     pending: dict[str, Any] | None = surface.part("client.confirm").commit(call, edit, arguments)
     if pending is not None:

@@ -43,7 +43,7 @@ def outputs(*, pending: bool = False, **properties: Schema) -> Schema:
     """Give the output schema of a tool: all properties, or an error in their place.
 
     Some clients hold error results against the output schema too, so it has to admit them
-    (``errors.ToolError.body``).
+    (``failure.ToolError.body``).
 
     Args:
         pending: Whether the tool may also answer with a preview that waits for confirmation.

@@ -14,7 +14,6 @@ import threading
 import time
 from datetime import UTC, datetime
 
-from ..content.pages import page
 from ..protocol.errors import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
@@ -25,6 +24,7 @@ from ..protocol.errors import (
     quote,
 )
 from ..protocol.framing import encode
+from ..protocol.pages import page
 from ..protocol.workers import Workers
 
 TYPE_CHECKING = False
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..protocol.calls import Call
+    from ..protocol.toolbox import Arguments, Tool
     from ..surface import Surface
-    from .toolbox import Arguments, Tool
 
     Outcome = dict[str, Any] | ProtocolError
 
@@ -90,7 +90,7 @@ class Task:
 
     @property
     def is_over(self) -> bool:
-        """Whether it may be forgotten. Never while it works: somebody may wait for it."""
+        """Whether it may be forgotten. Never while it works: a request may wait for it."""
         return self.has_ended and time.monotonic() >= self._forgotten_at
 
     def become(self, status: str, message: str = "") -> None:
@@ -251,7 +251,7 @@ class Tasks:
         self._tasks = {name: task for name, task in self._tasks.items() if not task.is_over}
 
     def close(self) -> None:
-        """Stop the work that nobody can ask for any more."""
+        """Stop the work whose result no request can get any more."""
         with self._lock:
             tasks = list(self._tasks.values())
         for task in tasks:

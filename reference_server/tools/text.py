@@ -6,7 +6,7 @@ these: form feeds and U+2028 end no line in a source file.
 
 from __future__ import annotations
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", "iso-8859-1", "windows-1252")
 """What a client may name. Each gives back exactly the bytes it was decoded from."""
 
 _MARKS = (("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff"))
+
+LONGEST_TEXT = 500_000
+"""Characters (code points) of a file in one answer, newlines counted. This holds at every way out:
+tools, resources, prompts and diffs. What is longer is read in ranges of lines."""
 
 _FEW_LINES = 32
 _STEP = 256
@@ -52,7 +56,7 @@ class Text:
 
     Attributes:
         data: All bytes of the file.
-        text: Without the byte order mark, newlines as they stand in the file.
+        text: Without the byte order mark, newlines as the file has them.
         encoding: One of ``ENCODINGS``.
         mark: The bytes of its byte order mark, or none.
         newline: ``lf``, ``crlf``, ``cr``, ``mixed``, or ``none`` if there is no newline.
@@ -122,7 +126,7 @@ class Text:
         }
 
     def lines(self) -> list[str]:
-        """Give the lines, each with its newline as it stands in the file."""
+        """Give the lines, each with its newline as the file has it."""
         import io  # noqa: PLC0415 - part of every interpreter, but nothing else here needs it
 
         return list(io.StringIO(self.text, newline=""))
@@ -131,6 +135,24 @@ class Text:
         """Give the lines ``first`` to ``last``, both included and counted from 1."""
         start = skip_lines(self.text, 0, first - 1)
         return self.text[start : skip_lines(self.text, start, last - first + 1)]
+
+    def fitting(self, first: int, extra: int = 0) -> int:
+        """Give the last of the lines from ``first`` on that fit into one answer together.
+
+        Args:
+            first: Number of a line, counted from 1.
+            extra: Characters that the answer adds to each line.
+
+        Returns:
+            ``first - 1`` if that line alone does not fit.
+        """
+        left, last = LONGEST_TEXT, first - 1
+        for line in self.lines()[last:]:
+            left -= len(line) + extra
+            if left < 0:
+                break
+            last += 1
+        return last
 
     def encode(self, text: str) -> bytes:
         """Give the bytes of the file with another text in the same encoding, its mark kept.
@@ -161,8 +183,26 @@ def read_text(snapshot: Snapshot, encoding: str | None = None) -> Text:
         raise
 
 
+def advice(text: Text, first: int, way: str, extra: int = 0) -> str:
+    """Say how lines are read that do not fit into one answer.
+
+    Args:
+        text: The text.
+        first: The first line that was asked for.
+        way: What to do for the lines ``{first}`` to ``{last}``.
+        extra: As for ``Text.fitting``.
+    """
+    last = text.fitting(first, extra)
+    if last < first:
+        return (
+            f"Line {first} alone does not fit into one answer, and no tool here reads a part of a "
+            "line."
+        )
+    return way.format(first=first, last=last)
+
+
 def newline_at(text: str, position: int) -> str:
-    """Give the newline that stands at a position: LF, CRLF, CR, or ``""`` for none."""
+    """Give the newline at a position: LF, CRLF, CR, or ``""`` for none."""
     if text.startswith("\n", position):
         return "\n"
     if not text.startswith("\r", position):

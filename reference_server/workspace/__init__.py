@@ -10,13 +10,4 @@ from .edit import Change, Edit
 from .entries import Entry, Snapshot
 from .tree import Workspace
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..surface import Surface
-
-__all__ = ["Change", "Edit", "Entry", "Snapshot", "Workspace", "build"]
-
-
-def build(surface: Surface) -> Workspace:
-    """Open the roots of the settings."""
-    return Workspace(surface.settings, surface.log)
+__all__ = ["Change", "Edit", "Entry", "Snapshot", "Workspace"]

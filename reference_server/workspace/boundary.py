@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Self
 
-    from .paths import Parts
+    from .paths import Location, Parts
     from .place import Root
 
 
@@ -49,15 +49,15 @@ class Boundary:
                     places.append((index, theirs[len(root.real) :]))
         return cls(places)
 
-    def contains(self, index: int, parts: Parts) -> bool:
-        """Tell whether a place is inside."""
+    def contains(self, at: Location) -> bool:
+        """Say whether a place is inside."""
         return self._places is None or any(
-            root == index and is_below(parts, inside) for root, inside in self._places
+            root == at.root and is_below(at.parts, inside) for root, inside in self._places
         )
 
-    def shows(self, index: int, parts: Parts) -> bool:
-        """Tell whether a place is inside, or on the way to one that is."""
+    def shows(self, at: Location) -> bool:
+        """Say whether a place is inside, or on the way to one that is."""
         return self._places is None or any(
-            root == index and (is_below(parts, inside) or is_below(inside, parts))
+            root == at.root and (is_below(at.parts, inside) or is_below(inside, at.parts))
             for root, inside in self._places
         )

@@ -1,9 +1,9 @@
 """Opens directories and files below an open directory, so that what was checked is what is open.
 
-Resolving a path first and opening it afterwards leaves a gap in which somebody can put a link in
-its place. There is none here: Linux has ``openat2`` to resolve a whole path beneath a directory
-without any link; elsewhere, and where a sandbox forbids that call, the path is walked component
-by component with ``O_NOFOLLOW``.
+Resolving a path first and opening it afterwards leaves a gap in which another process can put a
+link in its place. There is none here: Linux has ``openat2`` to resolve a whole path beneath a
+directory without any link; elsewhere, and where a sandbox forbids that call, the path is walked
+component by component with ``O_NOFOLLOW``.
 
 Windows has neither in the standard library. There the path is resolved, compared and then opened;
 a process that can create links below the root while this runs can win the race.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CAN_DESCEND = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-# O_NONBLOCK: opening a FIFO must not wait for somebody to write into it.
+# O_NONBLOCK: opening a FIFO must not wait for a writer.
 FILE = (
     os.O_RDONLY
     | getattr(os, "O_NOFOLLOW", 0)

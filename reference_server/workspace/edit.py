@@ -24,29 +24,29 @@ from .refusals import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .entries import Snapshot
-    from .paths import Parts
+    from .paths import Location, Parts
     from .place import Root
     from .tree import Workspace
-
-    Where = tuple[int, Parts]
 
 
 class Change:
     """What an edit does to one file.
 
     Attributes:
-        path: Relative to its root, with forward slashes.
+        at: Where the file lies.
+        path: The path that leads to it, with forward slashes.
         before: Its bytes now, or None if the file is to be created.
         after: Its bytes then, or None if the file is to be removed.
         mode: The permission bits it has and keeps; None for a new file.
-        parts: The path, cut.
+        parts: Its path below the root, cut.
     """
 
     def __init__(
-        self, parts: Parts, before: bytes | None, after: bytes | None, mode: int | None
+        self, at: Location, before: bytes | None, after: bytes | None, mode: int | None
     ) -> None:
-        self.parts = parts
-        self.path = "/".join(parts)
+        self.at = at
+        self.path = at.path
+        self.parts = at.parts
         self.before = before
         self.after = after
         self.mode = mode
@@ -58,12 +58,14 @@ class Edit:
     Args:
         workspace: Where the files are.
         who: For the audit.
+        request_id: The same.
     """
 
-    def __init__(self, workspace: Workspace, who: str) -> None:
+    def __init__(self, workspace: Workspace, who: str, request_id: str) -> None:
         self._workspace = workspace
         self._who = who
-        self._changes: dict[Where, Change] = {}
+        self._request_id = request_id
+        self._changes: dict[tuple[int, Parts], Change] = {}
 
     @property
     def changes(self) -> list[Change]:
@@ -80,70 +82,69 @@ class Edit:
             before: The file this replaces; its own path counts then. None: there must be none.
 
         Raises:
-            Refusal: One of its kinds; what was put before stands.
+            Refusal: One of its kinds; earlier changes of this edit remain.
         """
-        where, change = self._change(path, cwd, before)
+        change = self._change(path, cwd, before)
         limit = self._workspace.settings.max_file_size
         if len(data) > limit:
             raise TooLarge(path, f"The file would have {len(data)} bytes; the limit is {limit}.")
-        self._enter(where, Change(where[1], change.before, data, change.mode))
+        self._enter(Change(change.at, change.before, data, change.mode))
 
     def remove(self, before: Snapshot) -> None:
         """Remove a file that was read.
 
         Raises:
-            Refusal: One of its kinds; what was put before stands.
+            Refusal: One of its kinds; earlier changes of this edit remain.
         """
-        where, change = self._change(before.path, "", before)
-        self._enter(where, Change(where[1], change.before, None, change.mode))
+        change = self._change(before.path, "", before)
+        self._enter(Change(change.at, change.before, None, change.mode))
 
-    def _enter(self, where: Where, change: Change) -> None:
-        if any(root != where[0] for root, _ in self._changes):
+    def _enter(self, change: Change) -> None:
+        if any(root != change.at.root for root, _ in self._changes):
             raise SpansRoots(change.path)
-        self._changes[where] = change
+        self._changes[change.at.root, change.parts] = change
 
-    def _change(self, path: str, cwd: str, before: Snapshot | None) -> tuple[Where, Change]:
+    def _change(self, path: str, cwd: str, before: Snapshot | None) -> Change:
         """Give what is planned for a file so far, if the policy lets it be written."""
         workspace = self._workspace
         if not workspace.writable:
             raise ReadOnly
         if before is not None:
-            where = (before.root, before.parts)
-            folds = workspace.roots[before.root].folds
-            workspace.names.check(before.parts, folds=folds, writing=True)
-            if not workspace.contains(before.root, before.parts):
+            at = before.at
+            workspace.policy.check(at, writing=True)
+            if not workspace.policy.contains(at):
                 raise OutsideClientRoots(before.path)
         else:
-            where = workspace.candidates(path, cwd, writing=True)[0]
-        if not where[1]:
+            at = workspace.policy.candidates(path, cwd, writing=True)[0]
+        if not at.parts:
             raise IsDirectory(path or ".")
-        workspace.names.check_allowed(where[1])
-        if where in self._changes:
-            planned = self._changes[where]
+        workspace.policy.check_allowed(at)
+        planned = self._changes.get((at.root, at.parts))
+        if planned:
             if before is None and planned.after is not None:
                 raise Exists(path)
-            return where, planned
+            return planned
         if before is not None:
-            return where, Change(where[1], before.data, before.data, before.mode)
+            return Change(at, before.data, before.data, before.mode)
         if workspace.find(path, cwd=cwd) is not None:
             raise Exists(path)
-        return where, Change(where[1], None, None, None)
+        return Change(at, None, None, None)
 
     def commit(self) -> None:
         """Make every change, or none; then write the audit and tell the listeners.
 
-        Each file is replaced by a finished one, so whoever reads meanwhile sees the old bytes or
-        the new ones. Killed half way, the rest is made at the next start (``journal``).
+        Each file is replaced by a finished one, so a reader sees the old bytes or the new ones.
+        If the server is killed half way, the next start makes the rest (``journal``).
 
         Raises:
-            Refusal: A file has changed since it was read, the disk does not take it, or somebody
-                else is writing; every file is as it was.
+            Refusal: A file has changed since it was read, the disk does not take it, or another
+                server is writing; every file is as it was.
         """
         changes = self.changes
         if not changes:
             return
         workspace = self._workspace
-        root = workspace.roots[next(iter(self._changes))[0]]
+        root = workspace.policy.roots[changes[0].at.root]
         try:
             with root.writing():
                 for change in changes:
@@ -155,6 +156,7 @@ class Edit:
             raise refusal(error, changes[0].path, WriteFailed) from None
         workspace.log.audit(
             self._who,
+            self._request_id,
             [
                 {
                     "path": change.path,

@@ -8,24 +8,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
 
-    from .paths import Parts
+    from .paths import Location
 
 
 class Snapshot:
     """A file as it was at one moment.
 
     Attributes:
-        path: Relative to its root, with forward slashes.
+        at: Where it lies.
+        path: The path that leads to it, with forward slashes.
         data: All its bytes.
         mode: Its permission bits.
-        root: Index of its root.
-        parts: The path, cut.
     """
 
-    def __init__(self, root: int, parts: Parts, data: bytes, mode: int) -> None:
-        self.root = root
-        self.parts = parts
-        self.path = "/".join(parts)
+    def __init__(self, at: Location, data: bytes, mode: int) -> None:
+        self.at = at
+        self.path = at.path
         self.data = data
         self.mode = mode
         self._sha256: str | None = None
@@ -42,18 +40,19 @@ class Entry:
     """A name in a directory.
 
     Attributes:
-        path: Relative to its root, with forward slashes.
-        name: The last component.
+        at: Where it lies.
+        path: The path that leads to it, with forward slashes.
+        name: The last component of the path.
         kind: ``file``, ``directory``, ``link`` or ``other``.
         size: In bytes.
         mtime_ns: When it last changed, in nanoseconds since 1970.
         look: Differs from an earlier one when the file may have changed.
     """
 
-    def __init__(self, parts: Parts, found: os.stat_result) -> None:
-        self.parts = parts
-        self.path = "/".join(parts)
-        self.name = parts[-1]
+    def __init__(self, at: Location, found: os.stat_result) -> None:
+        self.at = at
+        self.path = at.path
+        self.name = at.path.rpartition("/")[2]
         self.kind = kind_of(found.st_mode)
         self.size = found.st_size
         self.mtime_ns = found.st_mtime_ns

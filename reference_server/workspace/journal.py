@@ -2,16 +2,16 @@
 
     plan written --> new files staged beside the old ones --> "staged" written --> renamed
 
-The plan stands in a journal in the root before anything else does. An error on the way undoes
+The plan is written to a journal in the root before anything else. An error on the way undoes
 what was done. A kill before "staged" is undone at the next start, a kill after it is finished
 then: all new bytes are on the disk by that time, only names are missing.
 
-A file is replaced by a rename in its own directory, so nobody ever sees half of it. The price: a
-file with several hard links is given a life of its own.
+A file is replaced by a rename in its own directory, so no reader sees half of it. One consequence:
+a file with several hard links loses the other names.
 
-One file in a directory that exists is whole by its rename alone. Its journal is there to clean up
-after a kill, and nobody waits until it is on the disk: two waits instead of seven. After a power
-cut in that moment a temporary file may stay behind.
+One file in a directory that exists is whole by its rename alone. Its journal only helps to clean up
+after a kill, and the write does not wait until it is on the disk: two waits instead of seven. After
+a power cut in that moment a temporary file may stay behind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import os
 import secrets
 from contextlib import suppress
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
 from .entries import sha256
 from .names import OURS
 from .refusals import WriteFailed
@@ -209,7 +209,7 @@ def _recover_file(root: Root, entry: dict[str, Any], staged: bool) -> None:
     if staged:
         with root.place(parts[:-1]) as place:
             current = sha256(_content(place, name)) if place.has(name) else None
-            # Whatever somebody has done to the file since is left alone.
+            # Later changes to the file by others are kept.
             if current == entry["before"]:
                 if entry["after"] is None:
                     place.remove(name)

@@ -12,7 +12,7 @@ from .refusals import InvalidPath, OutsideRoot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     Parts = tuple[str, ...]
 
@@ -21,6 +21,50 @@ DEEPEST = 128
 
 _CONTROLS = frozenset(map(chr, [*range(0x20), 0x7F]))
 _UNREADABLE = _CONTROLS | ({"\\", ":"} if os.name == "nt" else {"\\"})
+
+
+class Location:
+    """Where a file or a directory lies.
+
+    Attributes:
+        root: Index of its root.
+        parts: Its path below the root, cut; empty for the root itself.
+        path: The path that a client may send to reach it: relative to the root or, if there are
+            several roots, beginning with the name of the root. ``""`` is the only root.
+    """
+
+    __slots__ = ("parts", "path", "root")
+
+    def __init__(self, root: int, parts: Parts, name: str | None) -> None:
+        self.root = root
+        self.parts = parts
+        self.path = "/".join(parts if name is None else (name, *parts))
+
+
+def names_of(roots: Iterable[str]) -> tuple[str, ...]:
+    """Name each root, so that a path can say which of several roots it is in.
+
+    The name is the last part of the path of the root. Where an earlier root has the same name, a
+    number is added: ``src``, ``src-2``. A root without a usable name is called ``root``.
+    """
+    names: list[str] = []
+    for path in roots:
+        name = plain = _last_part(path)
+        number = 1
+        while name in names:
+            number += 1
+            name = f"{plain}-{number}"
+        names.append(name)
+    return tuple(names)
+
+
+def _last_part(path: str) -> str:
+    name = os.path.basename(os.path.abspath(path))  # noqa: PTH100, PTH119 - pathlib is slow to load
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # no name in JSON
+        return "root"
+    return name if name and is_readable(name) and _CONTROLS.isdisjoint(name) else "root"
 
 
 def cut(path: str, roots: Sequence[Parts]) -> tuple[int | None, Parts]:
@@ -53,7 +97,7 @@ def cut(path: str, roots: Sequence[Parts]) -> tuple[int | None, Parts]:
 
 
 def is_readable(name: str) -> bool:
-    """Tell whether a path can hold a name; a directory may hold others too."""
+    """Say whether a path can hold a name; a directory may hold others too."""
     return _UNREADABLE.isdisjoint(name)
 
 
@@ -63,5 +107,5 @@ def parts_of(path: str) -> Parts:
 
 
 def is_below(parts: Parts, directory: Parts) -> bool:
-    """Tell whether parts lie in a directory or are it."""
+    """Say whether parts lie in a directory or are it."""
     return parts[: len(directory)] == directory

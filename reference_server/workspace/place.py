@@ -104,7 +104,7 @@ class Place:
         os.unlink(self._at(name), dir_fd=self.fd)
 
     def has(self, name: str) -> bool:
-        """Tell whether something has this name."""
+        """Say whether something has this name."""
         try:
             self.lstat(name)
         except FileNotFoundError:
@@ -139,7 +139,7 @@ class Place:
 class Root:
     """One root of the workspace: the directory that had this path when it was first used.
 
-    It is held open. Whoever puts another directory or a link in its place later moves nothing.
+    It is kept open, so another directory or a link in its place has no effect.
 
     Attributes:
         real: Its resolved path, cut at the separators.
@@ -158,7 +158,7 @@ class Root:
         self.folds = self._find_out_folding()
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Close the directory."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -183,7 +183,7 @@ class Root:
         """Be the only one that writes below this root, among threads and among servers.
 
         Raises:
-            TimeoutError: Somebody else did not finish in time.
+            TimeoutError: Another writer did not finish in time.
         """
         deadline = time.monotonic() + PATIENCE
         if not self._lock.acquire(timeout=PATIENCE):
@@ -245,7 +245,7 @@ def system_parts(path: str) -> Parts:
 
 
 def kind_of(mode: int) -> str:
-    """Name what a ``st_mode`` stands for: ``file``, ``directory``, ``link`` or ``other``."""
+    """Name the kind of a ``st_mode``: ``file``, ``directory``, ``link`` or ``other``."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):

@@ -1,14 +1,14 @@
 """Everything the workspace refuses, one type per reason.
 
-A refusal says what the policy is, never what lies on the disk behind it: whether a denied file
-exists is told by none of these.
+A refusal names the policy and says nothing about the disk: none of these shows whether a denied
+file exists.
 """
 
 from __future__ import annotations
 
 import errno
 
-from ..protocol.errors import ToolError
+from ..failure import ToolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class WriteDenied(Refusal):
     """A component of the path may be read and not written."""
 
     CODE = "WRITE_DENIED"
-    REASON = "A part of the path may be read here but not written: builds make what is in there."
+    REASON = "A part of the path is on the deny list for writing: it is read here and not written."
 
 
 class NotAllowed(Refusal):
@@ -105,7 +105,10 @@ class NotFound(Refusal):
     CODE = "NOT_FOUND"
     TYPE = "ExecutionError"
     REASON = "There is no such file below the root. Check the spelling and the case of the path."
-    STEPS = ("List the directory.", "Call again with a path from that list.")
+    STEPS = (
+        "Look for the file: text_editor views a directory, resources/list names every file.",
+        "Call again with the path that you found.",
+    )
 
 
 class Exists(Refusal):
@@ -154,7 +157,7 @@ class NotPermitted(Refusal):
 
 
 class Changed(Refusal):
-    """Somebody else has changed the file since it was read."""
+    """The file has changed since it was read."""
 
     CODE = "CHANGED"
     TYPE = "ConflictError"

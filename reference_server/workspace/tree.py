@@ -5,19 +5,15 @@ from __future__ import annotations
 import os
 import stat
 
-from .boundary import Boundary
 from .edit import Edit
 from .entries import Entry, Snapshot
 from .journal import recover
-from .names import Names
-from .paths import cut, is_readable
-from .place import Root
+from .paths import is_readable
+from .policy import Policy
 from .refusals import (
     IsDirectory,
     NotFound,
     NotRegular,
-    OutsideClientRoots,
-    OutsideRoot,
     Refusal,
     TooLarge,
     refusal,
@@ -25,12 +21,12 @@ from .refusals import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from ..operation.log import Log
     from ..settings import Settings
     from .edit import Change
-    from .paths import Parts
+    from .paths import Location
 
 _CHUNK = 256 * 1024
 
@@ -38,30 +34,28 @@ _CHUNK = 256 * 1024
 class Workspace:
     """What may be read and written.
 
-    With several roots a relative path means the first root that has such a file; a new file goes
-    to the first root.
-
     Args:
         settings: The operator's decisions.
         log: For the audit of writes.
+
+    Attributes:
+        policy: Which places a path may mean, and which of them a client may reach.
     """
 
     def __init__(self, settings: Settings, log: Log) -> None:
         self.settings = settings
         self.log = log
-        self.roots = [Root(path) for path in settings.roots]
-        self.names = Names(settings.deny, settings.deny_writes, settings.allow)
-        self._boundary = Boundary(None)
+        self.policy = Policy(settings)
         self._listeners: list[Callable[[list[Change]], None]] = []
         if self.writable:
             self._recover()
 
     def _recover(self) -> None:
-        for root in self.roots:
+        for root in self.policy.roots:
             try:
                 with root.writing():
-                    count = recover(root, self.names)
-            except OSError:  # not ours to write in, or in use: whoever writes there recovers
+                    count = recover(root, self.policy.names)
+            except OSError:  # not writable, or in use: then the other server recovers
                 continue
             if count:
                 self.log.warning("recovered", edits=count)
@@ -72,8 +66,8 @@ class Workspace:
         return not self.settings.read_only
 
     def close(self) -> None:
-        """Let go of the roots."""
-        for root in self.roots:
+        """Close the roots."""
+        for root in self.policy.roots:
             root.close()
 
     # --- reading
@@ -104,12 +98,12 @@ class Workspace:
         Raises:
             Refusal: As ``read``.
         """
-        for index, parts in self.candidates(path, cwd):
-            if not parts:
+        for at in self.policy.candidates(path, cwd):
+            if not at.parts:
                 raise IsDirectory(path or ".")
-            self.names.check_allowed(parts)
+            self.policy.check_allowed(at)
             try:
-                descriptor = self.roots[index].open_file(parts)
+                descriptor = self.policy.roots[at.root].open_file(at.parts)
             except (FileNotFoundError, UnicodeEncodeError):
                 continue  # the second: a name this file system has no bytes for
             except OSError as error:
@@ -120,7 +114,7 @@ class Workspace:
                 raise refusal(error, path) from None
             finally:
                 os.close(descriptor)
-            return Snapshot(index, parts, data, mode)
+            return Snapshot(at, data, mode)
         return None
 
     def _read_open(
@@ -148,11 +142,13 @@ class Workspace:
     def look(self, path: str) -> Entry | None:
         """Look at a file without reading it; None if ``read`` would refuse it."""
         try:
-            for index, parts in self.candidates(path):
-                self.names.check_allowed(parts)
+            for at in self.policy.candidates(path):
+                if not at.parts:
+                    return None
+                self.policy.check_allowed(at)
                 try:
-                    with self.roots[index].place(parts[:-1]) as place:
-                        entry = Entry(parts, place.lstat(parts[-1]))
+                    with self.policy.roots[at.root].place(at.parts[:-1]) as place:
+                        entry = Entry(at, place.lstat(at.parts[-1]))
                 except (OSError, UnicodeEncodeError):
                     continue
                 fits = entry.kind == "file" and entry.size <= self.settings.max_file_size
@@ -161,39 +157,48 @@ class Workspace:
             return None
         return None
 
-    def entries(self, path: str = "", *, cwd: str = "") -> list[Entry]:
-        """Give what a directory holds, by name; what is denied is left out.
+    def directory(self, path: str = "", *, cwd: str = "") -> tuple[str, list[Entry]]:
+        """Give the path of a directory and what it holds, by name; what is denied is left out.
+
+        The directory above several roots has the path ``""`` and holds the roots.
 
         Raises:
             Refusal: One of its kinds.
         """
-        for index, parts in self.candidates(path, cwd, listing=True):
+        places = self.policy.candidates(path, cwd, listing=True)
+        if len(places) > 1 and not places[0].parts:
+            return "", [self._entry_of_root(at) for at in places]
+        for at in places:
             try:
-                return self._entries(index, parts)
+                return at.path, self._entries(at)
             except (FileNotFoundError, UnicodeEncodeError):
                 continue
             except OSError as error:
                 raise refusal(error, path or ".") from None
         raise NotFound(path, "There is no such directory below the root.")
 
-    def _entries(self, index: int, parts: Parts) -> list[Entry]:
-        root = self.roots[index]
+    def entries(self, path: str = "", *, cwd: str = "") -> list[Entry]:
+        """Give what a directory holds, as ``directory`` does."""
+        return self.directory(path, cwd=cwd)[1]
+
+    def _entry_of_root(self, at: Location) -> Entry:
+        with self.policy.roots[at.root].place(()) as place:
+            return Entry(at, place.lstat("."))
+
+    def _entries(self, directory: Location) -> list[Entry]:
+        root = self.policy.roots[directory.root]
         found = []
-        with root.place(parts) as place:
+        with root.place(directory.parts) as place:
             for name in place.names():
-                inside = (*parts, name)
-                if (
-                    not is_readable(name)
-                    or self.names.denies(name, folds=root.folds)
-                    or not self._boundary.shows(index, inside)
-                ):
+                inside = self.policy.locate(directory.root, (*directory.parts, name))
+                if not is_readable(name) or not self.policy.shows(inside):
                     continue
                 try:
                     name.encode()
                     entry = Entry(inside, place.lstat(name))
                 except (OSError, UnicodeEncodeError):  # gone meanwhile, or no name in JSON
                     continue
-                if entry.kind != "file" or self.names.allows(inside):
+                if entry.kind != "file" or self.policy.names.allows(inside.parts):
                     found.append(entry)
         return found
 
@@ -202,19 +207,16 @@ class Workspace:
     ) -> Iterator[Entry]:
         """Give the files below a directory in the order of their paths; no link is followed.
 
-        A file that a root before has under the same path is left out, as no path reaches it.
+        Where several roots have such a directory, the files of one root follow those of another.
 
         Raises:
             Refusal: The directory itself is refused.
         """
-        seen: set[str] = set()
-        starts = list(self.candidates(path, cwd, listing=True))
-        several = len(starts) > 1
         found = False
         nothing: Refusal = NotFound(path, "There is no such directory below the root.")
-        for index, parts in starts:
+        for at in self.policy.candidates(path, cwd, listing=True):
             try:
-                top = self._entries(index, parts)
+                top = self._entries(at)
             except (FileNotFoundError, UnicodeEncodeError):
                 continue
             except NotADirectoryError as error:
@@ -223,17 +225,11 @@ class Workspace:
             except OSError as error:
                 raise refusal(error, path or ".") from None
             found = True
-            for entry in self._files(index, top, check):
-                if entry.path not in seen:
-                    yield entry
-                if several:
-                    seen.add(entry.path)
+            yield from self._files(top, check)
         if not found:
             raise nothing
 
-    def _files(
-        self, index: int, entries: list[Entry], check: Callable[[], None] | None
-    ) -> Iterator[Entry]:
+    def _files(self, entries: list[Entry], check: Callable[[], None] | None) -> Iterator[Entry]:
         ahead = entries[::-1]
         while ahead:
             if check:
@@ -243,74 +239,26 @@ class Workspace:
                 yield entry
             elif entry.kind == "directory":
                 try:
-                    ahead.extend(self._entries(index, entry.parts)[::-1])
+                    ahead.extend(self._entries(entry.at)[::-1])
                 except OSError:  # gone, or not ours to look into
                     continue
 
     # --- writing
 
-    def edit(self, who: str) -> Edit:
+    def edit(self, who: str, request_id: str = "") -> Edit:
         """Begin an edit; nothing happens until its ``commit``.
 
         Args:
             who: For the audit.
+            request_id: The same; our id of the request, if there is one.
         """
-        return Edit(self, who)
+        return Edit(self, who, request_id)
 
     def on_change(self, listener: Callable[[list[Change]], None]) -> None:
-        """Have a function called after each commit, on the thread that made it."""
+        """Call a function after each commit, on the thread that made it."""
         self._listeners.append(listener)
 
     def changed(self, changes: list[Change]) -> None:
-        """Tell the listeners; for ``Edit``."""
+        """Call the listeners; for ``Edit``."""
         for listener in self._listeners:
             listener(changes)
-
-    # --- which root
-
-    def narrow(self, uris: Iterable[str] | None) -> None:
-        """Take the client's roots: what is below none of them is refused from now on.
-
-        They narrow our roots and never widen them. None takes the boundary away.
-        """
-        self._boundary = Boundary.of(uris, self.roots)
-
-    def contains(self, index: int, parts: Parts) -> bool:
-        """Tell whether the client's roots have this place; without any, they all do."""
-        return self._boundary.contains(index, parts)
-
-    def candidates(
-        self, path: str, cwd: str = "", *, listing: bool = False, writing: bool = False
-    ) -> list[tuple[int, Parts]]:
-        """Give the places a path may mean, as index of a root and parts, in order.
-
-        Raises:
-            Refusal: The path is not one, leads out, or holds a denied name.
-        """
-        index, parts = self._cut(path)
-        if index is None and cwd:
-            index, start = self._cut(cwd)
-            parts = (*start, *parts)
-        indexes = range(len(self.roots)) if index is None else (index,)
-        found = []
-        refused: Refusal | None = None
-        for each in indexes:
-            self.names.check(parts, folds=self.roots[each].folds, writing=writing)
-            inside = self._boundary.shows if listing else self._boundary.contains
-            if inside(each, parts):
-                found.append((each, parts))
-            else:
-                refused = OutsideClientRoots(path)
-        if refused and not found:
-            raise refused
-        return found
-
-    def _cut(self, path: str) -> tuple[int | None, Parts]:
-        spellings = [
-            (index, parts) for index, root in enumerate(self.roots) for parts in root.spellings
-        ]
-        try:
-            which, parts = cut(path, [parts for _, parts in spellings])
-        except OutsideRoot as error:
-            raise OutsideRoot(path, error.message) from None
-        return (None if which is None else spellings[which][0]), parts

@@ -1,21 +1,291 @@
-"""Arguments that a program behind a tool takes for more than a name."""
+"""Arguments that a program behind a tool takes for more than a name.
 
-from mcp_touchstone.suite import Siege, attack, injecting, scripting
+Arguments that a program behind a tool may take for its options, or for commands.
+
+Fired at every text a tool takes, be it a path, a pattern, a revision or a name: a caller's word
+that comes to stand in a command line is more than a word. What is judged is what the payload asks
+for: the file it names outside is there, or bytes from outside came back.
+"""
+
+import itertools
+import re
+import secrets
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_touchstone.security.suite import (
+    BRIEF,
+    CANDIDATES,
+    FILE,
+    FOLDER,
+    SECRET,
+    ArgumentRole,
+    AttackCall,
+    AttackSession,
+    Binding,
+    Call,
+    Operation,
+    Payload,
+    Places,
+    Pointer,
+    Reply,
+    Style,
+    TimeBudget,
+    assemble,
+    attack,
+    attack_calls,
+    extend,
+    payload,
+    put,
+    remove,
+    scripting,
+    slots,
+    texts,
+    ways,
+    whose,
+    words,
+)
 
 
 @attack("injection-options", fixtures=("base",), lasts=True)
-def passes_no_options_on(siege: Siege) -> None:
+def passes_no_options_on(session: AttackSession) -> None:
     """What begins with a dash is a name, or refused: no program takes it for an option."""
-    injecting.options(siege, "injection-options", "args.option")
+    options(session, "injection-options", "args.option")
 
 
 @attack("injection-commands", fixtures=("base",), lasts=True)
-def runs_no_argument(siege: Siege) -> None:
+def runs_no_argument(session: AttackSession) -> None:
     """What stands in an argument is run by no shell and evaluated by nobody."""
-    injecting.commands(siege, "injection-commands", "args.shell", "args.eval")
+    commands(session, "injection-commands", "args.shell", "args.eval")
 
 
 @attack("injection-scripts", fixtures=("base", "siblings", "links", "script"))
-def does_no_harm_by_scripts(siege: Siege) -> None:
+def does_no_harm_by_scripts(session: AttackSession) -> None:
     """What a script names lies inside the root, and it runs nothing."""
-    scripting.lead_out(siege, "injection-scripts", "script.path", "script.exec")
+    scripting.lead_out(session, "injection-scripts", "script.path", "script.exec")
+
+
+COMMANDS: Final = frozenset({
+    "exec", "execute", "run", "shell", "bash", "terminal", "process", "spawn", "eval",
+})  # fmt: skip
+"""Words in the name of a tool that runs what it is told to, as it says."""
+
+CODE: Final = frozenset({"command", "cmd", "code"})
+"""Words in the name of an argument that is run, as it says."""
+
+MARKER: Final = re.compile(r"\b[a-z]+\d*-[0-9a-f]{8}\b")
+"""The name of the file that a payload makes, in its text."""
+
+WRITTEN: Final = frozenset(
+    {ArgumentRole.CONTENT, ArgumentRole.OLD, ArgumentRole.NEW, ArgumentRole.DIFF}
+)
+"""What is written or compared: no program gets that as an argument of its own."""
+
+PATHS: Final = frozenset({ArgumentRole.PATH, ArgumentRole.FROM, ArgumentRole.TO, ArgumentRole.BASE})
+
+EXPECTED: Final = "nothing is made outside, no byte from there comes back"
+
+NO_TEXT: Final = "no tool takes a text that it does not run"
+
+TOTAL: Final = 150.0
+"""Seconds a threat may take, shared by the tools."""
+
+LEAST: Final = 8.0
+PURSE: Final = 20.0
+"""Seconds that may be spent on one tool, at least and at most."""
+
+NEAR: Final = "ok2.txt"
+"""The file in the plain folder: who copies that folder copies no tree into itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """One call that payloads are put into.
+
+    Attributes:
+        binding: the tool, and what it was seen to do.
+        call: a plain call of it.
+        works: whether that was seen to have an effect, or a result that is no error.
+        texts: arguments that take a text, each with what it is for where that can be told.
+    """
+
+    binding: Binding
+    call: Call
+    works: bool
+    texts: Mapping[Pointer, ArgumentRole | None]
+
+
+def options(session: AttackSession, threat: str, group: str) -> None:
+    """Put options of programs where tools take a path, a pattern, a revision or a name."""
+    _fire(session, threat, {group: WRITTEN})
+
+
+def commands(session: AttackSession, threat: str, shell: str, code: str) -> None:
+    """Put commands where tools take any text, and code where they take no path."""
+    _fire(session, threat, {shell: frozenset(), code: PATHS})
+
+
+def _fire(
+    session: AttackSession, threat: str, groups: Mapping[str, frozenset[ArgumentRole]]
+) -> None:
+    """Put payloads of classes into every text but those of some roles."""
+    session.begin()
+    targets = [*_bound(session), *_others(session)]
+    if not targets:
+        session.unseen(threat, NO_TEXT)
+        return
+    budget = TimeBudget(max(LEAST, min(PURSE, TOTAL / max(1, len(targets)))))
+    looker, aside = _Looker(session), set[str]()
+
+    def shots() -> Iterator[AttackCall]:
+        for target, row in itertools.product(targets, session.payloads(*groups)):
+            for pointer, role in target.texts.items():
+                if role in groups[row.group]:
+                    continue
+                shot = _shot(session, row, target, pointer)
+                if budget.pays(target.binding.tool) and looker.does_the_like(shot, pointer):
+                    aside.add(row.id)
+                else:
+                    yield shot
+
+    def left() -> str:
+        named = ", ".join(sorted(aside))
+        return f"; left to others, as plain paths do the like: {named}" if aside else ""
+
+    attack_calls(
+        session, threat, shots(), oracle=looker.look, expected=EXPECTED, budget=budget, aside=left
+    )
+
+
+class _Looker:
+    """Looks at what a call did, and clears away what it made in the root."""
+
+    def __init__(self, session: AttackSession) -> None:
+        self._session = session
+        self._field = session.field
+        self._known = {path.name for path in session.field.root.iterdir()}
+
+    def look(self, shot: AttackCall, _reply: Reply) -> str:
+        """Say which file outside was made, or whose bytes came into the root."""
+        told = ""
+        for name in MARKER.findall(shot.text):
+            if (self._field.outside / name).exists():
+                told = f"{self._field.outside.name}/{name} was made"
+        new = [path for path in self._field.root.iterdir() if path.name not in self._known]
+        for where, canary in self._field.laundered(SECRET) if new else ():
+            told = told or f"{whose(canary)} stand in {where} now"
+        for path in new:
+            remove(path)
+        return told
+
+    def does_the_like(self, shot: AttackCall, pointer: Pointer) -> bool:
+        """Whether the words of a list that are no options have the same effect by themselves.
+
+        Then they were taken for the paths they are, and an open door is a finding of others.
+        """
+        _, params = shot.call
+        given = _at(params["arguments"], pointer[:-1])
+        if not isinstance(given, list) or not isinstance(pointer[-1], int):
+            return False
+        plain = [one for one in given if not str(one).startswith("-")]
+        if not plain or plain == given:
+            return False
+        arguments = put(params["arguments"], {pointer[:-1]: plain})
+        call = _call(params["name"], arguments)
+        reply = self._session.wire.request(*call, required=False)
+        if not reply.answered:
+            self._session.renew()
+        seen = self._field.canaries.found_in_message(reply.value or {}, SECRET)
+        damage = self._field.damage()
+        had = bool(self.look(shot, reply) or seen or damage)
+        self._field.mend(damage)
+        return had
+
+
+def _at(value: Any, pointer: Pointer) -> Any:
+    for step in pointer:
+        value = value[step]
+    return value
+
+
+def _bound(session: AttackSession) -> Iterator[_Target]:
+    """Give what is known to do something to files; each text of a call once.
+
+    Where an argument makes several tools of one, those of another call would be read over.
+    """
+    seen = set()
+    for binding in session.bindings.found:
+        if not binding.tool or COMMANDS & {*words(binding.tool)}:
+            continue
+        fixed = {k: v for k, v in binding.arguments.items() if k not in binding.filled}
+        taken: dict[Pointer, ArgumentRole | None] = {}
+        for pointer, role in _texts(binding.schema).items():
+            key = (binding.tool, str(fixed), pointer)
+            if key not in seen and (not fixed or pointer[0] in binding.filled):
+                seen.add(key)
+                taken[pointer] = role
+        if taken:
+            yield _Target(binding, session.targeting.plain(binding, "touchstone\n"), True, taken)
+
+
+def _others(session: AttackSession) -> Iterator[_Target]:
+    """Give tools that take a path and were seen to do nothing to files."""
+    bound = {binding.tool for binding in session.bindings.found}
+    root = str(session.field.root)
+    places = (
+        Places(folder=f"{root}/{FOLDER}", file=NEAR, seconds=BRIEF),
+        Places(folder=root, file=FILE, seconds=BRIEF),
+    )
+    for tool in session.spoken.named("tools"):
+        name, way = tool["name"], next(ways(tool, session.claims.callable_tools), None)
+        if name in bound or way is None or COMMANDS & {*words(name)}:
+            continue
+        if not session.may_call(tool):
+            continue
+        schema = way.tool.get("inputSchema") or {}
+        calls = [
+            _call(name, assemble(schema, way.fixed, place, n))
+            for place in places
+            for n in range(CANDIDATES)
+        ]
+        worked = next((call for call in calls if _works(session, call)), None)
+        binding = Binding(Operation.CALL, name, styles=tuple(Style), schema=schema)
+        yield _Target(binding, worked or calls[0], worked is not None, _texts(schema))
+
+
+def _call(tool: str, arguments: Mapping[str, Any]) -> Call:
+    return "tools/call", {"name": tool, "arguments": dict(arguments)}
+
+
+def _works(session: AttackSession, call: Call) -> bool:
+    reply = session.wire.request(*call, required=False)
+    return reply.result is not None and not reply.result.get("isError")
+
+
+def _texts(schema: Any) -> dict[Pointer, ArgumentRole | None]:
+    """Give the arguments that take a text, but for those that say that they are run.
+
+    What is to be replaced has a replacement beside it: a target alone may well be a revision.
+    """
+    roles = {slot.pointer: slot.role for slot in slots(schema)}
+    if ArgumentRole.NEW not in roles.values():
+        roles = {pointer: role for pointer, role in roles.items() if role is not ArgumentRole.OLD}
+    named = [(p, {*words(" ".join(map(str, p)))}) for p in texts(schema)]
+    return {pointer: roles.get(pointer) for pointer, said in named if not said & CODE}
+
+
+def _shot(session: AttackSession, row: Payload, target: _Target, pointer: Pointer) -> AttackCall:
+    """Put a payload into one argument of a call; several words into a list as several."""
+    binding, (_, params) = target.binding, target.call
+    root = str(session.field.root)
+    template = row.text.replace("{nonce}", secrets.token_hex(4))
+    text = payload.fill(template, session.field.names)
+    values: dict[Pointer, Any] = {pointer: text}
+    if text.startswith(FILE) and target.texts[pointer] in PATHS:
+        values = {pointer: binding.spelled(text, root)}
+    elif text.startswith("-") and " " in text and isinstance(pointer[-1], int):
+        values = {pointer[:-1]: shlex.split(text)}
+    arguments = extend(binding.schema, params["arguments"], values, Places(root, seconds=BRIEF))
+    return AttackCall(row, text, binding, _call(binding.tool, arguments), target.works)

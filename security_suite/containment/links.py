@@ -1,24 +1,32 @@
 """Links inside the root that point out of it."""
 
-from mcp_touchstone.suite import CHANGES, IN_PLACE, Operation, Siege, attack, walking
+from mcp_touchstone.security.suite import (
+    CHANGES,
+    IN_PLACE,
+    AttackSession,
+    Operation,
+    attack,
+    attack_paths,
+    walking,
+)
 
 LOOKS = {Operation.READ, Operation.LIST, Operation.SEARCH, Operation.GLOB}
 TREES = ("base", "siblings", "links")
 
 
 @attack("links-read", fixtures=TREES)
-def reads_through_no_link_outwards(siege: Siege) -> None:
+def reads_through_no_link_outwards(session: AttackSession) -> None:
     """Neither files nor folders outside come back through a link inside the root."""
-    siege.assail("links-read", "link.read", operations=LOOKS)
+    attack_paths(session, "links-read", "link.read", operations=LOOKS)
 
 
 @attack("links-write", fixtures=TREES)
-def writes_through_no_link_outwards(siege: Siege) -> None:
+def writes_through_no_link_outwards(session: AttackSession) -> None:
     """Nothing outside is made or changed through a link inside the root."""
-    siege.assail("links-write", "link.write", "link.read", operations=CHANGES & IN_PLACE)
+    attack_paths(session, "links-write", "link.write", "link.read", operations=CHANGES & IN_PLACE)
 
 
 @attack("links-walk", fixtures=TREES)
-def walks_through_no_link_outwards(siege: Siege) -> None:
+def walks_through_no_link_outwards(session: AttackSession) -> None:
     """A walk of the whole root shows no name and no byte from outside."""
-    walking.from_the_top(siege, "links-walk", "walk.escape")
+    walking.from_the_top(session, "links-walk", "walk.escape")

@@ -1,41 +1,123 @@
-"""What is carried across the border of the root, or put back behind it."""
+"""What is carried across the border of the root, or put back behind it.
 
-from mcp_touchstone.suite import Carriage, Siege, attack, swapped
+Undo after the ground has changed: an edit, a link in its place, then the call.
+"""
+
+import secrets
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from mcp_touchstone.security.suite import (
+    CANARY,
+    AttackCall,
+    AttackSession,
+    Binding,
+    Call,
+    Carriage,
+    Operation,
+    Payload,
+    attack,
+    attack_calls,
+    attack_carrying,
+    remove,
+)
 
 TREES = ("base", "siblings", "links")
 
 
 @attack("moves-in", fixtures=TREES)
-def carries_nothing_in(siege: Siege) -> None:
+def carries_nothing_in(session: AttackSession) -> None:
     """Nothing is moved or copied into the root from outside."""
-    siege.carry("moves-in", Carriage.IN, "write.move", "link.write")
+    attack_carrying(session, "moves-in", Carriage.IN, "write.move", "link.write")
 
 
 @attack("moves-out", fixtures=TREES)
-def carries_nothing_out(siege: Siege) -> None:
+def carries_nothing_out(session: AttackSession) -> None:
     """Nothing is moved or copied out of the root."""
-    siege.carry("moves-out", Carriage.OUT, "write.move", "link.write")
+    attack_carrying(session, "moves-out", Carriage.OUT, "write.move", "link.write")
 
 
 @attack("moves-over-links", fixtures=TREES)
-def carries_nothing_where_a_link_leads(siege: Siege) -> None:
+def carries_nothing_where_a_link_leads(session: AttackSession) -> None:
     """A link that something is moved onto is replaced, not followed."""
-    siege.carry("moves-over-links", Carriage.OVER, "write.move", "link.write")
+    attack_carrying(session, "moves-over-links", Carriage.OVER, "write.move", "link.write")
 
 
 @attack("moves-trees", fixtures=TREES)
-def copies_links_as_links(siege: Siege) -> None:
+def copies_links_as_links(session: AttackSession) -> None:
     """What the links of a folder lead to does not come along when it is copied."""
-    siege.carry("moves-trees", Carriage.TREE, "write.move", "link.write")
+    attack_carrying(session, "moves-trees", Carriage.TREE, "write.move", "link.write")
 
 
 @attack("moves-denied", fixtures=(*TREES, "denied"))
-def renames_nothing_denied(siege: Siege) -> None:
+def renames_nothing_denied(session: AttackSession) -> None:
     """What is denied is neither moved away nor replaced."""
-    siege.carry("moves-denied", Carriage.DENIED, "write.move")
+    attack_carrying(session, "moves-denied", Carriage.DENIED, "write.move")
 
 
 @attack("moves-undo", fixtures=TREES)
-def undoes_through_no_link(siege: Siege) -> None:
+def undoes_through_no_link(session: AttackSession) -> None:
     """Undo does not write where a link leads that was put there since."""
-    siege.judge_shots("moves-undo", swapped(siege))
+    attack_calls(session, "moves-undo", swapped(session))
+
+
+FOLDER = "undone"
+
+
+def swapped(session: AttackSession) -> Iterator[AttackCall]:
+    """Edit a file, put a link outwards in its place or its folder's, and aim undo at it."""
+    (row, *_) = session.payloads("write.move", via="session")
+    for undo in session.bindings.of(Operation.UNDO):
+        for edit in session.bindings.of(Operation.EDIT, Operation.WRITE):
+            for where in ("file", "folder"):
+                shot = _one(session, row, undo, edit, where)
+                if shot is not None:
+                    yield shot
+
+
+def _one(
+    session: AttackSession, row: Payload, undo: Binding, edit: Binding, where: str
+) -> AttackCall | None:
+    """Prepare one call; None where this edit cannot be undone by this tool, or does nothing."""
+    field = session.field
+    if undo.tool != edit.tool and not _undoes(session, undo, edit):
+        return None
+    done = _edited(session, edit)
+    if done is None:
+        return None
+    path, call = done
+    there = field.outside / CANARY if where == "file" else field.outside
+    place = path if where == "file" else path.parent
+    remove(place)
+    place.symlink_to(there)
+    name = path.relative_to(field.root).as_posix()
+    root = str(field.root)
+    file, gone, leads = (shlex.quote(str(one)) for one in (path, place, there))
+    made = f"mkdir -p {shlex.quote(str(path.parent))}; printf 'one line 1\\n' > {file}"
+    told = (made, call, f"rm -r {gone}; ln -s {leads} {gone}")
+    return AttackCall(row, name, undo, undo.call(undo.spelled(name, root), root), True, told)
+
+
+def _edited(session: AttackSession, edit: Binding) -> tuple[Path, Call] | None:
+    """Make a file and edit it by a tool; None where that has no effect."""
+    root = session.field.root
+    path = root / f"{FOLDER}-{secrets.token_hex(3)}" / CANARY
+    path.parent.mkdir()
+    before = b"one line 1\n"
+    path.write_bytes(before)
+    where = edit.spelled(path.relative_to(root).as_posix(), str(root))
+    call = edit.call(where, str(root), before=before, content="touched")
+    session.wire.request(*call, required=False)
+    return (path, call) if path.read_bytes() != before else None
+
+
+def _undoes(session: AttackSession, undo: Binding, edit: Binding) -> bool:
+    done = _edited(session, edit)
+    if done is None:
+        return False
+    root = str(session.field.root)
+    changed = done[0].read_bytes()
+    where = undo.spelled(done[0].relative_to(root).as_posix(), root)
+    session.wire.request(*undo.call(where, root), required=False)
+    return done[0].read_bytes() != changed

@@ -1,17 +1,116 @@
-"""What changes between the look at a path and its use."""
+"""What changes between the look at a path and its use.
 
-from mcp_touchstone.suite import CHANGES, Operation, Siege, attack, race
+Two names exchanged for ever while calls are made: what a check before an open cannot survive.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from mcp_touchstone.security.suite import (
+    CANARY,
+    CHANGES,
+    Area,
+    AttackCall,
+    AttackSession,
+    Binding,
+    Broken,
+    NameExchanger,
+    Operation,
+    Payload,
+    attack,
+    attack_calls,
+    fill,
+    remove,
+)
 
 TREES = ("base",)
 
 
 @attack("races-read", fixtures=TREES)
-def reads_inside_whatever_is_exchanged(siege: Siege) -> None:
+def reads_inside_whatever_is_exchanged(session: AttackSession) -> None:
     """No read leads outside while a folder or file is exchanged with a link."""
-    race(siege, "races-read", frozenset({Operation.READ}))
+    race(session, "races-read", frozenset({Operation.READ}))
 
 
 @attack("races-write", fixtures=TREES)
-def writes_inside_whatever_is_exchanged(siege: Siege) -> None:
+def writes_inside_whatever_is_exchanged(session: AttackSession) -> None:
     """Nothing is made or changed outside while a folder or file is exchanged with a link."""
-    race(siege, "races-write", CHANGES)
+    race(session, "races-write", CHANGES)
+
+
+CALLS: Final = 200
+"""Calls for each payload and tool."""
+
+ENOUGH: Final = 3
+"""Hits after which a race is won."""
+
+AIMED: Final = {
+    "read": (Operation.READ,),
+    "create": (Operation.CREATE,),
+    "write": (Operation.WRITE,),
+    "patch": (Operation.EDIT,),
+    "delete": (Operation.DELETE,),
+}
+
+
+def race(session: AttackSession, threat: str, operations: frozenset[Operation]) -> None:
+    """Fire calls at names that are exchanged with links outwards, and judge a threat.
+
+    Raises:
+        Broken: no call met both sides of the exchange, so there was no race.
+    """
+    raced: list[int] = []
+
+    def shots() -> Iterator[AttackCall]:
+        for row in session.payloads("race.toctou", via="session"):
+            told = json.loads(fill(row.text, {**session.field.names, "i": "{i}"}))
+            if told["do"] != "swap" or told["op"] not in AIMED or "lf" not in _kinds(told):
+                continue
+            for binding in session.bindings.of(*AIMED[told["op"]]):
+                if binding.operation in operations:
+                    yield from _raced(session, row, told, binding, raced)
+
+    attack_calls(session, threat, shots(), enough=ENOUGH)
+    if not raced:
+        raise Broken("no payload could be fired")
+
+
+def _kinds(told: dict[str, str]) -> set[str]:
+    """Give what is exchanged in the words of the fixture: both kinds lead outside."""
+    return {"lf"} if told["b"] in {"race/l", "race/lf"} else set()
+
+
+def _raced(
+    session: AttackSession, row: Payload, told: dict[str, str], binding: Binding, raced: list[int]
+) -> Iterator[AttackCall]:
+    one, other = _laid(session, told)
+    root = str(session.field.root)
+    before = (session.field.root / "race" / "kept").read_bytes()
+    with NameExchanger(one, other) as exchange:
+        for number in range(CALLS):
+            name = told["path"].replace("{i}", str(number))
+            path = binding.spelled(name, root)
+            call = binding.call(path, root, before=before, content=f"raced {number}\n")
+            yield AttackCall(row, name, binding, call, live=True)
+    raced.append(exchange.turns)
+
+
+def _laid(session: AttackSession, told: dict[str, str]) -> tuple[Path, Path]:
+    """Make what is exchanged: a folder or file inside, and a link to its like outside."""
+    field = session.field
+    top = field.root / "race"
+    remove(top)
+    top.mkdir()
+    decoy = field.canaries.plant(f"{field.root.name}/race/kept", Area.INSIDE).content
+    (top / "kept").write_text(decoy, encoding="utf-8", newline="\n")
+    one, other = field.root / told["a"], field.root / told["b"]
+    if told["b"] == "race/l":
+        one.mkdir()
+        (one / CANARY).write_text(decoy, encoding="utf-8", newline="\n")
+        other.symlink_to(field.outside)
+    else:
+        one.write_text(decoy, encoding="utf-8", newline="\n")
+        other.symlink_to(field.outside / CANARY)
+    return one, other

@@ -1,25 +1,248 @@
-"""Resources that are files, asked for by URIs that the caller has written."""
+"""Resources that are files, asked for by URIs that the caller has written.
 
-from mcp_touchstone.suite import Siege, Uris, attack, fetching
+What a server fetches because an argument says where something is: URLs and references.
+
+URIs as attacks: what a caller may write where a server reads files as resources.
+
+A URI is a path in another coat: it has a host, a query and a fragment, and every character may be
+written by its number. What is checked and what is opened have to be the same reading of it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from typing import Any, Final
+from urllib.parse import quote
+
+from mcp_touchstone.security.suite import (
+    DEATHS,
+    URL,
+    AttackCall,
+    AttackSession,
+    Binding,
+    Broken,
+    Call,
+    Operation,
+    Payload,
+    Reply,
+    RequestListener,
+    attack,
+    attack_calls,
+    reachability,
+    shown,
+)
 
 TREES = ("base", "siblings", "links")
 
 
 @attack("resources-file-uri", "resources-template", fixtures=TREES)
-def keeps_uris_inside(siege: Siege) -> None:
+def keeps_uris_inside(session: AttackSession) -> None:
     """No URI reads a file outside the root, however it is written."""
-    uris = Uris(siege)
+    uris = Uris(session)
     uris.name_files("resources-file-uri", "path.uri")
     uris.fill_templates("resources-template", "path.dotdot", "path.absolute", "path.sibling")
 
 
 @attack("resources-denied", fixtures=(*TREES, "denied"))
-def denies_by_uri_too(siege: Siege) -> None:
+def denies_by_uri_too(session: AttackSession) -> None:
     """No URI reads a denied file, however it is written."""
-    Uris(siege).name_denied("resources-denied", "deny.direct", "deny.spelling", "deny.alias")
+    Uris(session).name_denied("resources-denied", "deny.direct", "deny.spelling", "deny.alias")
 
 
 @attack("resources-fetched", fixtures=TREES)
-def fetches_nothing(siege: Siege) -> None:
+def fetches_nothing(session: AttackSession) -> None:
     """No URL is fetched where a file is asked for, and no reference beside its path."""
-    fetching.nothing(siege, "resources-fetched", "path.uri", "res.schema")
+    nothing(session, "resources-fetched", "path.uri", "res.schema")
+
+
+SAYS_SO: Final = re.compile(r"https?:|(?<![a-z])urls?(?![a-z])", re.IGNORECASE)
+"""What stands in the definition of a tool that says that it fetches."""
+
+APART: Final = "the server was started where there is no network"
+
+NOBODY: Final = "every tool that reads says that it takes URLs"
+
+EXPECTED: Final = "nothing is fetched: an argument is the name of a file, or data"
+
+
+def nothing(session: AttackSession, threat: str, *groups: str) -> None:
+    """Say where we listen: as a path, as the URI of a resource, as a reference beside a path.
+
+    Raises:
+        Broken: the server died of it again and again.
+    """
+    if session.is_apart:
+        session.unseen(threat, APART)
+        return
+    session.begin()
+    sent: list[tuple[str, AttackCall, Reply]] = []
+    lost = 0
+    heard_by: set[int] = set()
+    with closing(RequestListener()) as listener:
+        for url, shot in _shots(session, listener, *groups):
+            _listen_in_its_network(session, listener, heard_by)
+            session.fired.add(shot.payload.id)
+            session.mark()
+            method, params = shot.call
+            reply = session.wire.request(method, params, required=False)
+            sent.append((url, shot, reply))
+            if listener.heard(url, 0.0 if reply.answered else session.pace.settle):
+                break
+            lost += not reply.answered
+            if lost >= DEATHS:
+                raise Broken(f"{lost} calls got no answer: {reply.why}")
+            if not reply.answered:
+                session.renew()
+        if not sent:
+            session.unseen(threat, NOBODY)
+            return
+        listener.heard(sent[-1][0], session.pace.settle)
+        found = next((one for one in sent if listener.heard(one[0])), None)
+    session.conclude(
+        threat,
+        f"{found[0]} was fetched: {shown(found[1].call)}" if found else "",
+        expected=EXPECTED,
+        passed=f"{len(sent)} calls that name a place where we listen",
+        at=found[2] if found else None,
+    )
+
+
+def _listen_in_its_network(
+    session: AttackSession, listener: RequestListener, known: set[int]
+) -> None:
+    """Listen in the network of a server that has one of its own, once for each process.
+
+    Raises:
+        Broken: that is impossible.
+    """
+    process = session.wire.process
+    if process.pid in known:
+        return
+    known.add(process.pid)
+    try:
+        listening = process.listen(*listener.address)
+    except OSError as error:
+        raise Broken(f"nobody can listen in the sandbox of the server: {error}") from error
+    if listening is not None:
+        listener.also(listening)
+
+
+def _shots(
+    session: AttackSession, listener: RequestListener, *groups: str
+) -> Iterator[tuple[str, AttackCall]]:
+    readers = [one for one in session.bindings.of(Operation.READ) if not _fetches(session, one)]
+    for row in session.payloads(*groups, via="uri"):
+        if row.is_fetched:
+            for binding in readers:
+                url = listener.url()
+                text = row.text.replace(URL, url)
+                yield url, AttackCall(row, text, binding, _named(session, binding, text), live=True)
+    for row in session.payloads(*groups, via="args"):
+        if row.is_fetched:
+            for binding in (one for one in readers if not one.uri):
+                url = listener.url()
+                text = row.text.replace(URL, url)
+                yield (
+                    url,
+                    AttackCall(row, text, binding, _beside(session, binding, text), live=True),
+                )
+
+
+def _named(session: AttackSession, binding: Binding, text: str) -> Call:
+    if binding.uri:
+        return "resources/read", {"uri": text}
+    return binding.call(text, str(session.field.root))
+
+
+def _beside(session: AttackSession, binding: Binding, text: str) -> Call:
+    """Give a plain call with more arguments than it has."""
+    method, params = session.targeting.plain(binding)
+    return method, {**params, "arguments": {**params["arguments"], **json.loads(text)}}
+
+
+def _fetches(session: AttackSession, binding: Binding) -> bool:
+    """Whether a tool says that it takes URLs: then that is what it is for."""
+    tools = [tool for tool in session.spoken.named("tools") if tool["name"] == binding.tool]
+    told = [str(tool.get("description")) for tool in tools] + list(_told(binding.schema))
+    return any(SAYS_SO.search(text) for text in told)
+
+
+def _told(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Give what a schema says to people: names of arguments, and their descriptions."""
+    properties = schema.get("properties")
+    for name, one in properties.items() if isinstance(properties, Mapping) else ():
+        yield name
+        yield str(one.get("description") if isinstance(one, Mapping) else "")
+
+
+FILE: Final = "file:"
+
+
+def _every(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _twice(text: str) -> str:
+    return quote(quote(text, safe=""), safe="")
+
+
+def _dots(text: str) -> str:
+    return text.replace(".", "%2e")
+
+
+WRITTEN: Final[tuple[Callable[[str], str], ...]] = (str, _every, _dots, _twice)
+"""Ways to write a path into a URI: as it is, every character but the plain ones by its number,
+the dots, and all of it a second time. The usual way is fired with the paths of tools."""
+
+
+class Uris:
+    """Resources, under attack."""
+
+    def __init__(self, session: AttackSession) -> None:
+        self._session = session
+        self._field = session.field
+
+    def name_files(self, threat: str, *groups: str) -> None:
+        """Read ``file:`` URIs of every form, whatever the resources of the server are called."""
+        rows = [row for row in self._rows(*groups, via="uri") if row.expect == "deny"]
+        named = [row for row in rows if not row.is_fetched]
+        attack_calls(self._session, threat, self._verbatim(named))
+
+    def fill_templates(self, threat: str, *groups: str) -> None:
+        """Put paths that lead outside where a resource has its path, written in every way."""
+        attack_calls(self._session, threat, self._filled(self._rows(*groups)))
+
+    def name_denied(self, threat: str, *groups: str) -> None:
+        """Read denied files by URIs, written in every way."""
+        self._session.protect_denied()
+        attack_calls(self._session, threat, self._filled(self._rows(*groups)))
+
+    def _rows(self, *groups: str, via: str = "path") -> list[Payload]:
+        rows = self._session.payloads(*groups, via=via)
+        return [row for row in rows if row.operation == "read"]
+
+    def _resources(self) -> list[Binding]:
+        return [b for b in self._session.bindings.of(Operation.READ) if b.uri]
+
+    def _verbatim(self, rows: Iterable[Payload]) -> Iterator[AttackCall]:
+        for row, text in self._field.each(rows):
+            live = reachability.aim(row, text, self._field) is not None
+            for binding in self._resources()[:1]:
+                yield AttackCall(row, text, binding, ("resources/read", {"uri": text}), live)
+
+    def _filled(self, rows: Iterable[Payload]) -> Iterator[AttackCall]:
+        for row, text in self._field.each(rows):
+            if reachability.aim(row, text, self._field) is None:
+                continue
+            for binding in self._resources():
+                if text.startswith(FILE):
+                    yield AttackCall(
+                        row, text, binding, ("resources/read", {"uri": text}), live=True
+                    )
+                    continue
+                spelled = binding.spelled(text, str(self._field.root))
+                for uri in dict.fromkeys(binding.uri + write(spelled) for write in WRITTEN):
+                    yield AttackCall(
+                        row, text, binding, ("resources/read", {"uri": uri}), live=True
+                    )

@@ -1,9 +1,215 @@
-"""Calls of which each is harmless, and which together are not."""
+"""Calls of which each is harmless, and which together are not.
 
-from mcp_touchstone.suite import Siege, attack, wander
+Random walks over what a server can do to files: one call prepares what another does.
+
+Each walk has a folder of its own with a few names and a link outwards. Steps are drawn with a
+seed; what a step needs is looked up in the tree as it is. A walk that did harm is shortened,
+step by step, as long as it still does.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mcp_touchstone.security.suite import (
+    CANARY,
+    CARRYING,
+    SECRET,
+    Area,
+    AttackCall,
+    AttackSession,
+    Binding,
+    Call,
+    Canary,
+    Operation,
+    Payload,
+    Tier,
+    attack,
+    attack_calls,
+    remove,
+)
 
 
 @attack("sequences-escape", fixtures=("base",))
-def escapes_by_no_sequence(siege: Siege) -> None:
+def escapes_by_no_sequence(session: AttackSession) -> None:
     """No walk over the tools of a server leads outside, whatever became a link on the way."""
-    wander(siege, "sequences-escape")
+    wander(session, "sequences-escape")
+
+
+STEPS: Final = 12
+WALKS: Final = {Tier.CORE: 5, Tier.DEEP: 60}
+"""Walks at a level, each of at most ``STEPS`` calls."""
+
+NAMES: Final = ("a.txt", "b.txt", "d/a.txt", "d/b.txt")
+LINK: Final = "link"
+
+ROW: Final = Payload(
+    "walk",
+    "",
+    "session",
+    "any",
+    "deny",
+    ("posix",),
+    note="a sequence of calls, as short as it gets",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WalkStep:
+    """One step of a walk.
+
+    Attributes:
+        binding: what is called; None for a step of ours, which puts a link outwards there: what a
+            checkout or another program of the user may do at any time.
+        name: below the folder of the walk.
+        to: the destination of a move or copy.
+    """
+
+    binding: Binding | None
+    name: str
+    to: str = ""
+
+
+def wander(session: AttackSession, threat: str) -> None:
+    """Walk at random, look after each step, and judge by the shortest walk that did harm."""
+    readers = session.begin()
+    walker = _Walker(session, readers)
+    count = max(WALKS[tier] for tier in session.dice.tiers if tier in WALKS)
+    calls = 0
+    if not walker.stands:
+        count = 0
+    for number in range(count):
+        chance = random.Random(f"{session.dice.seed} {number}")  # noqa: S311  (to be drawn again)
+        steps = walker.drawn(chance)
+        calls += len(steps)
+        if walker.harm(steps):
+            attack_calls(session, threat, walker.last(walker.shortened(steps)))
+            return
+    session.conclude(
+        threat,
+        "",
+        expected="no sequence of calls reaches what no single call may",
+        passed=f"{count} walks of {calls} steps",
+    )
+
+
+class _Walker:
+    def __init__(self, session: AttackSession, readers: Sequence[Binding]) -> None:
+        self._session = session
+        self._field = session.field
+        wanted = {Operation.CREATE, Operation.WRITE, Operation.EDIT, Operation.UNDO}
+        wanted |= {Operation.DELETE, *CARRYING}
+        changing = [b for b in session.bindings.found if b.operation in wanted]
+        self._number = 0
+        self._folder = self._field.root
+        self._tools = [b for b in [*readers, *changing] if not self._is_led(b)]
+
+    def _is_led(self, binding: Binding) -> bool:
+        """Whether one call through a link does harm: attacks on links find that, not walks."""
+        onto = [WalkStep(None, "b.txt"), WalkStep(binding, "a.txt", "b.txt")]
+        calls = [[WalkStep(binding, LINK, "b.txt")]]
+        if binding.operation in CARRYING:
+            calls += [[WalkStep(binding, LINK, "new.txt")], onto]
+        return any(self.harm(call) for call in calls)
+
+    @property
+    def stands(self) -> bool:
+        """Whether there is a tool left to walk with."""
+        return bool(self._tools)
+
+    def drawn(self, chance: random.Random) -> list[WalkStep]:
+        """Draw the steps of a walk."""
+        steps = []
+        for _ in range(STEPS):
+            name, to = chance.choice((*NAMES, LINK)), chance.choice(NAMES)
+            ours = chance.random() < 1 / 6
+            steps.append(WalkStep(None if ours else chance.choice(self._tools), name, to))
+        return steps
+
+    def harm(self, steps: Sequence[WalkStep]) -> bool:
+        """Walk in a new folder, and say whether a step did harm."""
+        self._begin()
+        for step in steps:
+            reply_canaries = self._take(step)
+            bad = reply_canaries or self._field.damage() or self._field.laundered(SECRET)
+            if bad:
+                self._end()
+                return True
+        self._end()
+        return False
+
+    def shortened(self, steps: list[WalkStep]) -> list[WalkStep]:
+        """Take away steps as long as harm is done."""
+        length = next(
+            n for n in range(1, len(steps) + 1) if n == len(steps) or self.harm(steps[:n])
+        )
+        steps = steps[:length]
+        for step in list(steps):
+            shorter = [one for one in steps if one is not step]
+            if shorter and self.harm(shorter):
+                steps = shorter
+        return steps
+
+    def last(self, steps: list[WalkStep]) -> Iterator[AttackCall]:
+        """Walk once more up to the last step, and give that one to be fired."""
+        self._begin()
+        before: list[Call | str] = [f"mkdir -p {self._folder}/d"]
+        before.append(f"for n in {' '.join(NAMES)}; do echo line 1 > {self._folder}/$n; done")
+        before.append(f"ln -s {self._field.outside / CANARY} {self._folder}/{LINK}")
+        *earlier, final = steps
+        for step in earlier:
+            before.append(self._told(step))
+            self._take(step)
+        if final.binding is None:
+            before.append(self._told(final))
+            self._take(final)
+        else:
+            where = self._where(final.name)
+            call = self._call(final, final.binding)
+            yield AttackCall(ROW, where, final.binding, call, True, tuple(before))
+        self._end()
+
+    # --- taking steps
+
+    def _begin(self) -> None:
+        self._number += 1
+        self._folder = self._field.root / f"walk{self._number}"
+        (self._folder / "d").mkdir(parents=True)
+        for name in NAMES:
+            (self._folder / name).write_text("line 1\n", encoding="utf-8")
+        (self._folder / LINK).symlink_to(self._field.outside / CANARY)
+
+    def _end(self) -> None:
+        remove(self._folder)
+        self._field.mend()
+
+    def _where(self, name: str) -> str:
+        return f"{self._folder.name}/{name}"
+
+    def _call(self, step: WalkStep, binding: Binding) -> Call:
+        root = str(self._field.root)
+        path = self._folder / step.name
+        held = path.read_bytes() if path.is_file() and not path.is_symlink() else b"line 1\n"
+        to = binding.spelled(self._where(step.to), root)
+        where = binding.spelled(self._where(step.name), root)
+        return binding.call(where, root, to=to, before=held, content="line 1\nwalked\n")
+
+    def _take(self, step: WalkStep) -> list[Canary]:
+        """Take a step; give the canaries that came back."""
+        if step.binding is None:
+            path = self._folder / step.name
+            remove(path)
+            path.parent.mkdir(exist_ok=True)
+            path.symlink_to(self._field.outside / CANARY)
+            return []
+        call = self._call(step, step.binding)
+        reply = self._session.wire.request(*call, required=False)
+        if not reply.answered:
+            self._session.renew()
+        return self._field.canaries.found_in_message(reply.value or {}, {Area.OUTSIDE})
+
+    def _told(self, step: WalkStep) -> Call | str:
+        if step.binding is not None:
+            return self._call(step, step.binding)
+        return f"ln -sfn {self._field.outside / CANARY} {self._folder / step.name}"

@@ -1,18 +1,66 @@
-"""Pipes, and the folders in which the kernel shows processes."""
+"""Pipes, and the folders in which the kernel shows processes.
 
-from mcp_touchstone.suite import Operation, Siege, attack, blocking
+Special files whose readers wait: others have to be served meanwhile.
+"""
+
+from mcp_touchstone.security.suite import (
+    CONTROL,
+    PATIENCE,
+    AttackSession,
+    Broken,
+    Operation,
+    attack,
+    attack_calls,
+    starved,
+)
 
 
 @attack("special-pipes", fixtures=("base", "special"))
-def reads_on_beside_blocked_pipes(siege: Siege) -> None:
+def reads_on_beside_blocked_pipes(session: AttackSession) -> None:
     """A plain file can be read while eight pipes are being read."""
-    blocking.starve(siege, "special-pipes", "fifo", 8)
+    starve(session, "special-pipes", "fifo", 8)
 
 
 @attack("special-procfs", fixtures=("base", "links"))
-def shows_nothing_of_its_process(siege: Siege) -> None:
+def shows_nothing_of_its_process(session: AttackSession) -> None:
     """Neither the environment nor anything outside comes back by way of /proc."""
     rows = [
-        row for row in siege.payloads("file.proc-dev") if row.text.startswith("/proc/") and row.live
+        row
+        for row in session.payloads("file.proc-dev")
+        if row.text.startswith("/proc/") and row.live
     ]
-    siege.judge_shots("special-procfs", siege.shots(rows, {Operation.READ}))
+    attack_calls(session, "special-procfs", session.targeting.calls(rows, {Operation.READ}))
+
+
+def starve(session: AttackSession, threat: str, name: str, count: int) -> None:
+    """Read special files of the root at once and without waiting, then a plain one.
+
+    Args:
+        session: what attacks.
+        threat: what is judged.
+        name: how their names begin; numbers follow, from one.
+        count: how many there are.
+
+    Raises:
+        Broken: no plain file could be read before.
+    """
+    readers = session.begin()
+    if not readers:
+        raise Broken("no plain file can be read")
+    root, limit = str(session.field.root), max(PATIENCE, session.pace.reply)
+    names = [f"{name}{n}" for n in range(1, count + 1)]
+    expected, passed = "a plain file can be read all the same", f"{len(readers)} tools did"
+    for binding in readers:
+        for call in (binding.call(binding.spelled(one, root), root) for one in names):
+            session.wire.say(session.wire.build(*call), required=False)
+        method, params = binding.call(binding.spelled(CONTROL, root), root)
+        reply = session.wire.request(method, params, required=False, seconds=limit)
+        if not session.returned(reply, session.field.control):
+            found = (
+                f"{binding.tool or method}: {reply} while {count} pipes are read; the server makes "
+                "blocking reads one after the other, or with a pool that they fill"
+            )
+            told = starved(session.scene, binding, names)
+            session.conclude(threat, found, expected=expected, passed="", at=reply, script=told)
+            return
+    session.conclude(threat, "", expected=expected, passed=passed)

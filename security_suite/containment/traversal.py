@@ -1,67 +1,152 @@
-"""Paths that lead out of the root by what is written in them."""
+"""Paths that lead out of the root by what is written in them.
 
-from mcp_touchstone.suite import IN_PLACE, Siege, attack, opening
+Blind opens: what lies outside is opened, and nothing of it comes back.
+"""
+
+from collections.abc import Iterable
+from contextlib import closing
+from typing import Final
+
+from mcp_touchstone.security.suite import (
+    DEATHS,
+    IN_PLACE,
+    AttackCall,
+    AttackSession,
+    Broken,
+    OpenWatcher,
+    Operation,
+    Reply,
+    attack,
+    attack_paths,
+    shown,
+)
 
 TREES = ("base", "siblings", "links")
 
 
 @attack("traversal-dotdot", fixtures=TREES)
-def keeps_climbs_inside(siege: Siege) -> None:
+def keeps_climbs_inside(session: AttackSession) -> None:
     """Paths that climb with dot-dot neither read, list nor change anything outside the root."""
-    siege.assail("traversal-dotdot", "path.dotdot", operations=IN_PLACE)
+    attack_paths(session, "traversal-dotdot", "path.dotdot", operations=IN_PLACE)
 
 
 @attack("traversal-absolute", fixtures=TREES)
-def keeps_absolute_paths_inside(siege: Siege) -> None:
+def keeps_absolute_paths_inside(session: AttackSession) -> None:
     """Absolute paths neither read, list nor change anything outside the root."""
-    siege.assail("traversal-absolute", "path.absolute", operations=IN_PLACE)
+    attack_paths(session, "traversal-absolute", "path.absolute", operations=IN_PLACE)
 
 
 @attack("traversal-sibling", fixtures=TREES)
-def tells_the_root_from_its_siblings(siege: Siege) -> None:
+def tells_the_root_from_its_siblings(session: AttackSession) -> None:
     """Folders whose names begin with the name of the root are outside."""
-    siege.assail("traversal-sibling", "path.sibling", operations=IN_PLACE)
+    attack_paths(session, "traversal-sibling", "path.sibling", operations=IN_PLACE)
 
 
 @attack("traversal-two-readings", fixtures=TREES)
-def opens_what_it_has_checked(siege: Siege) -> None:
+def opens_what_it_has_checked(session: AttackSession) -> None:
     """A path is opened as it was checked: links, dot-dot, blanks and quotes change nothing."""
-    siege.assail("traversal-two-readings", "path.canon-split", operations=IN_PLACE)
+    attack_paths(session, "traversal-two-readings", "path.canon-split", operations=IN_PLACE)
 
 
 @attack("traversal-encoded", fixtures=TREES)
-def decodes_no_path_behind_its_check(siege: Siege) -> None:
+def decodes_no_path_behind_its_check(session: AttackSession) -> None:
     """Encoded climbs are names, or are decoded before the check."""
-    siege.assail("traversal-encoded", "path.encoded", "path.uri", operations=IN_PLACE)
+    attack_paths(session, "traversal-encoded", "path.encoded", "path.uri", operations=IN_PLACE)
 
 
 @attack("traversal-unicode", fixtures=TREES)
-def normalises_no_path_behind_its_check(siege: Siege) -> None:
+def normalises_no_path_behind_its_check(session: AttackSession) -> None:
     """Look-alikes of dots and slashes do not become dots and slashes behind the check."""
-    siege.assail("traversal-unicode", "path.unicode", operations=IN_PLACE)
+    attack_paths(session, "traversal-unicode", "path.unicode", operations=IN_PLACE)
 
 
 @attack("traversal-separators", fixtures=TREES)
-def strips_no_path_into_a_climb(siege: Siege) -> None:
+def strips_no_path_into_a_climb(session: AttackSession) -> None:
     """What is left of a path after filters is checked; other separators open no way out."""
-    siege.assail("traversal-separators", "path.separators", "path.windows", operations=IN_PLACE)
+    attack_paths(
+        session, "traversal-separators", "path.separators", "path.windows", operations=IN_PLACE
+    )
 
 
 @attack("traversal-expansion", fixtures=TREES)
-def expands_no_path_out_of_the_root(siege: Siege) -> None:
+def expands_no_path_out_of_the_root(session: AttackSession) -> None:
     """A tilde, a variable, a glob or a command in a path leads nowhere outside."""
-    siege.assail("traversal-expansion", "path.expansion", operations=IN_PLACE)
+    attack_paths(session, "traversal-expansion", "path.expansion", operations=IN_PLACE)
 
 
 @attack("traversal-hostile-names", fixtures=TREES, lasts=True)
-def survives_hostile_names(siege: Siege) -> None:
+def survives_hostile_names(session: AttackSession) -> None:
     """Names with NUL and control characters, and endless ones, end no process and leak nothing."""
-    siege.assail("traversal-hostile-names", "path.nul-control", "path.limits", operations=IN_PLACE)
+    attack_paths(
+        session, "traversal-hostile-names", "path.nul-control", "path.limits", operations=IN_PLACE
+    )
 
 
 @attack("traversal-opened", fixtures=TREES)
-def opens_nothing_it_refuses(siege: Siege) -> None:
+def opens_nothing_it_refuses(session: AttackSession) -> None:
     """What lies outside is refused before it is opened."""
-    opening.nothing_outside(
-        siege, "traversal-opened", "path.dotdot", "path.absolute", "path.sibling", "link.read"
+    nothing_outside(
+        session, "traversal-opened", "path.dotdot", "path.absolute", "path.sibling", "link.read"
     )
+
+
+LOOKS: Final = frozenset({Operation.READ, Operation.LIST})
+
+UNTOLD: Final = "this system tells nobody what is opened"
+
+COMES_BACK: Final = "what is opened comes back: that is another finding"
+
+EXPECTED: Final = "nothing outside is opened, be it only to refuse it then"
+
+
+def nothing_outside(session: AttackSession, threat: str, *groups: str) -> None:
+    """Ask for what lies outside, and look what is opened there while it is refused.
+
+    What a tool opens to change it shows in the trees.
+
+    Raises:
+        Broken: there was nothing to fire, or the server died of it again and again.
+    """
+    session.begin()
+    found: list[tuple[AttackCall, str, Reply]] = []
+    fired = lost = 0
+    with closing(OpenWatcher(session.field.beyond())) as lookout:
+        if not lookout.works:
+            session.unseen(threat, UNTOLD)
+            return
+        for shot in _live(session, groups):
+            session.fired.add(shot.payload.id)
+            method, params = shot.call
+            if not found:
+                session.mark()
+            lookout.seen()  # up to here it was us
+            reply = session.wire.request(method, params, required=False)
+            opened = lookout.seen()
+            fired += 1
+            if session.leaks(reply):
+                session.unseen(threat, COMES_BACK)
+                return
+            if opened:
+                found.append((shot, session.field.shown(opened[0]), reply))
+            if not reply.answered:
+                lost += 1
+                if found or lost >= DEATHS:
+                    break
+                session.renew()
+    if not fired:
+        raise Broken("no payload could be fired")
+    if lost >= DEATHS and not found:
+        raise Broken(f"{lost} calls got no answer")
+    told = [f"{where} was opened: {shown(shot.call)}" for shot, where, _ in found]
+    session.conclude(
+        threat,
+        f"{told[0]}; {len(found)} of {fired} calls" if told else "",
+        expected=EXPECTED,
+        passed=f"{fired} calls that ask for what lies outside",
+        at=found[0][2] if found else None,
+    )
+
+
+def _live(session: AttackSession, groups: Iterable[str]) -> Iterable[AttackCall]:
+    shots = session.targeting.calls(session.payloads(*groups), LOOKS)
+    return (shot for shot in shots if shot.live)

@@ -1,18 +1,18 @@
 """Requests for names that are not yet known."""
 
-from mcp_touchstone.suite import Siege, attack, walking
+from mcp_touchstone.security.suite import AttackSession, attack, walking
 
 TREES = ("base", "siblings", "links")
 
 
 @attack("walks-pattern", fixtures=TREES)
-def finds_nothing_outside(siege: Siege) -> None:
+def finds_nothing_outside(session: AttackSession) -> None:
     """What a pattern finds lies inside the root."""
-    walking.by_pattern(siege, "walks-pattern", "walk.escape")
+    walking.by_pattern(session, "walks-pattern", "walk.escape")
 
 
 @attack("walks-completion", fixtures=TREES)
-def completes_nothing_outside(siege: Siege) -> None:
+def completes_nothing_outside(session: AttackSession) -> None:
     """What is offered to complete a path lies inside the root."""
     groups = ("walk.escape", "path.dotdot", "path.absolute", "path.sibling", "link.read")
-    walking.by_completion(siege, "walks-completion", *groups)
+    walking.by_completion(session, "walks-completion", *groups)

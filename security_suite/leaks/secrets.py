@@ -1,14 +1,323 @@
-"""Keys in the environment, in arguments and in contents, and what errors tell of the machine."""
+"""Keys in the environment, in arguments and in contents, and what errors tell of the machine.
 
-from mcp_touchstone.suite import Leaks, Siege, attack
+What an attack on secrets holds: calls of every kind, and eyes on all that comes back.
+
+Secrets are random and made for the run: one in the environment, others in the shape of keys in
+arguments and contents. What a caller sent may come back to the caller; it may not go into logs.
+"""
+
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_touchstone.security.suite import (
+    BRIEF,
+    CONTROL,
+    DANGER,
+    NOBODY,
+    Area,
+    AttackSession,
+    Breach,
+    Call,
+    Entry,
+    Operation,
+    Places,
+    Reply,
+    Source,
+    attack,
+    brief,
+    candidates,
+    is_read_only,
+    lexical,
+    list_methods,
+    now,
+    required,
+    shown,
+    words,
+)
 
 
 @attack(
     "secrets-environment", "secrets-logs", "secrets-errors", fixtures=("base", "links"), lasts=True
 )
-def keeps_secrets(siege: Siege) -> None:
+def keeps_secrets(session: AttackSession) -> None:
     """Neither results nor errors nor logs hold what was not meant for them."""
-    leaks = Leaks(siege)
+    leaks = Leaks(session)
     leaks.errors("secrets-errors")
     leaks.logs("secrets-logs")
     leaks.environment("secrets-environment")
+
+
+READ: Final = 5
+"""Resources and prompts that are asked for."""
+
+ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+SLOW: Final = 2.0
+"""Seconds of a call after which its tool is left alone."""
+
+NEEDLE: Final = 16
+"""Characters of a secret that tell it from all others."""
+
+TRACES: Final[tuple[re.Pattern[str], ...]] = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"Traceback \(most recent call last\)",
+        r'File "[^"\n]+", line \d+, in ',
+        r"\n\s+at [^\n]*:\d+:\d+\)?(\n|$)",
+        r"\n\s+at [\w.$]+\([\w]+\.(java|kt|scala):\d+\)",
+        r"\n\s+at [\w.<>`]+\([^\n]*\) in [^\n]+:line \d+",
+        r"goroutine \d+ \[running\]",
+        r"thread '[^'\n]+' panicked at ",
+    )
+)
+"""How stack traces of the languages servers are written in look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A text that looks like a key, and the random part of it.
+
+    Attributes:
+        text: as it is sent.
+        needle: what is looked for.
+        id: of its payload.
+    """
+
+    text: str
+    needle: str
+    id: str
+
+
+class Leaks:
+    """Uses a server as far as that is safe, and looks at what it tells whom."""
+
+    def __init__(self, session: AttackSession) -> None:
+        """Open the connection."""
+        self.session = session
+        self._slow: set[str] = set()
+        session.begin()
+
+    # --- the environment
+
+    def environment(self, threat: str) -> None:
+        """Use everything, plainly and wrongly; judge whether the environment comes back."""
+        if not self.session.judges(threat):
+            return
+        wire, field = self.session.wire, self.session.field
+        count = self._use()
+        wire.quiet()
+        told: list[tuple[str, Entry | None, bool]] = []
+        for entry in wire.transcript:
+            if entry.source is Source.THEM and field.canaries.found(entry.raw, {Area.ENVIRONMENT}):
+                asked = self._asked(entry)
+                says = bool({*words(asked)} & {"env", "environment", "variables"})
+                told.append((asked or "a message nobody asked for", entry, says))
+        if field.canaries.found(wire.process.stderr_tail, {Area.ENVIRONMENT}):
+            told.append(("its stderr", None, False))
+        grave = [one for one in told if not one[2]] or told
+        self.session.conclude(
+            threat,
+            f"a variable of its environment is in {grave[0][0]}" if grave else "",
+            expected="the environment of the server stays with it",
+            passed=f"{count} requests of all kinds",
+            at=grave[0][1] if grave else None,
+            mild=Breach.NOTE if grave and grave[0][2] else None,
+            because="its name says that it shows the environment",
+        )
+
+    def _asked(self, entry: Entry) -> str:
+        """Name what a line answers: a tool, or a method."""
+        for message in entry.messages:
+            if message.answers is not None:
+                value = self.session.wire.transcript[message.answers].value or {}
+                params = value.get("params") or {}
+                return str(params.get("name") or value.get("method") or "")
+        return ""
+
+    def _use(self) -> int:
+        session, wire = self.session, self.session.wire
+        before = len(wire.transcript)
+        session.exercise()
+        for resource in session.spoken.named("resources", "uri")[:READ]:
+            wire.request("resources/read", {"uri": resource["uri"]}, required=False)
+        for name in session.spoken.plain_prompts[:READ]:
+            wire.request("prompts/get", {"name": name}, required=False)
+        root = str(session.field.root)
+        for binding in session.bindings.of(Operation.READ, Operation.LIST):
+            for path in (CONTROL, ".", "no such file", "x" * 5000, "\0"):
+                method, params = binding.call(binding.spelled(path, root), root)
+                wire.request(method, params, required=False)
+        places = Places(folder=root, file=CONTROL, seconds=BRIEF)
+        for tool in self._safe():
+            for made in [*candidates(tool.get("inputSchema"), places)[:1], {"path": 1}, {}]:
+                self._call(tool["name"], made)
+        for method in (*list_methods(session.spoken.capabilities).values(), "no/such/method"):
+            wire.request(method, {"cursor": "no such cursor"}, required=False)
+        wire.request("tools/call", {"name": NOBODY, "arguments": {}}, required=False)
+        return len(wire.transcript) - before
+
+    def _call(self, name: str, arguments: dict[str, Any]) -> None:
+        """Call a tool, unless it took long before."""
+        if name in self._slow:
+            return
+        begun = now()
+        call = {"name": name, "arguments": arguments}
+        self.session.wire.request("tools/call", call, required=False)
+        if now() - begun > SLOW:
+            self._slow.add(name)
+
+    def _safe(self) -> Iterator[dict[str, Any]]:
+        for tool in self.session.spoken.named("tools"):
+            if is_read_only(tool) and not DANGER & {*words(tool["name"])}:
+                yield tool
+
+    # --- logs
+
+    def logs(self, threat: str) -> None:
+        """Send secrets in arguments and contents; judge whether logs hold them."""
+        if not self.session.judges(threat):
+            return
+        wire = self.session.wire
+        kept = [_secret(row.recipe, row.text, row.id) for row in self._shapes()]
+        for secret in kept:
+            for method, params in self._telling(secret.text):
+                wire.request(method, params, required=False)
+        wire.quiet()
+        line, found = self._logged(kept)
+        self.session.conclude(
+            threat,
+            found,
+            expected="logs hold nothing of what is read, written or sent",
+            passed=f"{len(kept)} secrets in arguments and contents",
+            at=line,
+        )
+
+    def _shapes(self) -> Iterator[Any]:
+        for row in self.session.payloads("leak.log", via="content"):
+            if "{secret}" in row.text:
+                self.session.fired.add(row.id)
+                yield row
+
+    def _telling(self, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give calls with a secret in them: as a content, a path, a member nobody asked for."""
+        session = self.session
+        root = str(session.field.root)
+        yield "tools/call", {"name": NOBODY, "arguments": {"api_key": text}}
+        for binding in session.bindings.of(Operation.CREATE)[:2]:
+            name = f"made-{secrets.token_hex(4)}.txt"
+            yield binding.call(binding.spelled(name, root), root, content=text + "\n")
+            for reader in session.bindings.of(Operation.READ)[:1]:
+                yield reader.call(reader.spelled(name, root), root)
+            gone = f"no-folder/{name}/x"
+            yield binding.call(binding.spelled(gone, root), root, content=text + "\n")
+        for reader in session.bindings.of(Operation.READ)[:2]:
+            method, params = reader.call(reader.spelled("no such file", root), root)
+            if "arguments" in params:
+                params = {**params, "arguments": {**params["arguments"], "token": text}}
+            yield method, params
+
+    def _logged(self, kept: list[Secret]) -> tuple[Entry | None, str]:
+        wire = self.session.wire
+        stderr = wire.process.stderr()
+        for secret in kept:
+            if secret.needle in stderr:
+                return None, f"a secret ({secret.id}) that was sent to it is in its stderr"
+            for entry in wire.transcript:
+                logged = any(m.method == "notifications/message" for m in entry.messages)
+                if entry.source is Source.THEM and logged and secret.needle in entry.text:
+                    return entry, f"a secret ({secret.id}) is in what it logs to the client"
+        return None, ""
+
+    # --- errors
+
+    def errors(self, threat: str) -> None:
+        """Make calls fail in many ways; judge what errors tell of the inside of the server."""
+        if not self.session.judges(threat):
+            return
+        wire, field = self.session.wire, self.session.field
+        root, above = str(field.root), str(field.path)
+        told: list[tuple[str, Call, Reply]] = []
+        count = 0
+        for call in self._failing():
+            reply = wire.request(call[0], call[1], required=False)
+            count += 1
+            if reply.succeeded:
+                continue
+            text = "\n".join(_strings(reply.value))
+            if any(pattern.search(text) for pattern in TRACES):
+                told.append(("a stack trace", call, reply))
+            sent = brief(call[1], 100_000)
+            named = list(_named(root, call))
+            for path in re.findall(re.escape(above) + r"(?:/[\w.-]+)*", text):
+                known = [path in sent, _holds(root, path), *(_holds(path, one) for one in named)]
+                if not any(known):
+                    where = path.replace(above, "…")
+                    told.append((f"{where}, which the call does not name", call, reply))
+        found = ""
+        if told:
+            what, call, _ = told[0]
+            more = f"; {len(told) - 1} more errors do the like" if told[1:] else ""
+            found = f"the error of {shown(call)} holds {what}{more}"
+        self.session.conclude(
+            threat,
+            found,
+            expected="errors tell what is wrong with a call and nothing of the machine",
+            passed=f"{count} calls that fail",
+            at=told[0][2] if told else None,
+        )
+
+    def _failing(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        session = self.session
+        root = str(session.field.root)
+        for binding in session.bindings.of(Operation.READ):
+            for row in session.payloads("leak.error", via="path"):
+                session.fired.add(row.id)
+                path = row.text
+                for name, value in session.field.names.items():
+                    path = path.replace("{" + name + "}", value)
+                yield binding.call(binding.spelled(path, root), root)
+        for tool in [*self._safe(), {"name": NOBODY}]:
+            needed = tool["name"] == NOBODY or required(tool.get("inputSchema"))
+            for made in ({"path": 1}, {"path": ["x"]}, {"path": {"a": None}}) if needed else ():
+                yield "tools/call", {"name": tool["name"], "arguments": made}
+        yield "no/such/method", {}
+
+
+def _named(root: str, call: Call) -> Iterator[str]:
+    """Give the paths that the texts of a call come to, behind a scheme too; links are not read."""
+    for text in _strings(call[1]):
+        for below in (text, text.partition("://")[2].lstrip("/")):
+            yield lexical(below, root)
+
+
+def _holds(folder: str, path: str) -> bool:
+    """Whether a path is a folder or lies in it."""
+    return path == folder or path.startswith(folder + "/")
+
+
+def _secret(recipe: str, text: str, id: str) -> Secret:  # noqa: A002  (as payloads call it)
+    """Make the secret a payload speaks of: ``secret:sk-:40``, ``secret:jwt``, ``secret:pem``."""
+    _, _, rest = recipe.partition(":")
+    head, _, count = rest.rpartition(":")
+    length = int(count) if count.isdigit() else 48
+    random = "".join(secrets.choice(ALPHABET) for _ in range(max(length, NEEDLE)))
+    if rest == "pem":
+        made = f"-----BEGIN PRIVATE KEY-----\n{random}\n-----END PRIVATE KEY-----"
+    elif rest == "jwt":
+        made = f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.{random}"
+    else:
+        made = head + random
+    return Secret(text.replace("{secret}", made), random[:NEEDLE], id)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for below in value.values():
+            yield from _strings(below)
+    elif isinstance(value, list):
+        for below in value:
+            yield from _strings(below)

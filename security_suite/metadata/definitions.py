@@ -1,6 +1,26 @@
-"""What a server says of itself and of its tools."""
+"""What a server says of itself and of its tools.
 
-from mcp_touchstone.suite import Definitions, Siege, attack
+Definitions may hide characters from people, or hold sentences for a model. Only what no honest
+text holds is grave. Sentences are found by a few patterns that honest descriptions do not have.
+"""
+
+import base64
+import binascii
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mcp_touchstone.security.suite import (
+    CONTROL,
+    LISTS,
+    AttackSession,
+    Breach,
+    Operation,
+    Role,
+    attack,
+)
 
 
 @attack(
@@ -8,15 +28,327 @@ from mcp_touchstone.suite import Definitions, Siege, attack
     "definitions-instructions",
     "definitions-lookalikes",
     "definitions-drift",
-    "annotations-read-only",
     fixtures=("base",),
     lasts=True,
 )
-def means_what_it_says(siege: Siege) -> None:
-    """Definitions hide nothing, give no orders, stay as they are, and annotations are true."""
-    definitions = Definitions(siege)
+def means_what_it_says(session: AttackSession) -> None:
+    """Definitions hide nothing, give no orders, and stay as they are."""
+    definitions = Definitions(session)
     definitions.hides("definitions-hidden")
     definitions.commands("definitions-instructions")
     definitions.resemble("definitions-lookalikes")
-    definitions.lies("annotations-read-only")
     definitions.drift("definitions-drift")
+
+
+LISTED: Final = {"tools": "tools", "prompts": "prompts", "templates": "resources"}
+"""List whose definitions are looked at -> capability it belongs to."""
+
+PROBES: Final = 50
+"""Requests between two looks: a server that waits for its moment waits for some."""
+
+SHOWN: Final = 3
+
+
+Items = dict[str, dict[str, Any]]
+"""``tools/read_file`` -> its definition."""
+
+
+class Definitions:
+    """Looks at the texts of a server, and whether they change."""
+
+    def __init__(self, session: AttackSession) -> None:
+        """Open the connection and list everything once."""
+        self.session = session
+        session.begin()
+        self.first = self._listed()
+
+    def _listed(self) -> Items:
+        found: Items = {}
+        for feature, capability in LISTED.items():
+            method, member = LISTS[feature]
+            if capability in self.session.spoken.capabilities:
+                for page in self.session.pages(method):
+                    for item in (page.result or {}).get(member) or []:
+                        if isinstance(item, dict) and isinstance(item.get("name"), str):
+                            found[f"{feature}/{item['name']}"] = item
+        return found
+
+    def _said(self) -> Items:
+        """Give the definitions, and what the server says of itself when it is opened."""
+        spoken = self.session.spoken
+        own = {
+            "instructions": spoken.result.get("instructions"),
+            "serverInfo": spoken.server_info,
+        }
+        return {"(the server)": own, **self.first}
+
+    # --- words
+
+    def hides(self, threat: str) -> None:
+        """Judge whether a text hides something from who reads it."""
+        grave: list[str] = []
+        light: list[str] = []
+        for name, item in self._said().items():
+            for where, text in texts(item):
+                if what := hidden(text):
+                    grave.append(f"{name!r} {where}: {what}")
+                elif far_away(text):
+                    light.append(f"{name!r} {where}: text behind a long blank")
+        self._told(
+            threat, grave, light, "all that a model reads, a person sees", f"{self._many} looked at"
+        )
+
+    def commands(self, threat: str) -> None:
+        """Judge whether a text tells a model what to do behind its user's back."""
+        found = [
+            f"{name!r} {where} {what}"
+            for name, item in self._said().items()
+            for where, text in texts(item)
+            if (what := commanded(where, text))
+        ]
+        self._told(threat, found, [], "definitions define", f"{self._many} looked at")
+
+    def resemble(self, threat: str) -> None:
+        """Judge whether a name passes for another."""
+        names = [name.partition("/")[2] for name in self.first if name.startswith("tools/")]
+        grave = [f"{name!a} mixes scripts" for name in names if mixed(name)]
+        light: list[str] = []
+        seen: dict[str, str] = {}
+        for name in names:
+            other = seen.setdefault(skeleton(name), name)
+            if other != name:
+                alike = f"{other!a} and {name!a} look alike"
+                (light if name.isascii() and other.isascii() else grave).append(alike)
+        self._told(threat, grave, light, "each name is told from all others", f"{len(names)} names")
+
+    @property
+    def _many(self) -> str:
+        return f"{len(self.first)} definitions"
+
+    def _told(
+        self, threat: str, grave: list[str], light: list[str], expected: str, passed: str
+    ) -> None:
+        found = grave or light
+        more = f"; {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        self.session.conclude(
+            threat,
+            "; ".join(found[:SHOWN]) + more,
+            expected=expected,
+            passed=passed,
+            mild=None if grave else Breach.WARN,
+            because="honest definitions may hold it too",
+        )
+
+    # --- definitions that change
+
+    def drift(self, threat: str) -> None:
+        """List again after calls and after a restart, and compare what has the same name."""
+        if not self.session.judges(threat):
+            return
+        line = len(self.session.wire.transcript)
+        used = self._use()
+        later = self._changed(self._listed())
+        told = [f"{name!r} after {used} requests: {what}" for name, what in later]
+        announced = any(
+            message.role is Role.NOTIFICATION and str(message.method).endswith("/list_changed")
+            for entry in self.session.since(line)
+            for message in entry.messages
+        )
+        if not told:
+            self.session.renew()
+            told = [
+                f"{name!r} in another process: {what}"
+                for name, what in self._changed(self._listed())
+            ]
+        self.session.conclude(
+            threat,
+            "; ".join(told[:SHOWN]),
+            expected="what was agreed to stays as it was",
+            passed=f"{self._many}, the same after {used} requests and in another process",
+            mild=Breach.NOTE if announced else None,
+            because="the server said that its list has changed",
+        )
+
+    def _changed(self, now: Items) -> list[tuple[str, str]]:
+        found = []
+        for name, before in self.first.items():
+            after = now.get(name)
+            if after is not None and canonical(after) != canonical(before):
+                members = [m for m in {*before, *after} if before.get(m) != after.get(m)]
+                found.append((name, f"another {', '.join(sorted(members))}"))
+        return found
+
+    def _use(self) -> int:
+        """Use the server as far as that is safe; give how many requests it took."""
+        session, wire, root = self.session, self.session.wire, str(self.session.field.root)
+        count = 0
+        for binding in session.bindings.of(Operation.READ, Operation.LIST):
+            path = CONTROL if binding.operation is Operation.READ else "."
+            method, params = binding.call(binding.spelled(path, root), root)
+            wire.request(method, params, required=False)
+            count += 1
+        for tool in session.spoken.harmless[:SHOWN]:
+            wire.request("tools/call", {"name": tool, "arguments": {}}, required=False)
+            count += 1
+        for _ in range(PROBES):
+            wire.probe(required=False)
+        return count + PROBES
+
+
+_FLAG: Final = re.compile("\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f")
+"""Flags of parts of countries are spelled with tag characters."""
+
+_TAG: Final = re.compile("[\U000e0000-\U000e007f]")
+_OVERRIDE: Final = re.compile("[\u202d\u202e]")
+_DIRECTION: Final = re.compile("[\u202a\u202b\u202c\u2066-\u2069]")
+_OPERATOR: Final = re.compile("[\u2061-\u2064\u206a-\u206f\u180e]")
+_SELECTORS: Final = re.compile(
+    "[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}|[\\x00-\u02ff][\U000e0100-\U000e01ef]"
+)
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
+_WIDTHLESS: Final = re.compile("(?<=[\\x00-\u02ff])[\u200b-\u200d\u2060\ufeff](?=[\\x00-\u02ff]|$)")
+_BLANKS: Final = re.compile(r"(?:\n[\r \t]*){20,}\S|[ \t\u00a0]{200,}\S")
+"""Twenty empty lines, or a gap as wide as a window: more than indentation and paragraphs need."""
+
+_SETS: Final = frozenset({"required", "enum", "type"})
+"""Keywords of JSON Schema whose arrays have no order."""
+
+_SET: Final = re.compile(r"\{([^{}]*)\}")
+"""A set as Python prints it: its order differs between processes."""
+
+_OTHER_SCRIPTS: Final = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
+
+_LOOKS: Final = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb"
+    "\u04cf\u0432\u043a\u043c\u043d\u0442\u03b1\u03bf\u03c1\u03bd\u03c5\u03b9"
+    "\u03ba\u03c401|",
+    "aeopcyxijsdhlbkmhtaopvuiktoll",
+)
+"""Characters that look like a letter of ASCII, in lower case."""
+
+_ORDERS: Final = {
+    "tells a model to forget what it was told": (
+        r"\b(ignore|disregard|forget|override)\b[^.\n]{0,30}\b(previous|prior|earlier|above)\b"
+        r"[^.\n]{0,20}\b(instructions?|prompts?|rules|messages)\b"
+    ),
+    "tells a model to keep something from its user": (
+        r"\b(do not|don't|never) (mention|tell|inform|reveal)( this| that| it)?( to)? the user\b"
+        r"|\bwithout (telling|informing|notifying) the user\b"
+        r"|\bno se lo digas al usuario\b"
+        "|\u30e6\u30fc\u30b6\u30fc\u306b\u306f?\u77e5\u3089\u305b\u306a\u3044"
+    ),
+    "names a file with keys": (
+        r"(\b|_)id_(rsa|ed25519|ecdsa)(?![a-z0-9])|[~/]\.aws/credentials\b"
+        r"|[~/]\.(ssh|gnupg)/\w"
+    ),
+    "hides a sentence for a model in a comment": (
+        r"<!--[^>]{0,200}\b(assistant|model|agent|ai)\b[^>]{0,400}-->"
+        r"|\[//\]: # \([^)]{0,100}\b(assistant|model|agent|ai)\b"
+    ),
+    "plays a system message": r"\bsystem ?: ?you (are|must|will)\b",
+    "asks for the whole conversation": (
+        r"\bfull (conversation|chat)( history)?\b[^.\n]{0,60}\b(argument|parameter|field)\b"
+    ),
+    "tells a model to do something else unseen": r"\bsilently\b[^.\n]{0,60}\binstead\b",
+    "sends a model to instructions elsewhere": (
+        r"https?://\S+[^.\n]{0,20}\band (follow|obey|execute) (it|them|what)\b"
+    ),
+    "offers a model a reward": r"\btip if you (comply|help|obey)\b",
+    "changes what another tool is used for": (
+        r"\bwhen(ever)? the \w+ tool is (used|called|invoked)\b[^.\n]{0,20}\balso\b"
+    ),
+}
+"""What an order does -> how it is told."""
+
+_COMMANDS: Final = tuple(
+    (what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _ORDERS.items()
+)
+_TAGGED: Final = re.compile(r"<(IMPORTANT|SYSTEM|SECRET|HIDDEN|CRITICAL)>.{0,2000}</\1>", re.DOTALL)
+_ENCODED: Final = re.compile(r"\b[A-Za-z0-9+/]{24,}={0,2}")
+_CLIMB: Final = re.compile(r"(^|/)\.\./|^/etc/(passwd|shadow)")
+
+
+def texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    """Give every string of a JSON value, names of members too, and where it stands."""
+    if isinstance(value, str):
+        yield where, value
+    elif isinstance(value, Mapping):
+        for name, below in value.items():
+            yield f"{where} (a name)", str(name)
+            yield from texts(below, f"{where}.{name}" if where else str(name))
+    elif isinstance(value, list):
+        for n, below in enumerate(value):
+            yield from texts(below, f"{where}[{n}]")
+
+
+def hidden(text: str) -> str:
+    """Say what a text hides from who reads it; empty where it hides nothing."""
+    plain = _FLAG.sub("", text)
+    rtl = any(unicodedata.bidirectional(char) in {"R", "AL"} for char in plain)
+    for what, found in (
+        ("characters of the tag block, which nothing shows", _TAG.search(plain)),
+        ("an override of the direction it is read in", _OVERRIDE.search(plain)),
+        ("marks of direction in text that has but one", not rtl and _DIRECTION.search(plain)),
+        ("operators nobody sees", _OPERATOR.search(plain)),
+        ("variation selectors that select nothing", _SELECTORS.search(plain)),
+        ("control characters", _CONTROL.search(plain)),
+        ("characters without width between ordinary ones", _WIDTHLESS.search(plain)),
+    ):
+        if found:
+            return f"{what} (U+{ord(found[0][-1]):04X})"
+    return ""
+
+
+def far_away(text: str) -> bool:
+    """Whether text stands behind so much blank space that no window shows it."""
+    return _BLANKS.search(text) is not None
+
+
+def commanded(where: str, text: str) -> str:
+    """Say what a text wants of a model that no description wants; empty where it does not."""
+    decoded = [text, *_decoded(text)]
+    for one in decoded:
+        if _TAGGED.search(one):
+            return "holds a tagged order"
+        for what, pattern in _COMMANDS:
+            if pattern.search(one):
+                return what
+    if where.endswith(".default") and _CLIMB.search(text):
+        return "has a default that leads out of the root"
+    return ""
+
+
+def _decoded(text: str) -> Iterator[str]:
+    for run in _ENCODED.findall(text):
+        try:
+            yield base64.b64decode(run + "=" * (-len(run) % 4), validate=True).decode()
+        except (binascii.Error, ValueError):
+            continue
+
+
+def mixed(name: str) -> bool:
+    """Whether a name mixes letters of ASCII with letters of another script that look like them."""
+    scripts = {unicodedata.name(char, "?").partition(" ")[0] for char in name if char.isalpha()}
+    return "LATIN" in scripts and any(script in scripts for script in _OTHER_SCRIPTS)
+
+
+def skeleton(name: str) -> str:
+    """Give what a name looks like; names that look alike have one skeleton."""
+    return unicodedata.normalize("NFKC", name).casefold().translate(_LOOKS)
+
+
+def canonical(definition: Mapping[str, Any]) -> str:
+    """Give a definition as one text, whatever the order of its members."""
+    return json.dumps(_ordered(definition), sort_keys=True, ensure_ascii=False)
+
+
+def _ordered(value: Any, name: str = "") -> Any:
+    """Sort what is a set, in JSON Schema or in a text such as ``{'b', 'a'}``."""
+    if isinstance(value, Mapping):
+        return {key: _ordered(below, key) for key, below in value.items()}
+    if isinstance(value, list):
+        found = [_ordered(below) for below in value]
+        return sorted(found, key=json.dumps) if name in _SETS else found
+    if isinstance(value, str):
+        return _SET.sub(lambda match: ", ".join(sorted(match[1].split(", "))), value)
+    return value

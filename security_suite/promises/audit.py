@@ -1,10 +1,163 @@
-"""Servers that promise a record of each write."""
+"""Servers that promise a record of each write.
 
-from mcp_touchstone.suite import Siege, attack, auditing
+Servers that promise a record of each write: whether it is there, and whether it can be forged.
+
+Looked at is what anybody sees from outside: standard error, and log messages to the client.
+"""
+
+import re
+import secrets
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.security.suite import (
+    CHANGING,
+    AttackSession,
+    Binding,
+    Broken,
+    Operation,
+    Reply,
+    Source,
+    attack,
+    changes,
+    now,
+    sleep,
+    take,
+)
 
 
 @attack("audit-writes", "audit-forged", fixtures=("base",))
-def records_what_it_writes(siege: Siege) -> None:
+def records_what_it_writes(session: AttackSession) -> None:
     """Each write leaves a record with a time and the name of the file, and no name forges one."""
-    auditing.recorded(siege, "audit-writes", "audit.log")
-    auditing.unforged(siege, "audit-forged", "audit.log")
+    recorded(session, "audit-writes", "audit.log")
+    unforged(session, "audit-forged", "audit.log")
+
+
+WRITES: Final = CHANGING - {Operation.MKDIR, Operation.STAGE}
+
+TIME: Final = re.compile(r"\d\d:\d\d|\b1\d{9}")
+"""A time of day, or seconds or more since 1970."""
+
+LOOK: Final = 0.01
+"""Seconds between two looks at a log."""
+
+FORGED: Final = "forged"
+"""Word of a payload that is made another one in each call."""
+
+
+class _Log:
+    """What is logged from now on."""
+
+    def __init__(self, session: AttackSession) -> None:
+        self._wire = session.wire
+        self._bytes = self._wire.process.stderr_bytes
+        self._line = len(self._wire.transcript)
+
+    @property
+    def printed(self) -> list[str]:
+        """The lines on standard error."""
+        process = self._wire.process
+        new = process.stderr_bytes - self._bytes
+        return process.stderr_tail[-new:].decode("utf-8", "replace").split("\n") if new else []
+
+    @property
+    def records(self) -> list[str]:
+        """These lines, and what the client was told."""
+        told = [
+            entry.text
+            for entry in self._wire.transcript.since(self._line)
+            if entry.source is Source.THEM
+            and any(message.method == "notifications/message" for message in entry.messages)
+        ]
+        return self.printed + told
+
+    def names(self, files: list[str], seconds: float) -> bool:
+        """Whether a record with a time names one of some files, now or within some seconds."""
+        end = now() + seconds
+        while True:
+            if any(TIME.search(one) and any(f in one for f in files) for one in self.records):
+                return True
+            if now() >= end:
+                return False
+            sleep(LOOK)
+
+
+def recorded(session: AttackSession, threat: str, *groups: str) -> None:
+    """Write in every way there is, and look for a record of each.
+
+    Raises:
+        Broken: nothing was written.
+    """
+    session.begin()
+    missing: list[tuple[Binding, str, Reply]] = []
+    tried = 0
+    for row, _ in session.actions("write-logged", *groups):
+        session.fired.add(row.id)
+        for binding in session.promised_by(threat, *WRITES):
+            before = take(session.field.root)
+            log = _Log(session)
+            if not missing:
+                session.mark()
+            reply = session.wire.request(*session.targeting.plain(binding), required=False)
+            written = _written(session, before)
+            tried += bool(written)
+            if written and not log.names(written, session.pace.silence):
+                missing.append((binding, written[0], reply))
+            session.field.mend()
+    if not tried:
+        raise Broken("nothing was written")
+    told = [f"{where} was written by {binding.tool}" for binding, where, _ in missing]
+    session.conclude(
+        threat,
+        f"{told[0]}, and no record with a time names it; {len(told)} of {tried} writes"
+        if told
+        else "",
+        expected="each write leaves a record with a time and the name of the file",
+        passed=f"{tried} writes with a record each",
+        at=missing[0][2] if missing else None,
+    )
+
+
+def unforged(session: AttackSession, threat: str, *groups: str) -> None:
+    """Name files so that their names look like records, or act on a terminal."""
+    session.begin()
+    log = _Log(session)
+    sent: list[tuple[str, Binding, Reply]] = []
+    root = str(session.field.root)
+    for row, given in session.actions("newline-forge esc-forge", *groups):
+        session.fired.add(row.id)
+        for binding in session.promised_by(threat, Operation.READ, *WRITES):
+            if not binding.uri:
+                name = given["path"].replace(FORGED, f"{FORGED}-{secrets.token_hex(4)}")
+                path = binding.spelled(name, root)
+                call = binding.call(path, root, to=path)
+                sent.append((name, binding, session.wire.request(*call, required=False)))
+    if not sent:
+        raise Broken("no payload could be fired")
+    session.wire.quiet()
+    lines = log.printed
+    found = [(told, one) for one in sent if (told := _forged(one[0], lines))]
+    session.conclude(
+        threat,
+        f"{found[0][0]}, by {found[0][1][1].tool}" if found else "",
+        expected="a record is one line, whatever stands in it, and no control character acts",
+        passed=f"{len(sent)} calls with names that look like records",
+        at=found[0][1][2] if found else None,
+    )
+
+
+def _forged(name: str, lines: list[str]) -> str:
+    """Say how a name came into a log as what it is not."""
+    _, newline, record = name.partition("\n")
+    if newline and any(line.startswith(record) for line in lines):
+        return "the name of a file stands in the log as a record of its own"
+    if "\x1b" in name and any(name in line for line in lines):
+        return "the name of a file stands in the log with its control characters"
+    return ""
+
+
+def _written(session: AttackSession, before: Any) -> list[str]:
+    """Give the names of the files of the root that are not as they were."""
+    found = changes(before, take(session.field.root, known=before))
+    paths = [Path(change.path) for change in found if change.path != "."]
+    return [path.name for path in paths if not (session.field.root / path).is_dir()]

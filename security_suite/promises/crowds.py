@@ -1,15 +1,151 @@
-"""Several writes of one file at the same moment."""
+"""Several writes of one file at the same moment.
 
-from mcp_touchstone.suite import Siege, attack, crowding
+Several writes of one file at the same moment: what is left must be one of them, as a whole.
+
+All requests are sent before the first answer is waited for, as agents that work side by side send
+them. A server may serve them in any order, or refuse all but one.
+"""
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from mcp_touchstone.security.suite import (
+    PATIENCE,
+    AttackSession,
+    Binding,
+    Broken,
+    Call,
+    Operation,
+    Reply,
+    attack,
+)
 
 
 @attack("crowds-whole", fixtures=("base",))
-def leaves_one_content_as_a_whole(siege: Siege) -> None:
+def leaves_one_content_as_a_whole(session: AttackSession) -> None:
     """A file that is written by several calls at once is what one of them wrote."""
-    crowding.overwrite(siege, "crowds-whole")
+    overwrite(session, "crowds-whole")
 
 
 @attack("crowds-confirmed", fixtures=("base",))
-def keeps_every_edit_it_confirmed(siege: Siege) -> None:
+def keeps_every_edit_it_confirmed(session: AttackSession) -> None:
     """Of edits of one line at the same moment, those that are confirmed are in the file."""
-    crowding.edit(siege, "crowds-confirmed")
+    edit(session, "crowds-confirmed")
+
+
+SIZES: Final = (96 << 10, 1 << 10, 64 << 10, 1 << 10, 32 << 10, 1 << 10)
+"""Bytes of the contents that are written at the same moment: long and short ones in turn."""
+
+EDITS: Final = 8
+"""Edits of one file that are asked for at the same moment."""
+
+ROUNDS: Final = 4
+"""How often that is done with each tool."""
+
+BEFORE: Final = "touchstone line 1\nand what follows\n"
+WHOLE: Final = "the file as one of the calls wrote it"
+KEPT: Final = "every edit that was confirmed is in the file"
+
+
+def overwrite(session: AttackSession, threat: str) -> None:
+    """Write contents of different lengths to one name, and look for one of them.
+
+    Raises:
+        Broken: nothing could be written.
+    """
+    session.begin()
+    found, at, tried = "", None, 0
+    for binding, path in _rounds(session, threat, Operation.WRITE, Operation.CREATE):
+        if binding.operation is Operation.WRITE:
+            _lay(path)
+        contents = [_content(size) for size in SIZES]
+        replies = _said(session, [_call(session, binding, path, text) for text in contents])
+        left = path.read_bytes() if path.is_file() else b""
+        tried += 1
+        known = {text.encode().rstrip(b"\n") for text in (BEFORE, "", *contents)}
+        if left.rstrip(b"\n") not in known:
+            parts = len({line for line in left.split(b"\n") if line})
+            found = f"{binding.tool}: {len(left)} bytes with parts of {parts} contents"
+            at = replies[-1]
+            break
+    if not tried:
+        raise Broken("no tool could be used")
+    session.conclude(threat, found, expected=WHOLE, passed=f"{tried} times", at=at)
+
+
+def edit(session: AttackSession, threat: str) -> None:
+    """Edit one line in many ways at once; what was confirmed has to be there.
+
+    A tool that confirms what it did not do, with nobody else about, is left alone.
+    """
+    session.begin()
+    found, at, tried, trusted = "", None, 0, set[str]()
+    for binding, path in _rounds(session, threat, Operation.EDIT):
+        if binding.tool not in trusted:
+            if not _is_true(session, binding, path):
+                continue
+            trusted.add(binding.tool)
+        _lay(path)
+        words = [secrets.token_hex(8) for _ in range(EDITS)]
+        replies = _said(session, [_call(session, binding, path, f"edit {w}\n") for w in words])
+        left = path.read_text(encoding="utf-8", errors="replace")
+        tried += 1
+        confirmed = [(w, r) for w, r in zip(words, replies, strict=True) if _did(r)]
+        lost = [reply for word, reply in confirmed if word not in left]
+        if lost:
+            found = f"{binding.tool}: {len(lost)} of {len(confirmed)} confirmed edits are not there"
+            at = lost[0]
+            break
+    if not tried:
+        session.unseen(threat, "no tool says of an edit whether it was made")
+        return
+    session.conclude(threat, found, expected=KEPT, passed=f"{tried} times", at=at)
+
+
+def _rounds(
+    session: AttackSession, threat: str, *operations: Operation
+) -> Iterator[tuple[Binding, Path]]:
+    """Walk the tools, each several times, with the name of a file that is used once."""
+    for number, binding in enumerate(session.promised_by(threat, *operations)):
+        for turn in range(ROUNDS):
+            yield binding, session.field.root / f"crowd-{number}-{turn}.txt"
+
+
+def _lay(path: Path) -> None:
+    path.write_text(BEFORE, encoding="utf-8", newline="\n")
+
+
+def _content(size: int) -> str:
+    """Give lines that say which content they are of."""
+    line = f"touchstone {secrets.token_hex(8)}\n"
+    return line * (size // len(line))
+
+
+def _call(session: AttackSession, binding: Binding, path: Path, content: str) -> Call:
+    root = str(session.field.root)
+    name = binding.spelled(path.name, root)
+    return binding.call(name, root, before=BEFORE.encode(), content=content)
+
+
+def _said(session: AttackSession, calls: list[Call]) -> list[Reply]:
+    """Send all, then wait for all the answers."""
+    wire, limit = session.wire, max(PATIENCE, session.pace.reply)
+    asked = [wire.say(wire.build(*call), required=False) for call in calls]
+    return [wire.answer_to(line, limit) for line in asked]
+
+
+def _did(reply: Reply) -> bool:
+    return reply.result is not None and not reply.result.get("isError")
+
+
+def _is_true(session: AttackSession, binding: Binding, path: Path) -> bool:
+    """Whether the words of a tool are worth something: it confirms what it did, one by one."""
+    _lay(path)
+    for _ in range(2):
+        word = secrets.token_hex(8)
+        (reply,) = _said(session, [_call(session, binding, path, f"edit {word}\n")])
+        if _did(reply) and word not in path.read_text(encoding="utf-8", errors="replace"):
+            return False
+    return True

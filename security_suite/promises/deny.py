@@ -1,12 +1,25 @@
-"""Names inside the root that are not served."""
+"""Names inside the root that are not served.
 
-from mcp_touchstone.suite import (
+Names that only look like denied ones: what has them is served, or the list denies too much.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from mcp_touchstone.security.suite import (
     CHANGES,
+    NAMELESS,
+    AttackSession,
+    Binding,
+    Broken,
+    Call,
     Carriage,
     Operation,
-    Siege,
+    Payload,
     attack,
-    resembling,
+    attack_carrying,
+    attack_paths,
     scripting,
     walking,
 )
@@ -15,56 +28,120 @@ TREES = ("base", "siblings", "links", "denied")
 
 
 @attack("deny-direct", fixtures=TREES, lasts=True)
-def denies_by_name_at_every_depth(siege: Siege) -> None:
+def denies_by_name_at_every_depth(session: AttackSession) -> None:
     """What stands on the deny list is not served, however deep it lies."""
-    siege.assail("deny-direct", "deny.direct", "deny.dotenv")
+    attack_paths(session, "deny-direct", "deny.direct", "deny.dotenv")
 
 
 @attack("deny-spelling", fixtures=TREES, lasts=True)
-def denies_in_every_spelling(siege: Siege) -> None:
+def denies_in_every_spelling(session: AttackSession) -> None:
     """No spelling of a path leads to a denied file."""
-    siege.assail("deny-spelling", "deny.spelling")
+    attack_paths(session, "deny-spelling", "deny.spelling")
 
 
 @attack("deny-case", fixtures=TREES)
-def denies_in_every_case(siege: Siege) -> None:
+def denies_in_every_case(session: AttackSession) -> None:
     """A denied name in capital letters leads to no denied file."""
-    siege.assail("deny-case", "deny.case")
+    attack_paths(session, "deny-case", "deny.case")
 
 
 @attack("deny-equivalence", fixtures=TREES)
-def denies_what_is_taken_for_the_same(siege: Siege) -> None:
+def denies_what_is_taken_for_the_same(session: AttackSession) -> None:
     """Characters and endings that some systems read over lead to no denied file."""
-    siege.assail("deny-equivalence", "deny.equivalence")
+    attack_paths(session, "deny-equivalence", "deny.equivalence")
 
 
 @attack("deny-alias", fixtures=TREES)
-def denies_by_any_other_name(siege: Siege) -> None:
+def denies_by_any_other_name(session: AttackSession) -> None:
     """Links and nested repositories lead to nothing that is denied."""
-    siege.assail("deny-alias", "deny.alias")
+    attack_paths(session, "deny-alias", "deny.alias")
 
 
 @attack("deny-write-only", fixtures=TREES)
-def keeps_build_output_unwritten(siege: Siege) -> None:
+def keeps_build_output_unwritten(session: AttackSession) -> None:
     """Build output is read and not written."""
-    siege.assail("deny-write-only", "deny.writeonly", operations=CHANGES)
-    if siege.field.denied.written and siege.bindings.of(Operation.MOVE, Operation.COPY):
-        siege.carry("deny-write-only", Carriage.DENIED, "deny.writeonly")
+    attack_paths(session, "deny-write-only", "deny.writeonly", operations=CHANGES)
+    if session.field.denied.written and session.bindings.of(Operation.MOVE, Operation.COPY):
+        attack_carrying(session, "deny-write-only", Carriage.DENIED, "deny.writeonly")
 
 
 @attack("deny-near-miss", fixtures=(*TREES, "nearmiss"))
-def serves_what_only_looks_denied(siege: Siege) -> None:
+def serves_what_only_looks_denied(session: AttackSession) -> None:
     """Files whose names merely resemble denied ones can be read and made."""
-    resembling.serve(siege, "deny-near-miss", "deny.nearmiss")
+    serve(session, "deny-near-miss", "deny.nearmiss")
 
 
 @attack("deny-scripts", fixtures=(*TREES, "script"))
-def denies_in_scripts_too(siege: Siege) -> None:
+def denies_in_scripts_too(session: AttackSession) -> None:
     """What a script names is denied as what a path names."""
-    scripting.lead_to_denied(siege, "deny-scripts", "script.path", "script.exec")
+    scripting.lead_to_denied(session, "deny-scripts", "script.path", "script.exec")
 
 
 @attack("deny-walk", fixtures=("base", "siblings", "denied"))
-def finds_nothing_denied(siege: Siege) -> None:
+def finds_nothing_denied(session: AttackSession) -> None:
     """No walk over the root gives back what is denied; what follows links, others find."""
-    walking.to_denied(siege, "deny-walk", "walk.escape")
+    walking.to_denied(session, "deny-walk", "walk.escape")
+
+
+FREE: Final = "the server promised no deny list, so it may serve what it likes"
+
+
+def serve(session: AttackSession, threat: str, *groups: str) -> None:
+    """Read plain files that a guard may mistake for others: their bytes have to come back.
+
+    Raises:
+        Broken: there was nothing to fire.
+    """
+    readers, refused, tried = session.begin(), [], 0
+    root = str(session.field.root)
+    for row, text in _near(session, *groups):
+        path = session.field.root / text
+        if row.operation == "create":
+            for binding in session.bindings.of(Operation.CREATE):
+                session.fired.add(row.id)
+                reply = session.wire.request(*_made(session, path, binding), required=False)
+                tried += 1
+                if not path.is_file():
+                    where = session.field.shown(path)
+                    refused.append((f"{binding.tool} did not make {where}", reply))
+        if row.operation != "read":
+            continue
+        plain = session.field.plain(path)
+        for binding in readers:
+            method, params = binding.call(binding.spelled(text, root), root)
+            session.fired.add(row.id)
+            reply = session.wire.request(method, params, required=False)
+            tried += 1
+            if not session.returned(reply, plain):
+                refused.append((f"{binding.tool or method} did not give {text}", reply))
+    if not (tried or session.field.denied.is_default):
+        session.unseen(threat, NAMELESS)
+    elif not tried:
+        raise Broken("no payload could be fired")
+    elif refused and threat in session.claims.unpromised:
+        session.unseen(threat, FREE)
+    else:
+        session.conclude(
+            threat,
+            f"{refused[0][0]}; {len(refused)} of {tried} calls" if refused else "",
+            expected="what is on no list is served",
+            passed=f"{tried} calls",
+            at=refused[0][1] if refused else None,
+        )
+
+
+def _near(session: AttackSession, *groups: str) -> Iterator[tuple[Payload, str]]:
+    """Give names that are on no list, and may stand where they say."""
+    for row, text in session.field.each(session.payloads(*groups)):
+        path = session.field.root / text
+        stands = all(not one.exists() or one.is_dir() for one in path.parents)
+        if stands and not path.is_dir() and not session.field.denied.lists(Path(text).parts):
+            yield row, text
+
+
+def _made(session: AttackSession, path: Path, binding: Binding) -> Call:
+    """Give the call that makes a file in a folder that is there."""
+    path.parent.mkdir(exist_ok=True)
+    root = str(session.field.root)
+    text = binding.spelled(path.relative_to(session.field.root).as_posix(), root)
+    return binding.call(text, root, content="touchstone\n")

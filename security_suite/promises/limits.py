@@ -1,26 +1,258 @@
-"""Files and answers around a limit that the server promises."""
+"""Files and answers around a limit that the server promises.
 
-from mcp_touchstone.suite import Siege, Sizes, attack
+Files around a limit, and what reads and writes them: does the limit hold, and nothing below it?
+
+A whole file came back if its last line did: an answer that is cut, or that gives a part that was
+asked for, keeps a limit. Lines are many and short, so that what reads by lines reads a part.
+"""
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.security.suite import (
+    ArgumentRole,
+    AttackCall,
+    AttackSession,
+    Binding,
+    Broken,
+    Operation,
+    Payload,
+    Reply,
+    attack,
+    attack_calls,
+    remove,
+)
 
 
 @attack("limits-size-read", "limits-size-alias", "limits-size-served", fixtures=("base",))
-def reads_nothing_above_its_limit(siege: Siege) -> None:
+def reads_nothing_above_its_limit(session: AttackSession) -> None:
     """A file above the limit does not come back as a whole, whatever leads to it; others do."""
-    sizes = Sizes(siege)
+    sizes = Sizes(session)
     sizes.read("limits-size-read", "size.boundary", via="session")
     sizes.read("limits-size-alias", "size.evasion", via="path")
     sizes.serve("limits-size-served", "size.boundary", via="session")
 
 
 @attack("limits-size-write", fixtures=("base",))
-def makes_nothing_above_its_limit(siege: Siege) -> None:
+def makes_nothing_above_its_limit(session: AttackSession) -> None:
     """No file grows above the limit, and none that is above it is changed."""
-    Sizes(siege).write("limits-size-write", "size.boundary")
+    Sizes(session).write("limits-size-write", "size.boundary")
 
 
 @attack("limits-answer", "limits-answer-served", fixtures=("base",))
-def answers_within_its_limit(siege: Siege) -> None:
+def answers_within_its_limit(session: AttackSession) -> None:
     """No answer gives more characters of a file than promised, and what is below comes whole."""
-    sizes = Sizes(siege)
+    sizes = Sizes(session)
     sizes.read("limits-answer", "size.readlimit", via="path")
     sizes.serve("limits-answer-served", "size.readlimit", via="path")
+
+
+WIDEST: Final = 4 << 20
+"""Bytes of content that one call sends at most: transports have limits of their own."""
+
+LARGEST: Final = 64 << 20
+"""Bytes of a file we make at most."""
+
+FACTORS: Final[Mapping[str, tuple[int, int]]] = {
+    "limit-1": (1, -1), "limit": (1, 0), "limit+1": (1, 1), "limit*10": (10, 0),
+    "chars_499999.txt": (1, -1), "chars_500001.txt": (1, 1), "chars_2m.txt": (4, 0),
+    "lnk_big": (2, 0), "hard_big": (2, 0), "sparse_1t.bin": (10, 0),
+}  # fmt: skip
+"""Size of a payload -> factor of the limit, and what is added."""
+
+WIDE: Final = "bytes_500002_chars_250001.txt"
+"""A payload with letters of two bytes: more bytes than the limit, and fewer letters."""
+
+SERVED: Final = 1 << 20
+"""Limit above which nothing is asked for below it: an answer may have a limit of its own."""
+
+WRITES: Final = frozenset({Operation.CREATE, Operation.WRITE, Operation.EDIT})
+LINE: Final = "touchstone\n"
+GROWTH: Final = "g" * 64 + "\n"
+
+
+class Sizes:
+    """A server with a limit, under attack."""
+
+    def __init__(self, session: AttackSession) -> None:
+        self._session = session
+        self._field = session.field
+        self._ends: dict[str, str] = {}
+
+    def read(self, threat: str, *groups: str, via: str) -> None:
+        """Read files above the limit, by their names and by others."""
+        rows = [r for r in self._rows(*groups, via=via) if r.expect == "deny"]
+
+        def shots() -> Iterator[AttackCall]:
+            for row in rows:
+                for binding in self._readers(threat) if self._size(threat, row) else ():
+                    yield self._reading(threat, row, binding)
+
+        def oracle(shot: AttackCall, reply: Reply) -> str:
+            end = self._ends.get(shot.text, "")
+            whole = bool(end) and end in json.dumps(reply.value or {})
+            return f"a file of {self._told(shot)} came back as a whole" if whole else ""
+
+        self._fire(threat, shots(), oracle)
+
+    def serve(self, threat: str, *groups: str, via: str) -> None:
+        """Read files just below the limit: each has to come back from one tool at least."""
+        self._session.begin()
+        refused, tried = [], 0
+        for row in self._rows(*groups, via=via):
+            if (
+                self._limit(threat) > SERVED
+                or row.expect not in {"safe", "same-as-plain"}
+                or not self._is_below(threat, row)
+            ):
+                continue
+            tried += 1
+            if not any(self._gives(self._reading(threat, row, b)) for b in self._readers(threat)):
+                refused.append(f"no tool gave a file of {self._size(threat, row)} characters")
+        self._session.conclude(
+            threat,
+            refused[0] if refused else "",
+            expected="what is below the limit is served",
+            passed=f"{tried} sizes" if tried else "the limit is too large to be asked for",
+        )
+
+    def write(self, threat: str, *groups: str) -> None:
+        """Make files larger than the limit: at once, by growing, and by changing what is large."""
+        limit = self._limit(threat)
+
+        def shots() -> Iterator[AttackCall]:
+            for row in self._rows(*groups, via="session"):
+                for binding in self._session.promised_by(threat, *WRITES):
+                    shot = self._writing(row, binding, limit)
+                    if shot is not None:
+                        yield shot
+
+        def oracle(shot: AttackCall, _reply: Reply) -> str:
+            path = Path(shot.text)
+            size = path.stat().st_size if path.is_file() else 0
+            held = self._ends.get(shot.text)
+            changed = held is not None and size != int(held)
+            what = f"a file of {size} bytes was made; the limit is {limit}"
+            return what if size > limit and (held is None or changed) else ""
+
+        self._fire(threat, shots(), oracle)
+
+    def _gives(self, shot: AttackCall) -> bool:
+        """Whether a call gives the last line of the file that was made for it."""
+        self._session.fired.add(shot.payload.id)
+        reply = self._session.wire.request(*shot.call, required=False)
+        return self._ends[shot.text] in json.dumps(reply.value or {})
+
+    # --- files
+
+    def _rows(self, *groups: str, via: str) -> list[Payload]:
+        return self._session.payloads(*groups, via=via)
+
+    def _readers(self, threat: str) -> list[Binding]:
+        """Give what reads whole files: who asks for lines gets a part."""
+        found = self._session.promised_by(threat, Operation.READ)
+        return [binding for binding in found if not binding.has(ArgumentRole.LINE)]
+
+    def _limit(self, threat: str) -> int:
+        limit = self._session.claims.terms[threat].limit
+        if limit is None:
+            raise Broken("the promise names no limit")
+        return limit
+
+    def _size(self, threat: str, row: Payload) -> int:
+        """Give the size a payload means; 0 where it means none, or one too large to make."""
+        if row.text == WIDE:
+            return self._limit(threat) * 3 // 4
+        given = json.loads(row.text) if row.via == "session" else {"size": row.text}
+        if given.get("op", "read") != "read" or str(given.get("size")) not in FACTORS:
+            return 0
+        factor, more = FACTORS[str(given["size"])]
+        size = factor * self._limit(threat) + more
+        return size if size <= LARGEST else 0
+
+    def _is_below(self, threat: str, row: Payload) -> bool:
+        limit = self._limit(threat)
+        return 0 < self._size(threat, row) < limit <= SERVED
+
+    def _reading(self, threat: str, row: Payload, binding: Binding) -> AttackCall:
+        """Make a file of a size, and give the call that reads it."""
+        size, name = self._size(threat, row), f"size-{secrets.token_hex(4)}.txt"
+        end = f"end-{secrets.token_hex(12)}"
+        path = self._new(name)
+        if row.text.startswith("sparse"):
+            with path.open("wb") as file:
+                file.seek(size - len(end))
+                file.write(end.encode())
+        else:
+            letter = "\u00e9" if row.text == WIDE else "x"
+            path.write_text(_text(size, end, letter), encoding="utf-8", newline="\n")
+        shown = path
+        if row.text.startswith(("lnk", "hard")):
+            shown = path.with_name(f"{row.text}-{name}")
+            if row.text.startswith("lnk"):
+                shown.symlink_to(name)
+            else:
+                shown.hardlink_to(path)
+        root = str(self._field.root)
+        self._ends = {str(shown): end}
+        call = binding.call(binding.spelled(shown.name, root), root)
+        return AttackCall(row, str(shown), binding, call, live=True)
+
+    def _writing(self, row: Payload, binding: Binding, limit: int) -> AttackCall | None:
+        """Put a file there, and give the call that makes it, or a new one, too large."""
+        given = json.loads(row.text)
+        makes = binding.operation is Operation.CREATE
+        path = self._new(f"size-{secrets.token_hex(4)}.txt")
+        before, content = b"", ""
+        if given.get("op") == "write":
+            before, content = b"", _text(limit + 1, LINE)
+        elif given.get("op") == "patch" and not makes:
+            before, content = _text(limit + 1, LINE).encode(), GROWTH
+        elif given.get("op") == "patch-grow" and not makes:
+            before, content = _text(limit - 1, LINE).encode(), GROWTH
+        replaces = binding.operation is Operation.WRITE
+        large = WIDEST if not binding.has(ArgumentRole.DIFF) else WIDEST >> 2
+        if not content or max(len(before), len(content)) > large or (replaces and before):
+            return None
+        self._ends = {}
+        if before:
+            path.write_bytes(before)
+            self._ends = {str(path): str(len(before))}
+        elif not makes:
+            before = b"first line\n" + LINE.encode()
+            path.write_bytes(before)
+        root = str(self._field.root)
+        spelled = binding.spelled(path.name, root)
+        call = binding.call(spelled, root, before=before, content=content)
+        return AttackCall(row, str(path), binding, call, live=True)
+
+    def _new(self, name: str) -> Path:
+        """Give a new path of the root; what the shot before had made is removed."""
+        for path in self._field.root.glob("*size-*"):
+            remove(path)
+        return self._field.root / name
+
+    def _told(self, shot: AttackCall) -> str:
+        path = Path(shot.text)
+        return f"{path.stat().st_size} bytes" if path.exists() else "some size"
+
+    def _fire(self, threat: str, shots: Iterable[AttackCall], oracle: Any) -> None:
+        limit = self._limit(threat)
+        expected = f"no file above the limit of {limit} is read as a whole or made"
+        attack_calls(self._session, threat, shots, oracle=oracle, expected=expected)
+
+
+def _text(size: int, end: str, letter: str = "x") -> str:
+    """Give so many characters in lines, each one of its kind; the last line is ``end``."""
+    lines = [f"first {secrets.token_hex(4)}\n"]
+    room = size - len(lines[0]) - len(end)
+    for number in range(room):
+        line = f"{number} {letter * 56}\n"
+        if len(line) >= room:
+            break
+        lines.append(line)
+        room -= len(line)
+    return "".join([*lines, letter * (room - 1), "\n" * (room > 0), end])

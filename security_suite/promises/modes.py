@@ -1,23 +1,191 @@
-"""Servers that were started in a mode in which they promise not to write, and dry runs."""
+"""Servers that were started in a mode in which they promise not to write, and dry runs.
 
-from mcp_touchstone.suite import Modes, Siege, attack
+Servers that promise not to write, or not yet: every call that changes things, tried on them.
+
+Judged is the tree of the root and what lies around it, times and inodes too: bytes written again as
+they were are a write.
+"""
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from mcp_touchstone.security.suite import (
+    CHANGING,
+    OWN,
+    AttackCall,
+    AttackSession,
+    Binder,
+    Binding,
+    Broken,
+    Call,
+    Fact,
+    Operation,
+    Payload,
+    Reply,
+    attack,
+    attack_calls,
+    changes,
+    dry_run,
+    take,
+)
 
 
 @attack("modes-read-only", "modes-read-only-switch", fixtures=("base",), lasts=True)
-def writes_nothing_when_read_only(siege: Siege) -> None:
+def writes_nothing_when_read_only(session: AttackSession) -> None:
     """No tool makes, changes, moves or removes a file of a server that is read-only."""
-    modes = Modes(siege)
+    modes = Modes(session)
     modes.switch("modes-read-only-switch", "write.readonly")
     modes.write("modes-read-only", "write.readonly")
 
 
 @attack("modes-dry-run", fixtures=("base",))
-def rehearses_without_a_trace(siege: Siege) -> None:
+def rehearses_without_a_trace(session: AttackSession) -> None:
     """A call that asks for a dry run changes nothing."""
-    Modes(siege).rehearse("modes-dry-run", "write.dryrun")
+    Modes(session).rehearse("modes-dry-run", "write.dryrun")
 
 
 @attack("modes-dry-run-default", fixtures=("base",))
-def writes_only_when_told_to(siege: Siege) -> None:
+def writes_only_when_told_to(session: AttackSession) -> None:
     """A call that does not ask for the real run changes nothing."""
-    Modes(siege).say_nothing("modes-dry-run-default", "write.dryrun")
+    Modes(session).say_nothing("modes-dry-run-default", "write.dryrun")
+
+
+DOES: Final[Mapping[str, frozenset[str]]] = {
+    "write": frozenset({"write", "edit"}),
+    "write-same": frozenset({"write"}),
+    "create": frozenset({"create", "script"}),
+    "delete": frozenset({"delete"}),
+    "move": frozenset({"move", "copy"}),
+    "mkdir": frozenset({"mkdir"}),
+    "patch": frozenset({"edit"}),
+    "undo": frozenset({"undo"}),
+    "read": frozenset({"read", "list"}),
+}
+"""What a payload does -> the operations that do it."""
+
+EXPECTED: Final = "nothing is made, changed, moved or removed"
+SWITCH: Final = "dry_run"
+
+
+class Modes:
+    """A server that promises not to write, under attack."""
+
+    def __init__(self, session: AttackSession) -> None:
+        self._session = session
+        self._field = session.field
+        self._before: dict[str, Fact] = {}
+
+    def write(self, threat: str, *groups: str) -> None:
+        """Do all that is known to change things, then look for more that does."""
+        rows = [row for row in self._rows(*groups) if not {"args", "meta"} & {*_given(row)}]
+        self._fire(threat, self._shots(threat, rows))
+        self._search(threat)
+
+    def switch(self, threat: str, *groups: str) -> None:
+        """Do it with arguments that would switch the mode, if calls had a say in it."""
+        rows = [row for row in self._rows(*groups) if {"args", "meta"} & {*_given(row)}]
+        self._session.begin()
+        kept = [b for b in self._session.promised_by(threat, *CHANGING) if not self._changes(b)]
+        if kept:
+            self._fire(threat, (s for s in self._shots(threat, rows) if s.binding in kept))
+        else:
+            plain = "everything that changes files does so without being asked to"
+            self._session.conclude(threat, "", expected=EXPECTED, passed=plain)
+
+    def rehearse(self, threat: str, *groups: str) -> None:
+        """Ask for a dry run of what changes things."""
+        rows = [row for row in self._rows(*groups, via="args") if _given(row) == {SWITCH: True}]
+        self._fire(threat, self._dry(threat, rows))
+
+    def say_nothing(self, threat: str, *groups: str) -> None:
+        """Do not ask for the real run: with nothing, with what is empty, by another name."""
+        rows = [row for row in self._rows(*groups, via="args") if row.expect == "deny"]
+        self._fire(threat, self._dry(threat, rows))
+        plain = [b for b in self._session.promised_by(threat, *CHANGING) if dry_run(b.schema)]
+        if not all(self._changes(binding, **{dry_run(binding.schema): False}) for binding in plain):
+            raise Broken("a change that is asked for in full is not made after the attack")
+
+    # --- shots
+
+    def _rows(self, *groups: str, via: str = "session") -> list[Payload]:
+        return self._session.payloads(*groups, via=via)
+
+    def _shots(self, threat: str, rows: Iterable[Payload]) -> Iterator[AttackCall]:
+        for row in rows:
+            given = _given(row)
+            for binding in self._session.promised_by(threat):
+                if str(binding.operation) in DOES.get(given.get("do", ""), ()):
+                    same = given["do"] == "write-same"
+                    method, params = self._call(binding, same=same)
+                    arguments = {**params.get("arguments", {}), **given.get("args", {})}
+                    params = params if binding.uri else {**params, "arguments": arguments}
+                    params |= {"_meta": given["meta"]} if "meta" in given else {}
+                    yield AttackCall(row, row.text, binding, (method, params), live=True)
+
+    def _dry(self, threat: str, rows: Iterable[Payload]) -> Iterator[AttackCall]:
+        for binding in self._session.promised_by(threat, *CHANGING):
+            name = dry_run(binding.schema)
+            for row in rows if name else ():
+                given = _given(row)
+                if name in given and name != SWITCH:
+                    continue  # the right name here, and a wrong one elsewhere
+                method, params = self._call(binding)
+                said = {name if key == SWITCH else key: value for key, value in given.items()}
+                rest = {k: v for k, v in params["arguments"].items() if k != name}
+                call = (method, {**params, "arguments": {**rest, **said}})
+                yield AttackCall(row, row.text, binding, call, live=True)
+
+    def _call(self, binding: Binding, *, same: bool = False) -> Call:
+        """Give a plain call on a plain file, and remember how all of the root is."""
+        self._before = take(self._field.root, known=self._before)
+        content = None if same else f"touchstone {secrets.token_hex(4)}\n"
+        return self._session.targeting.plain(binding, content)
+
+    def _changes(self, binding: Binding, **said: bool) -> bool:
+        """Whether a plain call changes something; it is put back."""
+        method, params = self._call(binding)
+        arguments = {**params["arguments"], **said}
+        self._session.wire.request(method, {**params, "arguments": arguments}, required=False)
+        changed = bool(self._changed())
+        self._field.mend()
+        return changed
+
+    # --- looking
+
+    def _changed(self) -> list[Any]:
+        after = take(self._field.root, known=self._before)
+        return [change for change in changes(self._before, after) if change.path != "."]
+
+    def _fire(self, threat: str, shots: Iterable[AttackCall]) -> None:
+        def oracle(_shot: AttackCall, _reply: Reply) -> str:
+            changed = self._changed()
+            return str(changed[0]) if changed else ""
+
+        attack_calls(self._session, threat, shots, oracle=oracle, expected=EXPECTED, still=True)
+
+    def _search(self, threat: str) -> None:
+        """Call all that looks as if it took a path, and judge whether the root is as it was."""
+        before = take(self._field.root, OWN.match)
+        session = self._session
+        named = session.claims.callable_tools
+        binder = Binder(lambda: session.wire, self._field, named, session.may_call)
+        found = binder.find(self._session.spoken)
+        if not found.of(Operation.READ):
+            raise Broken("no plain file can be read")
+        after = take(self._field.root, OWN.match, before)
+        told = [f"{b.operation}: {b.tool}" for b in found.of(*CHANGING)]
+        told += [str(change) for change in changes(before, after) if change.path != "."]
+        self._session.conclude(
+            threat,
+            "; ".join(told),
+            expected=EXPECTED,
+            passed=f"{found.calls} calls changed nothing",
+        )
+
+
+def _given(row: Payload) -> dict[str, Any]:
+    """Give what a payload says, as JSON; of names given twice the last."""
+    found: dict[str, Any] = json.loads(row.text)
+    return found

@@ -1,38 +1,407 @@
-"""Diffs that name other files, ask for more than lines, or are not true."""
+"""Diffs that name other files, ask for more than lines, or are not true.
 
-from mcp_touchstone.suite import Patches, Siege, attack
+Diffs and hashes as attacks: fired at what patches, and what has to be left as it is.
+
+A diff is text of somebody who was not asked: it names files, says what stands in them, and may ask
+for more than lines. The call names one file; only that one may change, and only where every line of
+the diff is true of it.
+
+Files whose lines end in every way, a hunk for each, and what may come of it. Values.
+"""
+
+import base64
+import hashlib
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_touchstone.security.suite import (
+    SECRET,
+    ArgumentRole,
+    AttackCall,
+    AttackSession,
+    Binding,
+    Broken,
+    Call,
+    Fact,
+    Payload,
+    Pointer,
+    Reply,
+    attack,
+    attack_calls,
+    changes,
+    payload,
+    put,
+    remove,
+    take,
+)
 
 TREES = ("base", "siblings", "links")
 
 
 @attack("patches-target", fixtures=TREES)
-def patches_the_file_of_the_call(siege: Siege) -> None:
+def patches_the_file_of_the_call(session: AttackSession) -> None:
     """No header of a diff leads to a file outside the root."""
-    Patches(siege).lead_astray("patches-target", "patch.target")
+    Patches(session).lead_astray("patches-target", "patch.target")
 
 
 @attack("patches-denied", fixtures=(*TREES, "denied"))
-def patches_nothing_that_is_denied(siege: Siege) -> None:
+def patches_nothing_that_is_denied(session: AttackSession) -> None:
     """No header of a diff leads to a denied file."""
-    Patches(siege).lead_astray("patches-denied", "patch.target", "patch.special", denied=True)
+    Patches(session).lead_astray("patches-denied", "patch.target", "patch.special", denied=True)
 
 
 @attack("patches-special", fixtures=TREES)
-def applies_lines_alone(siege: Siege) -> None:
+def applies_lines_alone(session: AttackSession) -> None:
     """A diff makes no link, sets no dangerous mode, brings nothing in and runs nothing."""
-    Patches(siege).ask_for_more("patches-special", "patch.special")
+    Patches(session).ask_for_more("patches-special", "patch.special")
 
 
 @attack("patches-one-file", "patches-true", "patches-newlines", fixtures=("base",))
-def applies_what_is_true(siege: Siege) -> None:
+def applies_what_is_true(session: AttackSession) -> None:
     """A diff changes one file, all of it or nothing, and no line it does not name."""
-    patches = Patches(siege)
+    patches = Patches(session)
     patches.name_others("patches-one-file", "patch.target", "patch.special")
     patches.lie("patches-true", "patch.malformed")
     patches.mix_newlines("patches-newlines", "patch.eol")
 
 
 @attack("patches-hash", fixtures=("base",))
-def changes_what_was_read(siege: Siege) -> None:
+def changes_what_was_read(session: AttackSession) -> None:
     """What takes the hash of a file changes that file only under its hash."""
-    Patches(siege).guess_hashes("patches-hash", "hash.guard")
+    Patches(session).guess_hashes("patches-hash", "hash.guard")
+
+
+LINES: Final = b"line1\nline2\nline3\n"
+PLAIN: Final = b"plain control\n"
+
+WHOLE: Final = frozenset({b"line1\nnew\nline3\n", b"line1\nnew\n\n"})
+"""What ``LINES`` may be after a diff that some tools take and others refuse: never half of it."""
+
+FAR: Final = 0o7000
+"""Mode bits that no diff of text sets."""
+
+JSON: Final[Mapping[str, Any]] = {"null-json": None, "zero-json": 0, "true-json": True}
+ABSENT: Final = "absent"
+
+Look = Callable[[AttackCall], str]
+"""Looks at the tree after a shot: what became of it that must not, in words."""
+
+
+class Patches:
+    """What patches, under attack."""
+
+    def __init__(self, session: AttackSession) -> None:
+        self._session = session
+        self._field = session.field
+        self._before: dict[str, Fact] = {}
+        self._file = self._field.root / "ok.txt"
+        self._kept = PLAIN
+
+    # --- attacks
+
+    def lead_astray(self, threat: str, *groups: str, denied: bool = False) -> None:
+        """Name other files in the headers of a diff, and judge what lies outside.
+
+        Args:
+            threat: what is judged.
+            groups: classes of payloads.
+            denied: whether only those are sent that name what is denied.
+        """
+        rows = [row for row in self._rows("diff", *groups) if row.is_denied or not denied]
+        self._judge(threat, rows, "ok.txt", PLAIN, lambda _shot: "")
+
+    def ask_for_more(self, threat: str, *groups: str) -> None:
+        """Ask a diff for links, modes and commands, and judge what came of it."""
+        self._judge(threat, self._rows("diff", *groups), "ok.txt", PLAIN, self._grave)
+
+    def name_others(self, threat: str, *groups: str) -> None:
+        """Name other files of the root, and judge whether any changed but the one of the call."""
+        rows = [row for row in self._rows("diff", *groups) if "{outside" not in row.text]
+        self._judge(threat, rows, "ok.txt", PLAIN, self._others)
+
+    def lie(self, threat: str, *groups: str) -> None:
+        """Send diffs that are not true, and judge whether the file is as it was."""
+
+        def look(shot: AttackCall) -> str:
+            fits = {self._kept, *(WHOLE if shot.payload.expect == "safe" else ())}
+            return "" if self._now() in fits else f"{self._file.name} was changed"
+
+        rows = [r for r in self._rows("diff", *groups) if r.expect != "same-as-plain"]
+        self._judge(threat, [r for r in rows if not r.recipe], "p.txt", LINES, look)
+
+    def mix_newlines(self, threat: str, *groups: str) -> None:
+        """Patch files whose lines end otherwise than those of the diff; the rest has to stay."""
+        rows = {r.text: r for r in self._rows("session", *groups)}
+        cases = [(row, case) for case in CASES for row in rows.values() if case.name in row.text]
+        fits: dict[str, frozenset[bytes]] = {row.id: case.fits for row, case in cases}
+
+        def look(shot: AttackCall) -> str:
+            now = self._now()
+            left = now == self._kept or now in fits[shot.payload.id]
+            return "" if left else f"lines that are not in the diff were changed: {now!r}"
+
+        def shots() -> Iterator[AttackCall]:
+            for row, case in cases:
+                for binding in self._patchers(threat):
+                    self._prepare("eol.txt", case.before)
+                    text = f"--- a/eol.txt\n+++ b/eol.txt\n{case.hunk}"
+                    yield AttackCall(row, text, binding, self._patch(binding, text), live=True)
+
+        self._fire(threat, shots(), look)
+
+    def guess_hashes(self, threat: str, *groups: str) -> None:
+        """Change a file under any hash but its own, and judge whether it is as it was."""
+        rows = [r for r in self._rows("hash", *groups) if r.expect == "deny"]
+
+        def shots() -> Iterator[AttackCall]:
+            for row in rows:
+                for binding in self._session.promised_by(threat):
+                    for slot in binding.slots:
+                        loose = row.text in {ABSENT, "null-json"} and not slot.needed
+                        if slot.role is ArgumentRole.HASH and not loose:
+                            self._prepare("p.txt", LINES)
+                            call = self._guarded(binding, slot.pointer, row.text)
+                            yield AttackCall(row, row.text, binding, call, live=True)
+
+        def look(_shot: AttackCall) -> str:
+            same = self._now() == self._kept and self._fact() == self._before["p.txt"]
+            return "" if same else f"{self._file.name} was changed"
+
+        self._fire(threat, shots(), look)
+
+    # --- firing
+
+    def _rows(self, via: str, *groups: str) -> list[Payload]:
+        return self._session.payloads(*groups, via=via)
+
+    def _patchers(self, threat: str) -> list[Binding]:
+        return [b for b in self._session.promised_by(threat) if b.has(ArgumentRole.DIFF)]
+
+    def _judge(
+        self, threat: str, rows: Iterable[Payload], name: str, data: bytes, look: Look
+    ) -> None:
+        def shots() -> Iterator[AttackCall]:
+            for row, text in self._field.each(rows):
+                for binding in self._patchers(threat):
+                    self._prepare(name, data)
+                    yield AttackCall(row, text, binding, self._patch(binding, text), live=True)
+
+        self._fire(threat, shots(), look)
+
+    def _fire(self, threat: str, shots: Iterable[AttackCall], look: Look) -> None:
+        def oracle(shot: AttackCall, _reply: Reply) -> str:
+            return look(shot)
+
+        self._session.begin()
+        tally = attack_calls(self._session, threat, shots, oracle=oracle,
+            expected="the file that is named changes if the diff is true, and nothing else does",
+        )  # fmt: skip
+        if tally.hits or tally.deaths:
+            return
+        guarded = [
+            b
+            for b in self._session.promised_by(threat)
+            if b.has(ArgumentRole.DIFF) or b.has(ArgumentRole.HASH)
+        ]
+        if not all(self._works(b) for b in guarded if b.tool in tally.tools):
+            self._session.judgements.pop()
+            raise Broken("a diff that is true is no longer applied after the attack")
+
+    def _works(self, binding: Binding) -> bool:
+        """Whether a plain change is still made."""
+        self._prepare("p.txt", LINES)
+        root = str(self._field.root)
+        path = binding.spelled(self._file.name, root)
+        method, params = binding.call(path, root, before=LINES, content="zero")
+        self._session.wire.request(method, params, required=False)
+        return self._now() != LINES
+
+    def _prepare(self, name: str, data: bytes) -> None:
+        """Put the file of the call back as it was, and remember how all of the root is."""
+        self._clear()
+        self._file, self._kept = self._field.root / name, data
+        remove(self._file)
+        self._file.write_bytes(data)
+        self._before = take(self._field.root, known=self._before)
+
+    def _clear(self) -> None:
+        """Take away what the shot before has made in the root."""
+        for change in self._changed() if self._before else ():
+            if change.what.startswith("made"):
+                remove(self._field.root / change.path)
+
+    def _patch(self, binding: Binding, text: str) -> Call:
+        method, params = self._plain(binding)
+        pointers = [slot.pointer for slot in binding.slots if slot.role is ArgumentRole.DIFF]
+        changed = put(params["arguments"], dict.fromkeys(pointers, text))
+        return method, {**params, "arguments": changed}
+
+    def _guarded(self, binding: Binding, pointer: Pointer, text: str) -> Call:
+        method, params = self._plain(binding)
+        arguments = put(params["arguments"], {pointer: self._hashed(text)})
+        if text == ABSENT:
+            here: Any = arguments
+            for step in pointer[:-1]:
+                here = here[step]
+            del here[pointer[-1]]
+        return method, {**params, "arguments": arguments}
+
+    def _plain(self, binding: Binding) -> Call:
+        root = str(self._field.root)
+        path = binding.spelled(self._file.name, root)
+        return binding.call(path, root, before=self._kept, content="zero")
+
+    def _hashed(self, text: str) -> Any:
+        """Give what is sent for the hash: the name of a wrong one is made to that."""
+        right = hashlib.sha256(self._kept).hexdigest()
+        if text in JSON:
+            return JSON[text]
+        if text == "array-json":
+            return [right, "0" * len(right)]
+        if text == "object-json":
+            return {"sha256": right}
+        names = {
+            "hash": right,
+            "hash_stale": hashlib.sha256(b"line0\n" + self._kept).hexdigest(),
+            "hash_other": hashlib.sha256(PLAIN).hexdigest(),
+            "hash_dirsep": hashlib.sha256(PLAIN).hexdigest(),
+            "hash_flip": right[:-1] + ("0" if right[-1] != "0" else "1"),
+            "hash_8": right[:8],
+            "hash_32": right[:32],
+            "hash_upper": right.upper(),
+            "hash_b64": base64.b64encode(hashlib.sha256(self._kept).digest()).decode(),
+            "hash_md5": hashlib.md5(self._kept, usedforsecurity=False).hexdigest(),
+            "hash_sha1": hashlib.sha1(self._kept, usedforsecurity=False).hexdigest(),
+            "hash_sha512": hashlib.sha512(self._kept).hexdigest(),
+            "hash_empty": hashlib.sha256(b"").hexdigest(),
+            "hash_fullwidth": right.translate({ord("0") + n: 0xFF10 + n for n in range(10)}),
+            "hash_of_target_after": hashlib.sha256(b"zero\n" + self._kept).hexdigest(),
+        }
+        return payload.fill(text, names)
+
+    # --- looking
+
+    def _now(self) -> bytes:
+        try:
+            return self._file.read_bytes()
+        except OSError:
+            return b""
+
+    def _fact(self) -> Fact:
+        return take(self._field.root)[self._file.name]
+
+    def _changed(self) -> list[Any]:
+        return changes(self._before, take(self._field.root, known=self._before))
+
+    def _grave(self, _shot: AttackCall) -> str:
+        """Say whether a link, a dangerous mode or bytes from outside came into the root."""
+        for change in self._changed():
+            path = self._field.root / change.path
+            if path.is_symlink():
+                return f"{change}: it leads to {path.readlink()}"
+            if not path.is_file():
+                continue
+            if stat.S_IMODE(path.stat().st_mode) & FAR:
+                return f"{change.path} was given the mode {stat.S_IMODE(path.stat().st_mode):o}"
+            if self._field.canaries.found(path.read_bytes(), SECRET):
+                return f"bytes from outside stand in {change.path} now"
+        return ""
+
+    def _others(self, _shot: AttackCall) -> str:
+        """Say which file changed that the call does not name, or whether that one is gone."""
+        for change in self._changed():
+            if change.path not in {".", self._file.name}:
+                return str(change)
+        return "" if self._file.is_file() else f"{self._file.name} was removed"
+
+
+MARK: Final = "\\ No newline at end of file\n"
+
+
+@dataclass(frozen=True, slots=True)
+class NewlineCase:
+    """One file and one hunk.
+
+    Attributes:
+        name: as payloads call it.
+        before: what the file holds.
+        hunk: what is applied, without headers.
+        fits: what the file may hold afterwards, besides what it held; a refusal is always right.
+    """
+
+    name: str
+    before: bytes
+    hunk: str
+    fits: frozenset[bytes]
+
+
+def _case(name: str, before: bytes, hunk: str, *fits: bytes) -> NewlineCase:
+    return NewlineCase(name, before, hunk, frozenset(fits))
+
+
+_TWO: Final = "@@ -2,1 +2,1 @@\n-two\n+TWO\n"
+
+CASES: Final = (
+    _case(
+        "crlf-file lf-diff",
+        b"one\r\ntwo\r\nthree\r\n",
+        "@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n",
+        b"one\r\nTWO\r\nthree\r\n",
+    ),
+    _case(
+        "lf-file crlf-diff",
+        b"one\ntwo\nthree\n",
+        "@@ -1,3 +1,3 @@\r\n one\r\n-two\r\n+TWO\r\n three\r\n",
+        b"one\nTWO\nthree\n",
+    ),
+    _case(
+        "mixed-file",
+        b"one\ntwo\r\nthree\n",
+        "@@ -1,1 +1,1 @@\n-one\n+ONE\n",
+        b"ONE\ntwo\r\nthree\n",
+        b"ONE\r\ntwo\r\nthree\n",
+    ),
+    _case("cr-only-file", b"one\rtwo\rthree\r", _TWO, b"one\rTWO\rthree\r"),
+    _case(
+        "no-newline-kept",
+        b"one\ntwo",
+        f"@@ -2,1 +2,1 @@\n-two\n{MARK}+TWO\n{MARK}",
+        b"one\nTWO",
+    ),
+    _case(
+        "no-newline-added",
+        b"one\ntwo",
+        f"@@ -2,1 +2,1 @@\n-two\n{MARK}+TWO\n",
+        b"one\nTWO\n",
+    ),
+    _case("no-newline-wrong", b"one\ntwo\n", f"@@ -2,1 +2,1 @@\n-two\n{MARK}+TWO\n{MARK}"),
+    _case(
+        "marker-twice",
+        b"one\ntwo\nthree\n",
+        f"@@ -1,3 +1,3 @@\n one\n{MARK}-two\n+TWO\n three\n{MARK}",
+    ),
+    _case("bom-file", b"\xef\xbb\xbfone\ntwo\n", _TWO, b"\xef\xbb\xbfone\nTWO\n"),
+    _case(
+        "u2028-in-line",
+        "a\u2028b\x85c\x0bd\x0ce\ntwo\n".encode(),
+        _TWO,
+        "a\u2028b\x85c\x0bd\x0ce\nTWO\n".encode(),
+    ),
+    _case(
+        "trailing-spaces",
+        b"one  \ntwo\n",
+        "@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n",
+        b"one  \nTWO\n",
+    ),
+    _case(
+        "tabs",
+        b"\tone\ntwo\n",
+        "@@ -1,2 +1,2 @@\n         one\n-two\n+TWO\n",
+        b"\tone\nTWO\n",
+    ),
+    _case("utf16-file", "one\ntwo\n".encode("utf-16"), _TWO, "one\nTWO\n".encode("utf-16")),
+    _case("latin1-file", b"caf\xe9\ntwo\n", _TWO, b"caf\xe9\nTWO\n"),
+)
+"""Byte for byte: a line that the hunk does not name stays as it is."""

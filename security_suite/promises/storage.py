@@ -1,15 +1,340 @@
-"""Writes that do not come to their end."""
+"""Writes that do not come to their end.
 
-from mcp_touchstone.suite import Siege, attack, filling, killing
+A server that is killed while it writes: the file holds its old bytes, or the new ones.
+
+What the new ones are, the server says itself: it writes the same undisturbed, twice, and how long
+that took says when to kill. Half of the kills come at moments of that time, the others as soon as
+the file, or what lies beside it, is seen to change: that is when a write in place has begun.
+
+A disk that is full in the middle of a write: the file holds its old bytes, or the new ones.
+
+No disk is filled: the process of the server may write files up to a size, and not beyond. A write
+then fails half-way as it does where there is no room (EFBIG for ENOSPC), or SIGXFSZ ends the
+process; either way nobody may find half a file.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from mcp_touchstone.security.suite import (
+    PATIENCE,
+    ArgumentRole,
+    AttackSession,
+    Binding,
+    Breach,
+    Broken,
+    Call,
+    Operation,
+    Reply,
+    Trigger,
+    attack,
+    killed,
+    now,
+    rlimits,
+    sleep,
+    write_dated,
+)
 
 
 @attack("storage-full", fixtures=("base",))
-def keeps_the_old_where_there_is_no_room(siege: Siege) -> None:
+def keeps_the_old_where_there_is_no_room(session: AttackSession) -> None:
     """A write that fails half-way leaves no half of a file."""
-    filling.fill(siege, "storage-full")
+    fill(session, "storage-full")
 
 
 @attack("storage-killed", fixtures=("base",))
-def keeps_old_or_new_when_it_is_killed(siege: Siege) -> None:
+def keeps_old_or_new_when_it_is_killed(session: AttackSession) -> None:
     """A server that is killed while it writes leaves no half of a file."""
-    killing.kill(siege, "storage-killed")
+    kill(session, "storage-killed")
+
+
+SIZES: Final = (64 << 10, 512 << 10, 2 << 20)
+"""Bytes of the file: the largest the server writes in time is what it is killed over."""
+
+QUICK: Final = 1.0
+"""Seconds a write may take for a larger one to be tried."""
+
+MOMENTS: Final = 6
+"""Kills at moments spread over the time of a write."""
+
+SIGHTS: Final = 3
+"""Kills as soon as the file has changed, and as many as soon as anything in its folder has."""
+
+SETTLING: Final = 0.5
+"""Seconds in which a file that is torn has to stay the same: nobody is left who writes it."""
+
+NAME: Final = "file.txt"
+FIRST: Final = "touchstone line 1\n"
+BEFORE: Final = "what was there before"
+AFTERWARDS: Final = "what is there afterwards"
+EXPECTED: Final = "the old bytes or the new ones, whole"
+WRITERS: Final = (Operation.WRITE, Operation.EDIT, Operation.CREATE)
+
+Stamp = tuple[int, ...]
+"""What is seen of a file without reading it; empty where there is none."""
+
+
+def kill(session: AttackSession, threat: str) -> None:
+    """Kill the server while it writes with each tool that writes, makes or edits files."""
+    session.begin()
+    kills, tools, left = 0, 0, ""
+    for number, binding in enumerate(sorted(session.promised_by(threat, *WRITERS), key=_makes)):
+        scene = _Scene(session, binding, session.field.root / f"killed-{number}")
+        took = scene.learn()
+        if not took:
+            continue
+        tools += 1
+        for when in _turns(took):
+            kills += 1
+            reply, torn = scene.killed(when)
+            if torn:
+                session.conclude(
+                    threat, torn, expected=EXPECTED, passed="", at=reply, script=scene.script()
+                )
+                return
+            session.renew()
+            left = left or scene.left()
+    if not tools:
+        session.unseen(threat, "no tool wrote the same twice")
+        return
+    session.conclude(
+        threat,
+        left,
+        expected="nothing beside the file, once the server runs again",
+        passed=f"{kills} kills of {tools} tools",
+        mild=Breach.NOTE,
+        because="the file itself is whole",
+    )
+
+
+def _makes(binding: Binding) -> bool:
+    """Whether a file is made: what was there before is what most is lost of, so that goes first."""
+    return binding.operation is Operation.CREATE
+
+
+@dataclass(frozen=True, slots=True)
+class _When:
+    """A moment to kill.
+
+    Attributes:
+        seconds: after the server has been told; None for as soon as something is seen.
+        beside: whether anything in the folder is looked at, and not the file alone.
+    """
+
+    seconds: float | None = None
+    beside: bool = False
+
+
+def _turns(took: float) -> list[_When]:
+    spread = [_When(took * (number + 0.5) / MOMENTS) for number in range(MOMENTS)]
+    return [*([_When(), _When(beside=True)] * SIGHTS), *spread]
+
+
+@dataclass
+class _Scene:
+    """One tool and the file it is killed over."""
+
+    session: AttackSession
+    binding: Binding
+    folder: Path
+    size: int = 0
+    new: bytes = field(default=b"", repr=False)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / NAME
+
+    @property
+    def old(self) -> bytes | None:
+        """What is there before; None where the file is made."""
+        if self.binding.operation is Operation.CREATE:
+            return None
+        return (FIRST + _lines(BEFORE, self.size)).encode()
+
+    def learn(self) -> float:
+        """Find the largest file that is written in time; give the seconds that took, or 0."""
+        found = 0.0
+        for size in SIZES:
+            before, self.size = self.size, size
+            took, made = self._undisturbed()
+            if took and self._undisturbed()[1] == made:
+                found, self.new = took, made
+                if took <= QUICK:
+                    continue
+            self.size = size if found == took and found else before
+            break
+        return found
+
+    def killed(self, when: _When) -> tuple[Reply, str]:
+        """Kill over the write; say what is wrong with the file."""
+        self._lay()
+        wire = self.session.wire
+        end = wire.process.doomed()
+        call = wire.build(*self._call())
+        trigger = Trigger(end, lambda: self._seen(when), when.seconds)
+        if when.seconds is None:
+            trigger.start()
+        asked = wire.say(call, required=False)
+        if when.seconds is not None:
+            trigger.start()
+        reply = wire.answer_to(asked, max(PATIENCE, self.session.pace.reply))
+        trigger.stop()
+        end()
+        wire.process.wait(PATIENCE)
+        return reply, self._torn()
+
+    def left(self) -> str:
+        """Say what lies beside the file now that the server runs again."""
+        names = sorted(one.name for one in self.folder.iterdir() if one != self.path)
+        return f"{self.binding.tool}: {names[0]} is left beside the file" if names else ""
+
+    def script(self) -> str:
+        """Give a script that kills the server over the same write."""
+        path = self.path.relative_to(self.session.field.root).as_posix()
+        units = _line(AFTERWARDS), _line(BEFORE)
+        return killed(self.session.scene, self._call(), path, self.old, units)
+
+    # --- the file
+
+    def _lay(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+        for one in self.folder.iterdir():
+            one.unlink()
+        if self.old is not None:
+            write_dated(self.path, self.old)
+
+    def _held(self) -> bytes | None:
+        return self.path.read_bytes() if self.path.is_file() else None
+
+    def _torn(self) -> str:
+        """Say what the file holds where that is neither; a file that still changes is let be."""
+        held = self._held()
+        while held not in {self.old, self.new}:
+            sleep(SETTLING)
+            before, held = held, self._held()
+            if before == held:
+                there = "nothing" if held is None else f"{len(held)} bytes"
+                was = "no file was" if self.old is None else f"{len(self.old)} bytes were"
+                name = self.binding.tool
+                return f"{name}: {there} where {was} and {len(self.new)} were to be"
+        return ""
+
+    # --- the write
+
+    def _undisturbed(self) -> tuple[float, bytes]:
+        """Let the server write in peace: seconds from being told to the answer, and what is there.
+
+        Zero where it did not.
+        """
+        self._lay()
+        wire = self.session.wire
+        asked = wire.say(wire.build(*self._call()), required=False)
+        begun = now()
+        reply = wire.answer_to(asked, max(PATIENCE, self.session.pace.reply))
+        took, made = now() - begun, self._held()
+        if not reply.answered:
+            self.session.renew()
+        changed = reply.answered and made not in {None, self.old} and len(made or b"") >= self.size
+        return (took, made or b"") if changed else (0.0, b"")
+
+    def _call(self) -> Call:
+        root = str(self.session.field.root)
+        name = self.binding.spelled(f"{self.folder.name}/{NAME}", root)
+        content = FIRST.replace("line 1", "line 1 as it is now")
+        if self.binding.operation is not Operation.EDIT and not self.binding.has(ArgumentRole.DIFF):
+            content += _lines(AFTERWARDS, self.size)
+        return self.binding.call(name, root, before=self.old or b"", content=content)
+
+    # --- the moment
+
+    def _seen(self, when: _When) -> tuple[object, ...]:
+        names = sorted(one.name for one in self.folder.iterdir()) if when.beside else ()
+        return (*names, *_stamp(self.path))
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        seen = path.stat()
+    except OSError:
+        return ()
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns
+
+
+def _lines(words: str, size: int) -> str:
+    """Give long lines: few of them, so that tools that compare lines are not what takes time."""
+    line = _line(words)
+    return line * (size // len(line) + 1)
+
+
+def _line(words: str) -> str:
+    return (words + " ") * (4096 // len(words)) + "\n"
+
+
+ROOM: Final = 64 << 10
+"""Bytes a file may grow to while the disk is full; what is there before is well below."""
+
+NEW: Final = 256 << 10
+"""Bytes that are written, at least: more than there is room for."""
+
+FULL_FIRST: Final = "touchstone line 1\n"
+FULL_BEFORE: Final = FULL_FIRST + "what was there before\n" * 256
+FILLED_EXPECTED: Final = "the old bytes or the new ones, and nothing left beside them"
+WRITERS: Final = (Operation.WRITE, Operation.EDIT, Operation.CREATE)
+
+
+def fill(session: AttackSession, threat: str) -> None:
+    """Write more than there is room for with each tool that writes, makes or edits files.
+
+    Raises:
+        Broken: nothing could be written.
+    """
+    session.begin()
+    found, tried, at = "", 0, None
+    ways = sorted(
+        session.promised_by(threat, *WRITERS), key=lambda way: WRITERS.index(way.operation)
+    )
+    for number, binding in enumerate(ways):
+        folder = session.field.root / f"full-{number}"
+        folder.mkdir()
+        path = folder / "file.txt"
+        if binding.operation is not Operation.CREATE:
+            path.write_text(FULL_BEFORE, encoding="utf-8", newline="\n")
+        with rlimits.narrowed(session.wire.process.pid, ROOM) as held:
+            if not held:
+                session.unseen(threat, "only Linux can limit what another process may write")
+                return
+            reply = _write(session, binding, path)
+        tried += 1
+        found = _flaw(binding, path, answered=reply.answered)
+        if found:
+            at = reply
+            break
+        if not reply.answered:
+            session.renew()
+    if not tried:
+        raise Broken("no tool could be used")
+    session.conclude(threat, found, expected=FILLED_EXPECTED, passed=f"{tried} tools", at=at)
+
+
+def _write(session: AttackSession, binding: Binding, path: Path) -> Reply:
+    """Ask for the write."""
+    root = str(session.field.root)
+    name = binding.spelled(path.relative_to(session.field.root).as_posix(), root)
+    content = "what is there afterwards\n" * (NEW // 24)
+    before = FULL_BEFORE.encode() if path.exists() else b""
+    call = binding.call(name, root, before=before, content=content)
+    limit = max(PATIENCE, session.pace.reply)
+    return session.wire.request(*call, required=False, seconds=limit)
+
+
+def _flaw(binding: Binding, path: Path, *, answered: bool) -> str:
+    """Say what is wrong with what lies there; a killed server cannot clear away behind itself."""
+    left = path.read_bytes() if path.is_file() else None
+    old = None if binding.operation is Operation.CREATE else FULL_BEFORE.encode()
+    if left != old and (left is None or len(left) < NEW):
+        size = "nothing" if left is None else f"{len(left)} bytes"
+        was = "no file was" if old is None else f"{len(old)} bytes were"
+        return f"{binding.tool}: {size} where {was}, after a write with room for {ROOM}"
+    beside = sorted(one.name for one in path.parent.iterdir() if one != path)
+    return f"{binding.tool}: {beside[0]} is left beside the file" if beside and answered else ""

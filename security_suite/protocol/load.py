@@ -1,6 +1,36 @@
-"""More than is read, more than is answered at once, long lines, many failures."""
+"""More than is read, more than is answered at once, long lines, many failures.
 
-from mcp_touchstone.suite import Load, Siege, Trickle, attack
+Attacks by amount: more than is read, more than is answered at once, long lines, many failures.
+
+Nothing here depends on how fast anybody is: what is asked is whether every request is answered at
+last, whether the server lives, and what it still holds when all is over.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from mcp_touchstone.security.suite import (
+    NOBODY,
+    PIPE,
+    AttackSession,
+    Breach,
+    LineAttack,
+    LineHit,
+    LinePayload,
+    OutputStream,
+    Reply,
+    ResourceUsage,
+    Role,
+    Transcript,
+    attack,
+    cpu_share,
+    encode,
+    id_key,
+    now,
+    sleep,
+)
 
 FLOOD = 1000
 STORM = 200
@@ -18,13 +48,377 @@ STORM = 200
     fixtures=("base",),
     lasts=True,
 )
-def bears_too_much_at_once(siege: Siege) -> None:
+def bears_too_much_at_once(session: AttackSession) -> None:
     """A server answers on after floods, long lines, unread outputs and storms of cancellations."""
-    Trickle(siege).idle("load-idle", "frame.timing")
-    load = Load(siege)
+    load = Load(session)
+    load.idle("load-idle", "frame.timing")
     load.swell("load-oversize", "load-memory", load.lines("frame.oversize"))
     load.flood("load-flood", FLOOD)
     load.unread("load-unread")
     load.storm("load-cancel", STORM)
     load.spend("load-descriptors")
     load.deaf("load-stderr")
+
+
+PATIENCE: Final = 60.0
+"""Seconds for all answers to a flood; a server that answers on gets as much again."""
+
+CLEAN_EXIT: Final = 8 << 20
+"""Bytes of a line after which a server may leave, if it says status 0."""
+
+COPIES: Final = 16
+SPARE: Final = 128 << 20
+"""A message may be held this many times over, and as many bytes more."""
+
+UNREAD: Final = 384 << 10
+"""Bytes of answers that are left unread: more than any pipe and our own reader hold."""
+
+FAILURES: Final = 100
+"""Calls that fail, behind one another."""
+
+FULL: Final = 5.0
+"""Seconds to wait until a pipe that nobody reads holds no more than before."""
+
+REASONS: Final = ("a\nb", "\x1b[2J", "x" * 10_000)
+"""Words behind a cancellation; some server may write them into a log."""
+
+ODD_IDS: Final[tuple[Any, ...]] = (None, [], {}, 1.5, True, "", "no such id", -1)
+"""Ids of requests that were never sent, or that are none."""
+
+LOOKS: Final = 12
+"""Looks at a pipe, a twentieth of a second apart, that see as much in it each time."""
+
+HALF: Final = b'{"jsonrpc":"2.0","id":"half a line","meth'
+
+BUSY: Final = 0.5
+"""Share of the time a thread wants a core, from which on a server does not wait but works."""
+
+UNTOLD: Final = "this system tells nobody who wants a core"
+
+Requests = list[dict[str, Any]]
+
+
+class Load(LineAttack):
+    """Fires much, and looks at what is left."""
+
+    _first: int | None = None
+    """The line of the first request that was left without an answer, or had two."""
+
+    # --- nothing
+
+    def idle(self, threat: str, *groups: str) -> None:
+        """Send nothing, and half a line; look whether the server waits or works."""
+        if not self.session.judges(threat):
+            return
+        self.ready()
+        wire, busy = self.session.wire, ""
+        for row, given in self.session.actions("idle half-then-idle", *groups):
+            self.session.fired.add(row.id)
+            if given["do"] == "half-then-idle":
+                wire.say_raw(HALF, malformed=True, required=False)
+            share = cpu_share(wire.process.pid, BUSY)
+            if given["do"] == "half-then-idle":
+                wire.say_raw(b"\n", malformed=True, required=False)
+            if share is None:
+                self.session.unseen(threat, UNTOLD)
+                return
+            if share > BUSY:
+                busy = f"it wanted a core for {share:.0%} of the time ({row.note})"
+                break
+        self.session.conclude(
+            threat, busy, expected="a server that has nothing to do waits", passed="it waited"
+        )
+        self.ready()
+
+    # --- floods
+
+    def flood(self, threat: str, count: int, *, others: Sequence[bytes] = ()) -> None:
+        """Send many requests in one piece, other lines among them, and wait for every answer."""
+        if not self.session.judges(threat):
+            return
+        self.ready()
+        asked = self._requests(count)
+        lines = [encode(request) for request in asked]
+        for n, line in enumerate(others):
+            lines.insert((n + 1) * len(lines) // (len(others) + 1), line)
+        owed = self._say(asked, b"".join(lines))
+        self._conclude(threat, owed, f"{len(asked)} requests at once, all answered once")
+
+    def storm(self, threat: str, count: int) -> None:
+        """Cancel each of many requests at once, and what never was; then ask something."""
+        if not self.session.judges(threat):
+            return
+        self.ready()
+        wire = self.session.wire
+        line, asked, data = len(wire.transcript), self._requests(count), b""
+        for n, request in enumerate(asked):
+            params = {"requestId": request["id"], "reason": REASONS[n % len(REASONS)]}
+            odd = {"requestId": ODD_IDS[n % len(ODD_IDS)], "reason": n}
+            data += encode(request) + encode(_cancelled(params)) + encode(_cancelled(odd))
+            wire.transcript.said(encode(request), request, required=False, modern=wire.modern)
+        wire.process.post(data + encode(_cancelled({})) + encode(_cancelled(None)))
+        hit = self.pulse()
+        answers: dict[Any, list[int]] = {id_key(request["id"]): [] for request in asked}
+        for entry in wire.transcript.since(line):
+            for message in entry.messages:
+                key = id_key(message.value.get("id")) if _answers(message.role) else None
+                if key in answers:
+                    answers[key].append(entry.n)
+        twice = [lines for lines in answers.values() if len(lines) > 1]
+        shown = Reply(twice[0][0], entry=twice[0][1]) if twice else None
+        found = hit.what if hit is not None else ""
+        found = found or (f"{len(twice)} requests were answered more than once" if twice else "")
+        self.session.conclude(
+            threat,
+            found,
+            expected="no request is answered twice, and the server lives on",
+            passed=f"{count} requests and {2 * count + 2} cancellations",
+            at=shown or (hit.at if hit is not None else None),
+        )
+
+    def unread(self, threat: str) -> None:
+        """Leave answers unread until the server can write no more, then read them all."""
+        if not self.session.judges(threat):
+            return
+        self.ready()
+        wire = self.session.wire
+        line = len(wire.transcript)
+        method = "tools/list" if "tools" in self.session.spoken.capabilities else "ping"
+        wire.request(method, required=False)
+        size = max(60, *(len(e.raw) for e in wire.transcript.since(line)))
+        count = min(4000, UNREAD // size + 8)
+        asked = [wire.build(method) for _ in range(count)]
+        wire.process.neglect(OutputStream.STDOUT)
+        owed = self._say(asked, b"".join(encode(request) for request in asked))
+        self._until_full(OutputStream.STDOUT)
+        gone = wire.gone
+        wire.process.heed()
+        what = f"{count} answers of {size} bytes, read when the pipe was full"
+        if gone:
+            self._conclude(threat, lambda: owed() or "left while nobody read its answers", what)
+        else:
+            self._conclude(threat, owed, what)
+
+    def deaf(self, threat: str) -> None:
+        """Read stderr no more while calls fail that it writes about."""
+        if not self.session.judges(threat):
+            return
+        self.ready()
+        wire = self.session.wire
+        before, sample = wire.process.stderr_bytes, 20
+        for request in self._failing(sample):
+            wire.answer_to(wire.say(request, required=False))
+        wire.quiet()
+        each = (wire.process.stderr_bytes - before) // sample
+        if not each:
+            self.session.conclude(
+                threat, "", expected=GOES_ON, passed=f"{sample} failing calls write nothing there"
+            )
+            return
+        wire.process.neglect(OutputStream.STDERR)
+        count = min(3000, 5 * FILLED // each + sample)
+        asked = self._failing(count)
+        owed = self._say(asked, b"".join(encode(request) for request in asked))
+        found = owed()
+        wire.process.heed()
+        if found:
+            found += f" while nobody read its stderr: {each} bytes for each failing call"
+        self.session.conclude(
+            threat,
+            found,
+            expected=GOES_ON,
+            passed=f"{count} failing calls, {each} bytes each",
+            at=self._first,
+        )
+
+    def _say(self, asked: Requests, data: bytes) -> Callable[[], str]:
+        wire = self.session.wire
+        line = len(wire.transcript)
+        said = {
+            id_key(request["id"]): wire.transcript.said(
+                encode(request), request, required=False, modern=wire.modern
+            )
+            for request in asked
+        }
+        wire.process.post(data)
+        return self._owed(said, line)
+
+    def _owed(self, said: Mapping[Any, int], line: int) -> Callable[[], str]:
+        """Give what waits until all these are answered, and says what became of those that not."""
+
+        def wait() -> str:
+            transcript = self.session.wire.transcript
+            owed, twice, at = set(said), 0, line
+            until = now() + PATIENCE
+            while True:
+                entries = transcript.since(at)
+                at += len(entries)
+                for entry in entries:
+                    for message in entry.messages:
+                        key = id_key(message.value.get("id")) if _answers(message.role) else None
+                        if key in said and key not in owed:
+                            twice += 1
+                            self._first = self._first or said[key]
+                        owed.discard(key)
+                left = transcript.ended or transcript.overflow
+                if twice or not owed or left or now() > until:
+                    break
+                if self.session.wire.wait(partial(_longer, transcript, at), self.limit) is None:
+                    break
+            if twice:
+                return f"{twice} requests were answered more than once"
+            if owed:
+                why = self.session.wire.absence(self.limit)
+                self._first = min(said[key] for key in owed)
+                return f"{len(owed)} of {len(said)} requests: {why}"
+            return ""
+
+        return wait
+
+    def _conclude(self, threat: str, owed: Callable[[], str], passed: str) -> None:
+        found = owed()
+        hit = None if found else self.pulse()
+        if hit is not None:
+            found = f"afterwards: {hit.what}"
+        self.session.conclude(
+            threat,
+            found,
+            expected="every request is answered once, and the server lives on",
+            passed=passed,
+            at=self._first if hit is None else hit.at,
+        )
+
+    def _until_full(self, stream: OutputStream) -> None:
+        process = self.session.wire.process
+        until, before, same = now() + FULL, -1, 0
+        while now() < until and process.running and same < LOOKS:
+            sleep(0.05)
+            there = process.unread(stream)
+            same = same + 1 if there == before and there != 0 else 0
+            before = -1 if there is None else there
+
+    # --- requests
+
+    def _requests(self, count: int) -> Requests:
+        """Give many requests: the probe, and every tenth a call that reads a plain file."""
+        wire, root = self.session.wire, str(self.session.field.root)
+        made = []
+        for n in range(count):
+            if self.reader is not None and n % 10 == 9:  # noqa: PLR2004  (every tenth)
+                made.append(wire.build(*self.reader.call(self._spelled("ok.txt"), root)))
+            else:
+                made.append(wire.build(wire.everyday))
+        return made
+
+    def _failing(self, count: int) -> Requests:
+        """Give many calls that fail: of a file that is not there, and of a tool there is not."""
+        wire, root = self.session.wire, str(self.session.field.root)
+        made = []
+        for n in range(count):
+            if self.reader is not None and n % 2:
+                path = self._spelled(f"no-such-file-{n}.txt")
+                made.append(wire.build(*self.reader.call(path, root)))
+            else:
+                made.append(wire.build("tools/call", {"name": f"{NOBODY}_{n}", "arguments": {}}))
+        return made
+
+    def _spelled(self, path: str) -> str:
+        assert self.reader is not None  # noqa: S101  (asked before)
+        return self.reader.spelled(path, str(self.session.field.root))
+
+    # --- what is left
+
+    def swell(self, survival: str, memory: str, fired: Sequence[LinePayload]) -> None:
+        """Fire long lines; judge whether the server lives, and how much memory it took."""
+        self.ready()
+        gauge = ResourceUsage(self.session.wire.process.pid)
+        before, process = gauge.peak(), self.session.wire.process
+        self.survive(survival, fired, mild=_leaves, because=LEFT)
+        if not self.session.judges(memory):
+            return
+        if not self.session.judges(survival):
+            for shell in fired:
+                self.session.wire.say_raw(shell.data + b"\n", malformed=True, required=False)
+            self.pulse()
+        after = gauge.peak() if process is self.session.wire.process else None
+        if before is None or after is None:
+            self.session.unseen(memory, "nobody can tell how much memory the server took")
+            return
+        sent = max(payload.size for payload in fired)
+        allowed = COPIES * sent + SPARE
+        taken = after - before
+        if taken > allowed:
+            again = self._taken_again(fired)
+            taken = taken if again is None else min(taken, again)
+        what = f"{taken >> 20} MiB more for a line of {sent >> 20} MiB"
+        self.session.conclude(
+            memory,
+            what if taken > allowed else "",
+            expected=f"at most {allowed >> 20} MiB more",
+            passed=what,
+        )
+
+    def _taken_again(self, fired: Sequence[LinePayload]) -> int | None:
+        """Measure on a fresh process; one measurement near a limit decides nothing."""
+        self.session.renew()
+        self._begin()
+        gauge = ResourceUsage(self.session.wire.process.pid)
+        before, process = gauge.peak(), self.session.wire.process
+        for payload in fired:
+            self.session.wire.say_raw(payload.data + b"\n", malformed=True, required=False)
+        self.pulse()
+        after = gauge.peak() if process is self.session.wire.process else None
+        return None if before is None or after is None else after - before
+
+    def spend(self, threat: str) -> None:
+        """Make calls that fail, and judge whether descriptors stay open behind them."""
+        if not self.session.judges(threat):
+            return
+        self.ready()
+        gauge = ResourceUsage(self.session.wire.process.pid)
+        counts = []
+        for _ in range(3):
+            asked = self._failing(FAILURES)
+            self._say(asked, b"".join(encode(request) for request in asked))()
+            self.pulse()
+            counts.append(gauge.descriptors())
+        first, second, third = counts
+        if first is None or second is None or third is None:
+            self.session.unseen(threat, "nobody can tell how many descriptors are open")
+            return
+        grown = min(second - first, third - second)
+        told = f"{first}, {second}, {third} descriptors after {FAILURES} failing calls each"
+        self.session.conclude(
+            threat,
+            told if grown >= FAILURES // 4 else "",
+            expected="what a failed call opened is closed",
+            passed=told,
+        )
+
+
+FILLED: Final = PIPE if sys.platform == "linux" else 65_536
+"""Bytes after which a pipe that nobody reads is full."""
+
+GOES_ON: Final = "requests are answered whether anybody reads stderr or not"
+
+
+LEFT: Final = "it left with status 0 over a line that is longer than servers have to bear"
+
+
+def _cancelled(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    bare = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+    return bare if params is None else {**bare, "params": dict(params)}
+
+
+def _longer(transcript: Transcript, than: int) -> bool:
+    return len(transcript) > than
+
+
+def _answers(role: Role) -> bool:
+    return role in {Role.ANSWER, Role.SECOND_ANSWER, Role.ORPHAN}
+
+
+def _leaves(hit: LineHit) -> Breach | None:
+    """Weigh the end of a server by a long line: who leaves properly is only worth a note."""
+    big = hit.guilty is not None and hit.guilty.size > CLEAN_EXIT
+    return Breach.NOTE if big and "status 0" in hit.what else None

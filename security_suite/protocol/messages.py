@@ -3,82 +3,91 @@
 import json
 import secrets
 
-from mcp_touchstone.suite import Barrage, Operation, Shell, Siege, attack, shells
+from mcp_touchstone.security.suite import (
+    AttackSession,
+    LineAttack,
+    LinePayload,
+    Operation,
+    attack,
+    line_payloads,
+)
 
 BREAKS = ("\n", "\r\n", "\r", "\u2028", "\u0085")
 
 
-def _inner(barrage: Barrage, markers: set[str], method: str = "") -> str:
+def _inner(line_attack: LineAttack, markers: set[str], method: str = "") -> str:
     """Give a message as text, under an id of its own: a request, or else an answer."""
     marker = f"inner-{secrets.token_hex(6)}"
     markers.add(marker)
     if method:
-        return json.dumps(barrage.siege.wire.build(method, id=marker))
+        return json.dumps(line_attack.session.wire.build(method, id=marker))
     return json.dumps({"jsonrpc": "2.0", "id": marker, "result": {}})
 
 
-def _nested(barrage: Barrage, markers: set[str]) -> list[Shell]:
+def _nested(line_attack: LineAttack, markers: set[str]) -> list[LinePayload]:
     """Put requests into strings and arguments of lines, whole and broken."""
-    probe = "server/discover" if barrage.siege.modern else "ping"
+    probe = "server/discover" if line_attack.session.modern else "ping"
     found = []
     for cut in BREAKS:
-        text = f"x{cut}{_inner(barrage, markers, probe)}{cut}"
-        found.append(barrage.said("a request behind a line break", text))
-        call = {"name": barrage.names().tool, "arguments": {"path": text}}
-        found.append(barrage.said("a request behind a line break", "tools/call", call))
-    value = json.loads(_inner(barrage, markers, probe))
-    call = {"name": barrage.names().tool, "arguments": {"path": [value], "more": value}}
-    whole = barrage.said("a request as an argument", "tools/call", call)
+        text = f"x{cut}{_inner(line_attack, markers, probe)}{cut}"
+        found.append(line_attack.said("a request behind a line break", text))
+        call = {"name": line_attack.names().tool, "arguments": {"path": text}}
+        found.append(line_attack.said("a request behind a line break", "tools/call", call))
+    value = json.loads(_inner(line_attack, markers, probe))
+    call = {"name": line_attack.names().tool, "arguments": {"path": [value], "more": value}}
+    whole = line_attack.said("a request as an argument", "tools/call", call)
     found.append(whole)
-    value = json.loads(_inner(barrage, markers, probe))
-    call = {"name": barrage.names().tool, "arguments": {"path": value}}
-    text = barrage.said("", "tools/call", call).data.decode()
+    value = json.loads(_inner(line_attack, markers, probe))
+    call = {"name": line_attack.names().tool, "arguments": {"path": value}}
+    text = line_attack.said("", "tools/call", call).data.decode()
     found += [
-        shells.plain("cut", "a request in a line that breaks off", text[:-1]),
-        shells.plain("comma", "a request in a line with a comma too many", text[:-1] + ",}"),
-        shells.plain("junk", "a request behind junk", "x" + text),
-        shells.plain("escape", "a request behind a wrong escape", '{"\\x":1,' + text[1:]),
+        line_payloads.plain("cut", "a request in a line that breaks off", text[:-1]),
+        line_payloads.plain("comma", "a request in a line with a comma too many", text[:-1] + ",}"),
+        line_payloads.plain("junk", "a request behind junk", "x" + text),
+        line_payloads.plain("escape", "a request behind a wrong escape", '{"\\x":1,' + text[1:]),
     ]
     return found
 
 
-def _echoing(barrage: Barrage, markers: set[str]) -> list[Shell]:
+def _echoing(line_attack: LineAttack, markers: set[str]) -> list[LinePayload]:
     """Put answers into whatever a server may repeat."""
-    siege, found = barrage.siege, []
-    root = str(siege.field.root)
+    session, found = line_attack.session, []
+    root = str(session.field.root)
     for cut in BREAKS:
-        text = f"x{cut}{_inner(barrage, markers)}{cut}"
+        text = f"x{cut}{_inner(line_attack, markers)}{cut}"
         note = f"an answer behind {json.dumps(cut)}"
         found += [
-            barrage.said(note, text),
-            barrage.said(note, "tools/call", {"name": text, "arguments": {}}),
-            barrage.said(note, "resources/read", {"uri": text}),
-            barrage.said(note, "prompts/get", {"name": text}),
-            barrage.said(note, "logging/setLevel", {"level": text}),
-            shells.plain("id", note, siege.wire.build("tools/list", id=text)),
+            line_attack.said(note, text),
+            line_attack.said(note, "tools/call", {"name": text, "arguments": {}}),
+            line_attack.said(note, "resources/read", {"uri": text}),
+            line_attack.said(note, "prompts/get", {"name": text}),
+            line_attack.said(note, "logging/setLevel", {"level": text}),
+            line_payloads.plain("id", note, session.wire.build("tools/list", id=text)),
         ]
         cancelled = {"requestId": f"no {text}", "reason": text}
         found.append(
-            shells.plain(
+            line_payloads.plain(
                 "cancelled",
                 note,
                 {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled},
             )
         )
-        found += _speaking(siege, barrage, _inner(barrage, markers), cut)
-        for binding in siege.bindings.of(Operation.READ, Operation.LIST)[:4]:
+        found += _speaking(session, line_attack, _inner(line_attack, markers), cut)
+        for binding in session.bindings.of(Operation.READ, Operation.LIST)[:4]:
             method, params = binding.call(binding.spelled(text, root), root)
-            found.append(barrage.said(note, method, params))
-        for tool in siege.spoken.harmless[:2]:
-            meta = {"progressToken": text, **(siege.wire.meta() if siege.modern else {})}
+            found.append(line_attack.said(note, method, params))
+        for tool in session.spoken.harmless[:2]:
+            meta = {"progressToken": text, **(session.wire.meta() if session.modern else {})}
             call = {"name": tool, "arguments": {"text": text}, "_meta": meta}
-            found.append(barrage.said(note, "tools/call", call))
+            found.append(line_attack.said(note, "tools/call", call))
     return found
 
 
-def _speaking(siege: Siege, barrage: Barrage, answer: str, cut: str) -> list[Shell]:
+def _speaking(
+    session: AttackSession, line_attack: LineAttack, answer: str, cut: str
+) -> list[LinePayload]:
     """Read a file that holds an answer behind a line break, and list a folder of such a name."""
-    root = siege.field.root
+    root = session.field.root
     name = f"speaks-{secrets.token_hex(4)}"
     (root / name).mkdir()
     (root / name / "text").write_text(f"x{cut}{answer}{cut}", encoding="utf-8", newline="")
@@ -87,16 +96,16 @@ def _speaking(siege: Siege, barrage: Barrage, answer: str, cut: str) -> list[She
     note = f"a file with an answer behind {json.dumps(cut)}"
     calls = [
         binding.call(binding.spelled(f"{name}/text", str(root)), str(root))
-        for binding in siege.bindings.of(Operation.READ)[:3]
+        for binding in session.bindings.of(Operation.READ)[:3]
     ]
     calls += [
         binding.call(binding.spelled(name, str(root)), str(root))
-        for binding in siege.bindings.of(Operation.LIST)[:2]
+        for binding in session.bindings.of(Operation.LIST)[:2]
     ]
-    return [barrage.said(note, method, params) for method, params in calls]
+    return [line_attack.said(note, method, params) for method, params in calls]
 
 
-def _handshakes(barrage: Barrage) -> list[Shell]:
+def _handshakes(line_attack: LineAttack) -> list[LinePayload]:
     """Open a session that is open: with odd versions, capabilities and names."""
     info = {"name": "x\n\x1b[2J", "version": "1"}
     odd = (
@@ -106,9 +115,9 @@ def _handshakes(barrage: Barrage) -> list[Shell]:
         {"protocolVersion": None, "capabilities": None, "clientInfo": info},
         {},
     )
-    again = [barrage.said("a second handshake", "initialize", params) for params in odd]
+    again = [line_attack.said("a second handshake", "initialize", params) for params in odd]
     done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    return [*again, *[shells.plain("initialized", "again and again", done)] * 200]
+    return [*again, *[line_payloads.plain("initialized", "again and again", done)] * 200]
 
 
 @attack(
@@ -119,21 +128,21 @@ def _handshakes(barrage: Barrage) -> list[Shell]:
     "messages-misplaced",
     fixtures=("base",),
 )
-def takes_messages_for_what_they_are(siege: Siege) -> None:
+def takes_messages_for_what_they_are(session: AttackSession) -> None:
     """Nothing inside a message becomes one, and what is no request has no effect."""
-    barrage = Barrage(siege)
+    line_attack = LineAttack(session)
     markers: set[str] = set()
-    barrage.carried("messages-inside", _nested(barrage, markers), markers)
+    line_attack.carried("messages-inside", _nested(line_attack, markers), markers)
     markers = set()
-    barrage.carried("messages-echoed", _echoing(barrage, markers), markers)
-    barrage.survive("messages-keys", barrage.lines("json.keys"))
-    barrage.unseen("messages-without-id")
-    ours = barrage.lines("rpc.spoof", only=lambda row: "{write_tool}" not in row.text)
-    opened = [] if siege.modern else _handshakes(barrage)
-    barrage.survive("messages-misplaced", [*ours, *opened])
+    line_attack.carried("messages-echoed", _echoing(line_attack, markers), markers)
+    line_attack.survive("messages-keys", line_attack.lines("json.keys"))
+    line_attack.unseen("messages-without-id")
+    ours = line_attack.lines("rpc.spoof", only=lambda row: "{write_tool}" not in row.text)
+    opened = [] if session.modern else _handshakes(line_attack)
+    line_attack.survive("messages-misplaced", [*ours, *opened])
 
 
 @attack("messages-early", fixtures=("base",))
-def writes_nothing_before_the_handshake(siege: Siege) -> None:
+def writes_nothing_before_the_handshake(session: AttackSession) -> None:
     """A call that makes a file, sent before initialize, makes none."""
-    Barrage(siege, opened=False).early("messages-early")
+    LineAttack(session, opened=False).early("messages-early")

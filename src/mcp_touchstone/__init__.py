@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcp_touchstone.using import LaunchError, Session, Tool, ToolResult, connect
+    from mcp_touchstone.api.session import LaunchError, Session, Tool, ToolResult, connect
 
 __version__ = "0.1.0"
 
@@ -18,9 +18,9 @@ _CLIENT = ("LaunchError", "Session", "Tool", "ToolResult", "connect")
 def __getattr__(name: str) -> "Any":
     """Look a name up when it is asked for: reading all of it costs more than our start."""
     if name in _CLIENT:
-        from mcp_touchstone import using  # noqa: PLC0415
+        from mcp_touchstone.api import session  # noqa: PLC0415
 
-        return getattr(using, name)
+        return getattr(session, name)
     raise AttributeError(name)
 
 

@@ -1,74 +1,74 @@
-"""The command line: choose, call the gate, print. Holds no logic; imports the rest lazily."""
+"""The command line: read settings, run one command, print. Imports the rest where it is used."""
 
-import argparse
+from __future__ import annotations
+
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NoReturn
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.command_line import parser
-from mcp_touchstone.mistake import Mistake
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import argparse
+    from collections.abc import Callable, Sequence
     from pathlib import Path
-    from typing import Any
+    from typing import Any, Final, NoReturn
 
     from rich.console import Console
 
-    from mcp_touchstone.interop import Client
+    from mcp_touchstone.catalog.scenario import Registry
+    from mcp_touchstone.config.settings import Settings
+    from mcp_touchstone.report.kinds import Parts
     from mcp_touchstone.report.terminal import Terminal
-    from mcp_touchstone.results import Run
-    from mcp_touchstone.scenario import Registry
+    from mcp_touchstone.results.run import Run
+    from mcp_touchstone.target.target import Target
 
 INTERRUPTED: Final = 130
 CODES: Final = {
     INTERRUPTED: "interrupted",
-    1: "fails the gate",
-    2: "could not be judged",
-    0: "passes",
+    1: "failed",
+    2: "not checked",
+    0: "passed",
 }
-"""Exit codes of `check`, the gravest first, as they are told of several targets."""
+"""Exit codes of `check`, the worst first, as they are printed for several targets."""
 
 RARELY: Final = (500_000, 50, 50)
-"""When cycles are looked for in a process that is ours: a run keeps nearly all it makes."""
+"""Garbage collection thresholds of a process that is ours: a run keeps nearly all it makes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911  (one for each end)
-    """Run the command line; give the exit status."""
+    """Run the command line; return the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["serve"]:
-        return _serve(words[1:])
-    options = parser().parse_args(words)
-    if arguments is None and options.command in {"check", "init", "recon", "golden"}:
+    if words[:1] == ["serve"]:  # before anything is imported that only checking needs
+        from mcp_touchstone import server
+
+        return server.main(words[1:])
+    from mcp_touchstone.catalog.errors import UserError
+    from mcp_touchstone.config.parser import parse, parser
+
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what could come next
+        import argcomplete
+
+        argcomplete.autocomplete(parser())
+    line = parse(words)
+    options, name = line.options, line.options.subcommand
+    if arguments is None and name in {"check", "init", "recon", "golden"}:
         _take_charge()  # only where the process is ours
-    commands = {
-        "init": _init,
-        "diff": _diff,
-        "recon": _run_recon,
-        "list": _list,
-        "explain": _explain,
-        "coverage": _coverage,
-        "golden": _golden,
-        "bridge": _run_bridge,
-    }
     if sys.stdout is not None and arguments is None:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        if hasattr(options, "config"):
-            from mcp_touchstone import options as asked
+        if name in WITHOUT_SERVER:
+            return _finished(WITHOUT_SERVER[name](options))
+        from mcp_touchstone.config import resolve
 
-            if options.command == "check":
-                return _finished(_check(asked.each(options, words)))
-            options = asked.configured(options, words)
-        return _finished(commands[options.command](options))
-    except Mistake as error:
+        found = resolve.settings(line)
+        if name == "check":
+            return _finished(_check(found))
+        return _finished(WITH_SERVER[name](options, found[0]))
+    except UserError as error:
         return _complain(str(error))
     except KeyboardInterrupt:
-        print("mcp-touchstone: interrupted before anything was judged", file=sys.stderr)
-        return 130
+        print("mcp-touchstone: interrupted before anything was checked", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:
         _discard()
         return 141
@@ -78,9 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911  (one 
 
 
 def program() -> NoReturn:
-    """Be the process: run the command line and leave at once, as an interpreter does not.
+    """Run the command line and exit at once, without the interpreter's own shutdown.
 
-    That would take every object of a long run apart, one by one; all is written and ended by then.
+    The interpreter would free every object of a long run; by then all is written and ended.
     """
     status = main()
     for stream in (sys.stdout, sys.stderr):
@@ -90,7 +90,7 @@ def program() -> NoReturn:
 
 
 def _discard() -> None:
-    """Let what is not written yet go nowhere, so that nothing complains of it on the way out."""
+    """Discard output that is not written yet, so that its failure is not reported at exit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         number = sys.stdout.fileno()
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -99,7 +99,7 @@ def _discard() -> None:
 
 
 def _finished(status: int) -> int:
-    """Give an exit status once everything is really written."""
+    """Flush the output and return the exit status."""
     if sys.stdout is not None:
         sys.stdout.flush()
     return status
@@ -115,17 +115,27 @@ def _complain(message: str) -> int:
 # --- check
 
 
-def _check(several: Sequence[argparse.Namespace]) -> int:
-    """Judge one server after another; of their exit codes give the gravest."""
+def _check(several: Sequence[Settings]) -> int:
+    """Check one server after another; return the worst exit code."""
+    from mcp_touchstone.catalog.errors import UserError
+
     codes: dict[str, int] = {}
+    parts = _shared_reports(several)
     for one in several:
         if codes:
             print()
         try:
-            codes[one.target] = _run_check(one)
-        except Mistake as error:  # the others are judged all the same
-            codes[one.target] = _complain(str(error))
-        if codes[one.target] == INTERRUPTED:
+            codes[one.name] = _check_one(one, parts)
+        except UserError as error:  # the others are checked all the same
+            codes[one.name] = _complain(str(error))
+            if parts:
+                from mcp_touchstone.report import kinds
+
+                for line in kinds.write_missing(
+                    kinds.wanted(one.report), parts, one.name, str(error)
+                ):
+                    _complain(line)
+        if codes[one.name] == INTERRUPTED:
             break
     if len(several) > 1:
         print()
@@ -135,40 +145,44 @@ def _check(several: Sequence[argparse.Namespace]) -> int:
     return next(code for code in CODES if code in codes.values())
 
 
-def _run_check(options: argparse.Namespace) -> int:
+def _shared_reports(several: Sequence[Settings]) -> Parts:
+    common = set.intersection(*(set(one.report) for one in several))
+    if len(several) == 1 or not common:
+        return {}
+    from mcp_touchstone.report import kinds
+
+    return kinds.shared(common)
+
+
+def _check_one(settings: Settings, parts: Parts) -> int:
     import threading
 
-    from mcp_touchstone import options as asked
-    from mcp_touchstone.gate import judge
+    from mcp_touchstone.config import resolve
+    from mcp_touchstone.engine.runner import judge
 
-    kinds = _kinds(options)
-    target = asked.target(options)
-    choice = asked.choice(options)
-    book = asked.book(options, target)
-    old = None if options.since is None else _recorded(options.since)
-    client = _client(options)
-    screen = _Screen(options, target.shown)
+    write = _reports(settings, parts)
+    target = resolve.target(settings)
+    choice = resolve.choice(settings)
+    book = resolve.book(settings)
+    old = None if settings.since is None else _recorded(settings.since)
+    screen = _Screen(settings, target)
     _end_on_sigterm()
     try:
         run = judge(target, screen.read, choice, on_event=screen.on_event, stop=threading.Event())
-        witness = None
-        if client is not None and not run.trouble and not run.interrupted:
-            from mcp_touchstone import interop
-
-            try:
-                witness = interop.ask(client, target)
-            except KeyboardInterrupt:
-                run.interrupted = True
     finally:
         screen.stop()
     renewal = None if book is None else book.hold(run, screen.read(), choice)
     if old is not None:
-        from mcp_touchstone.comparison import compare
-        from mcp_touchstone.loader import renamed
+        from mcp_touchstone.catalog.loader import renamed
         from mcp_touchstone.report import machine
+        from mcp_touchstone.results.comparison import compare
 
         run.since = compare(
-            old, machine.document(run), name=str(options.since), floor=run.floor, renamed=renamed()
+            old,
+            machine.document(run),
+            name=str(settings.since),
+            floor=run.floor,
+            renamed=renamed(),
         )
     screen.terminal.finish(run)
     if renewal is not None:
@@ -176,44 +190,40 @@ def _run_check(options: argparse.Namespace) -> int:
 
         for line in standing.renewed(renewal):
             print(line)
-    beside = None
-    if witness is not None:
-        from mcp_touchstone.report import interop as interop_report
-
-        for line in interop_report.text(witness):
-            print(line)
-        beside = interop_report.document(witness)
-    lost = [_complain(line) for line in kinds(run, beside)]
+    lost = [_complain(line) for line in write(run)]
     return lost[0] if lost else run.exit_code
 
 
 class _Screen:
-    """What a check shows. It is imported while the server starts, which takes as long."""
+    """What a check prints. Its modules are imported while the server starts."""
 
-    def __init__(self, options: argparse.Namespace, shown: str) -> None:
-        self._options = options
-        self._shown = shown
+    def __init__(self, settings: Settings, target: Target) -> None:
+        self._settings = settings
+        self._target = target
         self._terminal: Terminal | None = None
         self._over = False
 
-    def read(self) -> "Registry":
-        """Open it, and read the suite it shows the verdicts of."""
-        from mcp_touchstone.loader import load
+    def read(self) -> Registry:
+        """Open the terminal, and read the suite."""
+        from mcp_touchstone.catalog.loader import load
 
         _ = self.terminal
-        return load(self._options.suite)
+        return load(self._settings.suite)
 
     @property
-    def terminal(self) -> "Terminal":
-        """The terminal, opened when it is asked for first."""
+    def terminal(self) -> Terminal:
+        """The terminal, opened on first use."""
         from mcp_touchstone.report.terminal import Terminal
 
         if self._terminal is None:
-            asked = self._options
+            settings = self._settings
             self._terminal = Terminal(
-                _console(asked.color), verbose=asked.verbose, quiet=asked.quiet
+                _console(settings.color),
+                verbose=settings.verbose,
+                quiet=settings.quiet,
+                environment={**os.environ, **self._target.env},
             )
-            self._terminal.start(self._shown)
+            self._terminal.start(self._target.shown, self._target.shelter)
             if self._over:
                 self._terminal.stop()
         return self._terminal
@@ -223,53 +233,41 @@ class _Screen:
         self.terminal.on_event(what, subject)
 
     def stop(self) -> None:
-        """Take the progress line away, for good."""
+        """Remove the progress line for good."""
         self._over = True
         if self._terminal is not None:
             self._terminal.stop()
 
 
-def _kinds(options: argparse.Namespace) -> "Callable[[Run, Any], list[str]]":
-    """Give what writes the reports that are asked for, and says which could not be written."""
-    if not (options.report or options.json or options.save):
-        return lambda _run, _beside: []
+def _reports(settings: Settings, parts: Parts) -> Callable[[Run], list[str]]:
+    """Return what writes the reports; it returns a line for each that could not be written."""
+    if not (settings.report or settings.json or settings.save):
+        return lambda _run: []
     from mcp_touchstone.report import kinds
 
-    wanted = kinds.wanted(options.report, options.json, options.save)
-    return lambda run, beside: list(kinds.write(wanted, run, beside, os.environ))
+    wanted = kinds.wanted(settings.report, settings.json, settings.save)
+    return lambda run: kinds.write(wanted, run, os.environ, settings.name, parts)
 
 
-def _recorded(path: "Path") -> "Any":
+def _recorded(path: Path) -> Any:
     from mcp_touchstone.report.recorded import load
 
     return load(path)
 
 
-def _client(options: argparse.Namespace) -> "Client | None":
-    """Find the official client, where it is asked for."""
-    if not (options.interop or options.interop_python):
-        return None
-    from mcp_touchstone import interop
+def _init(options: argparse.Namespace, settings: Settings) -> int:
+    from mcp_touchstone.config import files, resolve, scaffold
+    from mcp_touchstone.engine.runner import survey
 
-    return interop.find(options.interop_python)
-
-
-def _init(options: argparse.Namespace) -> int:
-    from mcp_touchstone import config_file, init
-    from mcp_touchstone import options as asked
-    from mcp_touchstone.gate import survey
-
-    config_file.may_write(options.output, force=options.force)
-    target = asked.target(options)
-    if target.bundled:
-        return _complain("init: name the command of your server behind `--`")
+    files.may_write(options.output, force=options.force)
+    target = resolve.target(settings, explores=True)
     _end_on_sigterm()
-    dossier, _ = survey(target)
-    if not dossier.spoken:
-        return _complain(f"nothing was written: {dossier.trouble}; does the command start it?")
-    source = (str(options.config), options.target) if options.config else None
-    config_file.write(options.output, init.text(target, dossier, source))
-    for line in init.again(str(options.output)):
+    profile, _ = survey(target)
+    if not profile.spoken:
+        return _complain(f"nothing was written: {profile.trouble}; does the command start it?")
+    source = (str(options.config), settings.name or None) if options.config else None
+    files.write(options.output, scaffold.text(target, profile, source))
+    for line in scaffold.again(str(options.output)):
         print(line)
     return 0
 
@@ -277,14 +275,16 @@ def _init(options: argparse.Namespace) -> int:
 def _diff(options: argparse.Namespace) -> int:
     import json
 
-    from mcp_touchstone import options as asked
-    from mcp_touchstone.comparison import compare
-    from mcp_touchstone.loader import renamed
+    from mcp_touchstone.catalog.loader import renamed
+    from mcp_touchstone.config import resolve
+    from mcp_touchstone.config.settings import layer, merged
     from mcp_touchstone.report import comparison as report
     from mcp_touchstone.report.recorded import load
+    from mcp_touchstone.results.comparison import compare
 
+    floor = resolve.floor(merged(layer(vars(options))).fail_on)
     old, new = load(options.old), load(options.new)
-    found = compare(old, new, name=str(options.old), floor=asked.floor(options), renamed=renamed())
+    found = compare(old, new, name=str(options.old), floor=floor, renamed=renamed())
     if options.format == "json":
         print(json.dumps(report.document(found), indent=2))
         return found.exit_code
@@ -294,32 +294,37 @@ def _diff(options: argparse.Namespace) -> int:
     return found.exit_code
 
 
-def _run_recon(options: argparse.Namespace) -> int:
+def _recon(options: argparse.Namespace, settings: Settings) -> int:
     import json
 
-    from mcp_touchstone import options as asked
-    from mcp_touchstone.gate import survey
+    from mcp_touchstone.catalog import revision as rev
+    from mcp_touchstone.config import resolve
+    from mcp_touchstone.engine.process_pool import inherited
+    from mcp_touchstone.engine.runner import survey
     from mcp_touchstone.report import survey as report
 
-    target = asked.target(options)
+    target = resolve.target(settings, explores=True)
     _end_on_sigterm()
-    dossier, processes = survey(target, options.revision)
-    revisions = options.revision or list(rev.ALL)
-    if options.json:
-        print(json.dumps(report.document(dossier, revisions, processes), indent=2))
+    profile, processes = survey(target, settings.revision)
+    revisions = list(settings.revision or rev.ALL)
+    if options.as_json:
+        print(json.dumps(report.document(profile, revisions, processes), indent=2))
     else:
-        for line in report.text(dossier, revisions, processes):
+        variables = inherited(os.environ, target)
+        for line in report.text(
+            profile, revisions, processes, shelter=target.shelter, variables=variables
+        ):
             print(line)
-    return 0 if dossier.spoken else 2
+    return 0 if profile.spoken else 2
 
 
-def _golden(options: argparse.Namespace) -> int:
-    from mcp_touchstone import options as asked
-    from mcp_touchstone.golden import record, verify
+def _golden(options: argparse.Namespace, settings: Settings) -> int:
+    from mcp_touchstone.config import resolve
+    from mcp_touchstone.recordings.recorder import record, verify
     from mcp_touchstone.report import golden as report
 
-    revisions = tuple(options.revision)
-    target = asked.target(options)
+    revisions = settings.revision
+    target = resolve.target(settings)
     _end_on_sigterm()
     try:
         if options.action == "record":
@@ -332,7 +337,9 @@ def _golden(options: argparse.Namespace) -> int:
             )
             lines = report.recorded(held)
         else:
-            held = verify(target, options.folder, revisions, update=options.update, ci=options.ci)
+            held = verify(
+                target, options.folder, revisions, update=options.update, create=options.create
+            )
             lines = report.verified(held, verbose=options.verbose)
     except OSError as error:
         return _complain(f"the recording could not be written: {error}")
@@ -341,13 +348,15 @@ def _golden(options: argparse.Namespace) -> int:
     return held.exit_code
 
 
-def _run_bridge(options: argparse.Namespace) -> int:
-    from mcp_touchstone import options as asked
+def _bridge(options: argparse.Namespace, settings: Settings) -> int:
     from mcp_touchstone.bridge.child import Launch
     from mcp_touchstone.bridge.listener import Listener
-    from mcp_touchstone.world import World
+    from mcp_touchstone.config import resolve
+    from mcp_touchstone.runtime.scratch import World
 
-    target = asked.target(options)
+    if settings.sandbox not in {"", "off"}:
+        return _complain(f"--sandbox {settings.sandbox}: bridge starts the server outside; drop it")
+    target = resolve.target(settings)
     try:
         with World() as world:
             launch = Launch(
@@ -357,7 +366,7 @@ def _run_bridge(options: argparse.Namespace) -> int:
             )
             launch.check()
             with Listener(
-                launch, port=options.port, most=options.sessions, startup=options.timeout
+                launch, port=options.port, most=options.sessions, startup=settings.timeout
             ) as listener:
                 stopped = _wait_for_signal(lambda: print(listener.start(), flush=True))
     except OSError as error:
@@ -365,8 +374,8 @@ def _run_bridge(options: argparse.Namespace) -> int:
     return stopped
 
 
-def _wait_for_signal(begin: "Callable[[], object]") -> int:
-    """Begin something and wait for SIGTERM or SIGINT; give the exit status."""
+def _wait_for_signal(begin: Callable[[], object]) -> int:
+    """Call ``begin`` and wait for SIGTERM or SIGINT; return the exit status."""
     import signal
     import threading
 
@@ -386,7 +395,7 @@ def _wait_for_signal(begin: "Callable[[], object]") -> int:
 
 
 def _end_on_sigterm() -> None:
-    """Let SIGTERM end a run as Ctrl-C does: servers ended, folders removed, findings shown."""
+    """Make SIGTERM end a run as Ctrl-C does: servers ended, folders removed, findings printed."""
     import signal
 
     def interrupt(_number: int, _frame: object) -> None:
@@ -396,10 +405,10 @@ def _end_on_sigterm() -> None:
 
 
 def _take_charge() -> None:
-    """Be the parent of what servers leave behind, and let none of them leave core dumps."""
+    """Adopt processes that servers leave behind, and let none of them write core dumps."""
     import gc
 
-    from mcp_touchstone.strays import adopt
+    from mcp_touchstone.transport.orphans import adopt
 
     adopt()
     gc.set_threshold(*RARELY)
@@ -409,18 +418,18 @@ def _take_charge() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _console(color: str) -> "Console":
+def _console(color: str) -> Console:
     from rich.console import Console
 
-    class Told(Console):
-        """A console that does not leave the program by itself."""
+    class Screen(Console):
+        """A console that does not exit the program by itself."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
     if color == "auto":
-        return Told()
-    return Told(force_terminal=color == "always", no_color=color == "never")
+        return Screen()
+    return Screen(force_terminal=color == "always", no_color=color == "never")
 
 
 # --- the catalogue
@@ -434,7 +443,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from mcp_touchstone.clause import CatalogueError
+    from mcp_touchstone.catalog.clause import CatalogueError
     from mcp_touchstone.report import catalogue
 
     try:
@@ -444,25 +453,25 @@ def _explain(options: argparse.Namespace) -> int:
     return 0
 
 
-def _coverage(_: argparse.Namespace) -> int:
-    from mcp_touchstone.loader import load, mutants
-    from mcp_touchstone.report import coverage
+def _completion(options: argparse.Namespace) -> int:
+    from argcomplete.shell_integration import shellcode
 
-    for line in coverage.text(coverage.measure(load(), mutants())):
-        print(line)
+    print(shellcode(["mcp-touchstone"], shell=options.shell))
     return 0
 
 
-def _serve(words: list[str]) -> int:
-    """Become the reference server: its own arguments, its own help."""
-    import runpy
-
-    from mcp_touchstone.loader import home
-
-    sys.path.insert(0, str(home()))
-    sys.argv = ["mcp-touchstone serve", *words]
-    runpy.run_module("reference_server", run_name="__main__", alter_sys=False)
-    return 0
+WITHOUT_SERVER: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
+    "diff": _diff,
+    "list": _list,
+    "explain": _explain,
+    "completion": _completion,
+}
+WITH_SERVER: Final[dict[str, Callable[[argparse.Namespace, Settings], int]]] = {
+    "init": _init,
+    "recon": _recon,
+    "golden": _golden,
+    "bridge": _bridge,
+}
 
 
 if __name__ == "__main__":

@@ -1,48 +1,40 @@
 """The vocabulary of a suite file: what a scenario or an ambient rule may import, and no more."""
 
-from mcp_touchstone import answer, arguments, drawn, listings, timestamps, uri_template
-from mcp_touchstone.ambient import Record
-from mcp_touchstone.attack import (
-    auditing,
-    blocking,
-    crowding,
-    fetching,
-    filling,
-    injecting,
-    killing,
-    opening,
-    resembling,
-    scripting,
-    shells,
-    walking,
+from mcp_touchstone.catalog.clause import Breach
+from mcp_touchstone.catalog.revision import LATEST_LEGACY, LEGACY, is_modern
+from mcp_touchstone.catalog.scenario import Seen, ambient, catalogue, scenario
+from mcp_touchstone.client import answers as answer
+from mcp_touchstone.client.client_tasks import RELATED, TERMINAL, ClientTasks
+from mcp_touchstone.client.connection import FULL_CAPABILITIES, META, Connection, Reply
+from mcp_touchstone.client.mrtr import Provoked, Round, altered
+from mcp_touchstone.client.pending import Pending
+from mcp_touchstone.client.profile import ASKED, CAPABILITIES, Client, willing
+from mcp_touchstone.client.server_profile import (
+    Example,
+    Exchange,
+    is_read_only,
+    may_be_task,
+    task_support,
 )
-from mcp_touchstone.attack.barrage import Barrage
-from mcp_touchstone.attack.bindings import CHANGING as CHANGES
-from mcp_touchstone.attack.bindings import IN_PLACE, Operation
-from mcp_touchstone.attack.definitions import Definitions
-from mcp_touchstone.attack.leaks import Leaks
-from mcp_touchstone.attack.load import Load
-from mcp_touchstone.attack.modes import Modes
-from mcp_touchstone.attack.patching import Patches
-from mcp_touchstone.attack.payload import Payload
-from mcp_touchstone.attack.racing import race
-from mcp_touchstone.attack.reach import Carriage
-from mcp_touchstone.attack.shells import Shell
-from mcp_touchstone.attack.siege import Siege
-from mcp_touchstone.attack.sizes import Sizes
-from mcp_touchstone.attack.swapping import swapped
-from mcp_touchstone.attack.trickling import Trickle
-from mcp_touchstone.attack.uris import Uris
-from mcp_touchstone.attack.wandering import wander
-from mcp_touchstone.clause import Breach
-from mcp_touchstone.client import ASKED, CAPABILITIES, Client, willing
-from mcp_touchstone.client_tasks import RELATED, TERMINAL, ClientTasks
-from mcp_touchstone.connection import FULL_CAPABILITIES, META, Connection, Reply
-from mcp_touchstone.conversation import Broken, Conversation
-from mcp_touchstone.dialect import DIALECTS, allows, dialect_of, violations
-from mcp_touchstone.dossier import Example, Exchange, is_read_only, may_be_task, task_support
-from mcp_touchstone.framing import Fault, Kind, brief, id_key, integral, joined, type_name
-from mcp_touchstone.matchers import (
+from mcp_touchstone.client.server_requests import Question, input_requests, questions
+from mcp_touchstone.client.subscriptions import Subscription
+from mcp_touchstone.client.tasks import Task
+from mcp_touchstone.discovery.recon import LISTS
+from mcp_touchstone.judging import listings
+from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.judging.conversation import Broken, Conversation
+from mcp_touchstone.judging.file_resources import edit, served
+from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
+from mcp_touchstone.properties import examples as drawn
+from mcp_touchstone.properties.runner import Draw, Found, Heard, Property, Say
+from mcp_touchstone.runtime.scratch import NOTE, traces
+from mcp_touchstone.samples import from_schema as arguments
+from mcp_touchstone.samples import uri_template
+from mcp_touchstone.transport.process import Step
+from mcp_touchstone.wire import timestamps
+from mcp_touchstone.wire.framing import Fault, Kind, brief, id_key, integral, type_name
+from mcp_touchstone.wire.lifecycle import LOOSE, Asked, Message, Phase, Role
+from mcp_touchstone.wire.matchers import (
     CLIENT_METHODS,
     META_KEY,
     base64_fault,
@@ -54,53 +46,33 @@ from mcp_touchstone.matchers import (
     same_outcome,
     wrong_types,
 )
-from mcp_touchstone.pending import Pending, Window
-from mcp_touchstone.process import Step
-from mcp_touchstone.properties import Draw, Found, Heard, Property, Say
-from mcp_touchstone.questions import Question, input_requests, questions
-from mcp_touchstone.recon import LISTS
-from mcp_touchstone.revision import ALL, LATEST_LEGACY, LEGACY, MODERN, is_modern
-from mcp_touchstone.rounds import Provoked, Round, altered
-from mcp_touchstone.scenario import Seen, ambient, attack, catalogue, scenario
-from mcp_touchstone.schema import Flaw
-from mcp_touchstone.served import edit, served
-from mcp_touchstone.session import LOOSE, Asked, Message, Phase, Role
-from mcp_touchstone.shapes import Typed, each, shapes, typed
-from mcp_touchstone.subscriptions import Subscription
-from mcp_touchstone.task_states import Sighting, sightings
-from mcp_touchstone.tasks import Task
-from mcp_touchstone.transcript import Entry, Source
-from mcp_touchstone.world import NOTE, traces
+from mcp_touchstone.wire.schema import Flaw
+from mcp_touchstone.wire.schema_dialect import DIALECTS, allows, dialect_of, violations
+from mcp_touchstone.wire.task_states import Sighting, sightings
+from mcp_touchstone.wire.transcript import Entry, Source
 
 __all__ = [
-    "ALL",
     "ASKED",
     "CAPABILITIES",
-    "CHANGES",
     "CLIENT_METHODS",
     "DIALECTS",
     "FULL_CAPABILITIES",
-    "IN_PLACE",
     "LATEST_LEGACY",
     "LEGACY",
     "LISTS",
     "LOOSE",
     "META",
     "META_KEY",
-    "MODERN",
     "NOTE",
     "RELATED",
     "TERMINAL",
     "Asked",
-    "Barrage",
     "Breach",
     "Broken",
-    "Carriage",
     "Client",
     "ClientTasks",
     "Connection",
     "Conversation",
-    "Definitions",
     "Draw",
     "Entry",
     "Example",
@@ -110,13 +82,7 @@ __all__ = [
     "Found",
     "Heard",
     "Kind",
-    "Leaks",
-    "Load",
     "Message",
-    "Modes",
-    "Operation",
-    "Patches",
-    "Payload",
     "Pending",
     "Phase",
     "Property",
@@ -128,63 +94,42 @@ __all__ = [
     "Round",
     "Say",
     "Seen",
-    "Shell",
-    "Siege",
     "Sighting",
-    "Sizes",
     "Source",
     "Step",
     "Subscription",
     "Task",
-    "Trickle",
     "Typed",
-    "Uris",
-    "Window",
     "allows",
     "altered",
     "ambient",
     "answer",
     "arguments",
-    "attack",
-    "auditing",
     "base64_fault",
-    "blocking",
     "brief",
     "capability_faults",
     "catalogue",
     "covers",
-    "crowding",
     "dialect_of",
     "drawn",
     "each",
     "edit",
-    "fetching",
-    "filling",
     "id_key",
-    "injecting",
     "input_requests",
     "integral",
     "is_modern",
     "is_read_only",
-    "joined",
-    "killing",
     "list_methods",
     "listings",
     "may_be_task",
     "object_in",
-    "opening",
     "outcome",
     "questions",
-    "race",
-    "resembling",
     "same_outcome",
     "scenario",
-    "scripting",
     "served",
     "shapes",
-    "shells",
     "sightings",
-    "swapped",
     "task_support",
     "timestamps",
     "traces",
@@ -192,8 +137,6 @@ __all__ = [
     "typed",
     "uri_template",
     "violations",
-    "walking",
-    "wander",
     "willing",
     "wrong_types",
 ]

@@ -1,5 +1,6 @@
-"""Run a fake (``python tests/fakes NAME ROOT``), or print the matrix (``--matrix``), or what proves
-that payloads are fired (``--proofs``).
+"""Run a fake: ``python tests/fakes NAME ROOT``.
+
+``--matrix`` prints the findings of each fake, ``--proofs`` the payloads that each fake proves.
 """
 
 import sys

@@ -11,7 +11,7 @@ READING = {"read_file", "list_directory"}
 
 
 class Records(Guard):
-    """Records each write on standard error: one line of JSON, whatever stands in it."""
+    """Records each write on standard error in one line of JSON."""
 
     promises: tuple[str, ...] = ("audit",)
     families: tuple[str, ...] = ("audit",)
@@ -30,8 +30,8 @@ class Records(Guard):
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-class ForgetsEdits(Records):
-    """Records what it makes and moves, and no edit."""
+class OmitsRecordsOfEdits(Records):
+    """Records new and moved files, and no edits."""
 
     trips = frozenset({"audit-writes"})
 
@@ -41,7 +41,7 @@ class ForgetsEdits(Records):
 
 
 class RecordsNoTime(Records):
-    """Records each write without saying when."""
+    """Records each write without its time."""
 
     trips = frozenset({"audit-writes"})
 
@@ -49,8 +49,8 @@ class RecordsNoTime(Records):
         return "just now"
 
 
-class RecordsNamesAsTheyCame(Records):
-    """Puts names into a line as they came."""
+class RecordsNamesUnescaped(Records):
+    """Puts names into a record unescaped."""
 
     trips = frozenset({"audit-forged"})
 
@@ -58,8 +58,8 @@ class RecordsNamesAsTheyCame(Records):
         print(f"{self.time()} written by {tool}: {path}", file=sys.stderr, flush=True)
 
 
-class EscapesLineFeeds(RecordsNamesAsTheyCame):
-    """Writes line feeds out and leaves other control characters as they came."""
+class EscapesLineFeeds(RecordsNamesUnescaped):
+    """Escapes line feeds in records and no other control characters."""
 
     trips = frozenset({"audit-forged"})
 
@@ -67,7 +67,7 @@ class EscapesLineFeeds(RecordsNamesAsTheyCame):
         super().record(tool, path.replace("\n", "\\n"))
 
 
-class TellsItsClient(Records):
+class RecordsToItsClient(Records):
     """Records each write as a log message to its client."""
 
     def record(self, tool: str, path: str) -> None:
@@ -75,7 +75,7 @@ class TellsItsClient(Records):
         self.emit({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
 
 
-class NeverSaidSo(Guard):
-    """Records nothing, and never said it would."""
+class PromisesNoAudit(Guard):
+    """Records nothing, and does not promise it."""
 
     families = ("audit", "links")

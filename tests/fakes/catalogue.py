@@ -19,19 +19,22 @@ MODULES: tuple[ModuleType, ...] = tuple(
 ODD: dict[str, type[Guard]] = {
     found.__name__: found
     for found in (
-        guards.PondersOverLongNames,
-        guards.PondersOverNames,
-        guards.SulksAfterAClimb,
+        guards.HangsOnHugeNames,
+        guards.HangsOnLongNames,
+        guards.RefusesAllAfterAClimb,
         injection.ReadsAnyOfMany,
         injection.SortsSlowly,
         injection.SortsWithoutEnd,
-        links.WalksForEver,
+        links.WalksEndlessly,
+        protocol.DeafAfterABlankLine,
+        protocol.EditsOnly,
+        protocol.LeavesOnInvalidRequests,
     )
 }
-"""Fakes that no threat names: they show something of the harness."""
+"""Fakes without a threat: they test the harness."""
 
 BASES = {links.Lexical, protocol.Talks, protocol.TalksWell, trust.Describes, secrets.Keeps}
-"""What fakes have in common."""
+"""The base classes of fakes."""
 
 FAKES: dict[str, type[Guard]] = {
     name: found

@@ -10,11 +10,11 @@ from typing import Any
 from tests.fakes.server import Guard, Refused
 
 MOMENT = 0.1
-"""Seconds in which another call comes in between."""
+"""Seconds in which another call can come between."""
 
 
 class AtOnce(Guard):
-    """Does each call on a thread of its own, writes beside the file and puts that in its place."""
+    """Runs each call on a thread of its own, and replaces the file by a new one."""
 
     promises = ("whole-writes",)
     families: tuple[str, ...] = ("crowds",)
@@ -60,7 +60,7 @@ class AtOnce(Guard):
 
 
 class WritesInPlace(AtOnce):
-    """Cuts the file and writes it bit by bit, whoever else does."""
+    """Truncates the file and writes it in parts, without a lock."""
 
     trips = frozenset({"crowds-whole"})
 
@@ -71,8 +71,8 @@ class WritesInPlace(AtOnce):
         return "written"
 
 
-class EditsWhatItRead(AtOnce):
-    """Reads, and a moment later writes back what it made of that, whoever else did."""
+class LosesConcurrentEdits(AtOnce):
+    """Writes back its edit after a pause, without a lock."""
 
     trips = frozenset({"crowds-confirmed"})
 
@@ -85,7 +85,7 @@ class EditsWhatItRead(AtOnce):
 
 
 class ConfirmsAnything(AtOnce):
-    """Says that it edited, whether it did or not: no word of it can be held against another."""
+    """Confirms edits that it did not make, also of a single call."""
 
     def edit(self, place: Path, old: str, new: str) -> str:
         before = place.read_text(encoding="utf-8")

@@ -1,11 +1,11 @@
-"""Guards with a deny list of names of their own, with one fault each; and good ones."""
+"""Guards with a configured deny list, with one fault each; and good ones."""
 
 import os
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
-from mcp_touchstone.terms import Terms
+from mcp_touchstone.target.promises import PromiseTerms
 from tests.fakes.promises import (
     ALIAS,
     CASE,
@@ -14,8 +14,8 @@ from tests.fakes.promises import (
     NEAR,
     SPELLING,
     Denies,
-    FoldsCaseBehindTheList,
-    NormalisesBehindTheList,
+    FoldsCaseAfterTheList,
+    NormalisesAfterTheList,
 )
 from tests.fakes.server import Refused
 
@@ -26,7 +26,7 @@ LIST = ("*.pem", "secrets.yml", ".ssh/", "private/**")
 class DeniesItsOwn(Denies):
     """Denies files and folders by name at every depth, and one folder of the root."""
 
-    terms: Mapping[str, Terms] = MappingProxyType({"deny-list": Terms(deny=LIST)})
+    terms: Mapping[str, PromiseTerms] = MappingProxyType({"deny-list": PromiseTerms(deny=LIST)})
 
     def check(self, place: str, *, writing: bool) -> None:
         del writing
@@ -43,14 +43,14 @@ class DeniesItsOwn(Denies):
 
 
 class DeniesItsOwnInAnyCase(DeniesItsOwn):
-    """Compares names in small letters."""
+    """Compares names in lower case."""
 
     def is_named(self, part: str) -> bool:
         return super().is_named(part.casefold())
 
 
 class DeniesItsOwnFilesByName(DeniesItsOwn):
-    """Takes files for denied only by the last part of a path, and folders by all the others."""
+    """Denies files only by the last part of a path, and folders by all other parts."""
 
     def check(self, place: str, *, writing: bool) -> None:
         *folders, name = self.parts(place) or ("",)
@@ -61,7 +61,7 @@ class DeniesItsOwnFilesByName(DeniesItsOwn):
 
 
 class DeniesItsOwnContent(DeniesItsOwn):
-    """Lets a folder be listed whose content is denied: no name in it is a secret."""
+    """Lists a denied folder, whose names are not secret, and denies its content."""
 
     tools = IN_PLACE
 
@@ -71,7 +71,7 @@ class DeniesItsOwnContent(DeniesItsOwn):
 
 
 class DeniesItsOwnAtTheTop(DeniesItsOwn):
-    """Looks at the first part of a path only, where a folder is denied."""
+    """Checks only the first part of a path for denied folders."""
 
     trips = frozenset({DIRECT})
 
@@ -81,7 +81,7 @@ class DeniesItsOwnAtTheTop(DeniesItsOwn):
 
 
 class DeniesItsOwnFilesAtTheTop(DeniesItsOwn):
-    """Matches files in the root only, also where an odd name makes a folder of its own."""
+    """Matches files in the root only, also if an unusual name makes a folder of its own."""
 
     trips = frozenset({DIRECT, SPELLING})
 
@@ -92,7 +92,7 @@ class DeniesItsOwnFilesAtTheTop(DeniesItsOwn):
 
 
 class DeniesItsOwnOneLevel(DeniesItsOwn):
-    """Denies what lies directly in a folder, also behind a link to that."""
+    """Denies the direct content of a folder, also through a link to it."""
 
     trips = frozenset({DIRECT, ALIAS})
     tools = IN_PLACE
@@ -104,7 +104,7 @@ class DeniesItsOwnOneLevel(DeniesItsOwn):
 
 
 class DeniesItsOwnWhereNoSlashFollows(DeniesItsOwn):
-    """Matches the end of the text, so that a slash behind it opens the file."""
+    """Matches the end of the text, so a trailing slash opens the file."""
 
     trips = frozenset({SPELLING})
 
@@ -115,20 +115,20 @@ class DeniesItsOwnWhereNoSlashFollows(DeniesItsOwn):
         return place
 
 
-class DeniesItsOwnCase(FoldsCaseBehindTheList, DeniesItsOwn):
-    """Asks the list about the name as it came, and opens it in small letters."""
+class DeniesItsOwnCase(FoldsCaseAfterTheList, DeniesItsOwn):
+    """Checks the list before the name is folded to lower case."""
 
     trips = frozenset({CASE})
 
 
-class DeniesItsOwnCharacters(NormalisesBehindTheList, DeniesItsOwn):
-    """Asks the list about the name as it came, and takes away what cannot be seen."""
+class DeniesItsOwnCharacters(NormalisesAfterTheList, DeniesItsOwn):
+    """Checks the list before invisible characters are removed."""
 
     trips = frozenset({EQUIVALENCE})
 
 
 class DeniesItsOwnPrefixes(DeniesItsOwn):
-    """Matches the beginnings of names."""
+    """Matches prefixes of names."""
 
     trips = frozenset({NEAR})
 
@@ -137,7 +137,7 @@ class DeniesItsOwnPrefixes(DeniesItsOwn):
 
 
 class DeniesItsOwnButLinks(DeniesItsOwn):
-    """Trusts links of the root to lead to what may be read."""
+    """Trusts links in the root to lead to allowed files."""
 
     trips = frozenset({ALIAS})
 

@@ -1,4 +1,4 @@
-"""Path guards with one fault each, and good ones. The docstring is the sin, or what is right."""
+"""Path guards with one fault each, and good ones. The docstring describes the behaviour."""
 
 import contextlib
 import os
@@ -37,7 +37,7 @@ class Joined(Guard):
 
 
 class JoinedWithMore(Joined):
-    """Joins the path to the root and opens it, and does not look at arguments it does not know."""
+    """Joins the path to the root and opens it, and ignores unknown arguments."""
 
     families = (*Joined.families, "lines", "messages")
 
@@ -47,7 +47,7 @@ class JoinedWithMore(Joined):
 
 
 class RemovesAnywhere(Guard):
-    """Looks where all paths lead, but for what it removes."""
+    """Checks all paths except those of files to remove."""
 
     trips = frozenset({DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, SEPARATORS, "links-write"})
     tools = (*Guard.tools, "delete_file")
@@ -59,7 +59,7 @@ class RemovesAnywhere(Guard):
 
 
 class LeadingDotsOnly(Guard):
-    """Looks for dot-dot at the beginning of the path alone, then normalises and opens."""
+    """Checks for dot-dot only at the beginning of the path, then normalises and opens it."""
 
     trips = frozenset({DOTDOT})
 
@@ -70,7 +70,7 @@ class LeadingDotsOnly(Guard):
 
 
 class MakesFoldersFirst(Guard):
-    """Makes the folders of a new file before the path is checked."""
+    """Creates the folders of a new file before the path is checked."""
 
     trips = frozenset(
         {DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION, "links-write"}
@@ -85,7 +85,7 @@ class MakesFoldersFirst(Guard):
 
 
 class OpensBeforeItChecks(Guard):
-    """Opens what it is told, and only then looks what it has opened."""
+    """Opens the path, and then checks the opened file."""
 
     trips = frozenset({"traversal-opened"})
 
@@ -98,7 +98,7 @@ class OpensBeforeItChecks(Guard):
 
 
 class NetworkShare(Guard):
-    """Takes a path with two slashes in front for a network share and lets it pass."""
+    """Treats a path with two leading slashes as a network share and allows it."""
 
     trips = frozenset({ABSOLUTE})
 
@@ -107,7 +107,7 @@ class NetworkShare(Guard):
 
 
 class TextPrefix(Guard):
-    """Compares the beginning of the normalised path with the root, without the separator."""
+    """Compares the prefix of the normalised path with the root, without the separator."""
 
     trips = frozenset({SIBLING})
 
@@ -119,7 +119,7 @@ class TextPrefix(Guard):
 
 
 class TrimsBeforeCheck(Guard):
-    """Trims the path for the check and opens it as it came."""
+    """Trims the path for the check and opens the original."""
 
     trips = frozenset({SIBLING})
 
@@ -129,7 +129,7 @@ class TrimsBeforeCheck(Guard):
 
 
 class ResolvesThenNormalises(Guard):
-    """Checks where the kernel would go, and opens what the text says without dot-dot."""
+    """Checks the resolved path, and opens the text without dot-dot."""
 
     trips = frozenset({TWO_READINGS})
 
@@ -139,7 +139,7 @@ class ResolvesThenNormalises(Guard):
 
 
 class NormalisesThenOpens(Guard):
-    """Checks the path without dot-dot, links left alone, and lets the kernel walk the text."""
+    """Checks the text without dot-dot and without resolving links, and opens the original."""
 
     trips = frozenset({TWO_READINGS, "links-read", "links-write"})
     tools = ("read_file", "list_directory", "write_file", "edit_file", "make_directory")
@@ -152,8 +152,8 @@ class NormalisesThenOpens(Guard):
         return os.path.join(self.root, text)
 
 
-class TrimsBehindCheck(Guard):
-    """Checks the path as it came and trims it before it is opened."""
+class TrimsAfterCheck(Guard):
+    """Checks the path and trims it before it is opened."""
 
     trips = frozenset({TWO_READINGS})
 
@@ -163,8 +163,8 @@ class TrimsBehindCheck(Guard):
         return os.path.join(self.root, stripped) if stripped != text else self.strictly(text)
 
 
-class UnquotesBehindCheck(Guard):
-    """Checks the path as it came and takes quotes away before it is opened."""
+class UnquotesAfterCheck(Guard):
+    """Checks the path and removes quotes before it is opened."""
 
     trips = frozenset({TWO_READINGS})
 
@@ -174,8 +174,8 @@ class UnquotesBehindCheck(Guard):
         return os.path.join(self.root, bare) if bare != text else place
 
 
-class DecodesBehindCheck(Guard):
-    """Checks the path as it came and decodes percent before it is opened."""
+class DecodesAfterCheck(Guard):
+    """Checks the path and decodes percent before it is opened."""
 
     trips = frozenset({ENCODED})
 
@@ -184,8 +184,8 @@ class DecodesBehindCheck(Guard):
         return os.path.join(self.root, unquote(text)) if "%" in text else place
 
 
-class NormalisesUnicodeBehindCheck(Guard):
-    """Checks the path as it came and normalises its characters before it is opened."""
+class NormalisesUnicodeAfterCheck(Guard):
+    """Checks the path and normalises its characters before it is opened."""
 
     trips = frozenset({UNICODE})
 
@@ -209,8 +209,8 @@ class StripsDotdotOnce(Guard):
         return os.path.join(self.root, text.replace("../", "").lstrip("/"))
 
 
-class TurnsBackslashesBehindCheck(Guard):
-    """Turns backslashes into slashes behind the check."""
+class TurnsBackslashesAfterCheck(Guard):
+    """Turns backslashes into slashes after the check."""
 
     trips = frozenset({SEPARATORS})
 
@@ -219,8 +219,8 @@ class TurnsBackslashesBehindCheck(Guard):
         return os.path.join(self.root, text.replace("\\", "/")) if "\\" in text else place
 
 
-class ExpandsBehindCheck(Guard):
-    """Expands the tilde and variables behind the check."""
+class ExpandsAfterCheck(Guard):
+    """Expands the tilde and variables after the check."""
 
     trips = frozenset({EXPANSION})
 
@@ -230,8 +230,8 @@ class ExpandsBehindCheck(Guard):
         return wide if wide != text else place
 
 
-class TrustsWhatItCannotResolve(Guard):
-    """Opens the part of a path before a NUL when resolving it fails."""
+class TrustsUnresolvablePaths(Guard):
+    """Opens the part of a path before a NUL if resolving fails."""
 
     trips = frozenset({NAMES})
 
@@ -243,7 +243,7 @@ class TrustsWhatItCannotResolve(Guard):
 
 
 class DiesOfLongNames(Guard):
-    """Leaves when a path is longer than it expects."""
+    """Exits at a long path."""
 
     trips = frozenset({NAMES})
 
@@ -257,11 +257,11 @@ class DiesOfLongNames(Guard):
 
 
 class Resolves(Guard):
-    """Resolves the path as the kernel will and opens what it resolved."""
+    """Resolves the path like the kernel and opens the result."""
 
 
 class Walks(Guard):
-    """Opens component by component, each relative to the one before, and follows no link."""
+    """Opens each component relative to the one before, and follows no links."""
 
     tools = ("read_file", "list_directory", "write_file")
 
@@ -284,7 +284,7 @@ class Walks(Guard):
 
 
 class RefusesAbsolute(Guard):
-    """Takes no absolute path at all."""
+    """Refuses absolute paths."""
 
     def place(self, text: str, *, writing: bool) -> str:
         if text.startswith("/"):
@@ -293,21 +293,21 @@ class RefusesAbsolute(Guard):
 
 
 class TakesAbsoluteAsRelative(Guard):
-    """Takes an absolute path as one below the root."""
+    """Treats an absolute path as relative to the root."""
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.strictly(text.lstrip("/"))
 
 
 class RefusesInSuccess(Guard):
-    """Refuses in plain text, as a success, and repeats all it was sent."""
+    """Refuses in the text of a successful result, and repeats all arguments."""
 
     def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
         return {"content": [{"type": "text", "text": f"Error: {text} (you sent {arguments})"}]}
 
 
 class KeepsALogAtHome(Guard):
-    """Writes what it does to its home and to the temporary folder, as many servers do."""
+    """Writes a log to its home and to the temporary folder, like many servers."""
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         for folder in (os.environ["HOME"], os.environ["TMPDIR"]):
@@ -317,7 +317,7 @@ class KeepsALogAtHome(Guard):
 
 
 class DecodesBeforeCheck(Guard):
-    """Decodes, normalises and trims the path, then checks it, then opens what it checked."""
+    """Decodes, normalises and trims the path, then checks it, then opens the checked path."""
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.strictly(unicodedata.normalize("NFKC", unquote(text)).strip())
@@ -326,8 +326,8 @@ class DecodesBeforeCheck(Guard):
 # --- odd ones
 
 
-class PondersOverLongNames(Guard):
-    """Never comes back from a name of a mebibyte."""
+class HangsOnHugeNames(Guard):
+    """Hangs on a name of a mebibyte."""
 
     longest = 1_000_000
 
@@ -337,14 +337,14 @@ class PondersOverLongNames(Guard):
         return self.strictly(text)
 
 
-class PondersOverNames(PondersOverLongNames):
-    """Never comes back from a name of some size."""
+class HangsOnLongNames(HangsOnHugeNames):
+    """Hangs on a long name."""
 
     longest = 2_000
 
 
-class SulksAfterAClimb(Guard):
-    """Refuses everything once a path was refused."""
+class RefusesAllAfterAClimb(Guard):
+    """Refuses everything after one refused path."""
 
     sulking = False
 

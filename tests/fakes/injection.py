@@ -1,4 +1,4 @@
-"""Servers that have a program do the work, with one fault each; and good ones."""
+"""Servers that run programs, with one fault each; and good ones."""
 
 import os
 import shlex
@@ -11,7 +11,7 @@ from tests.fakes.server import Guard, Refused
 
 
 class SortsAfterOptions(Guard):
-    """Sorts a file by a program that is told where its options end."""
+    """Sorts a file with a program, after the end of its options."""
 
     families: tuple[str, ...] = ("injection",)
     tools: tuple[str, ...] = ("read_file", "list_directory", "sort_file")
@@ -22,7 +22,7 @@ class SortsAfterOptions(Guard):
         return self.ran("sort", *self.ended, path)
 
     def ran(self, *words: str) -> str:
-        """Run a program in the root and give what it prints."""
+        """Run a program in the root and return its output."""
         done = subprocess.run(
             words,
             cwd=self.root,
@@ -39,14 +39,14 @@ class SortsAfterOptions(Guard):
 
 
 class PassesOptionsOn(SortsAfterOptions):
-    """Has a file sorted whose name may be an option: --output=PATH lies inside the root."""
+    """Sorts a file whose name may be an option: --output=PATH is inside the root."""
 
     trips = frozenset({"injection-options"})
     ended = ()
 
 
 class Greps(SortsAfterOptions):
-    """Searches by a shell, in which every word of the caller stands in quotes."""
+    """Searches with a shell, with correct quotes around every argument."""
 
     tools = ("read_file", "list_directory", "search_file")
 
@@ -65,7 +65,7 @@ class Greps(SortsAfterOptions):
 
 
 class QuotesByHand(Greps):
-    """Puts quotes around what is searched for, and leaves to the shell what stands in them."""
+    """Puts quotes around the search text without escaping quotes in it."""
 
     trips = frozenset({"injection-commands"})
 
@@ -74,7 +74,7 @@ class QuotesByHand(Greps):
 
 
 class ComparesAfterOptions(SortsAfterOptions):
-    """Compares a file with a target by a program; neither is an option."""
+    """Compares a file with a target by a program; neither can be an option."""
 
     tools = ("read_file", "list_directory", "compare_files")
 
@@ -92,7 +92,7 @@ class ComparesAfterOptions(SortsAfterOptions):
 
 
 class ComparesWithAnyTarget(ComparesAfterOptions):
-    """Ends its options before a path, and has a target of the caller among them."""
+    """Ends its options before the path, and passes the target of the caller before that."""
 
     trips = frozenset({"injection-options"})
 
@@ -105,7 +105,7 @@ class ComparesWithAnyTarget(ComparesAfterOptions):
 
 
 class FindsInFolders(SortsAfterOptions):
-    """Has a program look for files in folders, each of which it has checked."""
+    """Searches files with a program in folders that it has checked."""
 
     tools: tuple[str, ...] = ("read_file", "list_directory", "find_files")
 
@@ -119,8 +119,8 @@ class FindsInFolders(SortsAfterOptions):
         return self.ran("find", *[self.place(one, writing=False) for one in folder_paths])
 
 
-class FindsWhereItIsTold(FindsInFolders):
-    """Checks the folders it looks in, and leaves what begins with a dash to the program."""
+class PassesFolderOptionsOn(FindsInFolders):
+    """Checks the folders to search, and passes on names that begin with a dash."""
 
     trips = frozenset({"injection-options"})
 
@@ -131,7 +131,7 @@ class FindsWhereItIsTold(FindsInFolders):
 
 
 class ReadsAnyOfMany(FindsInFolders):
-    """Opens each path of a list, wherever that leads; odd, as traversal says that already."""
+    """Opens each path of a list unchecked; it is odd, because traversal reports that."""
 
     tools = ("read_files", "make_folders")
 
@@ -153,7 +153,7 @@ class ReadsAnyOfMany(FindsInFolders):
 
 
 class CopiesFolders(SortsAfterOptions):
-    """Copies one folder into another; the root into itself, too."""
+    """Copies one folder into another, also the root into itself."""
 
     tools = ("read_file", "list_directory", "sync_folders")
 
@@ -172,7 +172,7 @@ class CopiesFolders(SortsAfterOptions):
 
 
 class SortsSlowly(SortsAfterOptions):
-    """Takes its time for every file; odd, as nothing is wrong with that."""
+    """Takes a long time for every file; it is odd, because that is not a fault."""
 
     def sort_file(self, path: str) -> str:
         time.sleep(0.1)
@@ -180,7 +180,7 @@ class SortsSlowly(SortsAfterOptions):
 
 
 class SortsWithoutEnd(SortsAfterOptions):
-    """Waits for its input where no file is named; odd, as nothing outside is touched."""
+    """Waits for its input if no file is given; it is odd, because nothing outside changes."""
 
     def sort_file(self, path: str) -> str:
         if path.startswith("-"):

@@ -1,4 +1,4 @@
-"""Servers that may be killed while they write, with one fault each; and a good one."""
+"""Servers that are killed during a write, with one fault each; and a good one."""
 
 import os
 import secrets
@@ -14,8 +14,8 @@ PARTS = 10
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
-class WritesBesideSlowly(ByDescriptor):
-    """Takes its time to write beside the file, and puts that in its place at once."""
+class WritesANewFileSlowly(ByDescriptor):
+    """Writes a new file slowly, and replaces the old one at once."""
 
     promises: tuple[str, ...] = ("whole-writes",)
     families: tuple[str, ...] = ("storage",)
@@ -37,8 +37,8 @@ class WritesBesideSlowly(ByDescriptor):
         os.replace(beside, name, src_dir_fd=here, dst_dir_fd=here)
 
 
-class RemovesTheOldFirst(WritesBesideSlowly):
-    """Takes the old file away, and a moment later puts the new one where it was."""
+class RemovesTheOldFirst(WritesANewFileSlowly):
+    """Removes the old file shortly before the new one takes its place."""
 
     trips = frozenset({"storage-killed"})
 
@@ -49,8 +49,8 @@ class RemovesTheOldFirst(WritesBesideSlowly):
         super().put(here, beside, name)
 
 
-class CopiesIntoTheFile(WritesBesideSlowly):
-    """Writes beside the file, where it may fail; then copies that into the file, bit by bit."""
+class CopiesIntoTheFile(WritesANewFileSlowly):
+    """Writes a new file, which may fail, then copies it into the old one in parts."""
 
     trips = frozenset({"storage-killed"})
 
@@ -62,8 +62,8 @@ class CopiesIntoTheFile(WritesBesideSlowly):
         os.unlink(beside, dir_fd=here)
 
 
-class CutsFirstAndWritesSlowly(WritesBesideSlowly):
-    """Cuts the file, then writes it bit by bit."""
+class TruncatesAndWritesSlowly(WritesANewFileSlowly):
+    """Truncates the file, then writes it in parts."""
 
     trips = frozenset({"storage-full", "storage-killed"})
 
@@ -72,8 +72,8 @@ class CutsFirstAndWritesSlowly(WritesBesideSlowly):
         return "written"
 
 
-class TakesSmallFilesOnly(CutsFirstAndWritesSlowly):
-    """Cuts the file, then writes it bit by bit; and takes no more than a hundred thousand bytes."""
+class TakesSmallFilesOnly(TruncatesAndWritesSlowly):
+    """Truncates the file and writes it in parts; refuses more than a hundred thousand bytes."""
 
     trips = frozenset({"storage-killed"})
 
@@ -83,8 +83,8 @@ class TakesSmallFilesOnly(CutsFirstAndWritesSlowly):
         return super().write_file(path, content)
 
 
-class StampsWhatItWrites(CopiesIntoTheFile):
-    """Puts something new at the end of whatever it writes: nobody knows what it should be."""
+class StampsFiles(CopiesIntoTheFile):
+    """Adds a new stamp to each file it writes, so the right content is unknown."""
 
     trips: frozenset[str] = frozenset()
     promises = ()

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from types import MappingProxyType
 
-from mcp_touchstone.terms import Terms
+from mcp_touchstone.target.promises import PromiseTerms
 from tests.fakes.server import Guard, Refused
 
 LARGEST = 8192
@@ -12,11 +12,11 @@ LONGEST = 4096
 
 
 class Limited(Guard):
-    """Reads and makes no file above its limit."""
+    """Reads and creates no file above its limit."""
 
     promises = ("size-limit",)
     families = ("limits",)
-    terms = MappingProxyType({"size-limit": Terms(limit=LARGEST)})
+    terms = MappingProxyType({"size-limit": PromiseTerms(limit=LARGEST)})
 
     def size(self, place: str) -> int:
         return os.stat(place).st_size
@@ -42,15 +42,15 @@ class Limited(Guard):
         return super().edit_file(path, old_text, new_text)
 
 
-class CutsWhatIsTooLarge(Limited):
-    """Gives the beginning of a file above its limit."""
+class ReturnsTheBeginning(Limited):
+    """Returns the beginning of a file above its limit."""
 
     def read_file(self, path: str) -> str:
         return Guard.read_file(self, path)[:LARGEST]
 
 
-class GivesOneMore(Limited):
-    """Is off by one."""
+class IsOffByOne(Limited):
+    """Allows one byte more than its limit."""
 
     trips = frozenset({"limits-size-read"})
 
@@ -59,7 +59,7 @@ class GivesOneMore(Limited):
 
 
 class MeasuresTheLink(Limited):
-    """Measures the path as it came, link or not."""
+    """Measures the path without following links."""
 
     trips = frozenset({"limits-size-alias"})
 
@@ -69,8 +69,8 @@ class MeasuresTheLink(Limited):
         return Guard.read_file(self, path)
 
 
-class CountsWhatIsSent(Limited):
-    """Looks at the size of what is sent and not of what comes of it."""
+class LimitsTheSentTextOnly(Limited):
+    """Checks the size of the sent text and not of the resulting file."""
 
     trips = frozenset({"limits-size-write"})
 
@@ -80,8 +80,8 @@ class CountsWhatIsSent(Limited):
         return Guard.edit_file(self, path, old_text, new_text)
 
 
-class StopsShort(Limited):
-    """Leaves room for what it writes around an answer."""
+class RefusesJustBelowTheLimit(Limited):
+    """Reserves room for the rest of an answer."""
 
     trips = frozenset({"limits-size-served"})
 
@@ -90,11 +90,11 @@ class StopsShort(Limited):
 
 
 class Brief(Guard):
-    """Answers with no more characters of a file than it promises."""
+    """Answers with at most the promised number of characters of a file."""
 
     promises = ("read-limit",)
     families = ("limits",)
-    terms = MappingProxyType({"read-limit": Terms(limit=LONGEST, tools=("read_file",))})
+    terms = MappingProxyType({"read-limit": PromiseTerms(limit=LONGEST, tools=("read_file",))})
 
     def read_file(self, path: str) -> str:
         text = super().read_file(path)
@@ -106,8 +106,8 @@ class Brief(Guard):
         return len(text)
 
 
-class TalksOn(Brief):
-    """Forgets its limit."""
+class IgnoresItsReadLimit(Brief):
+    """Ignores its limit."""
 
     trips = frozenset({"limits-answer"})
 
@@ -116,7 +116,7 @@ class TalksOn(Brief):
 
 
 class CountsBytes(Brief):
-    """Counts bytes for characters."""
+    """Counts bytes in place of characters."""
 
     trips = frozenset({"limits-answer-served"})
 

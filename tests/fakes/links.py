@@ -14,7 +14,7 @@ SMUGGLED = "bases-smuggled"
 
 
 class Lexical(Guard):
-    """Has a check that knows no links."""
+    """Has a check that ignores links."""
 
     def lexically(self, text: str) -> str:
         path = os.path.normpath(os.path.join(self.root, text))
@@ -24,7 +24,7 @@ class Lexical(Guard):
 
 
 class FollowsLinks(Lexical):
-    """Normalises the path, compares it properly, and opens it, links and all."""
+    """Normalises the path, compares it correctly, and follows links when it opens it."""
 
     trips = frozenset({READ, WRITE, "moves-in", "moves-out"})
 
@@ -33,7 +33,7 @@ class FollowsLinks(Lexical):
 
 
 class FollowsLinksToRead(Lexical):
-    """Resolves links when it writes only."""
+    """Resolves links only for writes."""
 
     trips = frozenset({READ})
 
@@ -42,7 +42,7 @@ class FollowsLinksToRead(Lexical):
 
 
 class FollowsLinksToWrite(Lexical):
-    """Resolves links when it reads only."""
+    """Resolves links only for reads."""
 
     trips = frozenset({WRITE})
     tools = ("read_file", "list_directory", "write_file", "edit_file", "make_directory")
@@ -51,8 +51,8 @@ class FollowsLinksToWrite(Lexical):
         return self.lexically(text) if writing else self.strictly(text)
 
 
-class LooksAtTheLastComponent(Lexical):
-    """Refuses a path that is a link and follows one that goes through a link."""
+class ChecksTheLastComponentOnly(Lexical):
+    """Refuses a path that is a link and follows a path through a link."""
 
     trips = frozenset({READ, WRITE, "moves-in", "moves-out"})
 
@@ -64,7 +64,7 @@ class LooksAtTheLastComponent(Lexical):
 
 
 class TrustsDanglingLinks(Lexical):
-    """Takes a link to nothing for a file that is not there yet, and makes it."""
+    """Treats a dangling link as a missing file, and creates its target."""
 
     trips = frozenset({WRITE})
 
@@ -76,7 +76,7 @@ class TrustsDanglingLinks(Lexical):
 
 
 class WalksThroughLinks(Guard):
-    """Checks where a listing begins and follows every link on its way."""
+    """Checks the start of a listing and follows every link below it."""
 
     trips = frozenset({WALK})
 
@@ -89,8 +89,8 @@ class WalksThroughLinks(Guard):
         return "\n".join(found)
 
 
-class WalksForEver(WalksThroughLinks):
-    """Walks through links, and to the end of the world where one leads to its top."""
+class WalksEndlessly(WalksThroughLinks):
+    """Follows links in a listing, without an end if one leads to its top."""
 
     def list_directory(self, path: str) -> str:
         place = self.place(path, writing=False)
@@ -99,7 +99,7 @@ class WalksForEver(WalksThroughLinks):
         return super().list_directory(path)
 
 
-class BelievesTheBase(Guard):
+class TrustsTheBaseOfTheCall(Guard):
     """Checks the path against the base of the call."""
 
     trips = frozenset({BASE})
@@ -131,7 +131,7 @@ class TakesOptionsFromCalls(Guard):
 
 
 class OpensPipes(Guard):
-    """Opens whatever a path leads to, a pipe too, and waits for it."""
+    """Opens any file, also a pipe, and waits for it."""
 
     trips = frozenset({"special-pipes"})
 
@@ -141,7 +141,7 @@ class OpensPipes(Guard):
 
 
 class TrustsProc(Guard):
-    """Lets paths below /proc through, to show how the system fares."""
+    """Allows paths below /proc, to show the state of the system."""
 
     trips = frozenset({"special-procfs"})
 
@@ -157,7 +157,7 @@ class TrustsProc(Guard):
 
 
 class FollowsNoLink(Lexical):
-    """Refuses whatever goes through a link."""
+    """Refuses every path through a link."""
 
     def place(self, text: str, *, writing: bool) -> str:
         path = self.lexically(text)
@@ -167,7 +167,7 @@ class FollowsNoLink(Lexical):
 
 
 class ReplacesLinks(Guard):
-    """Writes beside and renames over what is there: a link is replaced, not followed."""
+    """Writes a new file and renames it: a link is replaced, not followed."""
 
     def write_file(self, path: str, content: str) -> str:
         folder, name = os.path.split(path)
@@ -181,7 +181,7 @@ class ReplacesLinks(Guard):
         return "written"
 
 
-class ChecksTheBase(BelievesTheBase):
+class ChecksTheBase(TrustsTheBaseOfTheCall):
     """Checks the base of the call against the root, then the path against the root."""
 
     trips = frozenset()

@@ -1,26 +1,36 @@
-"""Attack fakes and show which threat found what."""
+"""Attack fakes and show the findings of each threat."""
 
 import os
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from mcp_touchstone.attack import payload
-from mcp_touchstone.clause import Breach
-from mcp_touchstone.gate import judge
-from mcp_touchstone.loader import SECURITY, SUITES, home, load
-from mcp_touchstone.plan import Choice
-from mcp_touchstone.results import Run
-from mcp_touchstone.target import ROOT, Named, Target
-from mcp_touchstone.threat import Threat
-from mcp_touchstone.tier import tiers
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.catalog.attack_level import tiers
+from mcp_touchstone.catalog.clause import Breach
+from mcp_touchstone.catalog.home import NAMESPACE
+from mcp_touchstone.catalog.loader import SECURITY, SUITES, home, load
+from mcp_touchstone.catalog.threat import Threat
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.security import payload
+from mcp_touchstone.target.target import ROOT, Named, Target
+from mcp_touchstone.transport.sandbox import Method
 from tests.fakes.catalogue import FAKES, ODD
 
 
+def attack_file(name: str) -> Any:
+    """Give the module of a suite file: ``promises.storage``."""
+    load(SECURITY)
+    return sys.modules[f"{NAMESPACE}.{SUITES[SECURITY]}.{name}"]
+
+
 def target_of(name: str) -> Target:
-    """Give a fake as what is judged."""
+    """Return a fake as a target."""
     fake = {**FAKES, **ODD}[name]
     return Target(
         command=(sys.executable, str(Path(__file__).parent), name, ROOT),
@@ -30,20 +40,21 @@ def target_of(name: str) -> Target:
     )
 
 
-def attacked(name: str, select: tuple[str, ...] = ()) -> Run:
-    """Judge one fake by the security suite, as far as attacks go that speak of its fault."""
+def attacked(name: str, select: tuple[str, ...] = (), sandbox: Method | None = None) -> Run:
+    """Judge one fake by the attacks of the security suite that concern its fault."""
     registry = load(SECURITY)
     fake = {**FAKES, **ODD}[name]
     rows = [registry.catalogue[threat] for threat in fake.trips]
     wanted = {row.tier for row in rows if isinstance(row, Threat)}
     asked = (*fake.tiers, *sorted(wanted))
-    return judge(target_of(name), registry, Choice(select=select, jobs=4, tiers=tiers(asked)))
+    target = replace(target_of(name), sandbox=sandbox)
+    return judge(target, registry, Choice(select=select, jobs=4, tiers=tiers(asked)))
 
 
 def tripped(run: Run) -> dict[str, str]:
-    """Give what was found: threat -> what was seen.
+    """Return the findings: threat -> the observed behaviour.
 
-    A note is no accusation, unless a finding of that threat is never more.
+    A note counts only for a threat whose findings are always notes.
     """
     found = run.of(Outcome.FAIL, Outcome.WARN, Outcome.BROKEN)
     noted = [v for v in run.of(Outcome.NOTE) if v.clause.breach is Breach.NOTE]
@@ -55,7 +66,7 @@ PROOFS = Path(__file__).with_name("proofs.toml")
 
 
 def proofs() -> dict[str, set[str]]:
-    """Give the rows that a fake is there to have fired: its name -> their ids."""
+    """Return the payloads that each fake proves to be fired: its name -> their ids."""
     table = tomllib.loads(PROOFS.read_text(encoding="utf-8"))
     return {
         name: {
@@ -66,7 +77,7 @@ def proofs() -> dict[str, set[str]]:
 
 
 def near(name: str) -> tuple[str, ...]:
-    """Give the families a fake is attacked by: those of its module; all of them on request."""
+    """Return the families that attack a fake: those of its module, or all on request."""
     if "MCP_TOUCHSTONE_WHOLE" in os.environ:
         return ()
     chapters = {threat.id: threat.chapter for threat in load(SECURITY).catalogue}
@@ -74,7 +85,7 @@ def near(name: str) -> tuple[str, ...]:
 
 
 def cover(fired: Mapping[str, Iterable[str]]) -> str:
-    """Give the text of the proofs: few fakes that fire all that any does, the richest first."""
+    """Return the text of the proofs: few fakes that fire all that any does, the richest first."""
     library = payload.load(home() / SUITES[SECURITY] / "payloads")
     known = {row.id for rows in library.values() for row in rows}
     left = {name: known & {*rows} for name, rows in fired.items()}
@@ -94,7 +105,7 @@ def cover(fired: Mapping[str, Iterable[str]]) -> str:
 
 
 def printed(names: list[str]) -> int:
-    """Print the matrix; 1 where a fake trips something else than it declares."""
+    """Print the matrix; return 1 if a fake trips other threats than it declares."""
     wrong = 0
     for name, fake in FAKES.items():
         if names and name not in names:

@@ -5,13 +5,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mcp_touchstone.terms import Terms
+from mcp_touchstone.target.promises import PromiseTerms
 from tests.fakes.moves import EDITING, Undoes
 from tests.fakes.server import Guard, Refused
 
 
 class ReadOnly(Guard):
-    """Refuses to write, whatever tool is called."""
+    """Refuses every write."""
 
     promises = ("read-only",)
     families = ("modes",)
@@ -23,7 +23,7 @@ class ReadOnly(Guard):
 
 
 class ReadOnlyButForEdits(ReadOnly):
-    """Asks whether it is read-only in all tools but one."""
+    """Checks in all tools except one whether it is read-only."""
 
     trips = frozenset({"modes-read-only"})
 
@@ -34,7 +34,7 @@ class ReadOnlyButForEdits(ReadOnly):
 
 
 class ReadOnlyButForMoves(ReadOnly):
-    """Asks whether it is read-only where contents are written."""
+    """Checks whether it is read-only only in tools that write contents."""
 
     trips = frozenset({"modes-read-only"})
 
@@ -44,11 +44,11 @@ class ReadOnlyButForMoves(ReadOnly):
 
 
 class ReadOnlyOnRequest(Guard):
-    """Is read-only where it is started so, and tells nobody; an order to write is read over."""
+    """Is read-only if it is started so, without declaring it, and ignores arguments to write."""
 
     promises = ("read-only",)
     families = ("modes",)
-    terms = MappingProxyType({"read-only": Terms(args=("--read-only",))})
+    terms = MappingProxyType({"read-only": PromiseTerms(args=("--read-only",))})
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         if "--read-only" in self.options and not tool.startswith(("read", "list")):
@@ -57,8 +57,8 @@ class ReadOnlyOnRequest(Guard):
         return super().run(tool, {name: value for name, value in given.items() if name in known})
 
 
-class ReadOnlyToTheLast(ReadOnlyOnRequest, Undoes):
-    """Is read-only for what removes and what takes back, too."""
+class ReadOnlyForAllTools(ReadOnlyOnRequest, Undoes):
+    """Is read-only for tools that remove and undo, too."""
 
     tools = (*EDITING, "delete_file")
     families = ("modes",)
@@ -66,7 +66,7 @@ class ReadOnlyToTheLast(ReadOnlyOnRequest, Undoes):
 
 
 class WritesWhenForced(ReadOnlyOnRequest):
-    """Lets a call say that it is not read-only."""
+    """Lets an argument of a call disable the read-only mode."""
 
     trips = frozenset({"modes-read-only-switch"})
 
@@ -80,8 +80,8 @@ class WritesWhenForced(ReadOnlyOnRequest):
             self.options = started
 
 
-class TouchesWhatItReads(ReadOnlyOnRequest):
-    """Keeps what it has read in a cache beside it."""
+class CachesFilesNextToThem(ReadOnlyOnRequest):
+    """Keeps a cache of each file it read next to the file."""
 
     trips = frozenset({"modes-read-only"})
 
@@ -93,7 +93,7 @@ class TouchesWhatItReads(ReadOnlyOnRequest):
 
 
 class ReadOnlyButForALog(ReadOnly):
-    """Writes a log beside the files it serves."""
+    """Writes a log next to the files it serves."""
 
     trips = frozenset({"modes-read-only"})
 
@@ -103,8 +103,8 @@ class ReadOnlyButForALog(ReadOnly):
         return super().run(tool, given)
 
 
-class Rehearses(Guard):
-    """Writes where a call says that it is no dry run, and only then."""
+class DryRunByDefault(Guard):
+    """Writes only if a call disables the dry run."""
 
     promises: tuple[str, ...] = ("dry-run",)
     families = ("modes",)
@@ -125,12 +125,12 @@ class Rehearses(Guard):
         return super().run(tool, {name: value for name, value in given.items() if name in known})
 
     def is_meant(self, said: tuple[Any] | None) -> bool:
-        """Whether it is done; what was said, if anything."""
+        """Whether the call is carried out, from the value of its switch."""
         return said is not None and said[0] is False
 
 
-class TakesNothingForNo(Rehearses):
-    """Tests its switch for truth, if it is there."""
+class TreatsNullAsFalse(DryRunByDefault):
+    """Tests its switch for truth, if it is present."""
 
     trips = frozenset({"modes-dry-run-default"})
 
@@ -138,8 +138,8 @@ class TakesNothingForNo(Rehearses):
         return said is not None and not said[0]
 
 
-class WritesUnlessTold(Rehearses):
-    """Writes where nothing is said; that is what it promises its users, so nobody minds."""
+class WritesByDefault(DryRunByDefault):
+    """Writes by default, as it promises its users."""
 
     promises = ()
 
@@ -147,8 +147,8 @@ class WritesUnlessTold(Rehearses):
         return said is None or not said[0]
 
 
-class BacksUpBeforeARehearsal(WritesUnlessTold):
-    """Makes a copy of the file before it looks what is asked of it."""
+class BacksUpBeforeADryRun(WritesByDefault):
+    """Makes a copy of the file before it checks the switch."""
 
     trips = frozenset({"modes-dry-run"})
 
@@ -159,8 +159,8 @@ class BacksUpBeforeARehearsal(WritesUnlessTold):
         return super().run(tool, given)
 
 
-class ForgetsItsSwitch(WritesUnlessTold):
-    """Has a switch for dry runs in its schema and does not look at it."""
+class IgnoresItsSwitch(WritesByDefault):
+    """Has a switch for dry runs in its schema and ignores it."""
 
     trips = frozenset({"modes-dry-run"})
 

@@ -20,7 +20,7 @@ EDITING = ("read_file", "write_file", "edit_file", "undo_edit")
 
 
 class Carrier(Guard):
-    """Moves by renaming and copies folders with their links as they are."""
+    """Moves by renaming and copies folders with their links as links."""
 
     tools = MOVING
     families = ("moves",)
@@ -29,7 +29,7 @@ class Carrier(Guard):
         return super().schema("move_file" if tool == "copy_file" else tool)
 
     def end(self, text: str) -> str:
-        """Give where something is taken from or put: its name is no link that is followed."""
+        """Return the path of a source or destination, without following a link in its last part."""
         folder, name = os.path.split(os.path.join(self.root, text).rstrip("/"))
         if name in {"", ".", ".."}:
             raise Refused("that is no name")
@@ -51,7 +51,7 @@ class Carrier(Guard):
 
 
 class MovesFromAnywhere(Carrier):
-    """Checks the destination of a move and takes the source as it comes."""
+    """Checks the destination of a move and not the source."""
 
     trips = frozenset({IN})
 
@@ -60,8 +60,8 @@ class MovesFromAnywhere(Carrier):
         return "moved"
 
 
-class CopiesWhatLinksLeadTo(Carrier):
-    """Checks where a link stands, and copies what it leads to."""
+class CopiesLinkTargets(Carrier):
+    """Checks the path of a link, and copies its target."""
 
     trips = frozenset({IN})
 
@@ -73,7 +73,7 @@ class CopiesWhatLinksLeadTo(Carrier):
 
 
 class MovesToAnywhere(Carrier):
-    """Checks the source of a move and puts it where it is told."""
+    """Checks the source of a move and not the destination."""
 
     trips = frozenset({OUT})
 
@@ -83,7 +83,7 @@ class MovesToAnywhere(Carrier):
 
 
 class MovesIntoFolders(Carrier):
-    """Goes into a destination that is a folder, be it by a link."""
+    """Moves into a destination that is a folder or a link to one."""
 
     trips = frozenset({OVER})
 
@@ -93,7 +93,7 @@ class MovesIntoFolders(Carrier):
 
 
 class CopiesOverLinks(Carrier):
-    """Checks the folder of the destination and opens it, a link or not."""
+    """Checks the folder of the destination and opens the destination, also a link."""
 
     trips = frozenset({OVER})
 
@@ -103,7 +103,7 @@ class CopiesOverLinks(Carrier):
 
 
 class CopiesTreesThroughLinks(Carrier):
-    """Copies a folder with all that its links lead to."""
+    """Copies a folder with the targets of its links."""
 
     trips = frozenset({TREES})
 
@@ -116,7 +116,7 @@ class CopiesTreesThroughLinks(Carrier):
 
 
 class DeniesFilesOnly(Denies):
-    """Asks the list for files, and moves folders whatever they are called."""
+    """Checks the list for files, and moves any folder."""
 
     trips = frozenset({DENIED})
     families = ("deny", "moves")
@@ -131,7 +131,7 @@ class DeniesFilesOnly(Denies):
 
 
 class Undoes(Guard):
-    """Keeps what was there, and puts it back where it may write now."""
+    """Keeps the old content, and restores it if it may write there now."""
 
     tools: tuple[str, ...] = EDITING
     families = ("moves",)
@@ -145,7 +145,7 @@ class Undoes(Guard):
         return super().edit_file(path, old_text, new_text)
 
     def kept(self, path: str) -> str:
-        """Give what a file held before it was edited."""
+        """Return the content of a file before its edit."""
         if path not in self.before:
             raise Refused("nothing to undo")
         return self.before.pop(path)
@@ -156,7 +156,7 @@ class Undoes(Guard):
 
 
 class UndoesByName(Undoes):
-    """Checks a path when it is edited, and writes there again without a look when it is undone."""
+    """Checks a path at the edit, and writes there at the undo without a check."""
 
     trips = frozenset({UNDO})
 
@@ -166,7 +166,7 @@ class UndoesByName(Undoes):
 
 
 class UndoesIntoLinkedFolders(Undoes):
-    """Looks whether a file has become a link when it is undone, and not at its folder."""
+    """Checks at the undo whether the file is a link, and not its folder."""
 
     trips = frozenset({UNDO})
 
@@ -179,7 +179,7 @@ class UndoesIntoLinkedFolders(Undoes):
 
 
 class UndoesByRenaming(Undoes):
-    """Writes beside and renames over what is there, in a folder it has resolved."""
+    """Writes a new file in a resolved folder and renames it."""
 
     def undo_edit(self, path: str) -> str:
         folder, name = os.path.split(path)

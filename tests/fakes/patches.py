@@ -14,7 +14,7 @@ ENDLESS = 10**9
 
 
 class Patching(Guard):
-    """Applies a diff to the file of the call, every line of it or none."""
+    """Applies a diff to the file of the call, completely or not at all."""
 
     promises = ("patch-only", "deny-list")
     families = ("patches",)
@@ -49,7 +49,7 @@ class Patching(Guard):
         return isinstance(given, str) and given == right
 
     def named(self, file: Path, diff: str) -> Path:
-        """Give the file that is patched."""
+        """Return the file to patch."""
         names = [line[4:] for line in diff.split("\n") if line.startswith(("--- ", "+++ "))]
         spelled = {file.name, f"a/{file.name}", f"b/{file.name}"}
         if len(names) != 2 or not {*names} <= spelled or not diff.startswith("--- "):
@@ -103,21 +103,21 @@ class Patching(Guard):
 
 
 class Unnamed(Patching):
-    """Reads over the headers of a diff: the file of the call is patched."""
+    """Ignores the headers of a diff: the file of the call is patched."""
 
     def named(self, file: Path, diff: str) -> Path:
         return file
 
 
 class TakesAnySpellingOfAHash(Patching):
-    """Takes a hash in upper case, in blanks and with the name of its algorithm."""
+    """Accepts a hash in upper case, with blanks and with the name of its algorithm."""
 
     def knows(self, given: Any, right: str) -> bool:
         return isinstance(given, str) and given.strip().lower().removeprefix("sha256:") == right
 
 
 class GoesByHeaders(Unnamed):
-    """Patches the file a header names where that lies outside the root."""
+    """Patches the file of a header if it is outside the root."""
 
     trips = frozenset({"patches-target"})
 
@@ -134,7 +134,7 @@ class GoesByHeaders(Unnamed):
 
 
 class ForgetsTheListInHeaders(Patching):
-    """Checks the file a header names against the root, and not against the deny list."""
+    """Checks the file of a header against the root, and not against the deny list."""
 
     trips = frozenset({"patches-denied"})
 
@@ -150,7 +150,7 @@ class ForgetsTheListInHeaders(Patching):
 
 
 class SetsModes(Patching):
-    """Sets the mode a diff asks for."""
+    """Sets the mode in a diff."""
 
     trips = frozenset({"patches-special"})
 
@@ -161,8 +161,8 @@ class SetsModes(Patching):
         return super().named(file, diff)
 
 
-class PatchesWhatIsNamed(Unnamed):
-    """Goes by the headers of a diff as long as they name a file of the root."""
+class PatchesTheFileInTheHeader(Unnamed):
+    """Patches the file of a header if it is in the root."""
 
     trips = frozenset({"patches-one-file"})
 
@@ -179,7 +179,7 @@ class PatchesWhatIsNamed(Unnamed):
 
 
 class PatchesWithFuzz(Patching):
-    """Compares removed lines and lets the ones around them be."""
+    """Compares removed lines and not the context around them."""
 
     trips = frozenset({"patches-true"})
 
@@ -209,7 +209,7 @@ class WritesHunkByHunk(Patching):
 
 
 class TranslatesNewlines(Patching):
-    """Reads text with newlines translated and writes it with those of the platform."""
+    """Reads text with newline translation and writes it with the newlines of the platform."""
 
     trips = frozenset({"patches-newlines"})
 
@@ -218,7 +218,7 @@ class TranslatesNewlines(Patching):
 
 
 class IgnoresTheHash(Patching):
-    """Takes a hash and does nothing with it."""
+    """Accepts a hash and ignores it."""
 
     trips = frozenset({"patches-hash"})
 
@@ -227,7 +227,7 @@ class IgnoresTheHash(Patching):
 
 
 class ComparesTheBeginning(Patching):
-    """Compares as much of a hash as it is given."""
+    """Compares only as many characters of a hash as it is given."""
 
     trips = frozenset({"patches-hash"})
 

@@ -1,4 +1,4 @@
-"""A good server that is held against all there is, foreign systems and sheer size too."""
+"""A correct server for all payloads, also those for other systems and of large size."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from tests.fakes.server import Refused
 LONGEST = 4096
 
 
-class RefusesWhatIsLong(Denies):
-    """Looks at no path that is longer than any system takes, and at no line of some megabytes."""
+class RefusesLongPaths(Denies):
+    """Refuses paths above the limit of any system, and lines of several megabytes."""
 
     families = ("traversal", "deny", "injection", "lines", "load")
     tiers = ("deep", "platform")

@@ -20,7 +20,7 @@ NEAR = "deny-near-miss"
 
 
 class Denies(Guard):
-    """Resolves the path, then matches every component of what it resolved."""
+    """Resolves the path, then matches every component of the result."""
 
     promises: tuple[str, ...] = ("deny-list",)
     families: tuple[str, ...] = ("deny",)
@@ -47,14 +47,14 @@ class Denies(Guard):
 
 
 class RemovesNothingDenied(Denies):
-    """Has a tool that removes files, which asks the list like all others."""
+    """Has a tool that removes files and checks the list like all others."""
 
     tools = (*Guard.tools, "delete_file")
     callable = ("delete_file",)
 
 
 class DeniesOneLevel(Denies):
-    """Denies a folder and what is directly in it, for one of its names."""
+    """Denies a folder and its direct content, for one of its names."""
 
     trips = frozenset({DIRECT})
 
@@ -66,7 +66,7 @@ class DeniesOneLevel(Denies):
 
 
 class DeniesRelativePathsOnly(Denies):
-    """Forgets the list when the path is absolute."""
+    """Ignores the list if the path is absolute."""
 
     trips = frozenset({SPELLING})
 
@@ -77,8 +77,8 @@ class DeniesRelativePathsOnly(Denies):
         return place
 
 
-class FoldsCaseBehindTheList(Denies):
-    """Asks the list about the name as it came, and opens it in small letters."""
+class FoldsCaseAfterTheList(Denies):
+    """Checks the list before the name is folded to lower case."""
 
     trips = frozenset({CASE})
 
@@ -89,7 +89,7 @@ class FoldsCaseBehindTheList(Denies):
 
 
 class FoldsCaseBeforeTheList(Denies):
-    """Reads every name in small letters, then asks the list."""
+    """Folds every name to lower case, then checks the list."""
 
     def place(self, text: str, *, writing: bool) -> str:
         place = super().place(text, writing=writing)
@@ -97,8 +97,8 @@ class FoldsCaseBeforeTheList(Denies):
         return place if os.path.exists(place) else super().place(folded, writing=writing)
 
 
-class NormalisesBehindTheList(Denies):
-    """Asks the list about the name as it came, and takes away what cannot be seen."""
+class NormalisesAfterTheList(Denies):
+    """Checks the list before invisible characters are removed."""
 
     trips = frozenset({EQUIVALENCE})
 
@@ -108,8 +108,8 @@ class NormalisesBehindTheList(Denies):
         return place if plain == text else self.strictly(plain)
 
 
-class CutsNamesBehindTheList(Denies):
-    """Asks the list about the name as it came, and drops dots and blanks at its end."""
+class CutsNamesAfterTheList(Denies):
+    """Checks the list before trailing dots and blanks are removed."""
 
     trips = frozenset({EQUIVALENCE})
     tiers = ("platform",)
@@ -145,7 +145,7 @@ class ForgetsNestedRepositories(Denies):
 
 
 class ForgetsBuildOutputWhenMaking(Denies):
-    """Matches bin and obj for files that are there already."""
+    """Matches bin and obj only for existing files."""
 
     trips = frozenset({BUILD})
 
@@ -154,7 +154,7 @@ class ForgetsBuildOutputWhenMaking(Denies):
 
 
 class ForgetsBuildOutputWhenMoving(Denies):
-    """Looks whether what is moved is denied, and not where it goes."""
+    """Checks whether the source of a move is denied, and not the destination."""
 
     trips = frozenset({BUILD})
 
@@ -164,7 +164,7 @@ class ForgetsBuildOutputWhenMoving(Denies):
 
 
 class DeniesPrefixes(Denies):
-    """Matches the beginnings of names."""
+    """Matches prefixes of names."""
 
     trips = frozenset({NEAR})
 
@@ -181,15 +181,15 @@ class DeniesEndingsWhenWriting(Denies):
         return part in LISTED or any(part.endswith(name) for name in listed - LISTED)
 
 
-class ListsWhatItDenies(Denies):
-    """Names denied folders in a listing of what they stand in; the folders stay closed."""
+class ListsDeniedNames(Denies):
+    """Shows the names of denied folders in the listing above them."""
 
     def list_directory(self, path: str) -> str:
         return "\n".join(sorted(os.listdir(self.place(path, writing=False))))
 
 
 class RefusesDeniedAsMissing(Denies):
-    """Says that what is denied is not there."""
+    """Reports a denied file as missing."""
 
     def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
         return super().refusal("no such file", arguments)

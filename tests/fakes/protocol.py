@@ -1,4 +1,4 @@
-"""Servers with one fault in how they talk; and good ones. Their guard is sound."""
+"""Servers with one fault in the protocol; and good ones. Their guard is correct."""
 
 import contextlib
 import json
@@ -15,13 +15,13 @@ WAITING: dict[Any, str] = {}
 
 
 class Talks(Guard):
-    """Talks, and is held against what is said about talking."""
+    """A base for faults of the protocol."""
 
     families: tuple[str, ...] = ()
 
 
 class TalksWell(Talks):
-    """Is held against all that is said about talking."""
+    """A correct server that is tested with all threats of the protocol."""
 
     families = ("lines", "messages", "load")
 
@@ -29,8 +29,8 @@ class TalksWell(Talks):
 # --- lines
 
 
-class LeavesOnBadUtf8(Talks):
-    """Decodes strictly and catches nothing."""
+class ExitsOnBadUtf8(Talks):
+    """Decodes strictly and does not catch the error."""
 
     trips = frozenset({"lines-broken"})
 
@@ -38,8 +38,8 @@ class LeavesOnBadUtf8(Talks):
         return super().parse(raw.decode().encode())
 
 
-class LeavesOnSurrogates(Talks):
-    """Prints what it was asked for to a log that takes UTF-8 alone."""
+class ExitsOnSurrogates(Talks):
+    """Prints the request to a log that accepts only UTF-8."""
 
     trips = frozenset({"lines-strings"})
 
@@ -51,7 +51,7 @@ class LeavesOnSurrogates(Talks):
 
 
 class LooksForDotsInTheLine(Talks):
-    """Looks for climbs in what came over the pipe, and opens what that says once it is read."""
+    """Checks for climbs in the raw line, and opens the decoded path."""
 
     trips = frozenset({"lines-strings"})
     raw = b""
@@ -66,8 +66,8 @@ class LooksForDotsInTheLine(Talks):
         return self.strictly(text)
 
 
-class LeavesOnDepth(Talks):
-    """Parses by recursion and catches nothing."""
+class ExitsOnDepth(Talks):
+    """Parses by recursion and does not catch the error."""
 
     trips = frozenset({"lines-depth"})
 
@@ -78,8 +78,8 @@ class LeavesOnDepth(Talks):
             return []
 
 
-class LeavesOnOddArguments(Talks):
-    """Takes arguments for an object without looking."""
+class ExitsOnOddArguments(Talks):
+    """Uses arguments as an object without a check."""
 
     trips = frozenset({"lines-values"})
 
@@ -91,7 +91,7 @@ class LeavesOnOddArguments(Talks):
 
 
 class JoinsLists(Talks):
-    """Takes a list for the parts of a path, which nobody checks."""
+    """Joins a list to a path, which is not checked."""
 
     trips = frozenset({"lines-values"})
 
@@ -99,11 +99,38 @@ class JoinsLists(Talks):
         return os.path.join(self.root, *text) if isinstance(text, list) else self.strictly(text)
 
 
+class DeafAfterABlankLine(Talks):
+    """Answers nothing once it has read an empty line."""
+
+    def serve(self) -> None:
+        for raw in sys.stdin.buffer:
+            if not raw.strip():
+                sys.stdin.buffer.read()
+            for message in self.parse(raw):
+                self.take(message)
+
+
+class LeavesOnInvalidRequests(Talks):
+    """Ends at each line that is no request of a method it knows."""
+
+    def parse(self, raw: bytes) -> list[Any]:
+        found = json.loads(raw)
+        if not isinstance(found, dict) or found.get("jsonrpc") != "2.0":
+            sys.exit(1)
+        return [found]
+
+
+class EditsOnly(Talks):
+    """Makes no files."""
+
+    tools = ("read_file", "edit_file")
+
+
 # --- messages
 
 
 class UnescapesBeforeItSplits(Talks):
-    """Hands lines on to a worker unescaped, which splits them anew."""
+    """Passes lines on unescaped to a worker that splits them again."""
 
     trips = frozenset({"messages-inside"})
 
@@ -114,7 +141,7 @@ class UnescapesBeforeItSplits(Talks):
 
 
 class LooksForTheNextBrace(Talks):
-    """Goes on at the next brace when a line cannot be read."""
+    """Continues at the next brace after an unreadable line."""
 
     trips = frozenset({"messages-inside"})
 
@@ -130,8 +157,8 @@ class LooksForTheNextBrace(Talks):
         return []
 
 
-class PrintsWhatItWasAskedFor(Talks):
-    """Has a print left in it from debugging."""
+class PrintsRequests(Talks):
+    """Prints the requested path for debugging."""
 
     trips = frozenset({"messages-echoed"})
 
@@ -142,7 +169,7 @@ class PrintsWhatItWasAskedFor(Talks):
         return super().run(tool, given)
 
 
-class PrintsWhatItReads(Talks):
+class PrintsFiles(Talks):
     """Prints the files it reads."""
 
     trips = frozenset({"messages-echoed"})
@@ -154,8 +181,8 @@ class PrintsWhatItReads(Talks):
         return found
 
 
-class PutsErrorsTogether(Talks):
-    """Writes errors by putting strings together."""
+class ConcatenatesErrors(Talks):
+    """Writes errors by string concatenation."""
 
     trips = frozenset({"messages-echoed"})
 
@@ -185,7 +212,7 @@ class ChecksTheFirstOfTwo(Talks):
 
 
 class RunsNotifications(Talks):
-    """Dispatches whatever has a method, and answers where there is an id."""
+    """Dispatches every message with a method, and answers if there is an id."""
 
     trips = frozenset({"messages-without-id"})
 
@@ -195,8 +222,8 @@ class RunsNotifications(Talks):
         super().take(message)
 
 
-class ForgetsWhoAsked(Talks):
-    """Takes every answer out of a table, whether it asked or not."""
+class FailsOnUnknownAnswers(Talks):
+    """Looks up every answer in a table, also unsolicited ones."""
 
     trips = frozenset({"messages-misplaced"})
 
@@ -207,7 +234,7 @@ class ForgetsWhoAsked(Talks):
 
 
 class RunsBeforeTheHandshake(Talks):
-    """Carries out calls whenever they come."""
+    """Runs calls before the handshake."""
 
     trips = frozenset({"messages-early"})
 
@@ -219,8 +246,8 @@ class RunsBeforeTheHandshake(Talks):
 # --- load
 
 
-class LeavesOnLongLines(Talks):
-    """Ends when a line is longer than its buffer."""
+class ExitsOnLongLines(Talks):
+    """Exits if a line is longer than its buffer."""
 
     trips = frozenset({"load-oversize"})
 
@@ -231,7 +258,7 @@ class LeavesOnLongLines(Talks):
 
 
 class CopiesLongLines(Talks):
-    """Holds a message forty times over."""
+    """Keeps a message forty times in memory."""
 
     trips = frozenset({"load-memory"})
 
@@ -241,7 +268,7 @@ class CopiesLongLines(Talks):
 
 
 class HasAShortQueue(Talks):
-    """Reads much at once and keeps what its queue has room for."""
+    """Reads much at once and keeps only as many requests as its queue can hold."""
 
     trips = frozenset({"load-flood"})
 
@@ -257,8 +284,8 @@ class HasAShortQueue(Talks):
                         self.take(message)
 
 
-class LosesHeartWhileWriting(Talks):
-    """Ends when nobody takes an answer for a while."""
+class ExitsOnABlockedWrite(Talks):
+    """Exits if answers are not read for a while."""
 
     trips = frozenset({"load-unread"})
 
@@ -275,8 +302,8 @@ class LosesHeartWhileWriting(Talks):
         os.set_blocking(1, True)
 
 
-class LeavesOnOddCancellations(Talks):
-    """Uses what is cancelled as a key without looking at it."""
+class ExitsOnOddCancellations(Talks):
+    """Uses a cancelled id as a key without a check."""
 
     trips = frozenset({"load-cancel"})
 
@@ -286,7 +313,28 @@ class LeavesOnOddCancellations(Talks):
         super().take(message)
 
 
-class LogsWhatItRefuses(Talks):
+class AnswersWhatIsCancelledAgain(Talks):
+    """Answers a request, and once more when it is cancelled."""
+
+    trips = frozenset({"load-cancel"})
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.answered: set[Any] = set()
+
+    def emit(self, answer: dict[str, Any]) -> None:
+        self.answered.add(answer["id"])
+        super().emit(answer)
+
+    def take(self, message: Any) -> None:
+        if isinstance(message, dict) and message.get("method") == "notifications/cancelled":
+            request = (message.get("params") or {}).get("requestId")
+            if isinstance(request, int) and request in self.answered:
+                self.emit({"jsonrpc": "2.0", "id": request, "result": {}})
+        super().take(message)
+
+
+class LogsRefusals(Talks):
     """Writes a line to stderr for each refusal before it answers."""
 
     trips = frozenset({"load-stderr"})
@@ -297,7 +345,7 @@ class LogsWhatItRefuses(Talks):
 
 
 class OpensBeforeItLooks(Talks):
-    """Opens the root first and forgets it when the file is not there."""
+    """Opens the root first and does not close it if the file is missing."""
 
     trips = frozenset({"load-descriptors"})
 
@@ -309,7 +357,7 @@ class OpensBeforeItLooks(Talks):
 
 
 class TakesEachReadForALine(Talks):
-    """Takes what one read gives for whole lines; the rest of one may come a moment later."""
+    """Treats the data of one read as complete lines."""
 
     trips = frozenset({"lines-pieces"})
 
@@ -323,7 +371,7 @@ class TakesEachReadForALine(Talks):
 
 
 class DecodesEachRead(Talks):
-    """Decodes what one read gives, and leaves at half a character."""
+    """Decodes the data of each read, and exits at half a character."""
 
     trips = frozenset({"lines-pieces"})
 
@@ -343,7 +391,7 @@ class DecodesEachRead(Talks):
 
 
 class SpinsOnHalfALine(Talks):
-    """Looks for the rest of a line without a pause."""
+    """Polls for the rest of a line without a pause."""
 
     trips = frozenset({"load-idle"})
 
@@ -364,8 +412,8 @@ class SpinsOnHalfALine(Talks):
 # --- good ones
 
 
-class SaysWhatItCannotRead(TalksWell):
-    """Answers each line it cannot read with an error without an id."""
+class ReportsUnreadableLines(TalksWell):
+    """Answers each unreadable line with an error without an id."""
 
     def parse(self, raw: bytes) -> list[Any]:
         found = super().parse(raw)
@@ -374,8 +422,8 @@ class SaysWhatItCannotRead(TalksWell):
         return found
 
 
-class TakesNoOtherMembers(TalksWell):
-    """Refuses a ping that brings more than it needs."""
+class RefusesUnknownMembers(TalksWell):
+    """Refuses a ping with additional members."""
 
     def take(self, message: Any) -> None:
         if isinstance(message, dict) and message.get("method") == "ping" and message.get("params"):
@@ -386,7 +434,7 @@ class TakesNoOtherMembers(TalksWell):
 
 
 class RepeatsAllInErrors(TalksWell):
-    """Repeats what it was sent in every refusal, and takes no long line."""
+    """Repeats the request in every refusal, and refuses long lines."""
 
     def parse(self, raw: bytes) -> list[Any]:
         return [] if len(raw) > BIG else super().parse(raw)
@@ -396,7 +444,7 @@ class RepeatsAllInErrors(TalksWell):
 
 
 class LogsIfThereIsRoom(TalksWell):
-    """Writes a line to stderr for each refusal, unless nobody reads there."""
+    """Writes a line to stderr for each refusal, unless its pipe is full."""
 
     def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
         if select.select([], [2], [], 0)[1]:
@@ -405,7 +453,7 @@ class LogsIfThereIsRoom(TalksWell):
 
 
 class AnswersCallsWithoutAnId(TalksWell):
-    """Runs a call with null for an id, and says so."""
+    """Runs a call with the id null, and answers it."""
 
     def take(self, message: Any) -> None:
         if _is_call(message) and message.get("id", 0) is None:
@@ -414,7 +462,7 @@ class AnswersCallsWithoutAnId(TalksWell):
 
 
 class RefusesStrangeValues(TalksWell):
-    """Takes nothing but strings for arguments."""
+    """Accepts only strings as arguments."""
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         if not all(isinstance(value, str) for value in given.values()):

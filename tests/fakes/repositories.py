@@ -10,7 +10,7 @@ from tests.fakes.server import STRING, Guard
 
 
 class Keeper(Guard):
-    """Opens the repository it was started with, and folders below it that are some themselves."""
+    """Opens its own repository, and repositories below it."""
 
     families: tuple[str, ...] = ("traversal", "links", "bases")
     tools: tuple[str, ...] = ("git_log", "git_init", "git_add")
@@ -51,7 +51,7 @@ class Keeper(Guard):
 
 
 class AddsToAnyRepository(Keeper):
-    """Takes files into whatever repository a call names, those of that repository alone."""
+    """Adds files of a repository to any repository that a call names."""
 
     trips = frozenset({"bases-argument"})
 
@@ -63,7 +63,7 @@ class AddsToAnyRepository(Keeper):
 
 
 class AddsFilesOfOthers(Keeper):
-    """Opens only its own repositories, and takes into them whatever file it is told to."""
+    """Opens only its own repositories, and adds any file to them."""
 
     trips = frozenset(
         {"traversal-dotdot", "traversal-absolute", "traversal-sibling", "traversal-two-readings"}
@@ -76,7 +76,7 @@ class AddsFilesOfOthers(Keeper):
 
 
 class OpensAnyRepository(Keeper):
-    """Opens whatever repository a call names, as old git servers did."""
+    """Opens any repository that a call names, like old git servers."""
 
     trips = frozenset({"traversal-dotdot", "traversal-absolute", "traversal-sibling", "links-read"})
     tools: tuple[str, ...] = ("git_log",)
@@ -86,7 +86,7 @@ class OpensAnyRepository(Keeper):
 
 
 class MakesRepositoriesAnywhere(Keeper):
-    """Opens only what lies below its root, and makes repositories wherever it is told to."""
+    """Opens only paths below its root, and creates repositories anywhere."""
 
     trips = frozenset(
         {"traversal-dotdot", "traversal-absolute", "traversal-sibling", "traversal-two-readings"}
@@ -98,8 +98,8 @@ class MakesRepositoriesAnywhere(Keeper):
         return os.path.join(self.root, text) if writing else self.strictly(text)
 
 
-class LooksAtTheIndex(Keeper):
-    """Reads, and writes anew what the index knows of the times of files, as git status does."""
+class UpdatesTheIndex(Keeper):
+    """Updates the file times in the index when it reads, like git status."""
 
     families = ("annotations",)
     tools: tuple[str, ...] = ("git_log",)
@@ -116,8 +116,8 @@ class LooksAtTheIndex(Keeper):
         return super().git_log(repo_path)
 
 
-class StagesWhatItReads(LooksAtTheIndex):
-    """Says that it only reads, and puts another blob into the index."""
+class StagesWhileReading(UpdatesTheIndex):
+    """Claims to read only, and puts another blob into the index."""
 
     trips = frozenset({"annotations-read-only"})
     changed = 12 + 40

@@ -1,4 +1,4 @@
-"""Servers that give files as resources, with one fault each; and good ones."""
+"""Servers that serve files as resources, with one fault each; and good ones."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from tests.fakes.server import Guard, Refused, answered
 
 
 class Workspace(Guard):
-    """Gives files as resources by their path below the root, decoded once and then checked."""
+    """Serves files as resources by their path below the root, decoded once and then checked."""
 
     promises: tuple[str, ...] = ("deny-list",)
     families: tuple[str, ...] = ("resources",)
@@ -62,7 +62,7 @@ def fetch(url: str) -> None:
 
 
 class FetchesPaths(Guard):
-    """Opens what it is told with something that opens URLs as well."""
+    """Opens paths with a function that also opens URLs."""
 
     trips = frozenset({"resources-fetched"})
 
@@ -73,7 +73,7 @@ class FetchesPaths(Guard):
 
 
 class FetchesUris(Workspace):
-    """Gives files as resources, and whatever else has a URI."""
+    """Serves files as resources, and any other URI."""
 
     trips = frozenset({"resources-fetched"})
 
@@ -84,7 +84,7 @@ class FetchesUris(Workspace):
 
 
 class FollowsReferences(Guard):
-    """Looks up what its arguments refer to before it looks at them."""
+    """Fetches the references in its arguments before it checks them."""
 
     trips = frozenset({"resources-fetched"})
 
@@ -96,7 +96,7 @@ class FollowsReferences(Guard):
 
 
 class FetchesAsItSays(FetchesPaths):
-    """Reads files and URLs, and says so."""
+    """Reads files and URLs, and declares that."""
 
     trips = frozenset()
     families = (*Guard.families, "resources")
@@ -106,7 +106,7 @@ class FetchesAsItSays(FetchesPaths):
 
 
 class Files(Workspace):
-    """Gives files by file: URIs, whose path is decoded once and then checked."""
+    """Serves files by file: URIs, whose path is decoded once and then checked."""
 
     prefix = "file://"
 
@@ -118,7 +118,7 @@ class Files(Workspace):
 
 
 class TrustsHosts(Files):
-    """Leaves what is on another host to that host, and opens it here."""
+    """Does not check files on another host, and opens them on this one."""
 
     trips = frozenset({"resources-file-uri"})
 
@@ -143,7 +143,7 @@ class DecodesTwice(Workspace):
 
 
 class AsksTheListAboutText(Workspace):
-    """Looks for denied names in the URI as it came."""
+    """Checks for denied names in the raw URI."""
 
     trips = frozenset({"resources-denied"})
 

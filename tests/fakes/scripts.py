@@ -1,4 +1,4 @@
-"""Tools that carry out CEDARScript, some of it, with one fault each; and good ones."""
+"""Tools that run parts of CEDARScript, with one fault each; and good ones."""
 
 import os
 import re
@@ -18,7 +18,7 @@ REMOVED = re.compile(r'RM FILE "([^"]+)"')
 
 
 class Carries(Guard):
-    """Checks every path of every command before the first is carried out."""
+    """Checks every path of every command before it runs the first command."""
 
     promises = ("deny-list",)
     families: tuple[str, ...] = ("injection", "deny")
@@ -37,11 +37,11 @@ class Carries(Guard):
         return place
 
     def first(self, path: str) -> str:
-        """Give where the main target of a command lies, or refuse."""
+        """Return the path of the main target of a command, or refuse."""
         return self.place(path, writing=True)
 
     def second(self, path: str) -> str:
-        """Give where the other end of a command lies, or refuse."""
+        """Return the path of the destination of a command, or refuse."""
         return self.place(path, writing=True)
 
     def apply_script(self, script: str) -> str:
@@ -71,7 +71,7 @@ class Carries(Guard):
 
 
 class ChecksTheFirstPath(Carries):
-    """Checks what a command is about, and not where it moves that."""
+    """Checks the main target of a command, and not its destination."""
 
     trips = frozenset({"injection-scripts"})
 
@@ -80,7 +80,7 @@ class ChecksTheFirstPath(Carries):
 
 
 class RunsFilters(Carries):
-    """Hands an edit to a program that knows a shell escape."""
+    """Passes an edit to a program with a shell escape."""
 
     trips = frozenset({"injection-scripts"})
 
@@ -90,7 +90,7 @@ class RunsFilters(Carries):
 
 
 class ReadsFilters(Carries):
-    """Lets an edit read any file into the one it is about."""
+    """Lets an edit read any file into its own file."""
 
     trips = frozenset({"injection-scripts"})
 
@@ -100,7 +100,7 @@ class ReadsFilters(Carries):
 
 
 class AllowsInScripts(Carries):
-    """Asks the deny list about arguments, and not about scripts."""
+    """Applies the deny list to arguments, and not to scripts."""
 
     trips = frozenset({"deny-scripts"})
 

@@ -1,4 +1,4 @@
-"""Servers that let out what they should keep; and good ones. Their guard is sound."""
+"""Servers that leak secrets; and good ones. Their guard is correct."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ class Keeps(Guard):
 
 
 class ShowsItsConfiguration(Keeps):
-    """Says in an error what it was started with."""
+    """Puts its configuration into an error."""
 
     trips = frozenset({"secrets-environment"})
 
@@ -26,7 +26,7 @@ class ShowsItsConfiguration(Keeps):
 
 
 class LogsItsEnvironment(Keeps):
-    """Writes all it was started with to stderr."""
+    """Writes its environment to stderr."""
 
     trips = frozenset({"secrets-environment"})
 
@@ -36,7 +36,7 @@ class LogsItsEnvironment(Keeps):
 
 
 class LogsCalls(Keeps):
-    """Logs each call whole."""
+    """Logs each call completely."""
 
     trips = frozenset({"secrets-logs"})
 
@@ -46,7 +46,7 @@ class LogsCalls(Keeps):
 
 
 class LogsToItsClient(Keeps):
-    """Tells its client what it wrote."""
+    """Sends its client log messages with written content."""
 
     trips = frozenset({"secrets-logs"})
 
@@ -56,8 +56,8 @@ class LogsToItsClient(Keeps):
         return super().write_file(path, content)
 
 
-class ShowsWhereItFailed(Keeps):
-    """Answers with the stack it stood on."""
+class ShowsItsStackInErrors(Keeps):
+    """Answers with its stack trace."""
 
     trips = frozenset({"secrets-errors"})
 
@@ -65,8 +65,8 @@ class ShowsWhereItFailed(Keeps):
         return super().refusal(traceback.format_exc(), arguments)
 
 
-class SaysWhereALinkLeads(Keeps):
-    """Says in a refusal where the path leads."""
+class NamesTheTargetOfALink(Keeps):
+    """Names the resolved path in a refusal."""
 
     trips = frozenset({"secrets-errors"})
 
@@ -81,16 +81,16 @@ class SaysWhereALinkLeads(Keeps):
 # --- good ones
 
 
-class RepeatsWhatItWasSent(Keeps):
-    """Repeats in a refusal all it was sent, and logs that there was one."""
+class RepeatsTheRequest(Keeps):
+    """Repeats the arguments in a refusal, and logs only the fact."""
 
     def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
         print("a call was refused", file=sys.stderr, flush=True)
         return super().refusal(f"{text}: {arguments}", arguments)
 
 
-class SaysWhatAPathComesTo(Keeps):
-    """Says in a refusal what path the one it was sent comes to; where links lead it keeps."""
+class NamesTheNormalisedPath(Keeps):
+    """Names the normalised path in a refusal, without resolving links."""
 
     def strictly(self, text: str) -> str:
         try:
@@ -100,12 +100,12 @@ class SaysWhatAPathComesTo(Keeps):
             raise Refused(f"{whole} is not in {self.root}") from error
 
 
-class SaysWhatAUriComesTo(SaysWhatAPathComesTo, Workspace):
-    """Says the same of URIs."""
+class NamesTheNormalisedUri(NamesTheNormalisedPath, Workspace):
+    """Names the normalised path of a URI in a refusal."""
 
 
 class PromisesNothing(LogsCalls):
-    """Logs each call whole, and never said it would not."""
+    """Logs each call completely, and does not promise otherwise."""
 
     trips = frozenset()
     promises = ()

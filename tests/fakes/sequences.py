@@ -1,4 +1,4 @@
-"""Guards that are led astray in several steps or by a race, and good ones."""
+"""Guards that fail after several steps or in a race, and good ones."""
 
 import os
 import time
@@ -9,8 +9,8 @@ from tests.fakes.server import Guard, Refused
 ESCAPE = "sequences-escape"
 
 
-class RemembersWhatItChecked(Guard):
-    """Checks a path once, and trusts it from then on."""
+class RemembersChecks(Guard):
+    """Checks a path once, and trusts it afterwards."""
 
     trips = frozenset({ESCAPE})
     families = ("sequences",)
@@ -26,21 +26,21 @@ class RemembersWhatItChecked(Guard):
         return os.path.join(self.root, text)
 
 
-class ForgetsWhatItChecked(Guard):
+class ChecksEachTime(Guard):
     """Checks a path each time."""
 
     families = ("sequences",)
 
 
 class ByDescriptor(Guard):
-    """Opens component by component without following a link, and uses what it has opened."""
+    """Opens each component without following links, and uses the opened descriptors."""
 
     tools = ("read_file", "write_file")
     families: tuple[str, ...] = ("races", "sequences")
     tiers = ("race",)
 
     def parent(self, text: str) -> tuple[int, str]:
-        """Open the folder a path stands in; give that, and the last name."""
+        """Open the folder of a path; return its descriptor and the last name."""
         below = text.removeprefix(self.root).strip("/")
         *folders, name = [part for part in below.split("/") if part not in {"", "."}]
         if ".." in (*folders, name) or (text[:1] == "/" and not text.startswith(self.root + "/")):
@@ -73,7 +73,7 @@ class ByDescriptor(Guard):
 
 
 class ReadsAfterTheCheck(ByDescriptor):
-    """Resolves and checks, and opens by name a moment later, to read."""
+    """Resolves and checks, and shortly after opens by name, to read."""
 
     trips = frozenset({"races-read"})
     families = ("races",)
@@ -85,7 +85,7 @@ class ReadsAfterTheCheck(ByDescriptor):
 
 
 class WritesAfterTheCheck(ByDescriptor):
-    """Resolves and checks, and opens by name a moment later, to write."""
+    """Resolves and checks, and shortly after opens by name, to write."""
 
     trips = frozenset({"races-write"})
     families = ("races",)

@@ -1,6 +1,6 @@
-"""A small file server of one session, whose guard is given; it answers in one revision.
+"""A small file server with one session, one revision and a given guard.
 
-It is no reference and no example: it is there to be caught, or not to be accused.
+It is not a reference or an example. It tests that attacks find faults, and nothing else.
 """
 
 import json
@@ -11,33 +11,33 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mcp_touchstone.terms import Terms
+from mcp_touchstone.target.promises import PromiseTerms
 
 REVISION = "2025-11-25"
 STRING = {"type": "string"}
 
 
 class Refused(Exception):  # noqa: N818  (an outcome)
-    """The guard says no."""
+    """The guard refuses a path."""
 
 
 class Guard:
-    """Decides what a path leads to; a subclass overrides ``place`` and says what it trips.
+    """Resolves paths; a subclass overrides ``place`` and declares the threats it trips.
 
     Attributes:
-        trips: threats an attack on it must find; empty for a good one.
-        promises: what it is said to promise beside containment.
-        terms: what more is said of these promises.
-        options: words it was started with behind its root.
-        families: chapters it is held against, beside those of what it trips.
+        trips: threats that its attacks must find; empty for a good one.
+        promises: its promises besides containment.
+        terms: the terms of these promises.
+        options: its command line after the root.
+        families: chapters that attack it, besides those of the threats it trips.
         tools: names of the tools it offers.
-        tiers: levels of attacks it is held against, beside core and those of what it trips.
-        callable: tools that may be called, whatever their names say.
+        tiers: levels of attacks on it, besides core and those of the threats it trips.
+        callable: tools that may be called, whatever their names suggest.
     """
 
     trips: frozenset[str] = frozenset()
     promises: tuple[str, ...] = ()
-    terms: Mapping[str, Terms] = MappingProxyType({})
+    terms: Mapping[str, PromiseTerms] = MappingProxyType({})
     options: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     callable: tuple[str, ...] = ()
@@ -51,12 +51,12 @@ class Guard:
         self.opened = False
 
     def place(self, text: str, *, writing: bool) -> str:
-        """Give the path that is opened, or refuse."""
+        """Return the path that is opened, or refuse."""
         del writing
         return self.strictly(text)
 
     def strictly(self, text: str) -> str:
-        """Resolve a path as the kernel will, and refuse what lies outside the root."""
+        """Resolve a path like the kernel, and refuse a result outside the root."""
         real = os.path.realpath(os.path.join(self.root, text))
         if real != self.root and not real.startswith(self.root + os.sep):
             raise Refused(f"{text} is outside")
@@ -72,7 +72,7 @@ class Guard:
         return False
 
     def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Say no."""
+        """Return the answer for a refused call."""
         del arguments
         return {"content": [{"type": "text", "text": text}], "isError": True}
 
@@ -98,7 +98,7 @@ class Guard:
                 self.take(message)
 
     def parse(self, raw: bytes) -> list[Any]:
-        """Give the messages of a line; none where it cannot be read."""
+        """Return the messages of a line; none if it cannot be read."""
         try:
             return [json.loads(raw)]
         except (ValueError, RecursionError):
@@ -117,7 +117,7 @@ class Guard:
         sys.stdout.flush()
 
     def listed(self, tool: str) -> dict[str, Any]:
-        """Give the definition of a tool."""
+        """Return the definition of a tool."""
         return {"name": tool, "inputSchema": self.schema(tool)}
 
     def read_file(self, path: str) -> str:

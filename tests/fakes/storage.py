@@ -1,4 +1,4 @@
-"""Servers that write where there may be no room, with one fault each; and a good one."""
+"""Servers that write without enough space, with one fault each; and a good one."""
 
 import signal
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 from tests.fakes.crowds import AtOnce
 
 
-class WritesBeside(AtOnce):
-    """Writes beside the file and clears away what could not be written."""
+class WritesANewFile(AtOnce):
+    """Writes a new file and removes it if the write fails."""
 
     families = ("storage",)
 
 
-class CutsFirst(WritesBeside):
-    """Cuts the file, then writes as much as there is room for."""
+class TruncatesFirst(WritesANewFile):
+    """Truncates the file, then writes as much as fits."""
 
     trips = frozenset({"storage-full"})
 
@@ -21,8 +21,8 @@ class CutsFirst(WritesBeside):
         place.write_text(text, encoding="utf-8")
 
 
-class LeavesHalves(WritesBeside):
-    """Writes beside the file, and leaves that there where it fails."""
+class LeavesHalves(WritesANewFile):
+    """Writes a new file, and leaves it there if the write fails."""
 
     trips = frozenset({"storage-full"})
 
@@ -32,8 +32,8 @@ class LeavesHalves(WritesBeside):
         beside.replace(place)
 
 
-class DiesBesideTheFile(LeavesHalves):
-    """Is ended by a write it has no room for, as a program is that does not ask to be spared."""
+class DiesDuringTheWrite(LeavesHalves):
+    """Is killed by a write without enough space, as is the default for programs."""
 
     trips: frozenset[str] = frozenset()
 

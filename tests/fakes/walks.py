@@ -11,7 +11,7 @@ from tests.fakes.server import STRING, Guard, answered
 
 
 class Walks(Guard):
-    """Finds names by a pattern and lines by a part of them; what lies outside is left out."""
+    """Finds names by a pattern and lines by a text, and leaves out files outside."""
 
     families: tuple[str, ...] = ("walks", "links")
     tools = ("read_file", "find_files", "search_text")
@@ -57,7 +57,7 @@ class Walks(Guard):
 
 
 class MatchesAnywhere(Walks):
-    """Gives back whatever a pattern finds."""
+    """Returns every match of a pattern."""
 
     trips = frozenset({"walks-pattern"})
 
@@ -69,7 +69,7 @@ class MatchesAnywhere(Walks):
 
 
 class MatchesThroughLinks(Walks):
-    """Takes the dots out of what a pattern found, and leaves the links in."""
+    """Normalises the matches of a pattern, and does not resolve links."""
 
     trips = frozenset({"walks-pattern"})
 
@@ -82,7 +82,7 @@ class MatchesThroughLinks(Walks):
 
 
 class SearchesThroughLinks(Walks):
-    """Follows links in a search, but for those that lead up again."""
+    """Follows links in a search, except those that lead up again."""
 
     trips = frozenset({"links-walk"})
     follows = True
@@ -96,7 +96,7 @@ class SearchesThroughLinks(Walks):
 
 
 class WalksAroundDenied(Walks):
-    """Searches no denied folder and no denied file, whatever a call leaves out."""
+    """Searches no denied folder and no denied file, whatever a call excludes."""
 
     promises = ("deny-list",)
     families = ("walks", "deny")
@@ -119,7 +119,7 @@ class WalksAroundDenied(Walks):
 
 
 class SearchesDenied(WalksAroundDenied):
-    """Asks the deny list about names, and searches all files."""
+    """Applies the deny list to names, and searches all files."""
 
     trips = frozenset({"deny-walk"})
 
@@ -128,7 +128,7 @@ class SearchesDenied(WalksAroundDenied):
 
 
 class LetsItsListBeCleared(WalksAroundDenied):
-    """Leaves out what is denied, unless a call says what is to be left out."""
+    """Excludes denied files, unless a call gives its own exclusions."""
 
     trips = frozenset({"deny-walk"})
     cleared = False
@@ -150,7 +150,7 @@ class LetsItsListBeCleared(WalksAroundDenied):
 
 
 class Completes(Guard):
-    """Completes paths by what lies in a folder inside the root."""
+    """Completes paths from the content of a folder inside the root."""
 
     families: tuple[str, ...] = ("walks",)
     tools: tuple[str, ...] = ("read_file",)
@@ -188,7 +188,7 @@ class Completes(Guard):
 
 
 class CompletesAnywhere(Completes):
-    """Completes a path by what lies there."""
+    """Completes a path from any folder."""
 
     trips = frozenset({"walks-completion"})
 
@@ -197,7 +197,7 @@ class CompletesAnywhere(Completes):
 
 
 class CompletesNothingDenied(Completes, Denies):
-    """Completes paths by what lies in a folder that is on no list."""
+    """Completes paths from the content of a folder that is not denied."""
 
     families = ("walks", "deny")
 

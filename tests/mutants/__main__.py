@@ -36,7 +36,7 @@ def load(named: str = "") -> dict[str, kit.Mutant]:
 
 def matrix(known: dict[str, kit.Mutant]) -> int:
     """Print clause × mutant; 1 when a clause survives them all."""
-    from mcp_touchstone.loader import load as load_suite  # noqa: PLC0415  (a mutant needs none)
+    from mcp_touchstone.catalog.loader import load as load_suite  # noqa: PLC0415  (a mutant needs none)
 
     survivors = 0
     catalogue = load_suite().catalogue

@@ -45,7 +45,7 @@ class Asks(AskingTool):
         self.rest: dict[Any, list[tuple[str, Json]]] = {}
 
     def questions(self) -> list[tuple[str, Json]]:
-        """Give what is asked: methods and params."""
+        """Return what is asked: methods and params."""
         return [(self.method, self.params)]
 
     def able(self, method: str, params: Json) -> bool:
@@ -116,7 +116,7 @@ class Interrupts(AskingTool):
         self.answer(request, {"resultType": "input_required", **asked})
 
     def state(self, request: Json) -> str:
-        """Give a state that fits one request."""
+        """Return a state that fits one request."""
         own = {name: params(request).get(name) for name in ("name", "arguments")}
         return hashlib.sha256(b"key" + encode(own)).hexdigest()
 

@@ -29,7 +29,7 @@ class _Hinted(Fault):
 
 
 @mutant("caching-hints-present", revision=MODERN)
-class DiscoversForNobody(_Hinted):
+class OmitsTheScopeOfDiscover(_Hinted):
     """Leaves cacheScope out of its discover result."""
 
     method = "server/discover"
@@ -39,8 +39,8 @@ class DiscoversForNobody(_Hinted):
 
 
 @mutant("caching-hints-present", revision=MODERN)
-class ReadsForAnUnknownTime(_Hinted):
-    """Leaves ttlMs out of what it reads."""
+class OmitsTheTtlOfReads(_Hinted):
+    """Leaves ttlMs out of resources/read results."""
 
     method = "resources/read"
 
@@ -49,40 +49,40 @@ class ReadsForAnUnknownTime(_Hinted):
 
 
 @mutant("caching-ttl-non-negative", revision=MODERN)
-class IsStaleFromTheStart(_Hinted):
-    """Gives -1 where nothing is to be kept."""
+class GivesANegativeTtl(_Hinted):
+    """Gives a ttlMs of -1 for results that must not be cached."""
 
     def spoil(self, result: Json, request: Json) -> None:
         result["ttlMs"] = -1
 
 
 @mutant("caching-ttl-non-negative", revision=MODERN)
-class WritesItsTimeAsText(_Hinted):
-    """Gives the time as a string."""
+class WritesTheTtlAsText(_Hinted):
+    """Writes ttlMs as a string."""
 
     def spoil(self, result: Json, request: Json) -> None:
         result["ttlMs"] = "1000"
 
 
 @mutant("caching-ttl-non-negative", revision=MODERN)
-class CountsHalfMilliseconds(_Hinted):
-    """Gives half a millisecond."""
+class GivesAFractionalTtl(_Hinted):
+    """Gives a ttlMs of half a millisecond."""
 
     def spoil(self, result: Json, request: Json) -> None:
         result["ttlMs"] = 0.5
 
 
 @mutant("caching-ttl-non-negative", revision=MODERN, outcome="warn")
-class WritesItsTimeAsAFloat(_Hinted):
-    """Writes a whole number of milliseconds with a decimal point."""
+class WritesTheTtlAsAFloat(_Hinted):
+    """Writes a whole ttlMs with a decimal point."""
 
     def spoil(self, result: Json, request: Json) -> None:
         result["ttlMs"] = 5.0
 
 
 @mutant("caching-scope-value", revision=MODERN)
-class ShoutsItsScope(_Hinted):
-    """Gives the scope in capital letters."""
+class WritesTheScopeInCapitals(_Hinted):
+    """Writes cacheScope in capital letters."""
 
     def spoil(self, result: Json, request: Json) -> None:
         result["cacheScope"] = "PUBLIC"
@@ -112,7 +112,7 @@ class _Paged(_Hinted):
 
 
 @mutant("caching-scope-uniform-pages", revision=MODERN)
-class SharesOnePageOnly(_Paged):
+class ChangesTheScopeBetweenPages(_Paged):
     """Gives its pages different scopes."""
 
     def second(self, result: Json) -> None:
@@ -120,27 +120,27 @@ class SharesOnePageOnly(_Paged):
 
 
 @control("caching-scope-uniform-pages", revision=MODERN)
-class KeepsPagesForDifferentTimes(_Paged):
-    """Gives its pages the same scope and different times."""
+class ChangesTheTtlBetweenPages(_Paged):
+    """Gives its pages the same scope and different ttlMs."""
 
     def second(self, result: Json) -> None:
         result["ttlMs"] = 0
 
 
 class _Asks(Interrupts):
-    """Asks a client that can be asked before it answers a call."""
+    """Asks a client with elicitation before it answers a call."""
 
     def interrupt(self, request: Json) -> None:
         asked = {"inputRequests": self.asks, "requestState": self.state(request), **self.hints()}
         self.answer(request, {"resultType": "input_required", **asked})
 
     def hints(self) -> Json:
-        """Give the hints that go with the question."""
+        """Return the hints that go with the question."""
         return {}
 
 
 @mutant("caching-interim-without-hints", revision=MODERN)
-class KeepsAQuestionFresh(_Asks):
+class GivesHintsOnInputRequests(_Asks):
     """Puts caching hints on a result that asks for input."""
 
     def hints(self) -> Json:

@@ -26,7 +26,7 @@ def _cancels(message: Any) -> bool:
 
 
 class _Cancelled(Fault):
-    """Does something of its own when a long call is cancelled."""
+    """Handles the cancellation of a long call in its own way."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         request = self.asked.get(taken_back(message), {})
@@ -41,8 +41,8 @@ class _Cancelled(Fault):
 
 
 @mutant("cancellation-no-response")
-class AnswersInTheEnd(_Cancelled):
-    """Stops the work, and answers the call all the same some time later."""
+class AnswersACancelledCall(_Cancelled):
+    """Stops the work of a cancelled call, and still answers it some time later."""
 
     def cancelled(self, line: bytes, request: Json) -> bytes | None:
         self.later(1.5, lambda: self.refuse(request, 0, "Request cancelled"))
@@ -55,15 +55,15 @@ class AnswersInTheEnd(_Cancelled):
     revision=MODERN,
     outcome="warn",
 )
-class TakesNoCancellation(_Cancelled):
-    """Goes on with a call as if it had not been cancelled."""
+class IgnoresCancellations(_Cancelled):
+    """Continues a cancelled call as if nothing had happened."""
 
     def cancelled(self, line: bytes, request: Json) -> bytes | None:
         return None
 
 
 class _KeepsReporting(_Cancelled):
-    """Stops the work, and goes on reporting it."""
+    """Stops the work of a cancelled call, and still reports progress."""
 
     def cancelled(self, line: bytes, request: Json) -> bytes | None:
         for step in range(1, 8):
@@ -78,17 +78,17 @@ class _KeepsReporting(_Cancelled):
 
 @mutant("cancellation-stop-work")
 class KeepsReporting(_KeepsReporting):
-    """Stops the work, and goes on reporting it."""
+    """Stops the work of a cancelled call, and still reports progress."""
 
 
 @mutant("cancellation-stdio-no-further-messages", revision=MODERN)
 class KeepsReportingStatelessly(_KeepsReporting):
-    """Stops the work of a stateless request, and goes on reporting it."""
+    """Stops the work of a cancelled stateless request, and still reports progress."""
 
 
 @mutant("cancellation-stop-work", revision=MODERN)
 class KeepsWriting(_Cancelled):
-    """Sends nothing more, and goes on with what it writes."""
+    """Sends nothing more for a cancelled call, and still writes its files."""
 
     def cancelled(self, line: bytes, request: Json) -> bytes | None:
         for step in range(1, 8):
@@ -102,8 +102,8 @@ class KeepsWriting(_Cancelled):
 
 
 @control("cancellation-no-response")
-class WritesOnAndOn(_Cancelled):
-    """Writes a log of its own all the time, which is no work of a call."""
+class WritesALogAllTheTime(_Cancelled):
+    """Writes a log file all the time, independent of any call."""
 
     def start(self) -> None:
         for step in range(200):
@@ -122,8 +122,8 @@ class WritesOnAndOn(_Cancelled):
 
 
 @mutant("cancellation-invalid-ignored")
-class ReadsRequestIdFirst(Fault):
-    """Leaves when a cancellation has no params."""
+class DiesOfACancellationWithoutParams(Fault):
+    """Exits when a cancellation has no params."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if _cancels(message) and "params" not in message:
@@ -132,8 +132,8 @@ class ReadsRequestIdFirst(Fault):
 
 
 @mutant("cancellation-invalid-ignored", revision=MODERN)
-class LogsWhyOfWhatItNeverHeard(Fault):
-    """Leaves over a reason for the cancellation of a request that it cannot find."""
+class DiesOfAnUnknownCancellation(Fault):
+    """Exits when the cancellation of an unknown request has a reason."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         named = taken_back(message)
@@ -159,12 +159,12 @@ class _LosesARace(Fault):
 
 
 @mutant("cancellation-race-tolerated")
-class LosesARace(_LosesARace):
+class HangsOnACancelledPing(_LosesARace):
     """Hangs when the ping it has just read is cancelled."""
 
 
 @mutant("cancellation-race-tolerated", revision=MODERN)
-class LosesARaceStatelessly(_LosesARace):
+class HangsOnACancelledDiscover(_LosesARace):
     """Hangs when the server/discover it has just read is cancelled."""
 
 
@@ -172,7 +172,7 @@ class LosesARaceStatelessly(_LosesARace):
 
 
 class _Cancels(SaysMore):
-    """Cancels something behind each list of tools."""
+    """Sends a cancellation after each list of tools."""
 
     def more(self) -> None:
         lists = [own for own, r in self.asked.items() if r.get("method") == "tools/list"]
@@ -185,18 +185,18 @@ class _Cancels(SaysMore):
 
 
 @mutant("cancellation-server-own-requests")
-class CancelsForItsClient(_Cancels):
+class CancelsARequestOfItsClient(_Cancels):
     """Cancels a request of its client."""
 
 
 @mutant("cancellation-server-only-for-listen", revision=MODERN)
-class CancelsForItsStatelessClient(_Cancels):
-    """Cancels a request of its client that is no subscription."""
+class CancelsAStatelessRequest(_Cancels):
+    """Cancels a request of its client that is not a subscription."""
 
 
 @mutant("cancellation-notification-shape")
 class CancelsWithoutAnId(SaysMore):
-    """Cancels something without saying what, which the type of this revision allows."""
+    """Cancels without a requestId, which the schema of this revision allows."""
 
     def more(self) -> None:
         body = {"reason": "taken back"}
@@ -212,7 +212,7 @@ class CancelsNull(SaysMore):
 
 
 class _Withdraws(AskingTool):
-    """A tool that asks for the roots, and takes the question back when it is cancelled itself."""
+    """A tool that requests the roots, and cancels that when its own call is cancelled."""
 
     def on_ask(self, request: Json) -> None:
         if "roots" in self.client:
@@ -229,7 +229,7 @@ class _Withdraws(AskingTool):
 
     def withdraw(self, own: str) -> None:
         """Take the question back."""
-        body = {"requestId": own, "reason": "nobody waits for it"}
+        body = {"requestId": own, "reason": "no longer needed"}
         self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
 
 
@@ -238,13 +238,13 @@ class _Withdraws(AskingTool):
     "cancellation-ignore-late-response",
     "cancellation-notification-shape",
 )
-class TakesItsQuestionBack(_Withdraws):
-    """Takes a question back when the call it belongs to is cancelled."""
+class CancelsItsOwnRequest(_Withdraws):
+    """Cancels its request to the client when the call is cancelled."""
 
 
 @mutant("cancellation-ignore-late-response")
-class ComplainsOfLateAnswers(_Withdraws):
-    """Answers the late answer to a question it took back with an error."""
+class AnswersLateAnswers(_Withdraws):
+    """Answers a late answer to its cancelled request with an error."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -264,8 +264,8 @@ class ComplainsOfLateAnswers(_Withdraws):
 
 
 @mutant("cancellation-server-own-requests")
-class CancelsWhatWasAnswered(AskingTool):
-    """Cancels a question well after it was answered."""
+class CancelsAnAnsweredRequest(AskingTool):
+    """Cancels its request well after it was answered."""
 
     def on_ask(self, request: Json) -> None:
         if "roots" in self.client:
@@ -284,7 +284,7 @@ class CancelsWhatWasAnswered(AskingTool):
 
 
 class _AsksForATask(AskingTool):
-    """A tool that asks for a task of the client, and gives it up when it is cancelled itself."""
+    """A tool that requests a task of the client, and gives it up when its call is cancelled."""
 
     ASKED: ClassVar[Json] = {
         "message": "Which colour?",
@@ -334,13 +334,13 @@ class _AsksForATask(AskingTool):
 
 @control("cancellation-tasks-use-cancel")
 class CancelsTheTask(_AsksForATask):
-    """Gives a task of the client up with tasks/cancel."""
+    """Gives up a task of the client with tasks/cancel."""
 
 
 @mutant("cancellation-tasks-use-cancel")
 class CancelsTheRequest(_AsksForATask):
-    """Gives a task of the client up by cancelling the request that made it."""
+    """Gives up a task of the client by cancelling the request that created it."""
 
     def give_up(self, own: str, task: str) -> None:
-        body = {"requestId": own, "reason": "nobody waits for it"}
+        body = {"requestId": own, "reason": "no longer needed"}
         self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})

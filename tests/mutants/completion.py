@@ -21,7 +21,7 @@ PROMPTS = frozenset({"text_editor_guide", "git_workflow", "edit_file"})
 
 
 class _Completes(Fault):
-    """Changes its completions and what it declares of them."""
+    """Changes its completions and their declaration."""
 
     def said(self, message: Any, request: Json) -> Out:
         if not isinstance(message, dict) or "method" in message:
@@ -67,12 +67,12 @@ class _Undeclared(_Completes):
 
 @mutant("completion-capability-declared")
 class CompletesUndeclared(_Undeclared):
-    """Completes and does not declare it."""
+    """Completes without declaring completions."""
 
 
 @mutant("completion-capability-declared", revision=MODERN)
 class CompletesUndeclaredStateless(_Undeclared):
-    """Completes in 2026-07-28 and does not declare it."""
+    """Completes in 2026-07-28 without declaring completions."""
 
 
 @control("completion-capability-declared", "completion-undeclared-method-not-found")
@@ -85,15 +85,15 @@ class HasNoCompletion(_Undeclared):
 
 @mutant("completion-undeclared-method-not-found")
 class CompletesNothing(_Undeclared):
-    """Gives empty completions and does not declare any."""
+    """Gives empty completions without declaring them."""
 
     def changed(self, message: Json, request: Json) -> Out:
         return self.give(request)
 
 
 @mutant("completion-undeclared-method-not-found", revision=MODERN)
-class CallsCompletionInternal(_Undeclared):
-    """Answers completion/complete with -32603 where it has none."""
+class RefusesCompletionAsInternalError(_Undeclared):
+    """Answers completion/complete with -32603 without having completions."""
 
     def changed(self, message: Json, request: Json) -> Out:
         return refusal(request, -32603, "NotImplementedError")
@@ -112,7 +112,7 @@ class SuggestsObjects(_Completes):
 
 @mutant("completion-result-shape", revision=OLD)
 class WritesATotalOfNull(_Completes):
-    """Writes out a total it does not know, as null."""
+    """Writes an unknown total as null."""
 
     def spoil(self, completion: Json) -> None:
         completion["total"] = None
@@ -144,7 +144,7 @@ class SuggestsTooMuch(_Many):
 
 @mutant("completion-max-100-values", revision=MODERN)
 class SuggestsEverything(_Many):
-    """Suggests all the values there are."""
+    """Suggests all values at once."""
 
     MANY = 500
 
@@ -158,23 +158,23 @@ class SuggestsAHundred(_Many):
 
 @mutant("completion-total-has-more-consistent")
 class CountsTheRest(_Completes):
-    """Gives as total how many values it left out."""
+    """Gives the number of omitted values as total."""
 
     def spoil(self, completion: Json) -> None:
         completion["total"] = 0
 
 
 @mutant("completion-total-has-more-consistent", revision=MODERN)
-class DeniesTheRest(_Completes):
-    """Says there are no more values where the total says there are."""
+class DeniesFurtherValues(_Completes):
+    """Gives hasMore false although total is larger than the number of values."""
 
     def spoil(self, completion: Json) -> None:
         completion.update(total=len(completion["values"]) + 5, hasMore=False)
 
 
 @control("completion-total-has-more-consistent", revision=OLD)
-class DoesNotCount(_Completes):
-    """Says there are more values and not how many."""
+class OmitsTheTotal(_Completes):
+    """Gives hasMore true without a total."""
 
     def spoil(self, completion: Json) -> None:
         completion.pop("total", None)
@@ -186,7 +186,7 @@ class DoesNotCount(_Completes):
 
 @mutant("completion-unknown-prompt-error")
 class CompletesUnknownPrompts(_Completes):
-    """Gives an empty completion for a prompt it does not have."""
+    """Gives an empty completion for an unknown prompt."""
 
     def changed(self, message: Json, request: Json) -> Out:
         return self.give(request) if _is_unknown(request) else message
@@ -194,7 +194,7 @@ class CompletesUnknownPrompts(_Completes):
 
 @mutant("completion-unknown-prompt-error", revision=MODERN)
 class FailsOnUnknownPrompts(_Completes):
-    """Answers a prompt it does not have with -32603."""
+    """Answers an unknown prompt with -32603."""
 
     def changed(self, message: Json, request: Json) -> Out:
         return refusal(request, -32603, "KeyError") if _is_unknown(request) else message
@@ -218,7 +218,7 @@ class FailsOnMissingParams(_Completes):
 
 
 @mutant("completion-missing-arguments-error", revision=MODERN)
-class TakesNothingForAnEmptyValue(_Completes):
+class AcceptsAMissingValue(_Completes):
     """Completes an argument without a value."""
 
     def changed(self, message: Json, request: Json) -> Out:
@@ -241,7 +241,7 @@ class RejectsContext(_Completes):
 
 
 @mutant("completion-resource-ref-forms")
-class WantsAConcreteUri(_Completes):
+class LooksUpTemplatesAsResources(_Completes):
     """Looks a template up among the resources."""
 
     def changed(self, message: Json, request: Json) -> Out:
@@ -253,7 +253,7 @@ class WantsAConcreteUri(_Completes):
 
 @control("completion-resource-ref-forms", revision=MODERN)
 class CompletesPromptsOnly(_Completes):
-    """Turns every reference to a resource away, whether it is listed or not."""
+    """Refuses every reference to a resource, listed or not."""
 
     def changed(self, message: Json, request: Json) -> Out:
         ref = params(request).get("ref")
@@ -267,7 +267,7 @@ class CompletesPromptsOnly(_Completes):
 
 @mutant("completion-validate-inputs")
 class CompletesAnyPath(_Completes):
-    """Suggests the files of any folder that is typed."""
+    """Suggests the files of any folder."""
 
     def changed(self, message: Json, request: Json) -> Out:
         argument = params(request).get("argument")
@@ -278,8 +278,8 @@ class CompletesAnyPath(_Completes):
 
 
 @mutant("completion-validate-inputs", revision=MODERN)
-class ChokesOnALongValue(_Completes):
-    """Does not answer where a value is very long."""
+class HangsOnALongValue(_Completes):
+    """Does not answer if a value is very long."""
 
     def changed(self, message: Json, request: Json) -> Out:
         argument = params(request).get("argument")

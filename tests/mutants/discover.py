@@ -18,7 +18,7 @@ class _Discovered(Fault):
 
 
 @mutant("discover-implemented", revision=MODERN)
-class TakesDiscoverForAHandshake(Fault):
+class RefusesALateDiscover(Fault):
     """Refuses server/discover in a process whose first request was another one."""
 
     def said(self, message: Any, request: Json) -> Out:
@@ -41,7 +41,7 @@ class ListsNoVersions(_Discovered):
 
 @mutant("discover-result-shape", revision=MODERN)
 class GivesItsVersionAsAString(_Discovered):
-    """Gives supportedVersions as a string, as there is only one."""
+    """Gives supportedVersions as a string, because there is only one."""
 
     def spoil(self, result: Json) -> None:
         result["supportedVersions"] = MODERN
@@ -49,14 +49,14 @@ class GivesItsVersionAsAString(_Discovered):
 
 @mutant("discover-result-shape", revision=MODERN)
 class ListsVersionsAsObjects(_Discovered):
-    """Lists an object with a note beside the version."""
+    """Lists objects with a version and a note."""
 
     def spoil(self, result: Json) -> None:
         result["supportedVersions"].append({"version": MODERN, "stable": True})
 
 
 @mutant("discover-result-shape", revision=MODERN)
-class InstructsInAList(_Discovered):
+class GivesInstructionsAsAList(_Discovered):
     """Gives its instructions as a list of lines."""
 
     def spoil(self, result: Json) -> None:
@@ -64,8 +64,8 @@ class InstructsInAList(_Discovered):
 
 
 @mutant("discover-result-shape", revision=MODERN)
-class NamesItsCapabilities(_Discovered):
-    """Gives its capabilities as a list of names, and serves nothing more."""
+class ListsItsCapabilities(_Discovered):
+    """Gives its capabilities as a list of names."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         method = str(message.get("method")) if isinstance(message, dict) else ""
@@ -88,7 +88,7 @@ class SupportsNoVersion(_Discovered):
 
 @mutant("discover-supported-versions-current", revision=MODERN)
 class ListsItsHandshakeRevisionsOnly(_Discovered):
-    """Serves 2026-07-28 and lists only what it spoke before."""
+    """Serves 2026-07-28 and lists only its handshake revisions."""
 
     def spoil(self, result: Json) -> None:
         result["supportedVersions"] = ["2025-11-25", "2025-06-18"]
@@ -96,7 +96,7 @@ class ListsItsHandshakeRevisionsOnly(_Discovered):
 
 @mutant("discover-capabilities-shape", revision=MODERN)
 class SaysTrueForACapability(_Discovered):
-    """Gives true where a capability is an object."""
+    """Gives true in place of the object of a capability."""
 
     def spoil(self, result: Json) -> None:
         result["capabilities"]["completions"] = True
@@ -120,7 +120,7 @@ class WritesAFlagAsAString(_Discovered):
 
 @mutant("discover-capabilities-shape", revision=MODERN)
 class SaysTrueForAnExperiment(_Discovered):
-    """Gives true for an entry of experimental."""
+    """Gives true for a member of experimental."""
 
     def spoil(self, result: Json) -> None:
         result["capabilities"]["experimental"] = {"com.example/search": True}

@@ -14,7 +14,7 @@ WHO["requestedSchema"]["required"] = ["who"]
 
 
 class Elicits(Asks):
-    """A tool that asks the user something and waits, if the client can do that.
+    """A tool that elicits input if the client can, and waits for the answer.
 
     Attributes:
         asks: the params of what it asks, one after the other.
@@ -33,8 +33,8 @@ class Elicits(Asks):
     "elicitation-default-types",
     "elicitation-form-no-credentials",
 )
-class ElicitsWell(Elicits):
-    """Asks for a form of every kind of field, and takes every answer as it should."""
+class ElicitsCorrectly(Elicits):
+    """Elicits a form with every kind of field, and handles every answer correctly."""
 
     asks: ClassVar[list[Json]] = [
         {
@@ -54,8 +54,8 @@ class ElicitsWell(Elicits):
 
 
 @control("elicitation-string-format", "elicitation-default-types", revision="2025-06-18")
-class ElicitsWellAtFirst(Elicits):
-    """Asks for a form of the first revision that has any."""
+class ElicitsCorrectlyInTheFirstRevision(Elicits):
+    """Elicits a form of the first revision with elicitation."""
 
     asks: ClassVar[list[Json]] = [
         formed(
@@ -66,7 +66,7 @@ class ElicitsWellAtFirst(Elicits):
 
 
 class _Links(Elicits):
-    """Sends the user to a URL, and says so when that is done."""
+    """Elicits a visit of a URL, and announces its completion."""
 
     asks: ClassVar[list[Json]] = [LINK]
 
@@ -88,8 +88,8 @@ class _Links(Elicits):
     "elicitation-id-unique",
     "elicitation-mode-supported",
 )
-class LinksWell(_Links):
-    """Sends the user to two places, one of them on this machine."""
+class LinksCorrectly(_Links):
+    """Elicits visits of two URLs, one of them on this machine."""
 
     asks: ClassVar[list[Json]] = [
         LINK,
@@ -98,7 +98,7 @@ class LinksWell(_Links):
 
 
 class _Requires(AskingTool):
-    """Answers a client that can open URLs with an error that lists some."""
+    """Refuses a client in URL mode with an error that lists URLs."""
 
     listed: ClassVar[list[Json]] = [LINK]
 
@@ -116,7 +116,7 @@ class _Requires(AskingTool):
 @control(
     "elicitation-url-required-error-shape", "elicitation-url-required-error-only-when-required"
 )
-class RequiresALink(_Requires):
+class RequiresAUrl(_Requires):
     """Answers that the user has to visit a URL first."""
 
 
@@ -124,8 +124,8 @@ class RequiresALink(_Requires):
 
 
 @mutant("elicitation-not-in-revision", revision="2025-03-26")
-class ElicitsTooEarly(Elicits):
-    """Elicits in a revision that has no elicitation, from whoever can sample."""
+class ElicitsBeforeElicitation(Elicits):
+    """Elicits from a client with sampling in a revision without elicitation."""
 
     def able(self, method: str, params: Json) -> bool:
         del method, params
@@ -138,8 +138,8 @@ class ElicitsTooEarly(Elicits):
 
 
 @mutant("elicitation-mode-supported")
-class LinksWhoeverElicits(_Links):
-    """Sends the user of every client that elicits to a URL."""
+class LinksWithoutUrlMode(_Links):
+    """Elicits a visit of a URL from every client with elicitation."""
 
     def able(self, method: str, params: Json) -> bool:
         del method, params
@@ -147,8 +147,8 @@ class LinksWhoeverElicits(_Links):
 
 
 @mutant("elicitation-mode-supported")
-class FormsForWhoeverElicits(Elicits):
-    """Shows a form on every client that elicits."""
+class ElicitsFormsWithoutFormMode(Elicits):
+    """Elicits a form from every client with elicitation."""
 
     def able(self, method: str, params: Json) -> bool:
         del method, params
@@ -156,7 +156,7 @@ class FormsForWhoeverElicits(Elicits):
 
 
 @mutant("elicitation-mode-supported", outcome="note")
-class RequiresALinkOfAnybody(_Requires):
+class RequiresAUrlOfEveryClient(_Requires):
     """Answers every client that the user has to visit a URL first."""
 
     def able(self) -> bool:
@@ -167,15 +167,15 @@ class RequiresALinkOfAnybody(_Requires):
 
 
 @mutant("elicitation-form-params-shape", revision="2025-06-18")
-class AsksWithoutAWord(Elicits):
-    """Shows a form without a message."""
+class ElicitsWithoutAMessage(Elicits):
+    """Elicits a form without a message."""
 
     asks: ClassVar[list[Json]] = [{"requestedSchema": WHO["requestedSchema"]}]
 
 
 @mutant("elicitation-form-params-shape")
-class AsksInAPopup(Elicits):
-    """Names a mode that there is not."""
+class ElicitsInAnUnknownMode(Elicits):
+    """Elicits in an undefined mode."""
 
     asks: ClassVar[list[Json]] = [{**WHO, "mode": "popup"}]
 
@@ -184,8 +184,8 @@ class AsksInAPopup(Elicits):
 
 
 @mutant("elicitation-form-params-shape")
-class AsksForAnArray(Elicits):
-    """Shows a form that is no object."""
+class ElicitsAnArray(Elicits):
+    """Elicits a form that is not an object."""
 
     asks: ClassVar[list[Json]] = [
         {"message": "?", "requestedSchema": {"type": "array", "properties": {}}}
@@ -193,29 +193,29 @@ class AsksForAnArray(Elicits):
 
 
 @mutant("elicitation-form-schema-primitive-2025-06-18", revision="2025-06-18")
-class AsksForSeveralTooEarly(Elicits):
-    """Asks for several choices in a revision that has no such field."""
+class ElicitsSeveralChoicesTooEarly(Elicits):
+    """Elicits several choices in a revision without such fields."""
 
     asks: ClassVar[list[Json]] = [formed(some=CHOICES["some"])]
 
 
 @mutant("elicitation-form-schema-primitive")
-class AsksForAnyNumberOfTexts(Elicits):
-    """Asks for a list of texts of the user's own."""
+class ElicitsAListOfTexts(Elicits):
+    """Elicits a list of free texts."""
 
     asks: ClassVar[list[Json]] = [formed(tags={"type": "array", "items": {"type": "string"}})]
 
 
 @mutant("elicitation-form-schema-primitive")
-class AsksForTextOrNothing(Elicits):
-    """Leaves the type of a field to a union."""
+class ElicitsAUnion(Elicits):
+    """Gives a field a union type."""
 
     asks: ClassVar[list[Json]] = [formed(who={"anyOf": [{"type": "string"}, {"type": "null"}]})]
 
 
 @mutant("elicitation-string-format", revision="2025-06-18")
-class AsksForAPhoneNumber(Elicits):
-    """Asks for a string in a format that forms do not have, beside an enum that may."""
+class ElicitsAnUnknownFormat(Elicits):
+    """Elicits a string in an undefined format, with an enum."""
 
     asks: ClassVar[list[Json]] = [
         formed(
@@ -226,64 +226,64 @@ class AsksForAPhoneNumber(Elicits):
 
 
 @mutant("elicitation-default-types")
-class FillsInNothing(Elicits):
-    """Fills a text in with null."""
+class GivesANullDefault(Elicits):
+    """Gives a text field the default null."""
 
     asks: ClassVar[list[Json]] = [formed(who={"type": "string", "default": None})]
 
 
 @mutant("elicitation-default-types", revision="2025-06-18")
-class FillsInAWordForYes(Elicits):
-    """Fills a boolean in with a word."""
+class GivesATextDefaultForABoolean(Elicits):
+    """Gives a boolean field a text as its default."""
 
     asks: ClassVar[list[Json]] = [formed(sure={"type": "boolean", "default": "yes"})]
 
 
 @mutant("elicitation-default-types", outcome="warn")
-class FillsInWhatIsNoOption(Elicits):
-    """Fills a choice in with what cannot be chosen."""
+class GivesADefaultOutsideTheOptions(Elicits):
+    """Gives a choice a default that is not an option."""
 
     asks: ClassVar[list[Json]] = [formed(one={**CHOICES["one"], "default": "z"})]
 
 
 @mutant("elicitation-default-types", outcome="warn")
-class FillsInWhatIsNoOptionOfMany(Elicits):
-    """Fills several choices in, one of which cannot be chosen."""
+class GivesDefaultsOutsideTheOptions(Elicits):
+    """Gives a multiple choice a default that is not an option."""
 
     asks: ClassVar[list[Json]] = [formed(some={**CHOICES["some"], "default": ["a", "z"]})]
 
 
 @mutant("elicitation-default-types", outcome="warn")
-class FillsInTooMuch(Elicits):
-    """Fills a number in that is too large."""
+class GivesADefaultAboveTheMaximum(Elicits):
+    """Gives a number field a default above its maximum."""
 
     asks: ClassVar[list[Json]] = [formed(size={"type": "number", "maximum": 5, "default": 6})]
 
 
 @mutant("elicitation-default-types", outcome="warn")
-class FillsInAFraction(Elicits):
-    """Fills a whole number in with a fraction."""
+class GivesAFractionalDefaultForAnInteger(Elicits):
+    """Gives an integer field a fraction as its default."""
 
     asks: ClassVar[list[Json]] = [formed(size={"type": "integer", "default": 0.5})]
 
 
 @mutant("elicitation-no-sensitive-information-2025-06-18", revision="2025-06-18")
-class AsksForAPassword(Elicits):
-    """Asks for a password."""
+class ElicitsAPassword(Elicits):
+    """Elicits a password."""
 
     asks: ClassVar[list[Json]] = [formed(userPassword={"type": "string"})]
 
 
 @mutant("elicitation-form-no-credentials")
-class AsksForAKey(Elicits):
-    """Asks for an API key under a harmless name."""
+class ElicitsAKey(Elicits):
+    """Elicits an API key under a harmless name."""
 
     asks: ClassVar[list[Json]] = [formed(value={"type": "string", "title": "Your API key"})]
 
 
 @mutant("elicitation-form-no-clickable-urls")
-class WritesALinkIntoAForm(Elicits):
-    """Gives a URL in the description of a field."""
+class WritesAUrlIntoAForm(Elicits):
+    """Puts a URL into the description of a field."""
 
     asks: ClassVar[list[Json]] = [
         formed(code={"type": "string", "description": "See https://a.example/code"})
@@ -294,36 +294,36 @@ class WritesALinkIntoAForm(Elicits):
 
 
 @mutant("elicitation-url-valid")
-class SendsTheUserToAPath(_Links):
-    """Sends the user to a path."""
+class LinksToAPathInAForm(_Links):
+    """Gives a path as the URL of an elicitation."""
 
     asks: ClassVar[list[Json]] = [{**LINK, "url": "/sign-in"}]
 
 
 @mutant("elicitation-url-valid")
 class LinksToNoHost(_Links):
-    """Sends the user to no host."""
+    """Gives a URL without a host."""
 
     asks: ClassVar[list[Json]] = [{**LINK, "url": "https:///sign-in"}]
 
 
 @mutant("elicitation-url-https")
-class LinksInTheClear(_Links):
-    """Sends the user over the net in the clear."""
+class LinksWithoutHttps(_Links):
+    """Gives an http URL of another machine."""
 
     asks: ClassVar[list[Json]] = [{**LINK, "url": "http://a.example/"}]
 
 
 @mutant("elicitation-url-no-sensitive-data")
 class LinksWithAPassword(_Links):
-    """Gives a user and a password in a URL."""
+    """Gives a URL with a user and a password."""
 
     asks: ClassVar[list[Json]] = [{**LINK, "url": "https://user:pass@a.example/"}]
 
 
 @mutant("elicitation-url-no-sensitive-data")
 class LinksWithItsCredential(_Links):
-    """Gives the credential of the server in a URL."""
+    """Gives a URL with the credential of the server."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -336,43 +336,43 @@ class LinksWithItsCredential(_Links):
 
 @mutant("elicitation-url-no-sensitive-data", outcome="note")
 class LinksWithAToken(_Links):
-    """Gives something called a token in a URL."""
+    """Gives a URL with a parameter named token."""
 
     asks: ClassVar[list[Json]] = [{**LINK, "url": "https://a.example/?token=1"}]
 
 
 @mutant("elicitation-id-unique")
 class LinksUnderOneId(_Links):
-    """Sends the user to two places under one id."""
+    """Gives two URLs the same elicitationId."""
 
     asks: ClassVar[list[Json]] = [LINK, {**LINK, "url": "https://b.example/"}]
 
 
 @mutant("elicitation-url-required-error-only-when-required")
-class RequiresNothing(_Requires):
-    """Answers that the user has to visit none of no URLs."""
+class RequiresNoUrl(_Requires):
+    """Answers with error -32042 and an empty list."""
 
     listed: ClassVar[list[Json]] = []
 
 
 @mutant("elicitation-url-required-error-shape")
 class RequiresAForm(_Requires):
-    """Lists a form among the URLs to visit."""
+    """Lists a form among the required URLs."""
 
     listed: ClassVar[list[Json]] = [LINK, {**WHO, "elicitationId": "g"}]
 
 
 @mutant("elicitation-complete-known-id")
-class CompletesAnother(_Links):
-    """Tells of the completion of what it never asked."""
+class CompletesAnUnknownElicitation(_Links):
+    """Announces the completion of an unknown elicitation."""
 
     def complete(self, own: str) -> None:
         super().complete(f"{own}-other")
 
 
 @mutant("elicitation-complete-known-id")
-class CompletesNobody(_Links):
-    """Tells of a completion, and not of which."""
+class CompletesWithoutAnId(_Links):
+    """Announces a completion without an elicitationId."""
 
     def complete(self, own: str) -> None:
         del own
@@ -384,7 +384,7 @@ class CompletesNobody(_Links):
 
 @mutant("elicitation-handles-refusal-legacy")
 class HangsWhenDeclined(Elicits):
-    """Never answers a call whose question was declined."""
+    """Never answers a call whose elicitation was declined."""
 
     def on_answer(self, request: Json, message: Json) -> None:
         if message.get("result", {}).get("action") != "decline":
@@ -393,7 +393,7 @@ class HangsWhenDeclined(Elicits):
 
 @mutant("elicitation-handles-refusal-legacy", revision="2025-06-18")
 class HangsWhenDismissed(Elicits):
-    """Never answers a call whose question was dismissed."""
+    """Never answers a call whose elicitation was dismissed."""
 
     def on_answer(self, request: Json, message: Json) -> None:
         if message.get("result", {}).get("action") != "cancel":
@@ -402,7 +402,7 @@ class HangsWhenDismissed(Elicits):
 
 @mutant("elicitation-handles-refusal-legacy")
 class HangsOnAnError(Elicits):
-    """Never answers a call whose question got an error."""
+    """Never answers a call whose elicitation got an error."""
 
     def on_answer(self, request: Json, message: Json) -> None:
         if "error" not in message:
@@ -410,8 +410,8 @@ class HangsOnAnError(Elicits):
 
 
 @mutant("elicitation-validates-content", revision="2025-06-18")
-class TakesHalfAForm(Elicits):
-    """Takes a form without what it requires."""
+class AcceptsAnIncompleteForm(Elicits):
+    """Accepts a form without a required field."""
 
     def fits(self, answer: Json, asked: Json) -> bool:
         asked = {**asked, "requestedSchema": {}}
@@ -419,8 +419,8 @@ class TakesHalfAForm(Elicits):
 
 
 @mutant("elicitation-validates-content")
-class TakesAnyValue(Elicits):
-    """Takes a form with values of any type."""
+class AcceptsAnyType(Elicits):
+    """Accepts a form with values of any type."""
 
     def fits(self, answer: Json, asked: Json) -> bool:
         del asked
@@ -428,8 +428,8 @@ class TakesAnyValue(Elicits):
 
 
 @mutant("elicitation-validates-content")
-class TakesConsentWithoutAForm(Elicits):
-    """Takes consent for a form that was not filled in."""
+class AcceptsConsentWithoutContent(Elicits):
+    """Accepts consent without the content of the form."""
 
     def fits(self, answer: Json, asked: Json) -> bool:
         return "content" not in answer or super().fits(answer, asked)

@@ -13,7 +13,7 @@ LINK: Json = {
 
 
 class _Links(Interrupts):
-    """Sends the user to a URL, if the client can do that."""
+    """Elicits a visit of a URL if the client can."""
 
     asks: ClassVar[Json] = {"who": LINK}
 
@@ -30,7 +30,7 @@ class _Links(Interrupts):
     revision=MODERN,
 )
 class LinksInARound(_Links):
-    """Sends the user to a URL, and asks nobody who cannot open one."""
+    """Elicits a visit of a URL, only from clients in URL mode."""
 
 
 @control(
@@ -40,7 +40,7 @@ class LinksInARound(_Links):
     revision=MODERN,
 )
 class FormsInARound(Interrupts):
-    """Asks for an address, and takes every answer as it should."""
+    """Elicits an address, and handles every answer correctly."""
 
     asks: ClassVar[Json] = {
         "who": {
@@ -58,7 +58,7 @@ class FormsInARound(Interrupts):
 
 @mutant("elicitation-mode-supported", revision=MODERN)
 class LinksInEveryRound(_Links):
-    """Sends the user of every client that elicits to a URL."""
+    """Elicits a visit of a URL from every client with elicitation."""
 
     def able(self, request: Json) -> bool:
         return "elicitation" in client_capabilities(request)
@@ -66,15 +66,15 @@ class LinksInEveryRound(_Links):
 
 @mutant("elicitation-mode-supported", revision=MODERN)
 class FormsInEveryRound(Interrupts):
-    """Shows a form on every client that elicits."""
+    """Elicits a form from every client with elicitation."""
 
     def able(self, request: Json) -> bool:
         return "elicitation" in client_capabilities(request)
 
 
 @mutant("elicitation-url-params", revision=MODERN)
-class LinksNowhere(_Links):
-    """Sends the user to a URL without giving it."""
+class LinksWithoutAUrl(_Links):
+    """Elicits a visit of a URL without giving it."""
 
     asks: ClassVar[Json] = {
         "who": {"method": "elicitation/create", "params": {"mode": "url", "message": "Sign in"}}
@@ -83,7 +83,7 @@ class LinksNowhere(_Links):
 
 @mutant("elicitation-url-valid", revision=MODERN)
 class LinksToAWord(_Links):
-    """Sends the user to a word."""
+    """Gives a word as the URL of an elicitation."""
 
     asks: ClassVar[Json] = {
         "who": {**LINK, "params": {**LINK["params"], "url": "somewhere else"}},
@@ -91,8 +91,8 @@ class LinksToAWord(_Links):
 
 
 @mutant("elicitation-complete-removed", revision=MODERN)
-class CompletesAsItDid(_Links):
-    """Tells of the completion of a round."""
+class SendsTheRemovedCompletion(_Links):
+    """Announces the completion of a stateless elicitation."""
 
     def finish(self, request: Json) -> None:
         body = {"elicitationId": "e"}
@@ -102,7 +102,7 @@ class CompletesAsItDid(_Links):
 
 @mutant("elicitation-handles-refusal", revision=MODERN)
 class HangsWhenTheUserDeclines(Interrupts):
-    """Never answers a retry that brings a no."""
+    """Never answers a retry in which the user declined."""
 
     def finish(self, request: Json) -> None:
         if params(request)["inputResponses"]["who"].get("action") != "decline":
@@ -110,16 +110,16 @@ class HangsWhenTheUserDeclines(Interrupts):
 
 
 @mutant("elicitation-handles-refusal", revision=MODERN)
-class HangsWithoutAnAnswer(Interrupts):
-    """Never answers a retry that brings nothing."""
+class HangsWithoutResponses(Interrupts):
+    """Never answers a retry without responses."""
 
     def missing(self, request: Json) -> None:
         pass
 
 
 @mutant("elicitation-validates-content", revision=MODERN)
-class TakesAnyForm(Interrupts):
-    """Takes a form however it was filled in."""
+class AcceptsAnyContent(Interrupts):
+    """Accepts a form with any content."""
 
     asks: ClassVar[Json] = {"who": FORM}
 

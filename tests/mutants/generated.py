@@ -15,7 +15,7 @@ def identified(message: Any) -> bool:
 
 
 class Dies(Fault):
-    """Ends at once over a line."""
+    """Exits at certain lines."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if self.kills(line, message):
@@ -32,7 +32,7 @@ class Dies(Fault):
 
 @mutant("generated-survived", examples=MANY)
 class KeepsIdsInAShortBuffer(Dies):
-    """Dies of a string id of more than 30 characters."""
+    """Exits at a string id of more than 30 characters."""
 
     def kills(self, line: bytes, message: Any) -> bool:
         return identified(message) and len(str(message["id"])) > 30
@@ -40,7 +40,7 @@ class KeepsIdsInAShortBuffer(Dies):
 
 @mutant("generated-survived", examples=MANY, revision=MODERN)
 class OverflowsOnLargeIds(Dies):
-    """Dies of an integer id that does not fit 64 bits."""
+    """Exits at an integer id that does not fit 64 bits."""
 
     def kills(self, line: bytes, message: Any) -> bool:
         own = message.get("id") if isinstance(message, dict) else None
@@ -49,7 +49,7 @@ class OverflowsOnLargeIds(Dies):
 
 @mutant("generated-same-answer", examples=MANY)
 class QuotesIdsItself(Fault):
-    """Answers a request with an error when there is a quote in its id."""
+    """Answers a request with an error if its id contains a quote."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if identified(message) and '"' in str(message["id"]):
@@ -60,7 +60,7 @@ class QuotesIdsItself(Fault):
 
 @mutant("jsonrpc-response-id-echo", examples=MANY)
 class EndsIdsAtANul(Fault):
-    """Keeps ids as strings of C: what stands behind a NUL is lost."""
+    """Keeps ids as C strings: characters after a NUL are lost."""
 
     def said(self, message: Any, request: Json) -> Out:
         own = message.get("id") if isinstance(message, dict) else None
@@ -71,7 +71,7 @@ class EndsIdsAtANul(Fault):
 
 @mutant("jsonrpc-request-answered", examples=MANY, revision=MODERN)
 class DropsIdsWithTabs(Fault):
-    """Drops a request whose id has a control character in it."""
+    """Drops a request whose id contains a control character."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         dropped = identified(message) and re.search(r"[\x01-\x1f]", str(message["id"]))
@@ -102,7 +102,7 @@ class ReadsEscapesByHand(Dies):
 
 @mutant("generated-same-answer", examples=MANY)
 class FindsTheMethodByAPattern(Fault):
-    """Knows a request by its first bytes, and refuses one whose method is escaped."""
+    """Detects a request by its first bytes, and refuses one with an escaped method."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if identified(message) and b"method" not in line:
@@ -112,8 +112,8 @@ class FindsTheMethodByAPattern(Fault):
 
 
 @mutant("generated-survived", examples=MANY, revision=MODERN)
-class WaitsAtTabs(Fault):
-    """Waits for ever once there is a tab within a line."""
+class HangsOnTabs(Fault):
+    """Hangs after a line that contains a tab."""
 
     deaf = False
 
@@ -127,7 +127,7 @@ class WaitsAtTabs(Fault):
 
 @mutant("generated-survived", examples=MANY, revision=MODERN)
 class RecursesIntoForeignKeys(Dies):
-    """Dies of a list within a list under a foreign key of _meta."""
+    """Exits at a list in a list under a foreign key of _meta."""
 
     def kills(self, line: bytes, message: Any) -> bool:
         foreign = meta(message) if identified(message) else {}
@@ -148,8 +148,8 @@ class ChecksForeignKeys(Fault):
 
 
 @mutant("generated-same-answer", examples=MANY, outcome="warn", revision=MODERN)
-class ClosesItsParams(Fault):
-    """Refuses a member of params that it does not know."""
+class RefusesUnknownParams(Fault):
+    """Refuses an unknown member of params."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         unknown = {"_meta", "cursor", "notifications"}
@@ -162,7 +162,7 @@ class ClosesItsParams(Fault):
 
 @mutant("jsonrpc-method-not-found", examples=MANY)
 class LooksMethodsUpInAnObject(Fault):
-    """Finds a method under every name that an object of its language has already."""
+    """Finds a method under every name that objects of its language already have."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if identified(message) and message["method"] in {"constructor", "toString", "__proto__"}:
@@ -173,7 +173,7 @@ class LooksMethodsUpInAnObject(Fault):
 
 @mutant("generated-survived", examples=MANY)
 class CutsMethodsAtANul(Dies):
-    """Dies of a method with a NUL in its name."""
+    """Exits at a method name with a NUL."""
 
     def kills(self, line: bytes, message: Any) -> bool:
         return identified(message) and "\0" in str(message["method"])
@@ -183,8 +183,8 @@ class CutsMethodsAtANul(Dies):
 
 
 @mutant("jsonrpc-request-answered", examples=5 * MANY)
-class ForgetsWhatFollowsACancellation(Fault):
-    """Loses a request that comes right behind a cancellation of a request just sent."""
+class LosesARequestAfterACancellation(Fault):
+    """Loses a request directly after the cancellation of a request just sent."""
 
     last: Any = None
     cancelled = False
@@ -201,8 +201,8 @@ class ForgetsWhatFollowsACancellation(Fault):
 
 
 @mutant("generated-same-answer", examples=MANY, revision=MODERN)
-class TakesDigitsForTheNumber(Fault):
-    """Refuses what it does not know in another way when the id is a string of digits."""
+class TreatsDigitIdsDifferently(Fault):
+    """Refuses unknown methods in another way if the id is a string of digits."""
 
     def said(self, message: Any, request: Json) -> Out:
         text = isinstance(request.get("id"), str) and str(request["id"]).isdigit()
@@ -216,7 +216,7 @@ class TakesDigitsForTheNumber(Fault):
 
 @mutant("generated-arguments-survived", examples=MANY)
 class ReadsArgumentsAsAscii(Dies):
-    """Dies of a character beyond ASCII in a text given to a tool."""
+    """Exits at a non-ASCII character in an argument of a tool."""
 
     def kills(self, line: bytes, message: Any) -> bool:
         called = identified(message) and message["method"] == "tools/call"
@@ -227,7 +227,7 @@ class ReadsArgumentsAsAscii(Dies):
 
 @mutant("tools-validate-inputs", examples=MANY)
 class AcceptsObjectsWithTwoMembers(Fault):
-    """Runs a tool that is given an object of two members for a text."""
+    """Accepts an object of two members in place of a text argument."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         given = params(message).get("arguments") if identified(message) else None
@@ -239,8 +239,8 @@ class AcceptsObjectsWithTwoMembers(Fault):
 
 
 @mutant("pagination-invalid-cursor-graceful", examples=MANY, revision=MODERN)
-class DecodesCursorsWithoutCare(Dies):
-    """Dies of a cursor with a character beyond ASCII."""
+class DiesOfNonAsciiCursors(Dies):
+    """Exits at a cursor with a non-ASCII character."""
 
     def kills(self, line: bytes, message: Any) -> bool:
         cursor = params(message).get("cursor") if identified(message) else None
@@ -248,8 +248,8 @@ class DecodesCursorsWithoutCare(Dies):
 
 
 @mutant("resources-validate-uris", examples=MANY)
-class ParsesUrisForEver(Fault):
-    """Never answers a request for a URI with a brace in it."""
+class HangsOnBracesInUris(Fault):
+    """Never answers a request for a URI with a brace."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         uri = params(message).get("uri") if identified(message) else None
@@ -257,8 +257,8 @@ class ParsesUrisForEver(Fault):
 
 
 @control("generated-same-answer", examples=MANY)
-class LearnsToListMore(Fault):
-    """Has one resource more, for good, once it was asked for them under an id of digits."""
+class ListsMoreAfterADigitId(Fault):
+    """Lists one more resource after a list request with an id of digits."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "resources/list" and "result" in message:

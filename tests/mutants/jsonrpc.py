@@ -13,7 +13,7 @@ def is_ping(message: Any) -> bool:
 
 @mutant("jsonrpc-base-protocol-support")
 class IsNotReadyAfterTheHandshake(Fault):
-    """Loses a ping that comes right behind initialized, before its handlers are in place."""
+    """Loses a ping directly after initialized, before its handlers are in place."""
 
     ready = True
 
@@ -31,8 +31,8 @@ class IsNotReadyAfterTheHandshake(Fault):
 
 
 @mutant("jsonrpc-response-id-echo")
-class TakesFalsyIdsForNone(Fault):
-    """Writes null for the ids 0 and "", which its language takes for false."""
+class TreatsFalsyIdsAsMissing(Fault):
+    """Writes null for the ids 0 and "", which are false in its language."""
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -51,7 +51,7 @@ class ReadsDigitsAsNumbers(Fault):
 
 @mutant("jsonrpc-response-id-echo")
 class KeepsIdsAsText(Fault):
-    """Answers integer ids of one digit as strings, under an id that was answered before."""
+    """Answers one-digit integer ids as strings, under an id that was answered before."""
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -60,7 +60,7 @@ class KeepsIdsAsText(Fault):
 
 @mutant("jsonrpc-response-id-echo")
 class RefusesWithoutTheId(Fault):
-    """Sends every error with the id null, that for an unknown method too."""
+    """Sends every error with the id null."""
 
     def said(self, message: Any, request: Json) -> Out:
         if "error" in message and str(request.get("method")).startswith("x-"):
@@ -70,7 +70,7 @@ class RefusesWithoutTheId(Fault):
 
 @mutant("jsonrpc-request-answered")
 class DropsRequestZero(Fault):
-    """Takes a request with the id 0 for a notification and never answers it."""
+    """Treats a request with the id 0 as a notification and never answers it."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         return None if isinstance(message, dict) and message.get("id") == 0 else line
@@ -78,7 +78,7 @@ class DropsRequestZero(Fault):
 
 @mutant("jsonrpc-request-answered", revision=MODERN)
 class DropsUnknownMethods(Fault):
-    """Says nothing to a request for a method it does not know."""
+    """Does not answer requests for unknown methods."""
 
     def said(self, message: Any, request: Json) -> Out:
         return None if str(request.get("method")).startswith("x-") else message
@@ -106,7 +106,7 @@ class AnswersEverythingTwice(Fault):
 
 @mutant("jsonrpc-no-orphan-response")
 class ReportsJobsAsResponses(SaysMore):
-    """Reports the end of a job of its own as a response nobody asked for."""
+    """Reports the end of a job of its own as an unsolicited response."""
 
     def more(self) -> None:
         self.tell({"jsonrpc": "2.0", "id": "job-1", "result": {"done": True}})
@@ -114,7 +114,7 @@ class ReportsJobsAsResponses(SaysMore):
 
 @mutant("jsonrpc-notification-no-response")
 class AnswersEveryNotification(Fault):
-    """Acknowledges notifications with an empty result, and without an id as they had none."""
+    """Answers notifications with an empty result without an id."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if notifies(message):
@@ -124,7 +124,7 @@ class AnswersEveryNotification(Fault):
 
 @mutant("jsonrpc-notification-no-response", revision=MODERN)
 class RefusesUnknownNotifications(Fault):
-    """Answers a notification it does not know with -32601 and id null."""
+    """Answers an unknown notification with -32601 and id null."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if notifies(message) and "unknown" in message["method"]:
@@ -148,7 +148,7 @@ class AcknowledgesInitialized(Fault):
 
 @mutant("jsonrpc-notification-no-response")
 class DiesOfUnknownNotifications(Fault):
-    """Leaves when a notification has no handler."""
+    """Exits at a notification without a handler."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if notifies(message) and "unknown" in message["method"]:
@@ -158,7 +158,7 @@ class DiesOfUnknownNotifications(Fault):
 
 @mutant("jsonrpc-notification-no-response", outcome="warn")
 class RefusesMalformedNotifications(Fault):
-    """Answers a notification with params it cannot read with -32600 and id null."""
+    """Answers a notification with unreadable params with -32600 and id null."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if notifies(message) and isinstance(message.get("params"), list):
@@ -167,8 +167,8 @@ class RefusesMalformedNotifications(Fault):
         return line
 
 
-class SpendsIds(Fault):
-    """Knows which ids were used before."""
+class RemembersIds(Fault):
+    """Remembers the used ids."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ class SpendsIds(Fault):
 
 
 @mutant("jsonrpc-id-reuse-after-response", revision=MODERN)
-class RefusesSpentIds(SpendsIds):
+class RefusesReusedIds(RemembersIds):
     """Refuses an id that was used before, although its request was answered."""
 
     def on_spent(self, request: Json) -> None:
@@ -195,5 +195,5 @@ class RefusesSpentIds(SpendsIds):
 
 
 @mutant("jsonrpc-id-reuse-after-response", revision=MODERN)
-class DropsSpentIds(SpendsIds):
-    """Takes a request under an id used before for a retransmission and drops it."""
+class DropsReusedIds(RemembersIds):
+    """Drops a request under a used id as a retransmission."""

@@ -15,7 +15,7 @@ def refusal(code: int = -32600) -> Json:
 
 
 def requests(batch: list[Any]) -> list[Json]:
-    """Give the requests of a batch."""
+    """Return the requests of a batch."""
     return [one for one in batch if isinstance(one, dict) and "method" in one and "id" in one]
 
 
@@ -30,7 +30,7 @@ def has_invalid(batch: list[Any]) -> bool:
 
 
 class Batching(Fault):
-    """Has a way of its own with batches."""
+    """Handles batches in its own way."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, list) and self.on_batch(message):
@@ -47,7 +47,7 @@ class Batching(Fault):
 
 @mutant("jsonrpc-batch-receive", revision=BATCHES)
 class DropsBatches(Batching):
-    """Says nothing to a batch, as the official SDKs do."""
+    """Does not answer batches, like the official SDKs."""
 
     def on_batch(self, batch: list[Any]) -> bool:
         return bool(requests(batch))
@@ -65,7 +65,7 @@ class RefusesBatches(Batching):
 
 @mutant("jsonrpc-batch-receive", revision=BATCHES)
 class AnswersTheFirstOfABatch(Batching):
-    """Serves the first member of a batch of requests and forgets the others."""
+    """Serves the first member of a batch of requests and drops the others."""
 
     def on_batch(self, batch: list[Any]) -> bool:
         if has_invalid(batch) or not requests(batch):
@@ -76,7 +76,7 @@ class AnswersTheFirstOfABatch(Batching):
 
 @mutant("jsonrpc-batch-receive", revision=BATCHES)
 class AnswersBatchesTwice(Fault):
-    """Sends the answers of a batch as an array, and each of them on a line of its own."""
+    """Sends the answers of a batch as an array, and again as single lines."""
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -88,7 +88,7 @@ class AnswersBatchesTwice(Fault):
 
 @mutant("jsonrpc-batch-receive", revision=BATCHES)
 class DiesOfBatches(Batching):
-    """Leaves without a word when a message is an array of requests and notifications."""
+    """Exits when a message is an array of requests and notifications."""
 
     def on_batch(self, batch: list[Any]) -> bool:
         if len(requests(batch)) > 1 and not has_invalid(batch):
@@ -98,7 +98,7 @@ class DiesOfBatches(Batching):
 
 @mutant("jsonrpc-batch-members-independent", revision=BATCHES)
 class LosesABatchOverOneMember(Batching):
-    """Drops a batch that has one invalid member."""
+    """Drops a whole batch because of one invalid member."""
 
     def on_batch(self, batch: list[Any]) -> bool:
         return has_invalid(batch)
@@ -106,7 +106,7 @@ class LosesABatchOverOneMember(Batching):
 
 @mutant("jsonrpc-batch-members-independent", revision=BATCHES, outcome="warn")
 class RefusesABatchOverOneMember(Batching):
-    """Refuses a batch that has one invalid member as a whole."""
+    """Refuses a whole batch because of one invalid member."""
 
     def on_batch(self, batch: list[Any]) -> bool:
         if has_invalid(batch):
@@ -116,8 +116,8 @@ class RefusesABatchOverOneMember(Batching):
 
 
 @mutant("jsonrpc-batch-members-independent", revision=BATCHES, outcome="warn")
-class PassesOverInvalidMembers(Batching):
-    """Serves the valid members of a batch and says nothing of the invalid ones."""
+class IgnoresInvalidMembers(Batching):
+    """Serves the valid members of a batch and ignores the invalid ones."""
 
     def on_batch(self, batch: list[Any]) -> bool:
         if has_invalid(batch):
@@ -131,7 +131,7 @@ class PassesOverInvalidMembers(Batching):
 
 @mutant("jsonrpc-batch-notifications-only", revision=BATCHES)
 class AnswersNotificationsWithAnEmptyArray(Batching):
-    """Collects the answers of a batch, and writes them when there are none."""
+    """Answers a batch of notifications with an empty array."""
 
     def on_batch(self, batch: list[Any]) -> bool:
         if is_notifications(batch):
@@ -151,7 +151,7 @@ class RefusesNotificationsInBatches(Batching):
 
 @mutant("jsonrpc-batch-notifications-only", revision=BATCHES)
 class RefusesABatchOfNotificationsAlone(Batching):
-    """Takes batches, and answers one of notifications with an error as if it could not."""
+    """Serves batches, and answers a batch of notifications with an error."""
 
     def on_batch(self, batch: list[Any]) -> bool:
         if is_notifications(batch):
@@ -161,7 +161,7 @@ class RefusesABatchOfNotificationsAlone(Batching):
 
 @mutant("jsonrpc-batch-notifications-only", revision=BATCHES)
 class DiesOfABatchWithoutRequests(Batching):
-    """Leaves without a word when it finds nothing in a batch to answer."""
+    """Exits at a batch without requests."""
 
     def on_batch(self, batch: list[Any]) -> bool:
         if is_notifications(batch):
@@ -170,7 +170,7 @@ class DiesOfABatchWithoutRequests(Batching):
 
 
 @mutant("jsonrpc-batch-empty", revision=BATCHES)
-class AnswersNothingWithNothing(Batching):
+class AnswersAnEmptyBatchWithAnEmptyArray(Batching):
     """Answers an empty array with an empty array."""
 
     def on_batch(self, batch: list[Any]) -> bool:
@@ -201,7 +201,7 @@ class AcceptsAnEmptyBatch(Batching):
 
 @mutant("jsonrpc-batch-empty", revision=BATCHES)
 class DiesOfAnEmptyBatch(Batching):
-    """Leaves without a word when an array has no first member."""
+    """Exits at an empty array."""
 
     def on_batch(self, batch: list[Any]) -> bool:
         if not batch:
@@ -211,14 +211,14 @@ class DiesOfAnEmptyBatch(Batching):
 
 @mutant("jsonrpc-batch-empty", revision=BATCHES, outcome="warn")
 class DropsAnEmptyBatch(Batching):
-    """Says nothing to an empty array."""
+    """Does not answer an empty array."""
 
     def on_batch(self, batch: list[Any]) -> bool:
         return not batch
 
 
 @mutant("jsonrpc-batch-empty", revision=BATCHES, outcome="warn")
-class CallsAnEmptyBatchUnreadable(Batching):
+class RefusesAnEmptyBatchAsUnreadable(Batching):
     """Answers an empty array with -32700."""
 
     def on_batch(self, batch: list[Any]) -> bool:
@@ -232,15 +232,15 @@ class CallsAnEmptyBatchUnreadable(Batching):
 
 @mutant("jsonrpc-batch-send", revision=BATCHES)
 class SendsAnEmptyBatch(SaysMore):
-    """Flushes its outgoing batch also when there is nothing in it."""
+    """Sends its outgoing batch even if it is empty."""
 
     def more(self) -> None:
         self.tell([])
 
 
 @mutant("jsonrpc-batch-send", revision=BATCHES)
-class SendsBareMembers(SaysMore):
-    """Puts a null where a member of its batch was taken out."""
+class SendsNullMembers(SaysMore):
+    """Puts null in place of a removed member of its batch."""
 
     def more(self) -> None:
         self.tell([None])
@@ -266,8 +266,8 @@ class WrapsAnAnswer(AskingTool):
 
 
 @mutant("jsonrpc-no-batch-output", revision="2024-11-05")
-class WroteBatchesBeforeThereWereAny(SaysMore):
-    """Writes an array of its own in a revision that has none."""
+class SendsBatchesInTheFirstRevision(SaysMore):
+    """Writes an array of its own in a revision without batches."""
 
     def more(self) -> None:
         if self.turn < 5:  # more would be too many pings
@@ -276,7 +276,7 @@ class WroteBatchesBeforeThereWereAny(SaysMore):
 
 @mutant("jsonrpc-no-batch-output", revision=MODERN)
 class AnswersArraysWithArrays(Batching):
-    """Still serves batches, which are gone."""
+    """Serves batches in a revision without batches."""
 
     waiting: tuple[Any, ...] = ()
 
@@ -300,4 +300,4 @@ class AnswersArraysWithArrays(Batching):
 
 @mutant("jsonrpc-no-batch-output", revision="2025-06-18")
 class StillAnswersArraysWithArrays(AnswersArraysWithArrays):
-    """Serves batches one revision after they went."""
+    """Serves batches one revision after their removal."""

@@ -17,8 +17,8 @@ from tests.mutants.kit import (
 
 
 @mutant("jsonrpc-result-type-required", revision=MODERN)
-class LeavesTheResultTypeOut(AskingTool):
-    """Returns the result of a tool without resultType, as in the revisions before."""
+class OmitsTheResultType(AskingTool):
+    """Returns the result of a tool without resultType."""
 
     def on_ask(self, request: Json) -> None:
         info = {"name": "mutant", "version": "1"}
@@ -36,7 +36,7 @@ class WritesTheResultTypeAsAFlag(AskingTool):
 
 @mutant("jsonrpc-result-type-known", revision=MODERN)
 class InventsAResultType(AskingTool):
-    """Returns a resultType that nobody defines."""
+    """Returns an undefined resultType."""
 
     def on_ask(self, request: Json) -> None:
         self.answer(request, {"content": [], "resultType": "partial"})
@@ -53,38 +53,38 @@ class Refuses(AskingTool):
 
 
 @mutant("jsonrpc-reserved-mcp-codes", revision=MODERN)
-class TakesACodeOfMcp(Refuses):
-    """Uses a code of the range that is kept for MCP."""
+class UsesACodeReservedForMcp(Refuses):
+    """Uses an error code from the range reserved for MCP."""
 
     code = -32050
 
 
 @mutant("jsonrpc-defined-codes-meaning", revision=MODERN)
-class BlamesAHeader(Refuses):
-    """Uses the code for HTTP headers that do not match."""
+class UsesTheHeaderCode(Refuses):
+    """Uses the error code for HTTP header mismatches."""
 
     code = -32020
 
 
 @mutant("jsonrpc-defined-codes-meaning", revision=MODERN)
-class BlamesTheVersion(Refuses):
-    """Says that a version is unsupported which it lists as supported."""
+class RefusesAListedVersion(Refuses):
+    """Refuses a version as unsupported although it lists it."""
 
     code = -32022
     data: ClassVar[Any] = {"supported": [MODERN], "requested": MODERN}
 
 
 @mutant("jsonrpc-defined-codes-meaning", revision=MODERN)
-class MissesWhatWasDeclared(Refuses):
-    """Says that a client capability is missing, whether it was declared or not."""
+class MissesADeclaredCapability(Refuses):
+    """Claims that a client capability is missing, whether it was declared or not."""
 
     code = -32021
     data: ClassVar[Any] = {"requiredCapabilities": {"elicitation": {}}}
 
 
 @control("jsonrpc-defined-codes-meaning", revision=MODERN)
-class MissesWhatWasNotDeclared(AskingTool):
-    """Asks for a client capability that no client here declares in full."""
+class MissesAnUndeclaredCapability(AskingTool):
+    """Requires a client capability that the checker does not declare."""
 
     def on_ask(self, request: Json) -> None:
         data: Json = {"requiredCapabilities": {"experimental": {"com.example/x": {}}}}
@@ -92,14 +92,14 @@ class MissesWhatWasNotDeclared(AskingTool):
 
 
 @mutant("jsonrpc-legacy-code-range", revision=MODERN)
-class KeepsTheOldServerError(Refuses):
-    """Uses -32000 for every failure, as SDKs did."""
+class UsesTheLegacyServerError(Refuses):
+    """Uses -32000 for every failure, like older SDKs."""
 
     code = -32000
 
 
 @mutant("jsonrpc-retired-codes", revision=MODERN)
-class AsksForAUrlTheOldWay(Refuses):
+class UsesTheRetiredUrlCode(Refuses):
     """Refuses with -32042 until the user has opened a URL."""
 
     code = -32042
@@ -107,8 +107,8 @@ class AsksForAUrlTheOldWay(Refuses):
 
 
 @mutant("jsonrpc-retired-codes", revision=MODERN)
-class FindsNoResourceTheOldWay(Fault):
-    """Answers resources/read for a resource that does not exist with -32002."""
+class UsesTheRetiredNotFoundCode(Fault):
+    """Answers an unknown resource with -32002."""
 
     def said(self, message: Any, request: Json) -> Out:
         read = request.get("method") == "resources/read" and "uri" in params(request)
@@ -118,14 +118,14 @@ class FindsNoResourceTheOldWay(Fault):
 
 
 @mutant("jsonrpc-app-code-range", revision=MODERN)
-class TakesACodeOfJsonRpc(Refuses):
-    """Uses a code of the range that is kept for JSON-RPC."""
+class UsesACodeReservedForJsonRpc(Refuses):
+    """Uses an error code from the range reserved for JSON-RPC."""
 
     code = -32500
 
 
 @mutant("jsonrpc-reserved-code-range-legacy", revision=LEGACY)
-class TookACodeOfJsonRpc(Refuses):
-    """Uses a code of the range that is kept for JSON-RPC, in a handshake revision."""
+class UsesACodeReservedForJsonRpcInASession(Refuses):
+    """Uses an error code from the range reserved for JSON-RPC, in a handshake revision."""
 
     code = -32500

@@ -19,7 +19,7 @@ OLD_BATCHES = "2025-03-26"
 
 
 @mutant("jsonrpc-version-member")
-class LeavesJsonrpcOut(Fault):
+class OmitsJsonrpc(Fault):
     """Writes responses without the jsonrpc member."""
 
     def said(self, message: Any, request: Json) -> Out:
@@ -38,8 +38,8 @@ class WritesTheVersionAsANumber(Fault):
 
 
 @mutant("jsonrpc-version-member", revision=OLD_BATCHES)
-class LeavesJsonrpcOutOfBatches(Fault):
-    """Writes the jsonrpc member of single responses, but not of those in a batch."""
+class OmitsJsonrpcInBatches(Fault):
+    """Writes the jsonrpc member in single responses, but not in batches."""
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -67,15 +67,15 @@ class NotifiesWithoutAName(SaysMore):
 
 @mutant("jsonrpc-message-kind", revision=MODERN)
 class KeepsAliveWithEmptyObjects(SaysMore):
-    """Writes objects that hold nothing but jsonrpc, to keep the pipe warm."""
+    """Writes objects with only jsonrpc, to keep the connection alive."""
 
     def more(self) -> None:
         self.tell({"jsonrpc": "2.0"})
 
 
 @mutant("jsonrpc-message-kind", outcome="warn")
-class StampsItsMessages(Fault):
-    """Puts a member of its own beside result and error."""
+class AddsAMemberToMessages(Fault):
+    """Adds a member next to result and error."""
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -83,16 +83,16 @@ class StampsItsMessages(Fault):
 
 
 @mutant("jsonrpc-response-result-or-error")
-class AnswersWithNothing(AskingTool):
-    """Leaves result out where there is nothing to return."""
+class OmitsEmptyResults(AskingTool):
+    """Leaves out an empty result."""
 
     def on_ask(self, request: Json) -> None:
         self.tell({"jsonrpc": "2.0", "id": request["id"]})
 
 
 @mutant("jsonrpc-response-not-both")
-class WritesNullResultsBesideErrors(Fault):
-    """Writes result null into every error response, as JSON-RPC 1.0 did."""
+class WritesNullResultsWithErrors(Fault):
+    """Writes result null into every error response, like JSON-RPC 1.0."""
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -100,8 +100,8 @@ class WritesNullResultsBesideErrors(Fault):
 
 
 @mutant("jsonrpc-response-not-both", revision=MODERN)
-class WritesNullErrorsBesideResults(Fault):
-    """Writes error null into the result of a tools/list, as JSON-RPC 1.0 did."""
+class WritesNullErrorsWithResults(Fault):
+    """Writes error null into the result of tools/list, like JSON-RPC 1.0."""
 
     def said(self, message: Any, request: Json) -> Out:
         listed = request.get("method") == "tools/list" and "result" in message
@@ -118,7 +118,7 @@ class ReturnsABareString(AskingTool):
 
 @mutant("jsonrpc-result-is-object", revision=MODERN)
 class ReturnsNull(AskingTool):
-    """Returns null where there is nothing to return."""
+    """Returns null in place of an empty result."""
 
     def on_ask(self, request: Json) -> None:
         self.tell({"jsonrpc": "2.0", "id": request["id"], "result": None})
@@ -128,7 +128,7 @@ class ReturnsNull(AskingTool):
 
 
 class Announces(SaysMore):
-    """Declares that its tools may change, and says so behind each tools/list."""
+    """Declares listChanged for tools, and announces a change after each tools/list."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "initialize" and "result" in message:
@@ -143,7 +143,7 @@ class Announces(SaysMore):
 
 @control("jsonrpc-notification-no-id", "jsonrpc-params-object")
 class AnnouncesItsTools(Announces):
-    """Sends notifications/tools/list_changed as it should be."""
+    """Sends a correct notifications/tools/list_changed."""
 
     def more(self) -> None:
         self.announce()
@@ -175,7 +175,7 @@ class WritesNullParams(Announces):
 
 
 class Pings(SaysMore):
-    """Calls the client a few times, not so often that the number is a fault."""
+    """Sends a few requests to the client."""
 
     def more(self) -> None:
         if self.turn < 4:
@@ -187,7 +187,7 @@ class Pings(SaysMore):
 
 @mutant("jsonrpc-params-object")
 class PassesParamsByPosition(Pings):
-    """Calls the client with an empty array as params."""
+    """Sends a request with an empty array as params."""
 
     def ping(self) -> None:
         self.tell({"jsonrpc": "2.0", "id": f"p-{self.turn}", "method": "ping", "params": []})
@@ -195,7 +195,7 @@ class PassesParamsByPosition(Pings):
 
 @control("jsonrpc-server-request-id", "jsonrpc-server-request-id-unique")
 class PingsItsClient(Pings):
-    """Pings the client now and then, under ids 0, "1", 2 and so on."""
+    """Pings the client sometimes, under the ids 0, "1", 2 and so on."""
 
     def ping(self) -> None:
         own = str(self.turn) if self.turn % 2 else self.turn

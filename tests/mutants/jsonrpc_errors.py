@@ -17,7 +17,7 @@ class RewritesErrors(Fault):
         return message  # type: ignore[no-any-return]
 
     def rewritten(self, error: Json) -> Any:
-        """Give the error as it is written."""
+        """Return the error as it is written."""
         return error
 
 
@@ -31,7 +31,7 @@ class SendsErrorsAsText(RewritesErrors):
 
 @mutant("jsonrpc-error-shape", revision=MODERN)
 class SendsErrorsWithoutAMessage(RewritesErrors):
-    """Writes error objects that hold a code and nothing else."""
+    """Writes error objects with only a code."""
 
     def rewritten(self, error: Json) -> Any:
         return {member: error[member] for member in error if member != "message"}
@@ -39,7 +39,7 @@ class SendsErrorsWithoutAMessage(RewritesErrors):
 
 @mutant("jsonrpc-error-shape")
 class SendsErrorsWithoutACode(RewritesErrors):
-    """Writes error objects that hold a message and nothing else."""
+    """Writes error objects with only a message."""
 
     def rewritten(self, error: Json) -> Any:
         return {"message": error["message"]}
@@ -63,7 +63,7 @@ class SendsCodesAsText(RewritesErrors):
 
 @mutant("jsonrpc-error-code-integer")
 class SendsNullForACode(RewritesErrors):
-    """Writes null where an exception brings no code along."""
+    """Writes null as the code of exceptions without a code."""
 
     def rewritten(self, error: Json) -> Any:
         return {**error, "code": None}
@@ -98,7 +98,7 @@ class SendsLongMessages(RewritesErrors):
 
 
 class RefusesUnknownMethods(Fault):
-    """Has an answer of its own for methods it does not know."""
+    """Handles unknown methods in its own way."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and str(message.get("method")).startswith("x-"):
@@ -111,8 +111,8 @@ class RefusesUnknownMethods(Fault):
 
 
 @mutant("jsonrpc-method-not-found")
-class TakesUnknownMethodsForBadParams(RefusesUnknownMethods):
-    """Answers an unknown method with -32602, as it fits none of its request types."""
+class RefusesUnknownMethodsAsBadParams(RefusesUnknownMethods):
+    """Answers an unknown method with -32602."""
 
     def on_unknown(self, request: Json) -> None:
         self.refuse(request, -32602, "Invalid request parameters", "")
@@ -127,7 +127,7 @@ class AcceptsUnknownMethods(RefusesUnknownMethods):
 
 
 class HasOnlyTools(Fault):
-    """Declares tools alone and has an answer of its own for the lists of prompts and resources."""
+    """Declares only tools and handles the lists of prompts and resources in its own way."""
 
     HIDDEN: ClassVar = ("prompts", "resources")
 
@@ -151,13 +151,13 @@ class HasOnlyTools(Fault):
 
 
 @control("jsonrpc-unadvertised-method-not-found", revision=MODERN)
-class RefusesWhatItDidNotDeclare(HasOnlyTools):
-    """Answers the lists of features it did not declare with -32601."""
+class RefusesUndeclaredLists(HasOnlyTools):
+    """Answers the lists of undeclared features with -32601."""
 
 
 @mutant("jsonrpc-unadvertised-method-not-found", revision=MODERN)
 class RefusesUndeclaredListsAsInternalErrors(HasOnlyTools):
-    """Answers the list of a feature it did not declare with -32603."""
+    """Answers the lists of undeclared features with -32603."""
 
     def on_undeclared(self, request: Json, feature: str) -> None:
         self.refuse(request, -32603, f"no {feature}")
@@ -165,7 +165,7 @@ class RefusesUndeclaredListsAsInternalErrors(HasOnlyTools):
 
 @mutant("jsonrpc-unadvertised-method-not-found", revision=MODERN, outcome="note")
 class ListsNothingForUndeclaredFeatures(HasOnlyTools):
-    """Answers the list of a feature it did not declare with an empty list."""
+    """Answers the lists of undeclared features with an empty list."""
 
     def on_undeclared(self, request: Json, feature: str) -> None:
         self.answer(request, {feature: [], "ttlMs": 0, "cacheScope": "public"})
@@ -190,7 +190,7 @@ class OffersAPrompt(Fault):
         return None
 
     def hints(self, request: Json) -> Json:
-        """Give the caching hints a stateless list carries."""
+        """Return the caching hints a stateless list carries."""
         return {"ttlMs": 0, "cacheScope": "public"} if is_modern(request) else {}
 
     def said(self, message: Any, request: Json) -> Out:
@@ -220,7 +220,7 @@ class RendersNamelessPrompts(OffersAPrompt):
 
 
 @mutant("jsonrpc-invalid-params", revision=MODERN, outcome="warn")
-class StumblesOverNamelessPrompts(OffersAPrompt):
+class FailsOnNamelessPrompts(OffersAPrompt):
     """Answers prompts/get without a name with -32603."""
 
     def on_nameless(self, request: Json) -> None:

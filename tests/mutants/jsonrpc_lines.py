@@ -18,7 +18,7 @@ def without_id(error: Json) -> Json:
 
 
 class BadJson(Fault):
-    """Has an answer of its own for a line that is not JSON."""
+    """Handles lines that are not JSON in its own way."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if message is None:
@@ -32,15 +32,15 @@ class BadJson(Fault):
 
 @mutant("jsonrpc-parse-error")
 class DiesOfBadJson(BadJson):
-    """Leaves without a word when a line is not JSON."""
+    """Exits at a line that is not JSON."""
 
     def on_bad_json(self) -> None:
         os._exit(1)
 
 
 @mutant("jsonrpc-parse-error", revision=MODERN)
-class GoesDeafAfterBadJson(BadJson):
-    """Never finds the end of a broken line: whatever follows is added to it."""
+class HangsAfterBadJson(BadJson):
+    """Never finds the end of a broken line, and appends all further lines to it."""
 
     deaf = False
 
@@ -60,7 +60,7 @@ class AcknowledgesBadJson(BadJson):
 
 
 @mutant("jsonrpc-parse-error", outcome="warn")
-class TakesBadJsonForABadRequest(BadJson):
+class RefusesBadJsonAsABadRequest(BadJson):
     """Answers a line that is not JSON with -32600."""
 
     def on_bad_json(self) -> None:
@@ -68,8 +68,8 @@ class TakesBadJsonForABadRequest(BadJson):
 
 
 @mutant("jsonrpc-parse-error", outcome="warn")
-class LeavesAfterBadJson(BadJson):
-    """Answers a line that is not JSON with -32700 and leaves."""
+class ExitsAfterBadJson(BadJson):
+    """Answers a line that is not JSON with -32700 and exits."""
 
     def on_bad_json(self) -> None:
         self.tell(without_id(UNREADABLE))
@@ -78,7 +78,7 @@ class LeavesAfterBadJson(BadJson):
 
 @mutant("jsonrpc-error-id-unreadable")
 class InventsAnId(BadJson):
-    """Answers a line that is not JSON under an id it made up."""
+    """Answers a line that is not JSON under an invented id."""
 
     def on_bad_json(self) -> None:
         self.tell({**without_id(UNREADABLE), "id": "unknown"})
@@ -86,7 +86,7 @@ class InventsAnId(BadJson):
 
 @mutant("jsonrpc-error-id-unreadable", revision=MODERN)
 class RepeatsTheLastId(BadJson):
-    """Answers a line that is not JSON under the id of the last request it could read."""
+    """Answers a line that is not JSON under the id of the last readable request."""
 
     def on_bad_json(self) -> None:
         self.tell({**without_id(UNREADABLE), "id": [*self.asked][-1]})
@@ -106,7 +106,7 @@ def odd(message: Any) -> bool:
 
 
 class OddRequest(Fault):
-    """Has an answer of its own for JSON that is no request."""
+    """Handles JSON that is not a request in its own way."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if odd(message) and self.on_odd(message):
@@ -120,7 +120,7 @@ class OddRequest(Fault):
 
 
 @mutant("jsonrpc-invalid-request")
-class AnswersWhateverHasAnId(OddRequest):
+class AnswersObjectsWithoutAMethod(OddRequest):
     """Answers an object without a method with an empty result."""
 
     def on_odd(self, message: Any) -> bool:
@@ -132,7 +132,7 @@ class AnswersWhateverHasAnId(OddRequest):
 
 @mutant("jsonrpc-invalid-request", revision=MODERN)
 class DiesOfScalarParams(OddRequest):
-    """Leaves without a word when params is no object."""
+    """Exits if params is not an object."""
 
     def on_odd(self, message: Any) -> bool:
         if isinstance(message, dict) and isinstance(message.get("params"), str):
@@ -142,7 +142,7 @@ class DiesOfScalarParams(OddRequest):
 
 @mutant("jsonrpc-invalid-request", outcome="warn")
 class DropsInvalidRequests(OddRequest):
-    """Says nothing to JSON that is no request, as the official SDKs do."""
+    """Does not answer JSON that is not a request, like the official SDKs."""
 
     def on_odd(self, message: Any) -> bool:
         del message
@@ -150,8 +150,8 @@ class DropsInvalidRequests(OddRequest):
 
 
 @mutant("jsonrpc-invalid-request", outcome="warn")
-class CallsInvalidRequestsUnreadable(OddRequest):
-    """Answers JSON that is no request with -32700."""
+class RefusesInvalidRequestsAsUnreadable(OddRequest):
+    """Answers JSON that is not a request with -32700."""
 
     def on_odd(self, message: Any) -> bool:
         if isinstance(message, dict) and "id" in message:
@@ -161,8 +161,8 @@ class CallsInvalidRequestsUnreadable(OddRequest):
 
 
 @mutant("jsonrpc-invalid-request", outcome="warn")
-class LeavesAfterAnInvalidRequest(OddRequest):
-    """Answers JSON that is no request with -32600 and leaves."""
+class ExitsAfterAnInvalidRequest(OddRequest):
+    """Answers JSON that is not a request with -32600 and exits."""
 
     def on_odd(self, message: Any) -> bool:
         if isinstance(message, dict) and "id" in message:
@@ -172,8 +172,8 @@ class LeavesAfterAnInvalidRequest(OddRequest):
 
 
 @mutant("jsonrpc-invalid-request", revision="2024-11-05", outcome="warn")
-class DoesNotReadJsonrpc(OddRequest):
-    """Serves requests whatever their jsonrpc member says."""
+class IgnoresJsonrpc(OddRequest):
+    """Serves requests with any jsonrpc member."""
 
     def on_odd(self, message: Any) -> bool:
         if isinstance(message, dict) and message.get("method") == "ping":
@@ -183,8 +183,8 @@ class DoesNotReadJsonrpc(OddRequest):
 
 
 @mutant("jsonrpc-invalid-request", revision=MODERN, outcome="warn")
-class TakesArraysApart(OddRequest):
-    """Serves the members of an array as if each stood on its own line."""
+class ServesMembersOfArrays(OddRequest):
+    """Serves the members of an array like separate lines."""
 
     def on_odd(self, message: Any) -> bool:
         for member in message if isinstance(message, list) else []:

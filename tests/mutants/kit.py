@@ -1,7 +1,7 @@
-"""What mutants are made of: the reference server behind a wire that can lie.
+"""The parts of mutants: the reference server behind a wire that changes messages.
 
-A mutant is a class with a docstring (the sin, in one sentence) and hooks. It runs the reference
-server in its own process, on two pipes, and passes lines through its hooks:
+A mutant is a class with hooks and a docstring that describes its fault in one sentence. It runs
+the reference server in its own process, on two pipes, and passes lines through its hooks:
 
     client --line--> heard() --> reference server --line--> said() --> client
 
@@ -25,16 +25,16 @@ META: Final = "io.modelcontextprotocol/"
 
 Json = dict[str, Any]
 Out = Json | list[Any] | bytes | None
-"""What a hook may give back: a message, a batch, raw bytes (line feed included), or nothing."""
+"""The result of a hook: a message, a batch, raw bytes (with line feed), or nothing."""
 
 
 class Fault:
     """A server with one fault; a subclass overrides hooks.
 
     Attributes:
-        asked: requests of the client by id, as sent; what an answer answers.
+        asked: requests of the client by id, as sent.
         done: whether the client has closed its end.
-        settings: what the reference server is started with, beside its root.
+        settings: arguments of the reference server besides its root.
         root: the folder it serves.
     """
 
@@ -50,18 +50,18 @@ class Fault:
     # --- hooks
 
     def start(self) -> None:
-        """Act before anything was heard."""
+        """Act before the first line of the client."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        """Take a line of the client (``message`` is its JSON, or None); give what is passed on.
+        """Take a line of the client (``message`` is its JSON, or None); return the line to pass on.
 
-        None swallows the line; ``tell`` can answer it instead.
+        None drops the line; ``tell`` can answer it instead.
         """
         del message
         return line
 
     def said(self, message: Any, request: Json) -> Out:
-        """Take a message of the server (or a batch) and what it answers; give what is written.
+        """Take a message of the server (or a batch) and its request; return the message to write.
 
         ``request`` is empty for notifications and batches.
         """
@@ -69,7 +69,7 @@ class Fault:
         return message  # type: ignore[no-any-return]
 
     def end(self) -> None:
-        """Act after the last line was written."""
+        """Act after the last line."""
 
     # --- tools for hooks
 
@@ -83,7 +83,7 @@ class Fault:
             sys.stdout.buffer.flush()
 
     def answer(self, request: Json, result: Any) -> None:
-        """Answer a request with a result; under 2026-07-28 with what every result carries."""
+        """Answer a request with a result, with the required members of 2026-07-28."""
         if isinstance(result, dict) and is_modern(request):
             info = {META + "serverInfo": {"name": "mutant", "version": "1"}}
             result = {"resultType": "complete", "_meta": info, **result}
@@ -94,7 +94,7 @@ class Fault:
         self.tell(refusal(request, code, message, data))
 
     def pass_on(self, message: Any) -> None:
-        """Give the reference server a message of our own."""
+        """Send the reference server a message of the mutant."""
         self._forward(encode(message).rstrip(b"\n"))
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:
@@ -111,11 +111,10 @@ class Fault:
 class AskingTool(Fault):
     """The reference server with one more tool, ``ask``, read-only and without arguments.
 
-    A subclass says in ``on_ask`` what happens when it is called, and in ``on_answer`` what happens
-    when the client has answered what it asked.
+    A subclass handles the call in ``on_ask``, and the answer of the client in ``on_answer``.
 
     Attributes:
-        waiting: calls of ``ask`` by the id of our request they wait for.
+        waiting: calls of ``ask`` by the id of the request to the client they wait for.
     """
 
     TOOL: ClassVar[Json] = {
@@ -162,12 +161,12 @@ class AskingTool(Fault):
         self.answer(request, {"content": [{"type": "text", "text": "nothing to ask"}]})
 
     def on_answer(self, request: Json, message: Json) -> None:
-        """Handle the client's answer to what a call of ``ask`` asked it."""
+        """Handle the client's answer to the request of a call of ``ask``."""
         del message
         self.answer(request, {"content": [{"type": "text", "text": "asked and answered"}]})
 
     def ask(self, request: Json, method: str, params: Json | None = None) -> str:
-        """Ask the client something on behalf of a call; give the id of our request."""
+        """Send the client a request on behalf of a call; return its id."""
         own = f"ask-{request['id']}-{self._asks}"
         self._asks += 1
         self.waiting[own] = request
@@ -176,7 +175,7 @@ class AskingTool(Fault):
 
 
 class SaysMore(Fault):
-    """Writes something of its own behind each list of tools, counted in ``turn``."""
+    """Writes additional messages after each list of tools, counted in ``turn``."""
 
     turn = -1
 
@@ -189,13 +188,13 @@ class SaysMore(Fault):
         return message  # type: ignore[no-any-return]
 
     def more(self) -> None:
-        """Write it."""
+        """Write the messages."""
 
 
 class ModernOnly(Fault):
     """The reference server without its handshake revisions.
 
-    A subclass says in ``on_initialize`` how a handshake is turned away.
+    A subclass refuses the handshake in ``on_initialize``.
     """
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
@@ -210,7 +209,7 @@ class ModernOnly(Fault):
 
 
 def misfit(call: Json, tool: Json) -> tuple[int, str] | None:
-    """Say why a call is none that a tool of ours takes: code and message; None where it is one."""
+    """Return code and message of the error for an invalid call; None if the call is valid."""
     if not isinstance(params(call).get("arguments", {}), dict):
         return -32602, "Invalid params: arguments must be an object"
     if "task" in params(call) and "execution" not in tool:
@@ -227,7 +226,7 @@ def refusal(request: Json, code: int, message: str, data: Any = None) -> Json:
 
 
 def params(message: Json) -> Json:
-    """Give the params of a message; empty when it has none."""
+    """Return the params of a message; empty if it has none."""
     found = message.get("params")
     return found if isinstance(found, dict) else {}
 
@@ -244,20 +243,20 @@ def notifies(message: Any) -> bool:
 
 
 def taken_back(message: Any) -> str | int | None:
-    """Give the id a cancellation of the client names; None where it names none that can be one."""
+    """Return the id in a cancellation of the client; None if there is no valid one."""
     cancels = notifies(message) and message["method"] == "notifications/cancelled"
     named = params(message).get("requestId") if cancels else None
     return named if isinstance(named, str | int) else None
 
 
 def meta(request: Json) -> Json:
-    """Give the ``_meta`` of a request; empty when it has none."""
+    """Return the ``_meta`` of a request; empty if it has none."""
     found = params(request).get("_meta")
     return found if isinstance(found, dict) else {}
 
 
 def client_capabilities(request: Json) -> Json:
-    """Give what a stateless request declares."""
+    """Return the client capabilities of a stateless request."""
     found = params(request).get("_meta", {}).get(META + "clientCapabilities")
     return found if isinstance(found, dict) else {}
 
@@ -271,19 +270,19 @@ def encode(message: Any) -> bytes:
 
 
 class Mutant(NamedTuple):
-    """One registered mutant. No dataclass: that module doubles the time a mutant takes to start.
+    """One registered mutant. It is not a dataclass, because that import doubles its startup time.
 
     Attributes:
         name: the class's name.
         fault: the class.
-        breaks: clauses it trips, and nothing else.
+        breaks: the clauses it breaks; it breaks no others.
         outcome: how the breach counts: fail, warn, note; empty for the clause's own weight.
-        revision: the revision it is tried in.
-        passes: clauses that must come out as pass (a control: the condition holds, all is well).
-        startup: seconds to its first answer that are waited for.
-        moves: the clause that counts the breach instead, once its chapter judges it.
+        revision: the revision it is tested in.
+        passes: clauses that must pass (for a control, which does everything right).
+        startup: the most seconds to wait for its first answer.
+        moves: the clause that counts the breach instead, if its chapter judges it.
         moved: how it counts there; empty for the clause's own weight.
-        examples: how many are drawn for each property; 0 where plain lines find it.
+        examples: how many are drawn for each property; 0 if the plain lines find the fault.
     """
 
     name: str
@@ -298,7 +297,7 @@ class Mutant(NamedTuple):
     examples: int = 0
 
     def due(self, judged: Callable[[str], bool]) -> "Mutant":
-        """Give it as it stands now: a breach has moved once another clause is judged."""
+        """Return the mutant with its breach moved, if the other clause is judged."""
         if not self.moves or not judged(self.moves):
             return self
         return self._replace(breaks=(self.moves,), outcome=self.moved, moves="")
@@ -326,7 +325,7 @@ def control(
 ) -> Callable[[type[Fault]], type[Fault]]:
     """Register a server on which conditional clauses apply and hold.
 
-    ``breaks`` is what cannot be had without: a deprecated feature is noted.
+    ``breaks`` are unavoidable findings, such as the note about a deprecated feature.
     """
     return _register(breaks, "", revision, passes, examples=examples)
 
@@ -409,7 +408,7 @@ def lines(descriptor: int) -> Iterator[bytes]:
 
 
 def parse(line: bytes) -> Any:
-    """Read a line as JSON; None when it is none."""
+    """Read a line as JSON; None if it is not JSON."""
     try:
         return json.loads(line)
     except ValueError:

@@ -20,7 +20,7 @@ MIDDLE = "2025-06-18"
 
 
 class Introduction(Fault):
-    """The reference server with another answer to initialize; a subclass says which."""
+    """The reference server with another answer to initialize."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "initialize" and "result" in message:
@@ -47,15 +47,15 @@ class OnlyHandshakes(Introduction):
 
 @mutant("lifecycle-initialize-first")
 class AnnouncesItsToolsAtStart(Fault):
-    """Sends tools/list_changed before it knows whether anybody listens."""
+    """Sends tools/list_changed before any message of the client."""
 
     def start(self) -> None:
         self.tell({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
 
 @mutant("lifecycle-initialize-first", revision="2024-11-05")
-class AsksForRootsAtStart(Fault):
-    """Sends roots/list before the client has said a word."""
+class RequestsRootsAtStart(Fault):
+    """Sends roots/list before any message of the client."""
 
     def start(self) -> None:
         self.tell({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"})
@@ -63,7 +63,7 @@ class AsksForRootsAtStart(Fault):
 
 @mutant("lifecycle-initialize-first", outcome="warn")
 class PingsAtStart(Fault):
-    """Pings before the client has said a word."""
+    """Pings before any message of the client."""
 
     def start(self) -> None:
         self.tell({"jsonrpc": "2.0", "id": "early", "method": "ping"})
@@ -71,7 +71,7 @@ class PingsAtStart(Fault):
 
 @mutant("lifecycle-initialize-first", outcome="warn")
 class DiesOfAnEarlyRequest(Fault):
-    """Exits when anything but initialize, ping or a stateless request comes first."""
+    """Exits if the first request is not initialize, ping or stateless."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         early = not any(r.get("method") == "initialize" for r in self.asked.values())
@@ -85,8 +85,8 @@ class DiesOfAnEarlyRequest(Fault):
 
 
 @mutant("lifecycle-initialize-response")
-class HasNoName(Introduction):
-    """Leaves serverInfo out of its introduction."""
+class OmitsServerInfo(Introduction):
+    """Leaves serverInfo out of its initialize result."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
         del result["serverInfo"], asked
@@ -104,8 +104,8 @@ class RefusesEveryInitialize(OnlyHandshakes):
 
 
 @mutant("lifecycle-initialize-response")
-class NamesNoVersion(OnlyHandshakes):
-    """Leaves protocolVersion out of its introduction."""
+class OmitsTheVersion(OnlyHandshakes):
+    """Leaves protocolVersion out of its initialize result."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
         del result["protocolVersion"], asked
@@ -113,7 +113,7 @@ class NamesNoVersion(OnlyHandshakes):
 
 
 @mutant("lifecycle-initialize-result-shape")
-class NamesItsVersionAsANumber(OnlyHandshakes):
+class GivesTheVersionAsANumber(OnlyHandshakes):
     """Gives protocolVersion as a number."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
@@ -153,8 +153,8 @@ class DeclaresAFlagAsText(Introduction):
 
 
 @mutant("lifecycle-server-info-shape")
-class HasANumberForAVersion(Introduction):
-    """Gives its version as a number."""
+class GivesItsOwnVersionAsANumber(Introduction):
+    """Gives the version in serverInfo as a number."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
         del asked
@@ -163,7 +163,7 @@ class HasANumberForAVersion(Introduction):
 
 
 @mutant("lifecycle-server-info-shape")
-class HasOneIcon(Introduction):
+class GivesIconsAsAnObject(Introduction):
     """Gives icons as one object in place of an array."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
@@ -174,7 +174,7 @@ class HasOneIcon(Introduction):
 
 @mutant("lifecycle-server-info-shape", outcome="warn", revision=OLD)
 class HasAnEmptyVersion(Introduction):
-    """Gives an empty version of itself, and a title that this revision does not know."""
+    """Gives an empty version in serverInfo, and a title that this revision does not have."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
         del asked
@@ -187,7 +187,7 @@ class HasAnEmptyVersion(Introduction):
 
 @mutant("lifecycle-version-echo")
 class SwapsTwoRevisions(Introduction):
-    """Answers 2025-03-26 when asked for 2024-11-05, and the other way round."""
+    """Answers 2025-03-26 for 2024-11-05, and the reverse."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
         swap = {"2024-11-05": OLD, OLD: "2024-11-05"}
@@ -199,7 +199,7 @@ class SwapsTwoRevisions(Introduction):
 
 @mutant("lifecycle-version-counteroffer")
 class AgreesToAnyRevision(Introduction):
-    """Repeats whatever revision it is asked for."""
+    """Agrees to any requested revision."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
         result["protocolVersion"] = asked["protocolVersion"]
@@ -207,7 +207,7 @@ class AgreesToAnyRevision(Introduction):
 
 
 class RefusesRevisions(Introduction):
-    """Answers a revision it does not know with an error."""
+    """Answers an unknown revision with an error."""
 
     data: ClassVar[Json] = {}
 
@@ -222,19 +222,19 @@ class RefusesRevisions(Introduction):
 
 @mutant("lifecycle-version-counteroffer", revision=MIDDLE)
 class RefusesUnknownRevisions(RefusesRevisions):
-    """Answers a revision it does not know with an error that names no other."""
+    """Answers an unknown revision with an error without data."""
 
 
 @mutant("lifecycle-version-counteroffer", outcome="warn")
 class RefusesUnknownRevisionsWithAList(RefusesRevisions):
-    """Answers a revision it does not know with the error the page shows as an example."""
+    """Answers an unknown revision with the error of the specification's example."""
 
     data: ClassVar[Json] = {"supported": ["2025-11-25"]}
 
 
 @mutant("lifecycle-version-counteroffer")
 class DiesOfAnUnknownRevision(Introduction):
-    """Raises for a revision it does not know, and is gone."""
+    """Exits at an unknown revision."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
         if result["protocolVersion"] != asked["protocolVersion"]:
@@ -243,8 +243,8 @@ class DiesOfAnUnknownRevision(Introduction):
 
 
 @mutant("lifecycle-version-counteroffer", revision=OLD)
-class OffersWhatItDoesNotSpeak(Introduction):
-    """Offers a revision in place of an unknown one that it refuses when it is asked for it."""
+class OffersAnUnsupportedRevision(Introduction):
+    """Offers a revision that it refuses when it is requested."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
         if result["protocolVersion"] != asked["protocolVersion"]:
@@ -256,7 +256,7 @@ class OffersWhatItDoesNotSpeak(Introduction):
 
 @mutant("lifecycle-version-counteroffer-latest")
 class OffersItsOldestRevision(Introduction):
-    """Offers 2024-11-05 in place of a revision it does not know."""
+    """Offers 2024-11-05 for an unknown revision."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
         if result["protocolVersion"] != asked["protocolVersion"]:
@@ -294,7 +294,7 @@ class KnowsAllCapabilitiesOfARequest(Picky):
 
 
 class Incomplete(Fault):
-    """The reference server with an accident on an initialize that lacks a member."""
+    """The reference server with a fault for an incomplete initialize."""
 
     lacks = "clientInfo"
 
@@ -312,7 +312,7 @@ class Incomplete(Fault):
 
 @mutant("lifecycle-negotiation-failures")
 class DiesWithoutClientInfo(Incomplete):
-    """Raises a KeyError for an initialize without clientInfo, and is gone."""
+    """Exits at an initialize without clientInfo."""
 
 
 @mutant("lifecycle-negotiation-failures", revision="2024-11-05")
@@ -326,8 +326,8 @@ class HangsWithoutCapabilities(Incomplete):
 
 
 @control("lifecycle-negotiation-failures")
-class LeavesWithoutClientInfo(Incomplete):
-    """Exits cleanly on an initialize without clientInfo."""
+class ExitsWithoutClientInfo(Incomplete):
+    """Exits cleanly at an initialize without clientInfo."""
 
     def fall(self) -> None:
         os._exit(0)

@@ -20,8 +20,8 @@ TASK: Json = {
 
 
 @mutant("lifecycle-no-requests-before-initialized")
-class AsksForRootsTooEarly(AskingTool):
-    """Sends roots/list as soon as it has answered initialize."""
+class RequestsRootsTooEarly(AskingTool):
+    """Sends roots/list directly after its initialize result."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") != "initialize" or "roots" not in self.client:
@@ -30,8 +30,8 @@ class AsksForRootsTooEarly(AskingTool):
 
 
 @mutant("lifecycle-no-requests-before-initialized", revision=MIDDLE)
-class AsksForRootsFirst(AskingTool):
-    """Sends roots/list before it answers initialize, and waits for the roots."""
+class RequestsRootsBeforeItsResult(AskingTool):
+    """Sends roots/list before its initialize result, and waits for the roots."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         handshake = isinstance(message, dict) and message.get("method") == "initialize"
@@ -49,7 +49,7 @@ class AsksForRootsFirst(AskingTool):
 
 
 class Notifies(Fault):
-    """The reference server with one notification more, when the session is open."""
+    """The reference server with one additional notification after initialized."""
 
     method = "notifications/tools/list_changed"
     params: ClassVar[Json] = {}
@@ -95,14 +95,14 @@ class ReportsTasksUndeclared(Notifies):
 
 @mutant("lifecycle-declared-server-capabilities", revision=MIDDLE)
 class NotifiesDeclaredFalse(Notifies):
-    """Sends tools/list_changed though it declared tools.listChanged false."""
+    """Sends tools/list_changed although it declared tools.listChanged false."""
 
     capability: ClassVar[Json] = {"tools": {"listChanged": False}}
 
 
 @mutant("lifecycle-declared-server-capabilities-advisory", revision=OLD)
 class NotifiesUndeclaredEarly(NotifiesUndeclared):
-    """Sends tools/list_changed undeclared, where that is only advised against."""
+    """Sends tools/list_changed undeclared, in a revision that only advises against it."""
 
 
 @control("lifecycle-declared-server-capabilities", "lifecycle-respect-version")
@@ -122,21 +122,21 @@ class NotifiesDeclaredEarly(NotifiesDeclared):
 
 
 @mutant("lifecycle-respect-version")
-class AcknowledgesFromTheFuture(Notifies):
+class NotifiesFromALaterRevision(Notifies):
     """Sends a notification of 2026-07-28 in a session of 2025-11-25."""
 
     method = "notifications/subscriptions/acknowledged"
 
 
 @mutant("lifecycle-respect-version", revision=MIDDLE)
-class CompletesFromTheFuture(Notifies):
+class CompletesFromALaterRevision(Notifies):
     """Sends a notification of 2025-11-25 in a session of 2025-06-18."""
 
     method = "notifications/elicitation/complete"
 
 
 @mutant("lifecycle-respect-version-advisory", revision=OLD)
-class ReportsTasksFromTheFuture(Notifies):
+class ReportsTasksFromALaterRevision(Notifies):
     """Sends a task status in a session of 2025-03-26."""
 
     method = "notifications/tasks/status"
@@ -144,7 +144,7 @@ class ReportsTasksFromTheFuture(Notifies):
 
 
 @mutant("lifecycle-respect-version-advisory", revision="2024-11-05")
-class AsksForATaskFromTheFuture(AskingTool):
+class RequestsTasksFromALaterRevision(AskingTool):
     """Sends tasks/get, a request of 2025-11-25, in a session of 2024-11-05."""
 
     def on_ask(self, request: Json) -> None:
@@ -152,7 +152,7 @@ class AsksForATaskFromTheFuture(AskingTool):
 
 
 @mutant("lifecycle-negotiated-client-capabilities")
-class ElicitsFromAnyone(AskingTool):
+class ElicitsFromAnyClient(AskingTool):
     """Sends elicitation/create to a client that did not declare it."""
 
     def on_ask(self, request: Json) -> None:
@@ -164,7 +164,7 @@ class ElicitsFromAnyone(AskingTool):
 
 
 @mutant("lifecycle-negotiated-client-capabilities-advisory", revision=OLD)
-class ListsRootsOfAnyone(AskingTool):
+class RequestsRootsOfAnyClient(AskingTool):
     """Sends roots/list to a client that did not declare roots."""
 
     def on_ask(self, request: Json) -> None:
@@ -175,7 +175,7 @@ class ListsRootsOfAnyone(AskingTool):
 
 
 class Waits(AskingTool):
-    """A tool that asks for the roots, where the client has some, and waits for them."""
+    """A tool that requests the roots of a client with roots, and waits for them."""
 
     def on_ask(self, request: Json) -> None:
         if "roots" in self.client:
@@ -196,14 +196,14 @@ class Waits(AskingTool):
 
 @mutant("lifecycle-timeout-cancels")
 class GivesUpSilently(Waits):
-    """Gives up on a request to the client without a word to it."""
+    """Gives up on a request to the client without cancelling it."""
 
     def after(self, request: Json, own: str) -> None:
         self.later(0.3, lambda: self.give_up(request, own))
 
 
 @control("lifecycle-timeout-cancels")
-class CancelsWhatItGivesUpOn(Waits):
+class CancelsAbandonedRequests(Waits):
     """Gives up on a request to the client and cancels it."""
 
     def after(self, request: Json, own: str) -> None:
@@ -219,12 +219,12 @@ class CancelsWhatItGivesUpOn(Waits):
 
 @control()
 class WaitsForEver(Waits):
-    """Waits for the client without end, which no test run can tell from patience."""
+    """Waits for the client without a time limit."""
 
 
 @control()
 class DoesNotWait(Waits):
-    """Asks the client something on the side and ends the call at once."""
+    """Sends the client a request and ends the call at once."""
 
     def after(self, request: Json, own: str) -> None:
         self.waiting.pop(own)

@@ -27,7 +27,7 @@ def lists_tools(request: Json) -> bool:
 
 @mutant("lifecycle-stateless-no-prior-context", revision=MODERN)
 class LoadsItsToolsOnDiscover(Fault):
-    """Lists no tools until it was asked to introduce itself."""
+    """Lists no tools before the first server/discover."""
 
     def said(self, message: Any, request: Json) -> Out:
         known = any(r.get("method") == "server/discover" for r in self.asked.values())
@@ -39,8 +39,8 @@ class LoadsItsToolsOnDiscover(Fault):
 @mutant(
     "lifecycle-stateless-no-prior-context", "versioning-dual-era-modern-request", revision=MODERN
 )
-class ShutsOutWhoAsksTooSoon(Fault):
-    """Lists no tools for the rest of a process whose first message was not server/discover."""
+class ListsNothingWithoutDiscover(Fault):
+    """Lists no tools in a process whose first message was not server/discover."""
 
     def said(self, message: Any, request: Json) -> Out:
         first = next(iter(self.asked.values()), {}).get("method")
@@ -50,8 +50,8 @@ class ShutsOutWhoAsksTooSoon(Fault):
 
 
 @mutant("lifecycle-stateless-no-prior-context", revision=MODERN)
-class RemembersAnAbleClient(Fault):
-    """Shows a tool to every client once one client could elicit."""
+class RemembersElicitationOfOthers(Fault):
+    """Shows a tool to every client after one client declared elicitation."""
 
     def said(self, message: Any, request: Json) -> Out:
         able = any("elicitation" in client_capabilities(r) for r in self.asked.values())
@@ -62,7 +62,7 @@ class RemembersAnAbleClient(Fault):
 
 @control("lifecycle-stateless-no-prior-context", revision=MODERN)
 class ShowsToolsByCapability(Fault):
-    """Shows a tool to those requests that declare elicitation."""
+    """Shows a tool to requests that declare elicitation."""
 
     def said(self, message: Any, request: Json) -> Out:
         if (
@@ -76,7 +76,7 @@ class ShowsToolsByCapability(Fault):
 
 @mutant("lifecycle-stateless-multiplexing", revision=MODERN)
 class ServesOneAtATime(Fault):
-    """Refuses a request that comes while another is served."""
+    """Refuses a request while another is served."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -132,12 +132,12 @@ class Pages(Fault):
 
 @control("lifecycle-stateless-no-affinity", revision=MODERN)
 class PagesItsTools(Pages):
-    """Gives cursors that every process of it understands."""
+    """Gives cursors that every process of the server accepts."""
 
 
 @mutant("lifecycle-stateless-no-affinity", revision=MODERN)
 class KeepsItsCursors(Pages):
-    """Gives cursors that only the process that gave them understands."""
+    """Gives cursors that only the issuing process accepts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class KeepsItsCursors(Pages):
 
 
 class AsksForInput(Interrupts):
-    """A stateless tool that asks for input, with a state for the client to bring back."""
+    """A stateless tool that asks for input, with a requestState."""
 
     step: str = "step-1"
     MISSING: ClassVar[Json] = {"requiredCapabilities": {"elicitation": {}}}
@@ -159,13 +159,13 @@ class AsksForInput(Interrupts):
 
 
 @control("lifecycle-stateless-no-affinity", revision=MODERN)
-class GivesItsStateAway(AsksForInput):
-    """Gives request states that every process of it understands."""
+class SharesItsState(AsksForInput):
+    """Gives request states that every process of the server accepts."""
 
 
 @mutant("lifecycle-stateless-no-affinity", revision=MODERN)
 class KeepsItsState(AsksForInput):
-    """Gives request states that only the process that gave them understands."""
+    """Gives request states that only the issuing process accepts."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -27,7 +27,7 @@ EVERYWHERE = ("logging-capability-declared", "logging-message-shape", "logging-l
 
 
 class _Logs(AskingTool):
-    """Has a tool that logs to the client, at levels the client asked for."""
+    """Has a tool that logs to the client at the requested levels."""
 
     TOOL: ClassVar[Json] = {
         **AskingTool.TOOL,
@@ -83,8 +83,8 @@ def _severity(level: str) -> int:
 
 
 @control(*EVERYWHERE, "logging-no-sensitive-content", "logging-threshold-respected")
-class LogsWhatASessionAsksFor(_Logs):
-    """Logs from the level on that was set."""
+class LogsAtTheLevelOfTheSession(_Logs):
+    """Logs from the level of the session."""
 
 
 @control(
@@ -96,13 +96,13 @@ class LogsWhatASessionAsksFor(_Logs):
     revision=MODERN,
     breaks=(NOTED,),
 )
-class LogsWhatARequestAsksFor(_Logs):
-    """Logs from the level on that the request asks for."""
+class LogsAtTheLevelOfTheRequest(_Logs):
+    """Logs from the level of the request."""
 
 
 @mutant("logging-capability-declared")
-class LogsWithoutSayingSo(_Logs):
-    """Logs and does not declare it."""
+class LogsUndeclared(_Logs):
+    """Logs without declaring it."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "initialize" and "result" in message:
@@ -117,8 +117,8 @@ class LogsWithoutSayingSo(_Logs):
 
 
 @mutant("logging-capability-declared", revision=MODERN)
-class LogsOnRequestWithoutSayingSo(_Logs):
-    """Logs at the level a request asks for and does not declare it."""
+class LogsUndeclaredOnRequest(_Logs):
+    """Logs at the level of a request without declaring it."""
 
     def said(self, message: Any, request: Json) -> Out:
         return AskingTool.said(self, message, request)
@@ -127,8 +127,8 @@ class LogsOnRequestWithoutSayingSo(_Logs):
 # --- what they look like
 
 
-class _Logs1(_Logs):
-    """Logs one message, whatever the level."""
+class _LogsOne(_Logs):
+    """Logs one message at every level."""
 
     MESSAGES: ClassVar[list[Json]] = []
 
@@ -137,43 +137,43 @@ class _Logs1(_Logs):
 
 
 @mutant("logging-message-shape")
-class LogsText(_Logs1):
-    """Logs a message in place of data."""
+class LogsText(_LogsOne):
+    """Logs a message member in place of data."""
 
     MESSAGES: ClassVar[list[Json]] = [{"level": "emergency", "message": "on fire"}]
 
 
 @mutant("logging-message-shape", revision=OLD)
-class LogsWithANullLogger(_Logs1):
-    """Writes out the logger a message does not have, as null."""
+class LogsWithANullLogger(_LogsOne):
+    """Writes a missing logger as null."""
 
     MESSAGES: ClassVar[list[Json]] = [{"level": "emergency", "logger": None, "data": "on fire"}]
 
 
 @mutant("logging-message-shape", NOTED, revision=MODERN)
-class LogsWithoutALevel(_Logs1):
+class LogsWithoutALevel(_LogsOne):
     """Leaves the level out."""
 
     MESSAGES: ClassVar[list[Json]] = [{"data": "on fire"}]
 
 
 @mutant("logging-level-enum")
-class LogsInCapitals(_Logs1):
+class LogsInCapitals(_LogsOne):
     """Writes levels in capital letters."""
 
     MESSAGES: ClassVar[list[Json]] = [{"level": "ERROR", "data": "on fire"}]
 
 
 @mutant("logging-level-enum", NOTED, revision=MODERN)
-class LogsLikePython(_Logs1):
-    """Uses the numbers of another system."""
+class LogsWithNumericLevels(_LogsOne):
+    """Uses the numeric levels of another system."""
 
     MESSAGES: ClassVar[list[Json]] = [{"level": 40, "data": "on fire"}]
 
 
 @mutant("logging-level-enum", revision=OLD)
-class LogsWarn(_Logs1):
-    """Calls a warning warn."""
+class LogsWarn(_LogsOne):
+    """Uses the level warn."""
 
     MESSAGES: ClassVar[list[Json]] = [{"level": "warn", "data": "smoke"}]
 
@@ -191,7 +191,7 @@ class LogsItsEnvironment(_Logs):
 
 
 class _Sets(Fault):
-    """Answers logging/setLevel by itself."""
+    """Handles logging/setLevel in its own way."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "logging/setLevel" and not is_modern(request):
@@ -199,14 +199,14 @@ class _Sets(Fault):
         return message  # type: ignore[no-any-return]
 
     def sets(self, message: Json, request: Json, level: Any) -> Out:
-        """Give the answer."""
+        """Return the answer."""
         del request, level
         return message
 
 
 @mutant("logging-set-level-accepted")
 class KnowsFourLevels(_Sets):
-    """Rejects the levels that its language does not have."""
+    """Refuses the levels that its language does not have."""
 
     def sets(self, message: Json, request: Json, level: Any) -> Out:
         if level in {"notice", "alert", "emergency"}:
@@ -215,7 +215,7 @@ class KnowsFourLevels(_Sets):
 
 
 @mutant("logging-set-level-accepted", outcome="warn", revision=OLD)
-class CannotConfigureALevel(_Sets):
+class FailsToSetALevel(_Sets):
     """Answers one level with -32603."""
 
     def sets(self, message: Json, request: Json, level: Any) -> Out:
@@ -223,7 +223,7 @@ class CannotConfigureALevel(_Sets):
 
 
 @mutant("logging-invalid-level-error-legacy")
-class TakesAnyLevel(_Sets):
+class AcceptsAnyLevel(_Sets):
     """Accepts any level."""
 
     def sets(self, message: Json, request: Json, level: Any) -> Out:
@@ -232,7 +232,7 @@ class TakesAnyLevel(_Sets):
 
 @mutant("logging-invalid-level-error-legacy", revision=OLD)
 class FailsOnAnUnknownLevel(_Sets):
-    """Answers a level it does not know with -32603."""
+    """Answers an unknown level with -32603."""
 
     def sets(self, message: Json, request: Json, level: Any) -> Out:
         return refusal(request, -32603, "KeyError") if "error" in message else message
@@ -240,15 +240,15 @@ class FailsOnAnUnknownLevel(_Sets):
 
 @mutant("logging-threshold-respected")
 class IgnoresTheLevel(_Logs):
-    """Logs everything, whatever level was set."""
+    """Logs everything at any level."""
 
     def wants(self, request: Json, level: str) -> bool:
         return True
 
 
 @control("logging-threshold-respected", revision=OLD)
-class FallsSilent(_Logs):
-    """Logs nothing once the level is emergency."""
+class LogsNothingAtEmergency(_Logs):
+    """Logs nothing at the level emergency."""
 
     MESSAGES: ClassVar[list[Json]] = [{"level": "warning", "data": "smoke"}]
 
@@ -257,8 +257,8 @@ class FallsSilent(_Logs):
 
 
 @mutant("logging-no-messages-without-request-level", NOTED, revision=MODERN)
-class LogsUnasked(_Logs):
-    """Logs for a request that did not ask."""
+class LogsWithoutALevelInTheRequest(_Logs):
+    """Logs for a request without a logLevel."""
 
     def wants(self, request: Json, level: str) -> bool:
         return META + "logLevel" not in meta(request) or super().wants(request, level)
@@ -266,7 +266,7 @@ class LogsUnasked(_Logs):
 
 @mutant("logging-no-messages-without-request-level", NOTED, revision=MODERN)
 class RemembersTheLevel(_Logs):
-    """Logs at the level an earlier request asked for."""
+    """Logs at the level of an earlier request."""
 
     def wants(self, request: Json, level: str) -> bool:
         asked = meta(request).get(META + "logLevel")
@@ -275,8 +275,8 @@ class RemembersTheLevel(_Logs):
 
 
 @mutant("logging-request-level-threshold", NOTED, revision=MODERN)
-class LogsMoreThanARequestAsksFor(_Logs):
-    """Logs everything for a request that asks for errors."""
+class LogsBelowTheLevelOfTheRequest(_Logs):
+    """Logs everything for a request at level error."""
 
     def wants(self, request: Json, level: str) -> bool:
         return META + "logLevel" in meta(request)
@@ -284,7 +284,7 @@ class LogsMoreThanARequestAsksFor(_Logs):
 
 @mutant("logging-request-scoped", NOTED, revision=MODERN)
 class LogsOnTheStream(_Logs):
-    """Logs with the id of a stream that is open."""
+    """Logs with the id of an open subscription."""
 
     def write(self, body: Json) -> None:
         own = {"_meta": {META + "subscriptionId": self.stream}} if self.stream is not None else {}
@@ -293,7 +293,7 @@ class LogsOnTheStream(_Logs):
 
 @mutant("logging-request-scoped", NOTED, revision=MODERN)
 class LogsAfterTheResponse(_Logs):
-    """Logs once the response is out, where a stream is open for it."""
+    """Logs after the response if a subscription is open."""
 
     MESSAGES: ClassVar[list[Json]] = [{"level": "emergency", "data": "on fire"}]
 
@@ -312,7 +312,7 @@ class LogsAfterTheResponse(_Logs):
 
 
 class _Levelled(Fault):
-    """Answers requests that ask for some levels by itself."""
+    """Answers requests at some levels in its own way."""
 
     def said(self, message: Any, request: Json) -> Out:
         level = meta(request).get(META + "logLevel")
@@ -321,14 +321,14 @@ class _Levelled(Fault):
         return self.levelled(message, request, level)
 
     def levelled(self, message: Json, request: Json, level: Any) -> Out:
-        """Give the answer."""
+        """Return the answer."""
         del request, level
         return message
 
 
 @mutant("logging-request-level-accepted", revision=MODERN)
-class RejectsLevelsItDoesNotHave(_Levelled):
-    """Rejects a request that asks for a level its language does not have."""
+class RefusesSomeRequestLevels(_Levelled):
+    """Refuses a request at a level that its language does not have."""
 
     def levelled(self, message: Json, request: Json, level: Any) -> Out:
         if level in {"notice", "alert"}:
@@ -338,7 +338,7 @@ class RejectsLevelsItDoesNotHave(_Levelled):
 
 @mutant("logging-invalid-request-level-error", NOTED, revision=MODERN)
 class FailsOnAnUnknownRequestLevel(_Logs):
-    """Answers a request that asks for an unknown level with -32603."""
+    """Answers a request at an unknown level with -32603."""
 
     def said(self, message: Any, request: Json) -> Out:
         level = meta(request).get(META + "logLevel", "info")

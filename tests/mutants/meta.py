@@ -38,7 +38,7 @@ class _Listed(Fault):
 
 
 class _Keyed(_Listed):
-    """Puts keys of its own into the _meta of each tool it lists."""
+    """Puts keys into the _meta of each tool it lists."""
 
     own: ClassVar[Json] = {}
 
@@ -52,7 +52,7 @@ class _Keyed(_Listed):
 
 @mutant("meta-object")
 class WritesANullMetaInATool(_Listed):
-    """Writes out the _meta that a tool does not have, as null."""
+    """Writes the missing _meta of a tool as null."""
 
     def spoil(self, result: Json) -> None:
         result["tools"][0]["_meta"] = None
@@ -60,7 +60,7 @@ class WritesANullMetaInATool(_Listed):
 
 @mutant("meta-object", revision=OLD)
 class WritesANullMetaInAResult(_Listed):
-    """Writes out the _meta that a result does not have, as null."""
+    """Writes the missing _meta of a result as null."""
 
     def spoil(self, result: Json) -> None:
         result["_meta"] = None
@@ -85,7 +85,7 @@ class WritesItsMetaAsText(AskingTool):
 
 @mutant("meta-object", revision=MODERN)
 class WritesANullMetaInAResource(AskingTool):
-    """Writes out the _meta that an embedded resource does not have, as null."""
+    """Writes the missing _meta of an embedded resource as null."""
 
     def on_ask(self, request: Json) -> None:
         resource = {"uri": "note://1", "text": "nothing to ask", "_meta": None}
@@ -94,7 +94,7 @@ class WritesANullMetaInAResource(AskingTool):
 
 @mutant("meta-object", revision=ITEMS)
 class WritesANullMetaInAPrompt(Fault):
-    """Writes out the _meta that the message of a prompt does not have, as null."""
+    """Writes the missing _meta of a prompt message as null."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "initialize" and "result" in message:
@@ -119,7 +119,7 @@ class WritesANullMetaInAPrompt(Fault):
 
 @mutant("meta-object")
 class NotifiesWithANullMeta(Fault):
-    """Tells of changes of its tools with a _meta of null."""
+    """Announces changed tools with a _meta of null."""
 
     open = False
 
@@ -134,7 +134,7 @@ class NotifiesWithANullMeta(Fault):
 
 @control("meta-object", revision=OLD)
 class NamesAToolMemberMeta(_Listed):
-    """Has tools with a member _meta, before it meant anything there."""
+    """Has tools with a member _meta, in a revision that does not define it there."""
 
     def spoil(self, result: Json) -> None:
         result["tools"][0]["_meta"] = "cheap"
@@ -146,7 +146,7 @@ class NamesAToolMemberMeta(_Listed):
 
 @mutant("meta-key-format", revision=ITEMS)
 class UnderscoresAKey(_Keyed):
-    """Marks a key as its own with an underscore, as an SDK did."""
+    """Begins a key with an underscore, like an SDK."""
 
     own: ClassVar[Json] = {"_fastmcp": {"tags": []}}
 
@@ -166,8 +166,8 @@ class BeginsALabelWithADigit(_Keyed):
 
 
 @control("meta-key-format", "meta-reverse-dns", "meta-reserved-prefix")
-class NamesItsKeysProperly(_Keyed):
-    """Has keys of every proper form."""
+class UsesValidMetaKeys(_Keyed):
+    """Has keys of every valid form."""
 
     own: ClassVar[Json] = {
         "": 0,
@@ -179,7 +179,7 @@ class NamesItsKeysProperly(_Keyed):
 
 
 @mutant("meta-reserved-prefix-2025-06-18", revision=ITEMS)
-class TakesADomainOfTheProtocol(_Keyed):
+class UsesADomainOfTheProtocol(_Keyed):
     """Has a key under mcp.dev/."""
 
     own: ClassVar[Json] = {"mcp.dev/cost": 1}
@@ -187,7 +187,7 @@ class TakesADomainOfTheProtocol(_Keyed):
 
 @control("meta-reserved-prefix-2025-06-18", "meta-key-format", revision=ITEMS)
 class EndsItsPrefixWithMcp(_Keyed):
-    """Has a key under com.example.mcp/, which is nobody else's."""
+    """Has a key under com.example.mcp/, which is not reserved."""
 
     own: ClassVar[Json] = {"com.example.mcp/cost": 1}
 
@@ -200,7 +200,7 @@ class InventsAKeyOfTheProtocol(_Keyed):
 
 
 @mutant("meta-reserved-prefix", revision=MODERN)
-class TakesAReservedSecondLabel(_Keyed):
+class UsesAReservedSecondLabel(_Keyed):
     """Has a key under com.mcp.tools/."""
 
     own: ClassVar[Json] = {"com.mcp.tools/cost": 1}
@@ -208,7 +208,7 @@ class TakesAReservedSecondLabel(_Keyed):
 
 @control("meta-reserved-prefix", revision=MODERN)
 class UsesAKeyOfAnExtension(_Keyed):
-    """Has a key that the extension it advertises defines."""
+    """Has a key of an advertised extension."""
 
     own: ClassVar[Json] = {META + "ui-hint": "wide"}
 
@@ -237,7 +237,7 @@ class WritesItsDomainForwardsInAResult(_Listed):
 
 
 class _Unknown(Fault):
-    """Meets an unknown key under the protocol's prefix."""
+    """Handles an unknown key with a reserved prefix in its own way."""
 
     def said(self, message: Any, request: Json) -> Out:
         if any("touchstone" in key for key in meta(request)) and "result" in message:
@@ -252,12 +252,12 @@ class _Unknown(Fault):
 
 @mutant("meta-no-assumptions", revision=ITEMS)
 class RefusesAnUnknownMetaKey(_Unknown):
-    """Takes every reserved key for an object."""
+    """Refuses a reserved key that is not an object."""
 
 
 @mutant("meta-no-assumptions")
-class BreaksOnAnUnknownMetaKey(_Unknown):
-    """Fails inside on a reserved key that is no object."""
+class FailsOnAnUnknownMetaKey(_Unknown):
+    """Answers a reserved key that is not an object with an internal error."""
 
     def puzzled(self, message: Json, request: Json) -> Out:
         del message
@@ -265,8 +265,8 @@ class BreaksOnAnUnknownMetaKey(_Unknown):
 
 
 @mutant("meta-no-assumptions", revision=MODERN)
-class ServesLessToAnUnknownMetaKey(_Unknown):
-    """Lists fewer tools to a request with a reserved key it does not know."""
+class ListsLessForAnUnknownMetaKey(_Unknown):
+    """Lists fewer tools for a request with an unknown reserved key."""
 
     def puzzled(self, message: Json, request: Json) -> Out:
         del request
@@ -275,7 +275,7 @@ class ServesLessToAnUnknownMetaKey(_Unknown):
 
 
 class _Demands(Fault):
-    """Fills in what a request lacks, or refuses it in its own way."""
+    """Adds missing members to a request, or refuses it in its own way."""
 
     lacking: ClassVar[str] = "clientCapabilities"
     filling: ClassVar[Any] = {}
@@ -295,19 +295,19 @@ class _Demands(Fault):
 
 @mutant("meta-required-fields", revision=MODERN)
 class ServesWithoutCapabilities(_Demands):
-    """Takes absent clientCapabilities for none."""
+    """Treats missing clientCapabilities as empty."""
 
 
 @mutant("meta-required-fields", revision=MODERN)
 class ServesWithoutAVersion(_Demands):
-    """Takes an absent protocolVersion for its own."""
+    """Treats a missing protocolVersion as its own."""
 
     lacking = "protocolVersion"
     filling = MODERN
 
 
 class _Rejects(_Demands):
-    """Refuses what a request lacks with an unusual code."""
+    """Refuses incomplete requests with an unusual code."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and self.lacks(message):
@@ -317,20 +317,20 @@ class _Rejects(_Demands):
 
 
 @mutant("meta-required-fields", revision=MODERN)
-class CallsAbsentCapabilitiesAnInvalidRequest(_Rejects):
+class RefusesMissingCapabilitiesAsInvalid(_Rejects):
     """Refuses a request without clientCapabilities with -32600."""
 
 
 @mutant("meta-required-fields", revision=MODERN, outcome="warn")
-class TakesAbsentVersionForTheOtherEra(_Rejects):
+class RefusesAMissingVersionAsLegacy(_Rejects):
     """Refuses server/discover without protocolVersion as a request before initialize."""
 
     lacking = "protocolVersion"
 
 
 @mutant("meta-required-fields", revision=MODERN)
-class TakesAbsentVersionForAnInvalidRequest(_Rejects, ModernOnly):
-    """Speaks only 2026-07-28, and refuses a request without protocolVersion with -32600."""
+class RefusesAMissingVersionAsInvalid(_Rejects, ModernOnly):
+    """Supports only 2026-07-28, and refuses a request without protocolVersion with -32600."""
 
     lacking = "protocolVersion"
 
@@ -342,7 +342,7 @@ class TakesAbsentVersionForAnInvalidRequest(_Rejects, ModernOnly):
 
 @mutant("meta-required-fields", revision=MODERN)
 class ServesWithoutMeta(ModernOnly):
-    """Speaks only 2026-07-28, and serves server/discover without _meta."""
+    """Supports only 2026-07-28, and serves server/discover without _meta."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         bare = isinstance(message, dict) and not message.get("params")
@@ -353,14 +353,14 @@ class ServesWithoutMeta(ModernOnly):
 
 
 @mutant("meta-client-info-optional", revision=MODERN)
-class InsistsOnAClientName(_Rejects):
+class RequiresClientInfo(_Rejects):
     """Refuses a request without clientInfo."""
 
     lacking = "clientInfo"
 
 
 class _Prefers(_Listed):
-    """Treats some clients in another way than others."""
+    """Treats some clients differently."""
 
     def said(self, message: Any, request: Json) -> Out:
         if is_modern(request) and request.get("method") == "tools/list" and "result" in message:
@@ -382,12 +382,12 @@ class _Prefers(_Listed):
 
 @mutant("meta-client-info-not-behavioural", revision=MODERN)
 class HidesAToolFromOneClient(_Prefers):
-    """Lists fewer tools to a client with a certain name."""
+    """Lists fewer tools for a client with a certain name."""
 
 
 @mutant("meta-client-info-not-behavioural", revision=MODERN)
 class RefusesOneClient(_Prefers):
-    """Serves no client with a certain name."""
+    """Refuses a client with a certain name."""
 
     def slighted(self, message: Json, request: Json) -> Out:
         del message
@@ -395,8 +395,8 @@ class RefusesOneClient(_Prefers):
 
 
 @mutant("meta-client-info-not-behavioural", revision=MODERN)
-class HidesAToolFromTheNameless(_Prefers):
-    """Lists fewer tools to a client that does not say who it is."""
+class HidesAToolWithoutClientInfo(_Prefers):
+    """Lists fewer tools for a client without clientInfo."""
 
     def minds(self, name: Any) -> bool:
         return name is None
@@ -406,7 +406,7 @@ class HidesAToolFromTheNameless(_Prefers):
 
 
 class _Elicits(Interrupts):
-    """Has a tool that asks the user, if the client can do that."""
+    """Has a tool that elicits input if the client can."""
 
     needed: ClassVar[Json] = {"elicitation": {}}
 
@@ -416,13 +416,13 @@ class _Elicits(Interrupts):
 
 
 @control("meta-capabilities-per-request", "meta-missing-capability-error", revision=MODERN)
-class AsksOnlyWhoCanAnswer(_Elicits):
-    """Asks a client that declares elicitation in the request, and refuses another with -32021."""
+class ElicitsOnlyIfDeclared(_Elicits):
+    """Elicits if the request declares elicitation, else refuses with -32021."""
 
 
 @control("meta-capabilities-per-request", revision=MODERN)
-class CopesWithoutAnAnswer(_Elicits):
-    """Does its best for a client that cannot be asked."""
+class WorksWithoutElicitation(_Elicits):
+    """Completes the call of a client without elicitation."""
 
     def cannot(self, request: Json) -> None:
         AskingTool.on_ask(self, request)
@@ -430,7 +430,7 @@ class CopesWithoutAnAnswer(_Elicits):
 
 @mutant("meta-capabilities-per-request", revision=MODERN)
 class RemembersCapabilities(_Elicits):
-    """Asks a client that declared elicitation in any request of the connection."""
+    """Elicits if any request of the connection declared elicitation."""
 
     def able(self, request: Json) -> bool:
         known = [client_capabilities(one) for one in self.asked.values()]
@@ -441,8 +441,8 @@ class RemembersCapabilities(_Elicits):
 
 
 @mutant("mrtr-undeclared-capability", revision=MODERN)
-class AsksWhoeverCalls(_Elicits):
-    """Does not look at the capabilities of the client."""
+class ElicitsFromEveryCaller(_Elicits):
+    """Elicits without regard to the client's capabilities."""
 
     def able(self, request: Json) -> bool:
         own = client_capabilities(request)
@@ -450,15 +450,15 @@ class AsksWhoeverCalls(_Elicits):
 
 
 @mutant("meta-missing-capability-error", revision=MODERN)
-class DoesNotSayWhatItNeeds(_Elicits):
-    """Refuses a client that cannot be asked with -32021 and no data."""
+class OmitsRequiredCapabilities(_Elicits):
+    """Refuses a client without elicitation with -32021 and no data."""
 
     def cannot(self, request: Json) -> None:
         self.refuse(request, -32021, "This client cannot elicit")
 
 
 @mutant("meta-missing-capability-error", revision=MODERN)
-class ListsWhatItNeeds(_Elicits):
+class ListsRequiredCapabilities(_Elicits):
     """Gives the required capabilities as a list of names."""
 
     def cannot(self, request: Json) -> None:
@@ -466,8 +466,8 @@ class ListsWhatItNeeds(_Elicits):
 
 
 @mutant("meta-missing-capability-error", revision=MODERN)
-class CallsAMissingCapabilityInternal(_Elicits):
-    """Refuses a client that cannot be asked with -32603."""
+class RefusesAMissingCapabilityAsInternal(_Elicits):
+    """Refuses a client without elicitation with -32603."""
 
     def cannot(self, request: Json) -> None:
         self.refuse(request, -32603, "Client does not support elicitation")
@@ -475,7 +475,7 @@ class CallsAMissingCapabilityInternal(_Elicits):
 
 @mutant("meta-missing-capability-error", revision=MODERN)
 class NamesOneCapabilityAtATime(_Elicits):
-    """Asks for elicitation first and, once that is there, for sampling."""
+    """Requires elicitation first and, if it is declared, sampling."""
 
     def able(self, request: Json) -> bool:
         return {"elicitation", "sampling"} <= set(client_capabilities(request))
@@ -491,7 +491,7 @@ class NamesOneCapabilityAtATime(_Elicits):
 
 @mutant("meta-server-info", revision=MODERN)
 class AnswersAnonymously(Fault):
-    """Says who it is in server/discover only."""
+    """Sends serverInfo only in server/discover."""
 
     def said(self, message: Any, request: Json) -> Out:
         if "result" in message and is_modern(request) and request["method"] != "server/discover":
@@ -500,7 +500,7 @@ class AnswersAnonymously(Fault):
 
 
 class _Named(Fault):
-    """Changes what it says of itself."""
+    """Changes its serverInfo."""
 
     def said(self, message: Any, request: Json) -> Out:
         if "result" in message and is_modern(request):
@@ -509,12 +509,12 @@ class _Named(Fault):
         return message  # type: ignore[no-any-return]
 
     def changed(self, info: Json) -> Any:
-        """Give what stands in its place."""
+        """Return what stands in its place."""
         return info
 
 
 @mutant("meta-server-info-shape", revision=MODERN)
-class GivesNoVersionOfItself(_Named):
+class OmitsItsVersion(_Named):
     """Leaves the version out of serverInfo."""
 
     def changed(self, info: Json) -> Any:
@@ -530,8 +530,8 @@ class NumbersItsVersion(_Named):
 
 
 @mutant("meta-server-info-shape", revision=MODERN)
-class GivesItsNameAlone(_Named):
-    """Gives its name as a string where an object belongs."""
+class GivesServerInfoAsText(_Named):
+    """Gives serverInfo as a string."""
 
     def changed(self, info: Json) -> Any:
         return info["name"]
@@ -553,7 +553,7 @@ class _Traced(_Listed):
 
 @control("meta-trace-context", revision=MODERN)
 class WritesATraceContext(_Traced):
-    """Writes a trace context with all that the W3C allows."""
+    """Writes a trace context with all features of the W3C format."""
 
     trace: ClassVar[Json] = {
         "traceparent": PARENT,
@@ -564,14 +564,14 @@ class WritesATraceContext(_Traced):
 
 @mutant("meta-trace-context", revision=MODERN)
 class WritesABareTraceId(_Traced):
-    """Writes the id of the trace alone into traceparent."""
+    """Writes only the trace id into traceparent."""
 
     trace: ClassVar[Json] = {"traceparent": "4bf92f3577b34da6a3ce929d0e0e4736"}
 
 
 @mutant("meta-trace-context", revision=MODERN)
 class WritesAnEmptyTrace(_Traced):
-    """Writes a traceparent of zeros when nothing is traced."""
+    """Writes a traceparent of zeros without a trace."""
 
     trace: ClassVar[Json] = {"traceparent": f"00-{'0' * 32}-{'0' * 16}-00"}
 
@@ -585,7 +585,7 @@ class WritesTraceStateAsAnObject(_Traced):
 
 @mutant("meta-trace-context", revision=MODERN)
 class WritesTraceStateWithoutAKey(_Traced):
-    """Writes a value alone into tracestate."""
+    """Writes only a value into tracestate."""
 
     trace: ClassVar[Json] = {"traceparent": PARENT, "tracestate": "00f067aa0ba902b7"}
 
@@ -599,7 +599,7 @@ class WritesBaggageAsJson(_Traced):
 
 @mutant("meta-trace-context", revision=MODERN)
 class RefusesATraceContext(Fault):
-    """Refuses a request whose _meta has a key it does not define, such as traceparent."""
+    """Refuses a request with an unknown key in _meta, such as traceparent."""
 
     def said(self, message: Any, request: Json) -> Out:
         if "traceparent" in meta(request) and "result" in message:

@@ -21,7 +21,7 @@ from tests.mutants.kit import (
 
 
 class Interviews(Interrupts):
-    """A tool that asks about a topic."""
+    """A tool that asks for a topic."""
 
     TOOL: ClassVar[Json] = {
         **AskingTool.TOOL,
@@ -48,13 +48,13 @@ class Interviews(Interrupts):
     "mrtr-ignore-extra-responses",
     revision=MODERN,
 )
-class InterviewsInOrder(Interviews):
-    """Asks for a name, and takes every answer as it should."""
+class InterviewsCorrectly(Interviews):
+    """Asks for a name, and handles every answer correctly."""
 
 
 @control("mrtr-not-empty", "mrtr-retry-served", "mrtr-no-assumed-retry", revision=MODERN)
-class SendsRoundOnceMore(Interviews):
-    """Asks for nothing but a retry, to shed load."""
+class AsksForARetryOnly(Interviews):
+    """Asks only for a retry, to shed load."""
 
     asks: ClassVar[Json] = {}
 
@@ -67,8 +67,8 @@ class SendsRoundOnceMore(Interviews):
 
 
 @mutant("mrtr-retry-served", revision=MODERN)
-class KnowsNoAnswer(Interviews):
-    """Refuses every retry that brings consent."""
+class RefusesRetries(Interviews):
+    """Refuses every retry with consent."""
 
     def finish(self, request: Json) -> None:
         if params(request)["inputResponses"]["who"].get("action") == "accept":
@@ -81,8 +81,8 @@ class KnowsNoAnswer(Interviews):
 
 
 @mutant("mrtr-result-type", revision=MODERN)
-class CallsAQuestionComplete(Interviews):
-    """Ends with a complete result that asks for input."""
+class AsksInACompleteResult(Interviews):
+    """Returns a complete result with inputRequests."""
 
     def finish(self, request: Json) -> None:
         text = {"type": "text", "text": "Anything else?"}
@@ -90,8 +90,8 @@ class CallsAQuestionComplete(Interviews):
 
 
 @mutant("mrtr-result-type", revision=MODERN, outcome="warn")
-class KeepsItsStateInTheEnd(Interviews):
-    """Gives a requestState with a complete result."""
+class GivesAStateInACompleteResult(Interviews):
+    """Returns a complete result with a requestState."""
 
     def finish(self, request: Json) -> None:
         text = {"type": "text", "text": "Thank you."}
@@ -99,8 +99,8 @@ class KeepsItsStateInTheEnd(Interviews):
 
 
 @mutant("mrtr-allowed-methods", revision=MODERN)
-class AsksBeforeItCompletes(Fault):
-    """Asks a client that can be asked before it completes an argument."""
+class AsksInCompletions(Fault):
+    """Asks for input before it completes an argument."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         completes = isinstance(message, dict) and message.get("method") == "completion/complete"
@@ -112,8 +112,8 @@ class AsksBeforeItCompletes(Fault):
 
 
 @mutant("mrtr-allowed-methods", revision=MODERN)
-class AsksBeforeItLists(Fault):
-    """Asks a client of all trades who it is before it lists its prompts."""
+class AsksInLists(Fault):
+    """Asks for input before it lists its prompts."""
 
     def said(self, message: Any, request: Json) -> Out:
         able = client_capabilities(request).get("sampling") if is_modern(request) else None
@@ -124,16 +124,16 @@ class AsksBeforeItLists(Fault):
 
 
 @mutant("mrtr-not-empty", revision=MODERN)
-class AsksForNothing(Interviews):
-    """Requires input and does not say which."""
+class OmitsInputRequests(Interviews):
+    """Returns input_required without inputRequests."""
 
     def interrupt(self, request: Json) -> None:
         self.answer(request, {"resultType": "input_required"})
 
 
 @mutant("mrtr-not-empty", revision=MODERN, outcome="warn")
-class AsksForNoneOfThem(Interviews):
-    """Requires input and lists none."""
+class GivesEmptyInputRequests(Interviews):
+    """Returns input_required with empty inputRequests."""
 
     def interrupt(self, request: Json) -> None:
         self.answer(request, {"resultType": "input_required", "inputRequests": {}})
@@ -151,20 +151,20 @@ class AsksForTools(Interviews):
 
 @mutant("mrtr-request-kinds", revision=MODERN)
 class AsksWithoutParams(Interviews):
-    """Elicits without saying what."""
+    """Elicits without params."""
 
     asks: ClassVar[Json] = {"who": {"method": "elicitation/create"}}
 
 
 @mutant("mrtr-request-kinds", revision=MODERN)
-class AsksInWords(Interviews):
+class AsksWithAMethodName(Interviews):
     """Gives the name of a method in place of a request."""
 
     asks: ClassVar[Json] = {"who": FORM, "roots": "roots/list"}
 
 
 @mutant("mrtr-request-kinds", revision=MODERN)
-class ListsItsQuestions(Interviews):
+class ListsItsInputRequests(Interviews):
     """Gives inputRequests as an array."""
 
     def interrupt(self, request: Json) -> None:
@@ -174,14 +174,14 @@ class ListsItsQuestions(Interviews):
 
 @mutant("mrtr-request-kinds", revision=MODERN, outcome="note")
 class AsksInMessages(Interviews):
-    """Puts whole JSON-RPC messages into inputRequests."""
+    """Puts JSON-RPC messages into inputRequests."""
 
     asks: ClassVar[Json] = {"who": {"jsonrpc": "2.0", "id": 1, **FORM}}
 
 
 @mutant("mrtr-request-keys-unique", revision=MODERN)
 class AsksTwiceUnderOneKey(Interviews):
-    """Names one key twice in inputRequests."""
+    """Uses one key twice in inputRequests."""
 
     def tell(self, message: Out) -> None:
         interim = isinstance(message, dict) and "inputRequests" in message.get("result", {})
@@ -193,8 +193,8 @@ class AsksTwiceUnderOneKey(Interviews):
 
 
 @mutant("mrtr-undeclared-capability", revision=MODERN)
-class ElicitsWhoeverSamples(Interviews):
-    """Asks the user of a client that has declared a model alone."""
+class ElicitsWithSamplingOnly(Interviews):
+    """Elicits from a client that declared only sampling."""
 
     def able(self, request: Json) -> bool:
         able = client_capabilities(request)
@@ -202,8 +202,8 @@ class ElicitsWhoeverSamples(Interviews):
 
 
 @mutant("mrtr-undeclared-capability", revision=MODERN)
-class ElicitsWhereNobodyCan(Fault):
-    """Asks the user of a client that has declared nothing, before it reads a file."""
+class ElicitsWithoutCapabilities(Fault):
+    """Elicits from a client without capabilities, before it reads a file."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         reads = isinstance(message, dict) and message.get("method") == "resources/read"
@@ -232,7 +232,7 @@ class GivesAnObjectForAState(Interviews):
 
 @mutant("mrtr-request-state-untrusted", revision=MODERN)
 class HangsOnControlCharacters(Interviews):
-    """Never answers a call whose state holds control characters."""
+    """Never answers a call whose state contains control characters."""
 
     def on_ask(self, request: Json) -> None:
         state = params(request).get("requestState", "")
@@ -242,7 +242,7 @@ class HangsOnControlCharacters(Interviews):
 
 @mutant("mrtr-request-state-untrusted", revision=MODERN)
 class HangsOnAnAlteredState(Interviews):
-    """Never answers a retry whose state does not verify, but looks as if it could."""
+    """Never answers a retry with a state of the right form and a wrong seal."""
 
     def on_ask(self, request: Json) -> None:
         state = params(request).get("requestState")
@@ -253,8 +253,8 @@ class HangsOnAnAlteredState(Interviews):
 
 
 @mutant("mrtr-request-state-integrity", revision=MODERN)
-class TrustsWhatComesBack(Interviews):
-    """Reads the topic out of a state that anybody can write, and verifies nothing else."""
+class TrustsItsState(Interviews):
+    """Reads the topic out of an unprotected state."""
 
     def state(self, request: Json) -> str:
         topic = params(request).get("arguments", {}).get("topic", "")
@@ -266,8 +266,8 @@ class TrustsWhatComesBack(Interviews):
 
 
 @mutant("mrtr-request-state-binding", revision=MODERN)
-class HonoursAStateAnywhere(Interviews):
-    """Seals a state, and takes it with any request."""
+class AcceptsAStateOfAnyRequest(Interviews):
+    """Seals a state, and accepts it with any request."""
 
     def state(self, request: Json) -> str:
         del request
@@ -286,8 +286,8 @@ class HangsOnOddResponses(Interviews):
 
 
 @mutant("mrtr-validate-responses", revision=MODERN, outcome="warn")
-class TakesOddResponses(Interviews):
-    """Takes responses of any shape for an answer."""
+class AcceptsOddResponses(Interviews):
+    """Accepts responses of any shape."""
 
     def malformed(self, request: Json) -> None:
         self.finish(request)
@@ -295,7 +295,7 @@ class TakesOddResponses(Interviews):
 
 @mutant("mrtr-ignore-extra-responses", revision=MODERN)
 class RefusesExtraResponses(Interviews):
-    """Refuses a retry that brings more than was asked."""
+    """Refuses a retry with additional responses."""
 
     def unexpected(self, request: Json) -> None:
         self.refuse(request, -32602, "Invalid params: unexpected inputResponses")
@@ -303,15 +303,15 @@ class RefusesExtraResponses(Interviews):
 
 @mutant("mrtr-missing-responses-reprompt", revision=MODERN)
 class RefusesAnEmptyRetry(Interviews):
-    """Refuses a retry that brings no answer."""
+    """Refuses a retry without responses."""
 
     def missing(self, request: Json) -> None:
         self.refuse(request, -32602, "Invalid params: inputResponses has no who")
 
 
 @mutant("mrtr-no-assumed-retry", revision=MODERN)
-class WaitsForItsAnswer(Interviews):
-    """Answers no new call while the question of another is open."""
+class BlocksUntilTheRetry(Interviews):
+    """Answers no new call while the input request of another is open."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,4 +5,4 @@ from tests.mutants.kit import Fault, control
 
 @control("jsonrpc-base-protocol-support")
 class SaysNothingWrong(Fault):
-    """Passes every line on as it is."""
+    """Passes every line on unchanged."""

@@ -13,7 +13,7 @@ LISTS = {
 
 
 class _Pages(Fault):
-    """Lists three items a page."""
+    """Lists three items per page."""
 
     settings: ClassVar[Json] = {"page_size": 3}
 
@@ -38,7 +38,7 @@ class _Pages(Fault):
     "tools-name-unique",
 )
 class ListsPageByPage(_Pages):
-    """Lists three items a page, in a session."""
+    """Lists three items per page, in a session."""
 
 
 @control(
@@ -50,15 +50,15 @@ class ListsPageByPage(_Pages):
     revision=MODERN,
 )
 class ListsPageByPageStateless(_Pages):
-    """Lists three items a page, in 2026-07-28."""
+    """Lists three items per page, in 2026-07-28."""
 
 
 # --- cursors of its own
 
 
 @mutant("pagination-next-cursor-string")
-class CountsItsPages(_Pages):
-    """Gives a number for the cursor of the next page."""
+class GivesNumericCursors(_Pages):
+    """Gives a number as the cursor of the next page."""
 
     def page(self, message: Json, request: Json) -> Out:
         if "nextCursor" in message["result"]:
@@ -68,7 +68,7 @@ class CountsItsPages(_Pages):
 
 @mutant("pagination-next-cursor-string", revision=MODERN)
 class EndsItsPagesWithFalse(_Pages):
-    """Writes false for no next page."""
+    """Writes false as the cursor of the last page."""
 
     def page(self, message: Json, request: Json) -> Out:
         message["result"].setdefault("nextCursor", False)
@@ -77,7 +77,7 @@ class EndsItsPagesWithFalse(_Pages):
 
 @mutant("pagination-own-cursor-accepted")
 class ForgetsItsCursors(_Pages):
-    """Refuses the cursors it gave."""
+    """Refuses its own cursors."""
 
     def page(self, message: Json, request: Json) -> Out:
         if "cursor" in params(request):
@@ -86,7 +86,7 @@ class ForgetsItsCursors(_Pages):
 
 
 @mutant("pagination-own-cursor-accepted", "tools-name-unique", revision=MODERN, outcome="warn")
-class BeginsWithTheLastItem(_Pages):
+class RepeatsTheLastItem(_Pages):
     """Begins each page of tools with the last one of the page before."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class BeginsWithTheLastItem(_Pages):
 
 @mutant("pagination-terminates")
 class NeverEnds(Fault):
-    """Gives the first page of its prompts for ever."""
+    """Returns the first page of its prompts for every cursor."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         listing = isinstance(message, dict) and message.get("method") == "prompts/list"
@@ -121,7 +121,7 @@ class NeverEnds(Fault):
 
 
 class _Tickets(_Pages):
-    """Gives cursors that are new each time, and knows how often each was used."""
+    """Gives new cursors each time, and counts their uses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ class _Tickets(_Pages):
 
 
 @mutant("pagination-stable-cursors")
-class TakesACursorOnce(_Tickets):
+class AcceptsACursorOnce(_Tickets):
     """Refuses a cursor that was used before."""
 
     def take(self, message: Json, cursor: str) -> bool:
@@ -164,8 +164,8 @@ class TakesACursorOnce(_Tickets):
 
 
 @mutant("pagination-stable-cursors", revision="2024-11-05")
-class MovesOn(_Tickets):
-    """Leads on to nothing when a cursor is used again."""
+class ReturnsNothingForAReusedCursor(_Tickets):
+    """Returns an empty page when a cursor is used again."""
 
     def page(self, message: Json, request: Json) -> Out:
         if self.used.get(params(request).get("cursor", ""), 0) > 1:
@@ -174,15 +174,15 @@ class MovesOn(_Tickets):
 
 
 @control("pagination-stable-cursors", "pagination-own-cursor-accepted")
-class GivesTickets(_Tickets):
-    """Gives cursors that are new each time, and takes them as often as they come."""
+class GivesNewCursors(_Tickets):
+    """Gives new cursors each time, and accepts them repeatedly."""
 
 
 # --- cursors that are none
 
 
 class _Cursors(Fault):
-    """Deals with cursors that are none in its own way."""
+    """Handles invalid cursors in its own way."""
 
     settings: ClassVar[Json] = {"page_size": 3}
     CODE: ClassVar[int] = -32603
@@ -199,13 +199,13 @@ class _Cursors(Fault):
 
 
 @mutant("pagination-invalid-cursor-error")
-class FailsOnWrongCursors(_Cursors):
-    """Answers a cursor that is none with an internal error."""
+class FailsOnInvalidCursors(_Cursors):
+    """Answers an invalid cursor with an internal error."""
 
 
 @mutant("pagination-invalid-cursor-error", revision=MODERN)
-class EndsWithWrongCursors(_Cursors):
-    """Gives an empty page for a cursor that is none, although it gives cursors itself."""
+class ReturnsNothingForInvalidCursors(_Cursors):
+    """Returns an empty page for an invalid cursor, although it gives cursors itself."""
 
     def wrong(self, message: Json, request: Json) -> Out:
         hints = {"ttlMs": 0, "cacheScope": "private"}
@@ -215,7 +215,7 @@ class EndsWithWrongCursors(_Cursors):
 
 @mutant("pagination-invalid-cursor-error", outcome="note")
 class IgnoresCursors(_Cursors):
-    """Has no pages, and gives its list for any cursor."""
+    """Has no pages, and returns its list for any cursor."""
 
     settings: ClassVar[Json] = {}
 
@@ -234,8 +234,8 @@ class HangsOnLongCursors(Fault):
 
 
 @mutant("pagination-invalid-cursor-graceful", revision=MODERN)
-class BreaksOnNumbers(Fault):
-    """Lists nothing any more once a cursor was a number."""
+class ListsNothingAfterANumericCursor(Fault):
+    """Lists nothing any more after a numeric cursor."""
 
     broken = False
 

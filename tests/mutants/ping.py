@@ -26,7 +26,7 @@ class RefusesPings(Fault):
 
 @mutant("ping-empty-response", revision="2024-11-05")
 class HasNoPing(Fault):
-    """Knows no method called ping, at no time."""
+    """Never supports ping."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "ping" and "result" in message:
@@ -36,7 +36,7 @@ class HasNoPing(Fault):
 
 @mutant("ping-empty-response", outcome="warn")
 class AnswersPingsWithAPong(Fault):
-    """Puts a member of its own into the result of a ping."""
+    """Adds a member to the result of a ping."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "ping" and "result" in message:
@@ -45,8 +45,8 @@ class AnswersPingsWithAPong(Fault):
 
 
 @mutant("ping-empty-response", outcome="warn", revision="2025-06-18")
-class DeafWhileItAsks(AskingTool):
-    """Reads nothing while a tool waits for the client: it serves its lines one by one."""
+class BlocksWhileItAsks(AskingTool):
+    """Reads nothing while a tool waits for the client."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class DeafWhileItAsks(AskingTool):
 
 @mutant("ping-before-initialized")
 class RefusesPingsBeforeInitialized(Fault):
-    """Answers no ping with a result before notifications/initialized."""
+    """Refuses pings before notifications/initialized."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class RefusesPingsBeforeInitialized(Fault):
 
 @mutant("ping-before-initialized", revision="2025-03-26")
 class DropsPingsBeforeInitialized(RefusesPingsBeforeInitialized):
-    """Drops every line but initialize without a word before notifications/initialized."""
+    """Drops pings before notifications/initialized."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         super().heard(line, message)

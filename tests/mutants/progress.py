@@ -20,7 +20,7 @@ PROGRESS = "notifications/progress"
 
 
 class _Reports(Fault):
-    """Alters what the reference server reports."""
+    """Changes the progress of the reference server."""
 
     def said(self, message: Any, request: Json) -> Out:
         if isinstance(message, dict) and message.get("method") == PROGRESS:
@@ -28,7 +28,7 @@ class _Reports(Fault):
         return message  # type: ignore[no-any-return]
 
     def report(self, message: Json) -> Out:
-        """Give what is written in place of a report."""
+        """Return what is written in place of a report."""
         return message
 
     reached = 1_000_000
@@ -45,7 +45,7 @@ class _Reports(Fault):
 
 @mutant("progress-token-known")
 class WritesTokensAsText(_Reports):
-    """Gives an integer token back as a string."""
+    """Returns an integer token as a string."""
 
     def report(self, message: Json) -> Out:
         message["params"]["progressToken"] = str(message["params"]["progressToken"])
@@ -54,7 +54,7 @@ class WritesTokensAsText(_Reports):
 
 @mutant("progress-token-known", revision=MODERN)
 class ReportsUnderItsOwnToken(_Reports):
-    """Reports under a token of its own making."""
+    """Reports progress under a token of its own."""
 
     def report(self, message: Json) -> Out:
         message["params"]["progressToken"] = f"job-{message['params']['progressToken']}"
@@ -62,8 +62,8 @@ class ReportsUnderItsOwnToken(_Reports):
 
 
 @mutant("progress-token-known", revision=OLD)
-class ReportsUnasked(_Reports):
-    """Reports under the id of a request that supplied no token."""
+class ReportsWithoutAToken(_Reports):
+    """Reports progress under the id of a request without a token."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "tools/call" and "progressToken" not in meta(request):
@@ -72,7 +72,7 @@ class ReportsUnasked(_Reports):
 
 
 class _RefusesTokens(Fault):
-    """Refuses some tokens of requests that take no time."""
+    """Refuses some tokens of fast requests."""
 
     def said(self, message: Any, request: Json) -> Out:
         cheap = request.get("method") in {"ping", "tools/list", "server/discover"}
@@ -86,15 +86,15 @@ class _RefusesTokens(Fault):
 
 
 @mutant("progress-token-types-accepted")
-class TakesNoZero(_RefusesTokens):
-    """Takes 0 for no token at all, and refuses it."""
+class RefusesZeroTokens(_RefusesTokens):
+    """Refuses the token 0."""
 
     def refuses(self, token: Any) -> bool:
         return isinstance(token, int) and not token
 
 
 @mutant("progress-token-types-accepted", revision=MODERN)
-class TakesNumbersOnly(_RefusesTokens):
+class RefusesTextTokens(_RefusesTokens):
     """Refuses a token that is a string."""
 
     def refuses(self, token: Any) -> bool:
@@ -105,7 +105,7 @@ class TakesNumbersOnly(_RefusesTokens):
 
 
 class _ReportsTheEnd(_Reports):
-    """Reports once more behind the response."""
+    """Reports progress after the response."""
 
     def said(self, message: Any, request: Json) -> Out:
         token = meta(request).get("progressToken")
@@ -117,18 +117,18 @@ class _ReportsTheEnd(_Reports):
 
 
 @mutant("progress-stops-after-completion")
-class ReportsTheEnd(_ReportsTheEnd):
-    """Reports once more behind the response."""
+class ReportsAfterTheResponse(_ReportsTheEnd):
+    """Reports progress after the response."""
 
 
 @mutant("progress-stops-after-completion", revision=MODERN)
-class ReportsTheEndOfARequest(_ReportsTheEnd):
-    """Reports once more behind the response to a stateless request."""
+class ReportsAfterAStatelessResponse(_ReportsTheEnd):
+    """Reports progress after the response to a stateless request."""
 
 
 @mutant("progress-task-stops-terminal")
-class ReportsTheEndOfATask(_Reports):
-    """Reports once more behind the answer that calls a task completed."""
+class ReportsAfterTheEndOfATask(_Reports):
+    """Reports progress after the answer with a completed task."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ class ReportsTheEndOfATask(_Reports):
 
 
 @mutant("progress-increases")
-class RepeatsItself(_Reports):
+class RepeatsEachValue(_Reports):
     """Reports each value twice."""
 
     def report(self, message: Json) -> Out:
@@ -158,7 +158,7 @@ class RepeatsItself(_Reports):
 
 @mutant("progress-increases", revision=MODERN)
 class CountsDown(_Reports):
-    """Reports what is left to do."""
+    """Reports the remaining work."""
 
     def report(self, message: Json) -> Out:
         message["params"]["progress"] *= -0.5
@@ -170,7 +170,7 @@ class CountsDown(_Reports):
 
 @mutant("progress-params-shape")
 class ReportsANullTotal(_Reports):
-    """Writes a total it does not know as null."""
+    """Writes an unknown total as null."""
 
     def report(self, message: Json) -> Out:
         message["params"]["total"] = None
@@ -178,7 +178,7 @@ class ReportsANullTotal(_Reports):
 
 
 @mutant("progress-params-shape", revision=MODERN)
-class ReportsPercent(_Reports):
+class ReportsProgressAsText(_Reports):
     """Writes progress as text."""
 
     def report(self, message: Json) -> Out:
@@ -188,7 +188,7 @@ class ReportsPercent(_Reports):
 
 @mutant("progress-message-useful")
 class ReportsBlanks(_Reports):
-    """Fills in a message of one space."""
+    """Sends a message of one space."""
 
     def report(self, message: Json) -> Out:
         message["params"]["message"] = " "
@@ -199,7 +199,7 @@ class ReportsBlanks(_Reports):
 
 
 class _AsksWithTokens(AskingTool):
-    """Asks for the roots twice at once, with a token each, and waits for both."""
+    """Requests the roots twice at once with tokens, and waits for both."""
 
     TOKENS: ClassVar[tuple[Any, Any]] = ("first", 2)
 
@@ -216,19 +216,19 @@ class _AsksWithTokens(AskingTool):
 
 
 @control("progress-server-tokens")
-class AsksWithTokens(_AsksWithTokens):
-    """Asks for the roots twice at once, with two tokens."""
+class RequestsWithTokens(_AsksWithTokens):
+    """Requests the roots twice at once, with two tokens."""
 
 
 @mutant("progress-server-tokens")
-class AsksWithOneToken(_AsksWithTokens):
-    """Asks for the roots twice at once, with one token."""
+class RequestsWithOneToken(_AsksWithTokens):
+    """Requests the roots twice at once, with one token."""
 
     TOKENS = ("roots", "roots")
 
 
 @mutant("progress-server-tokens", revision=OLD)
-class AsksWithATokenThatIsNone(_AsksWithTokens):
-    """Writes a token it does not use as null."""
+class RequestsWithANullToken(_AsksWithTokens):
+    """Writes a missing token as null."""
 
     TOKENS = ("first", None)

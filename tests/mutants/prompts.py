@@ -10,15 +10,25 @@ from tests.mutants.kit import (
     Json,
     Out,
     control,
-    is_modern,
     mutant,
     params,
-    refusal,
+)
+from tests.mutants.lists import (
+    ACKNOWLEDGED,
+    Announcing,
+    CannotList,
+    Growing,
+    Listed,
+    ListsByName,
+    ListsTheFirstTwice,
+    NotifyingSubscribers,
+    OmitsTheList,
+    Subscribed,
+    Undeclared,
 )
 
 OLD = "2024-11-05"
 CHANGED = "notifications/prompts/list_changed"
-ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 GUIDE = "text_editor_guide"
 EDIT = "edit_file"
 PNG = (
@@ -31,33 +41,23 @@ def _text(text: str) -> Json:
     return {"role": "user", "content": {"type": "text", "text": text}}
 
 
-class _Prompts(Fault):
-    """Changes what it declares, lists and renders."""
+class _Prompts(Listed):
+    """Changes the declaration, the list and the rendering of its prompts."""
+
+    feature = "prompts"
 
     def said(self, message: Any, request: Json) -> Out:
-        method = request.get("method")
-        if not isinstance(message, dict) or "result" not in message:
-            return message
-        if method in {"initialize", "server/discover"}:
-            self.declare(message["result"]["capabilities"])
-        elif method == "prompts/list":
-            self.list(message["result"])
-        elif method == "prompts/get" and params(request).get("name") == GUIDE:
+        named = request.get("method") == "prompts/get" and params(request).get("name") == GUIDE
+        if named and isinstance(message, dict) and "result" in message:
             self.render(message["result"])
-        return message
-
-    def declare(self, capabilities: Json) -> None:
-        """Change the capabilities."""
-
-    def list(self, result: Json) -> None:
-        """Change a list."""
+        return super().said(message, request)
 
     def render(self, result: Json) -> None:
         """Change the guide."""
 
 
 class _OneMore(_Prompts):
-    """Has one more prompt, ``more``, which needs no arguments."""
+    """Has one additional prompt, ``more``, without arguments."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("method") == "prompts/get":
@@ -65,74 +65,53 @@ class _OneMore(_Prompts):
             if isinstance(name, str) and name.startswith("more"):
                 self.answer(message, {"messages": [_text("more")]})
                 return None
-        return line
+        return super().heard(line, message)
 
     def list(self, result: Json) -> None:
+        self.grow(result)
+
+    def grow(self, result: Json) -> None:
         result["prompts"].append({"name": "more", "description": "One more."})
 
 
 # --- declaring and listing
 
 
-class _Undeclared(_Prompts):
-    """Declares no prompts."""
-
-    def declare(self, capabilities: Json) -> None:
-        del capabilities["prompts"]
-
-
 @mutant("prompts-capability-declared")
-class ListsUndeclaredPrompts(_Undeclared):
-    """Lists prompts it did not declare."""
+class ListsUndeclaredPrompts(_Prompts, Undeclared):
+    """Lists prompts without declaring them."""
 
 
 @mutant("prompts-capability-declared", revision=MODERN)
-class ListsUndeclaredPromptsStateless(_Undeclared):
-    """Lists prompts it did not declare, in 2026-07-28."""
+class ListsUndeclaredPromptsStateless(_Prompts, Undeclared):
+    """Lists prompts without declaring them, in 2026-07-28."""
 
 
 @control("prompts-capability-declared")
-class ListsNoUndeclaredPrompt(_Undeclared):
-    """Gives an empty list where it declared no prompts."""
+class ListsNoUndeclaredPrompt(_Prompts, Undeclared):
+    """Returns an empty list of undeclared prompts."""
 
     def list(self, result: Json) -> None:
         result["prompts"] = []
 
 
 @mutant("prompts-list-result-shape")
-class ListsPromptsByName(_Prompts):
+class ListsPromptsByName(_Prompts, ListsByName):
     """Gives its prompts as an object, by name."""
-
-    def list(self, result: Json) -> None:
-        result["prompts"] = {one["name"]: one for one in result["prompts"]}
 
 
 @mutant("prompts-list-result-shape", revision=OLD)
-class LeavesAnEmptyListOut(_Prompts):
+class OmitsAnEmptyList(_Prompts, OmitsTheList):
     """Leaves prompts out of the result when it has none."""
-
-    def list(self, result: Json) -> None:
-        del result["prompts"]
-
-
-class _CannotList(_Prompts):
-    """Declares prompts and does not list them."""
-
-    CODE: ClassVar[int] = -32601
-
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "prompts/list" and is_modern(request):
-            return refusal(request, self.CODE, "Not now")
-        return super().said(message, request)
 
 
 @mutant("prompts-list-must-answer", revision=MODERN)
-class HasNoListOfPrompts(_CannotList):
+class HasNoListOfPrompts(_Prompts, CannotList):
     """Declares prompts and has no prompts/list."""
 
 
 @mutant("prompts-list-must-answer", revision=MODERN)
-class FailsToListPrompts(_CannotList):
+class FailsToListPrompts(_Prompts, CannotList):
     """Answers prompts/list with an internal error."""
 
     CODE = -32603
@@ -148,7 +127,7 @@ class HasAPromptForEachConnection(_OneMore):
 
 @mutant("prompts-list-not-per-connection", revision=MODERN)
 class UnlocksAPrompt(_OneMore):
-    """Lists one more prompt once another was rendered on the connection."""
+    """Lists one more prompt after another one was rendered on the connection."""
 
     def list(self, result: Json) -> None:
         if any(asked.get("method") == "prompts/get" for asked in self.asked.values()):
@@ -157,7 +136,7 @@ class UnlocksAPrompt(_OneMore):
 
 @mutant("prompts-definition-shape")
 class DescribesPromptsAsNull(_Prompts):
-    """Writes out the description a prompt does not have, as null."""
+    """Writes the missing description of a prompt as null."""
 
     def list(self, result: Json) -> None:
         result["prompts"][0]["description"] = None
@@ -172,7 +151,7 @@ class ListsArgumentsAsNames(_Prompts):
 
 
 @mutant("prompts-definition-shape", revision=MODERN)
-class SaysNoForRequired(_Prompts):
+class WritesRequiredAsText(_Prompts):
     """Writes required as a string."""
 
     def list(self, result: Json) -> None:
@@ -180,81 +159,42 @@ class SaysNoForRequired(_Prompts):
 
 
 @mutant("prompts-name-unique")
-class ListsAPromptTwice(_Prompts):
+class ListsAPromptTwice(_Prompts, ListsTheFirstTwice):
     """Lists the same prompt twice."""
-
-    def list(self, result: Json) -> None:
-        result["prompts"].append(dict(result["prompts"][0]))
 
 
 # --- changes
 
 
-class _Changes(_OneMore):
-    """Declares listChanged; lists one more prompt while it is ``grown``."""
-
-    grown = False
-    lists = 0
+class _Changes(Growing, _OneMore):
+    """Declares listChanged, and lists one more prompt while it is ``grown``."""
 
     def declare(self, capabilities: Json) -> None:
         capabilities["prompts"] = {"listChanged": True}
 
-    def list(self, result: Json) -> None:
-        self.lists += 1
-        if not self.grown and self.is_time():
-            self.grown = True
-            self.changed()
-        if self.grown:
-            super().list(result)
-
-    def is_time(self) -> bool:
-        """Whether the list grows now: with the third time it is asked for."""
-        return self.lists == 3
-
-    def changed(self) -> None:
-        """Act on the change."""
-
 
 @mutant("prompts-list-changed-notification-legacy")
-class ChangesItsPromptsInSilence(_Changes):
-    """Declares listChanged and does not say that the list has changed."""
+class ChangesItsPromptsSilently(_Changes):
+    """Declares listChanged and does not announce changes of the list."""
 
 
 @control("prompts-list-changed-notification-legacy", revision=OLD)
-class AnnouncesItsPrompts(_Changes):
-    """Says that the list has changed."""
-
-    def changed(self) -> None:
-        self.tell({"jsonrpc": "2.0", "method": CHANGED})
+class AnnouncesItsPrompts(Announcing, _Changes):
+    """Announces changes of the list."""
 
 
-def _wants_prompts(message: Json) -> bool:
-    wanted = params(message).get("notifications")
-    return isinstance(wanted, dict) and wanted.get("promptsListChanged") is True
-
-
-class _Streams(_Changes):
-    """Lists one more prompt on the second list of a stream that asks for changes."""
-
-    stream: Any = None
+class _Streams(Subscribed, _Changes):
+    """Also supports prompts in subscriptions to several lists."""
 
     def __init__(self) -> None:
         super().__init__()
         self.promised: set[Any] = set()
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        method = message.get("method") if isinstance(message, dict) else None
-        wanted = {"promptsListChanged": True}
-        if method == "subscriptions/listen" and _wants_prompts(message):
-            self.promised.add(message["id"])
-        if method == "subscriptions/listen" and params(message).get("notifications") == wanted:
-            self.stream, self.lists = message["id"], 0
-            self.notify(ACKNOWLEDGED, {"notifications": wanted})
-            self.opened()
-            return None
-        if method == "notifications/cancelled" and params(message).get("requestId") == self.stream:
-            self.stream, self.grown = None, False
-            return None
+        if isinstance(message, dict) and message.get("method") == "subscriptions/listen":
+            wanted = params(message).get("notifications")
+            if isinstance(wanted, dict) and wanted.get("promptsListChanged") is True:
+                self.promised.add(message["id"])
         return super().heard(line, message)
 
     def said(self, message: Any, request: Json) -> Out:
@@ -264,42 +204,28 @@ class _Streams(_Changes):
                 body["notifications"]["promptsListChanged"] = True
         return super().said(message, request)
 
-    def notify(self, method: str, body: Json) -> None:
-        """Write a notification on the stream."""
-        own = {"_meta": {"io.modelcontextprotocol/subscriptionId": self.stream}}
-        self.tell({"jsonrpc": "2.0", "method": method, "params": {**own, **body}})
-
-    def is_time(self) -> bool:
-        return self.stream is not None and self.lists == 2
-
-    def opened(self) -> None:
-        """Act on a stream that was opened."""
-
 
 @mutant("prompts-list-changed-notification", revision=MODERN)
-class ChangesUnderASilentStream(_Streams):
-    """Declares listChanged and does not tell a stream that the list has changed."""
+class ChangesPromptsWithoutNotifyingSubscribers(_Streams):
+    """Declares listChanged and does not notify a subscription of a changed list."""
 
 
 @control("prompts-list-changed-notification", revision=MODERN)
-class TellsTheStream(_Streams):
-    """Tells a stream that the list has changed."""
-
-    def changed(self) -> None:
-        self.notify(CHANGED, {})
+class NotifiesSubscribersOfPrompts(NotifyingSubscribers, _Streams):
+    """Notifies a subscription of a changed list."""
 
 
 @control("prompts-list-changed-notification", revision=MODERN)
-class TellsTheStreamLate(_Streams):
-    """Gathers changes for a while before it tells a stream of them."""
+class NotifiesSubscribersOfPromptsLate(_Streams):
+    """Collects changes for a while before it notifies a subscription."""
 
     def changed(self) -> None:
         self.later(0.5, lambda: self.notify(CHANGED, {}))
 
 
 @mutant("prompts-respect-capability-negotiation", revision=MODERN)
-class TellsWhatItDidNotPromise(_Streams):
-    """Tells a stream of changes without having declared listChanged."""
+class NotifiesSubscribersUndeclared(_Streams):
+    """Notifies a subscription of changes without declaring listChanged."""
 
     def declare(self, capabilities: Json) -> None:
         """Declare nothing more."""
@@ -316,22 +242,22 @@ class TellsWhatItDidNotPromise(_Streams):
 
 @mutant("prompts-get-result-shape")
 class RendersADescriptionOfNull(_Prompts):
-    """Writes out the description of a rendered prompt as null."""
+    """Writes the description of a rendered prompt as null."""
 
     def render(self, result: Json) -> None:
         result["description"] = None
 
 
 @mutant("prompts-get-result-shape", revision=MODERN)
-class RendersOneMessageBare(_Prompts):
-    """Gives its one message in place of a list."""
+class RendersOneMessageWithoutAList(_Prompts):
+    """Returns its single message in place of a list."""
 
     def render(self, result: Json) -> None:
         result["messages"] = result["messages"][0]
 
 
 @mutant("prompts-message-shape")
-class SpeaksAsTheSystem(_Prompts):
+class UsesTheSystemRole(_Prompts):
     """Gives a message the role system."""
 
     def render(self, result: Json) -> None:
@@ -355,7 +281,7 @@ class GivesContentAsText(_Prompts):
 
 
 class _Shows(_Prompts):
-    """Renders one block of content."""
+    """Renders one content block."""
 
     BLOCK: ClassVar[Json] = {}
 
@@ -407,8 +333,8 @@ class BreaksAnImageIntoLines(_Shows):
 
 
 @control("prompts-audio-base64-mime")
-class PlaysASound(_Shows):
-    """Renders a prompt with a sound whose type has a parameter."""
+class GivesAudio(_Shows):
+    """Renders a prompt with audio whose type has a parameter."""
 
     BLOCK: ClassVar[Json] = {
         "type": "audio",
@@ -418,15 +344,15 @@ class PlaysASound(_Shows):
 
 
 @mutant("prompts-audio-base64-mime")
-class PlaysAFileName(_Shows):
-    """Gives the name of a file as the data of a sound."""
+class GivesAFileNameAsAudio(_Shows):
+    """Gives the name of a file as the data of audio."""
 
     BLOCK: ClassVar[Json] = {"type": "audio", "data": "hello.wav", "mimeType": "audio/wav"}
 
 
 @mutant("prompts-audio-base64-mime", revision=MODERN, outcome="warn")
-class PlaysWithoutPadding(_Shows):
-    """Leaves the padding of base64 away."""
+class GivesAudioWithoutPadding(_Shows):
+    """Leaves out the padding of base64."""
 
     BLOCK: ClassVar[Json] = {"type": "audio", "data": "UklGRg", "mimeType": "audio/wav"}
 
@@ -443,21 +369,21 @@ class _Embeds(_Prompts):
 
 @control("prompts-embedded-resource-fields", revision=MODERN)
 class EmbedsBytes(_Embeds):
-    """Embeds a resource that is not listed, as bytes."""
+    """Embeds an unlisted resource as bytes."""
 
     RESOURCE: ClassVar[Json] = {"uri": "demo:logo", "mimeType": "image/png", "blob": PNG}
 
 
 @mutant("prompts-embedded-resource-fields")
 class EmbedsAPath(_Embeds):
-    """Embeds a file under its path."""
+    """Embeds a file with a path as its URI."""
 
     RESOURCE: ClassVar[Json] = {"uri": "notes/a.txt", "mimeType": "text/plain", "text": "one"}
 
 
 @mutant("prompts-embedded-resource-fields", revision=MODERN)
 class EmbedsRawBytes(_Embeds):
-    """Embeds a blob that is no base64."""
+    """Embeds a blob that is not base64."""
 
     RESOURCE: ClassVar[Json] = {"uri": "demo:logo", "mimeType": "image/png", "blob": "%PNG%"}
 
@@ -473,7 +399,7 @@ class EmbedsWithoutAType(_Embeds):
 
 
 class _Gets(Fault):
-    """Answers some prompts/get by itself."""
+    """Handles some prompts/get in its own way."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("method") == "prompts/get":
@@ -521,7 +447,7 @@ class RendersAnyPrompt(_Gets):
 
 @mutant("prompts-missing-argument-error")
 class RendersBlanks(_Gets):
-    """Leaves blanks where a required argument is missing."""
+    """Leaves a missing required argument blank."""
 
     def gets(self, request: Json, name: str, values: Any) -> bool:
         return name == EDIT and not values and self.write(request, "Edit the file .")
@@ -529,7 +455,7 @@ class RendersBlanks(_Gets):
 
 @mutant("prompts-missing-argument-error", revision=MODERN)
 class FailsOnAMissingArgument(_Gets):
-    """Answers -32603 where a required argument is missing."""
+    """Answers a missing required argument with -32603."""
 
     def gets(self, request: Json, name: str, values: Any) -> bool:
         return name == EDIT and not values and self.reject(request, -32603, "KeyError: path")
@@ -537,7 +463,7 @@ class FailsOnAMissingArgument(_Gets):
 
 @control("prompts-missing-argument-error", revision=MODERN)
 class AsksForAMissingArgument(_Gets):
-    """Asks a client that can answer for a required argument that is missing."""
+    """Asks a capable client for a missing required argument."""
 
     def gets(self, request: Json, name: str, values: Any) -> bool:
         asked = params(request)
@@ -550,8 +476,8 @@ class AsksForAMissingArgument(_Gets):
 
 
 @mutant("prompts-get-omitted-arguments")
-class InsistsOnArguments(_Gets):
-    """Rejects a request without arguments for a prompt that takes none."""
+class RequiresTheArgumentsMember(_Gets):
+    """Refuses a request without arguments for a prompt that has none."""
 
     def gets(self, request: Json, name: str, values: Any) -> bool:
         if name != GUIDE or "arguments" in params(request):
@@ -560,24 +486,24 @@ class InsistsOnArguments(_Gets):
 
 
 @mutant("prompts-listed-prompt-renders")
-class ListsAPromptItLost(_Prompts):
-    """Lists a prompt that it does not have any more."""
+class ListsAMissingPrompt(_Prompts):
+    """Lists a prompt that it no longer has."""
 
     def list(self, result: Json) -> None:
         result["prompts"].append({"name": "retired"})
 
 
 @control("prompts-listed-prompt-renders", revision=OLD)
-class RefusesItsOwnValues(_Gets):
-    """Refuses a listed prompt, though not as one it does not know."""
+class RefusesAListedPrompt(_Gets):
+    """Refuses a listed prompt, but not like an unknown one."""
 
     def gets(self, request: Json, name: str, values: Any) -> bool:
         return name == EDIT and bool(values) and self.reject(request, -32602, "no such file")
 
 
 @mutant("prompts-validate-arguments")
-class TakesAnythingForText(_Gets):
-    """Puts a value of any type into a prompt."""
+class AcceptsAnyPromptArgument(_Gets):
+    """Accepts a prompt argument of any type."""
 
     def gets(self, request: Json, name: str, values: Any) -> bool:
         odd = not isinstance(values, dict) or any(not isinstance(v, str) for v in values.values())
@@ -585,7 +511,7 @@ class TakesAnythingForText(_Gets):
 
 
 class _Fills(_Gets):
-    """Puts what is given as task into its text."""
+    """Puts the argument task into its text."""
 
     def gets(self, request: Json, name: str, values: Any) -> bool:
         if name != EDIT or not isinstance(values, dict):
@@ -600,8 +526,8 @@ class _Fills(_Gets):
 
 
 @control("prompts-inputs-outputs-validated")
-class EchoesWhatItIsGiven(_Fills):
-    """Puts what it is given into its text, as it is."""
+class EchoesItsArgument(_Fills):
+    """Puts its argument into its text unchanged."""
 
 
 @mutant("prompts-inputs-outputs-validated")
@@ -614,23 +540,23 @@ class EvaluatesTemplates(_Fills):
 
 @mutant("prompts-inputs-outputs-validated", revision=MODERN)
 class IncludesAnyFile(_Fills):
-    """Includes a file whose path it is given as a task."""
+    """Includes a file if its argument is a path."""
 
     def fill(self, request: Json, values: Json) -> bool:
         return self.write(request, _read(values["task"]))
 
 
 @mutant("prompts-inputs-outputs-validated", outcome="note")
-class IncludesTheFileItIsAskedFor(_Fills):
-    """Includes the file its argument path names, wherever it lies."""
+class IncludesTheFileOfItsArgument(_Fills):
+    """Includes the file of its argument path, wherever it is."""
 
     def fill(self, request: Json, values: Json) -> bool:
         return self.write(request, _read(values["path"]))
 
 
 @mutant("prompts-inputs-outputs-validated", revision=OLD)
-class ChokesOnControlCharacters(_Fills):
-    """Does not answer where a value has a NUL in it."""
+class HangsOnNul(_Fills):
+    """Does not answer if a value contains NUL."""
 
     def fill(self, request: Json, values: Json) -> bool:
         return "\x00" in values["task"] or super().fill(request, values)

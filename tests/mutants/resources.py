@@ -13,7 +13,7 @@ MORE = "workspace:///more"
 
 
 class Resources(Fault):
-    """Changes what it declares, lists and reads."""
+    """Changes the declaration, the list and the contents of its resources."""
 
     def said(self, message: Any, request: Json) -> Out:
         method = request.get("method")
@@ -44,7 +44,7 @@ class Resources(Fault):
 
 
 class OneMore(Resources):
-    """Has one more resource."""
+    """Has one additional resource."""
 
     uri = MORE
     more: ClassVar[Json] = {"text": "more\n"}
@@ -65,7 +65,7 @@ class OneMore(Resources):
 
 
 class MoreTemplates(Resources):
-    """Has more templates, and nothing to complete in them."""
+    """Has additional templates without completions."""
 
     made: ClassVar[tuple[str, ...]] = ()
 
@@ -85,7 +85,7 @@ class MoreTemplates(Resources):
 
 @mutant("resources-capability-declared", revision=MODERN)
 class HidesItsResources(Resources):
-    """Has resources and does not declare them."""
+    """Has resources without declaring them."""
 
     def declare(self, capabilities: Json) -> None:
         del capabilities["resources"]
@@ -93,7 +93,7 @@ class HidesItsResources(Resources):
 
 @mutant("resources-capability-declared", revision=OLD)
 class HidesItsTemplates(Resources):
-    """Declares no resources, lists none, and has templates."""
+    """Declares and lists no resources, and has templates."""
 
     def declare(self, capabilities: Json) -> None:
         del capabilities["resources"]
@@ -104,7 +104,7 @@ class HidesItsTemplates(Resources):
 
 @mutant("resources-list-result-shape")
 class ListsItems(Resources):
-    """Calls its list of resources items."""
+    """Names its list of resources items."""
 
     def list(self, result: Json) -> None:
         result["items"] = result.pop("resources")
@@ -144,14 +144,14 @@ class HasNoListOfResources(_RefusesTheList):
 
 @mutant("resources-list-not-per-connection", revision=MODERN)
 class ListsAResourceOfItsProcess(OneMore):
-    """Has a resource that is another in each process."""
+    """Has a resource with a different URI in each process."""
 
     uri = f"{MORE}-{os.getpid()}"
 
 
 @mutant("resources-list-not-per-connection", revision=MODERN)
-class ListsNoMoreWhatWasRead(Resources):
-    """Takes a resource off the list once it was read on the connection."""
+class RemovesAReadResourceFromTheList(Resources):
+    """Removes a resource from the list after it was read on the connection."""
 
     def list(self, result: Json) -> None:
         read = {params(one).get("uri") for one in self.asked.values()}
@@ -160,7 +160,7 @@ class ListsNoMoreWhatWasRead(Resources):
 
 @mutant("resources-definition-shape")
 class ListsAResourceWithoutAName(Resources):
-    """Leaves the name of a resource out, as its URI says it all."""
+    """Leaves out the name of a resource."""
 
     def list(self, result: Json) -> None:
         for item in result["resources"]:
@@ -169,14 +169,14 @@ class ListsAResourceWithoutAName(Resources):
 
 @mutant("resources-definition-shape", revision=MODERN)
 class DescribesAResourceWithNull(Resources):
-    """Writes out the description that a resource does not have, as null."""
+    """Writes the missing description of a resource as null."""
 
     def list(self, result: Json) -> None:
         result["resources"][0]["description"] = None
 
 
 @mutant("resources-definition-shape", revision=OLD, outcome="warn")
-class MeasuresHalfABytes(Resources):
+class GivesAFractionalSize(Resources):
     """Gives the size of a resource as 1.5."""
 
     def list(self, result: Json) -> None:
@@ -192,8 +192,8 @@ class ListsAResourceTwice(Resources):
 
 
 @mutant("resources-listed-resource-readable")
-class ListsAGhost(Resources):
-    """Lists a file that is not there."""
+class ListsAMissingFile(Resources):
+    """Lists a file that does not exist."""
 
     def list(self, result: Json) -> None:
         result["resources"].insert(0, {"uri": "workspace:///ghost.txt", "name": "ghost.txt"})
@@ -211,7 +211,7 @@ class ListsARelativePath(OneMore):
 
 @mutant("resources-uri-has-scheme", revision=MODERN)
 class ListsAnEmptyUri(Resources):
-    """Gives a resource that is read otherwise an empty URI."""
+    """Lists a readable resource with an empty URI."""
 
     def read(self, result: Json) -> None:
         result["contents"][0]["uri"] = ""
@@ -219,7 +219,7 @@ class ListsAnEmptyUri(Resources):
 
 @mutant("resources-uri-has-scheme", revision=UNSCHEMED)
 class UnderscoresItsSchemeEarly(OneMore):
-    """Has a scheme with an underscore, in a revision without a rule on custom ones."""
+    """Has a scheme with an underscore, in a revision without a rule for custom schemes."""
 
     uri = "my_notes://more"
 
@@ -247,7 +247,7 @@ class UnderscoresTheSchemeOfATemplate(MoreTemplates):
 
 @control("resources-uri-has-scheme", "resources-custom-scheme-rfc3986")
 class HasASchemeOfItsOwn(OneMore):
-    """Has a scheme of its own, with every character a scheme may have, and no authority."""
+    """Has a custom scheme with every allowed character, and no authority."""
 
     uri = "x-my.notes+2:more"
 
@@ -256,8 +256,8 @@ class HasASchemeOfItsOwn(OneMore):
 
 
 @mutant("resources-templates-list-shape")
-class CallsItsTemplatesTemplates(Resources):
-    """Gives the list of templates as templates."""
+class NamesItsTemplatesTemplates(Resources):
+    """Names the list of templates templates."""
 
     def templates(self, result: Json) -> None:
         result["templates"] = result.pop("resourceTemplates")
@@ -273,27 +273,27 @@ class ListsATemplateWithoutAName(Resources):
 
 @mutant("resources-template-rfc6570")
 class LeavesABraceOpen(MoreTemplates):
-    """Has a template with a brace that is never closed."""
+    """Has a template with an unclosed brace."""
 
     made = ("workspace:///{day",)
 
 
 @mutant("resources-template-rfc6570", revision=MODERN)
-class NamesNoVariable(MoreTemplates):
-    """Has a template with nothing between its braces."""
+class OmitsAVariableName(MoreTemplates):
+    """Has a template with empty braces."""
 
     made = ("workspace:///{}",)
 
 
 @control("resources-template-rfc6570")
 class UsesEveryOperator(MoreTemplates):
-    """Has templates with operators, modifiers and none at all."""
+    """Has templates with operators, with modifiers and without braces."""
 
     made = ("a:{+b,c*}{?d:3,e}{&f}{#g}", "a:b", "a:{/b}{;c}{.d%20e}")
 
 
 class _Typed(Resources):
-    """Names a type for the files of its template."""
+    """Gives its template a MIME type."""
 
     kind = "text/plain"
 
@@ -303,14 +303,14 @@ class _Typed(Resources):
 
 @mutant("resources-template-mime-type-uniform")
 class TypesAllItsFiles(_Typed):
-    """Says that all its files are Markdown."""
+    """Gives its template the type Markdown for all files."""
 
     kind = "text/markdown"
 
 
 @control("resources-template-mime-type-uniform", revision=MODERN)
 class ReadsPlainTextOnly(_Typed):
-    """Says that all its files are plain text, and reads them as such, with a charset."""
+    """Gives its template the type plain text, and reads all files with it and a charset."""
 
     def read(self, result: Json) -> None:
         for item in result["contents"]:
@@ -322,7 +322,7 @@ class ReadsPlainTextOnly(_Typed):
 
 @mutant("resources-read-result-shape")
 class ReadsAnObject(Resources):
-    """Gives the one contents it has as an object."""
+    """Returns its single contents as an object."""
 
     def read(self, result: Json) -> None:
         result["contents"] = result["contents"][0]
@@ -330,7 +330,7 @@ class ReadsAnObject(Resources):
 
 @mutant("resources-read-result-shape", revision=MODERN)
 class ReadsContent(Resources):
-    """Calls what it read content."""
+    """Names its contents content."""
 
     def read(self, result: Json) -> None:
         result["content"] = result.pop("contents")
@@ -345,7 +345,7 @@ class ReadsNothing(OneMore):
 
 @mutant("resources-contents-text-or-blob", revision=MODERN)
 class ReadsWithoutAUri(Resources):
-    """Leaves the URI out of what was read, as the client knows it."""
+    """Leaves the URI out of its contents."""
 
     def read(self, result: Json) -> None:
         del result["contents"][0]["uri"]
@@ -353,21 +353,21 @@ class ReadsWithoutAUri(Resources):
 
 @mutant("resources-contents-text-or-blob", outcome="warn")
 class ReadsTextAndBlob(OneMore):
-    """Gives a text as a blob as well."""
+    """Returns a text as a blob as well."""
 
     more: ClassVar[Json] = {"text": "more", "blob": "bW9yZQ=="}
 
 
 @mutant("resources-text-only-for-text")
 class ReadsAnImageAsText(OneMore):
-    """Gives an image as text."""
+    """Returns an image as text."""
 
     more: ClassVar[Json] = {"text": "GIF89a", "mimeType": "image/gif"}
 
 
 @mutant("resources-text-only-for-text", revision=MODERN)
 class ReadsBytesAsText(OneMore):
-    """Gives bytes as text, with NUL in it."""
+    """Returns bytes with NUL as text."""
 
     more: ClassVar[Json] = {"text": "PK\0\0", "mimeType": "application/zip"}
 
@@ -404,7 +404,7 @@ class ReadsABlob(OneMore):
 
 
 class _NotFound(Fault):
-    """Answers otherwise where a resource does not exist."""
+    """Handles unknown resources in its own way."""
 
     def said(self, message: Any, request: Json) -> Out:
         error = message.get("error") if isinstance(message, dict) else None
@@ -414,22 +414,22 @@ class _NotFound(Fault):
         return message  # type: ignore[no-any-return]
 
     def instead(self, request: Json) -> Out:
-        """Give what is answered."""
+        """Return what is answered."""
         return refusal(request, -32603, "Internal error")
 
 
 @mutant("resources-not-found-code-legacy")
 class FailsOnAnUnknownResource(_NotFound):
-    """Reports an internal error for a resource that does not exist."""
+    """Answers an unknown resource with an internal error."""
 
 
 @mutant("resources-not-found-code", revision=MODERN)
-class FailsOnAnUnknownResourceToday(_NotFound):
-    """Reports an internal error for a resource that does not exist, in 2026-07-28."""
+class FailsOnAnUnknownResourceStateless(_NotFound):
+    """Answers an unknown resource with an internal error, in 2026-07-28."""
 
 
 class _Unread(_NotFound):
-    """Reads nothing at all."""
+    """Cannot read resources at all."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "resources/read" and "result" in message:
@@ -439,12 +439,12 @@ class _Unread(_NotFound):
 
 @mutant("resources-not-found-code", revision=MODERN, outcome="warn")
 class FailsOnEveryResource(_Unread):
-    """Reports an internal error for each resource, there or not."""
+    """Answers every resources/read with an internal error."""
 
 
 @mutant("resources-not-found-no-empty-contents", revision=MODERN)
-class FindsNothingInNothing(_NotFound):
-    """Gives an empty list of contents for a resource that does not exist."""
+class ReturnsNothingForAnUnknownResource(_NotFound):
+    """Returns empty contents for an unknown resource."""
 
     def instead(self, request: Json) -> Out:
         self.answer(request, {"contents": [], "ttlMs": 0, "cacheScope": "private"})
@@ -452,7 +452,7 @@ class FindsNothingInNothing(_NotFound):
 
 
 class _TakesAnything(Fault):
-    """Answers for a URI that is none."""
+    """Answers malformed URIs."""
 
     method = "resources/read"
     uri: ClassVar[Any] = "not a uri"
@@ -471,12 +471,12 @@ class _TakesAnything(Fault):
 
 
 @mutant("resources-validate-uris")
-class ReadsWhatIsNoUri(_TakesAnything):
-    """Reads something for a text that is no URI."""
+class ReadsAMalformedUri(_TakesAnything):
+    """Returns contents for a text that is not a URI."""
 
 
 @mutant("resources-validate-uris", revision=MODERN)
-class IsSilentOnANumber(_TakesAnything):
+class HangsOnANumericUri(_TakesAnything):
     """Never answers a read of a number."""
 
     uri: ClassVar[Any] = 7
@@ -486,8 +486,8 @@ class IsSilentOnANumber(_TakesAnything):
 
 
 @mutant("resources-validate-uris", outcome="warn")
-class SubscribesToNothing(_TakesAnything):
-    """Takes a subscription to an empty URI."""
+class SubscribesToAnEmptyUri(_TakesAnything):
+    """Accepts a subscription to an empty URI."""
 
     method = "resources/subscribe"
     uri: ClassVar[Any] = ""

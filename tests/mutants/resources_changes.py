@@ -33,7 +33,7 @@ class _Open(Fault):
         return line
 
     def file(self, path: str) -> Path | None:
-        """Give the file that is read; None where nothing is wrong with the path."""
+        """Return the file that is read; None where nothing is wrong with the path."""
         read = unquote(path)
         return Path(sys.argv[-1], read) if ".." in read else None
 
@@ -45,7 +45,7 @@ class ClimbsOutOfTheTree(_Open):
 
 @mutant("resources-path-traversal", revision=MODERN)
 class DecodesTwice(_Open):
-    """Looks for .. in a URI before it is decoded for the last time."""
+    """Checks for .. in a URI before the last decoding."""
 
     def file(self, path: str) -> Path | None:
         once = unquote(path)
@@ -53,8 +53,8 @@ class DecodesTwice(_Open):
 
 
 @mutant("resources-path-traversal", revision=MODERN)
-class TurnsBackslashes(_Open):
-    """Takes a backslash for a slash once it has looked for steps up."""
+class TurnsBackslashesAfterTheCheck(_Open):
+    """Turns backslashes into slashes after its check for climbs."""
 
     def file(self, path: str) -> Path | None:
         read = unquote(path)
@@ -75,7 +75,7 @@ class ReadsByAbsolutePath(_Open):
 
 
 class _Swallows(Fault):
-    """Keeps a notification to itself."""
+    """Drops a notification."""
 
     method = CHANGED
 
@@ -86,17 +86,17 @@ class _Swallows(Fault):
 
 
 @mutant("resources-list-changed-notification-legacy")
-class KeepsNewResourcesToItself(_Swallows):
-    """Declares listChanged and never tells that the list has changed."""
+class DropsListChanges(_Swallows):
+    """Declares listChanged and never announces changes of the list."""
 
 
 @mutant("resources-list-changed-notification", revision=MODERN)
-class KeepsNewResourcesFromStreams(_Swallows):
-    """Takes a subscription to the list and never tells that it has changed."""
+class DropsListChangesOfSubscriptions(_Swallows):
+    """Accepts a subscription to the list and never announces changes."""
 
 
 class _Requested(Fault):
-    """Answers one method by itself."""
+    """Handles one method in its own way."""
 
     method = "resources/subscribe"
 
@@ -114,7 +114,7 @@ class _Requested(Fault):
 
 @mutant("resources-subscribe-result")
 class RefusesSubscriptions(_Requested):
-    """Declares subscribe and refuses to subscribe to what it lists."""
+    """Declares subscribe and refuses subscriptions to listed resources."""
 
     def take(self, line: bytes, request: Json) -> bytes | None:
         if params(request).get("uri") not in {"", "not a uri", 7}:
@@ -124,13 +124,13 @@ class RefusesSubscriptions(_Requested):
 
 
 @mutant("resources-subscribe-removed", revision=MODERN)
-class SubscribesStill(_Requested):
-    """Takes resources/subscribe in a stateless revision."""
+class AcceptsTheRemovedSubscribe(_Requested):
+    """Accepts resources/subscribe in a stateless revision."""
 
 
 @mutant("resources-updated-shape")
-class UpdatesNothing(_Requested):
-    """Tells of an update without saying of what."""
+class UpdatesWithoutAUri(_Requested):
+    """Announces an update without a URI."""
 
     def take(self, line: bytes, request: Json) -> bytes | None:
         if params(request).get("uri") == README:
@@ -139,23 +139,23 @@ class UpdatesNothing(_Requested):
 
 
 @mutant("resources-updated-only-after-subscribe", revision=OLD)
-class UpdatesEverybody(SaysMore):
-    """Tells of an update that nobody subscribed to."""
+class UpdatesWithoutSubscription(SaysMore):
+    """Announces an update without a subscription."""
 
     def more(self) -> None:
         self.tell({"jsonrpc": "2.0", "method": UPDATED, "params": {"uri": README}})
 
 
 @mutant("resources-no-updates-after-unsubscribe")
-class ForgetsToUnsubscribe(_Requested):
-    """Says that a subscription is over and goes on with it."""
+class IgnoresUnsubscribe(_Requested):
+    """Confirms unsubscribe and still sends updates."""
 
     method = "resources/unsubscribe"
 
 
 @mutant("resources-not-found-code", revision=MODERN, outcome="warn")
-class ReadsWhateverIsAsked(Fault):
-    """Has something to say to each host of a scheme nobody uses."""
+class ReadsAnyUri(Fault):
+    """Returns contents for any URI of an unused scheme."""
 
     def said(self, message: Any, request: Json) -> Out:
         uri = params(request).get("uri")

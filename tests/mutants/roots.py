@@ -24,7 +24,7 @@ CHANGED = "notifications/roots/list_changed"
 
 
 class _Rooted(Fault):
-    """Asks for the roots beside the reference server, once it may and when they change."""
+    """Requests the roots as soon as possible and when they change."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,23 +56,23 @@ class _Rooted(Fault):
 
 
 @mutant("roots-handles-error")
-class HangsWithoutItsRoots(_Rooted):
-    """Hangs when its question for the roots gets an error of the client's own."""
+class HangsOnAnErrorForRoots(_Rooted):
+    """Hangs when roots/list gets an error of the client's own."""
 
     def trips(self, answer: Json) -> bool:
         return bool(answer.get("error", {}).get("code") == -32603)
 
 
 @mutant("roots-handles-error", revision=OLD)
-class NeedsRoots(_Rooted):
-    """Hangs when its client turns out to have no roots/list."""
+class HangsWithoutRootsList(_Rooted):
+    """Hangs when its client does not have roots/list."""
 
     def trips(self, answer: Json) -> bool:
         return bool(answer.get("error", {}).get("code") == -32601)
 
 
 @mutant("roots-handles-unavailable")
-class NeedsARoot(_Rooted):
+class HangsWithoutARoot(_Rooted):
     """Hangs when there is no root."""
 
     def trips(self, answer: Json) -> bool:
@@ -80,7 +80,7 @@ class NeedsARoot(_Rooted):
 
 
 @mutant("roots-handles-unavailable", revision=OLD)
-class NeedsAFolder(_Rooted):
+class HangsOnAMissingRoot(_Rooted):
     """Hangs when a root does not exist."""
 
     def trips(self, answer: Json) -> bool:
@@ -89,8 +89,8 @@ class NeedsAFolder(_Rooted):
 
 
 @mutant("roots-handles-list-changes")
-class DiesOfOtherRoots(Fault):
-    """Leaves when the roots change."""
+class ExitsWhenRootsChange(Fault):
+    """Exits when the roots change."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("method") == CHANGED:
@@ -99,8 +99,8 @@ class DiesOfOtherRoots(Fault):
 
 
 @mutant("roots-handles-list-changes", outcome="note", revision=OLD)
-class KeepsItsRoots(Fault):
-    """Does not ask again when the roots change."""
+class IgnoresChangedRoots(Fault):
+    """Does not request the roots again when they change."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         changes = isinstance(message, dict) and message.get("method") == CHANGED
@@ -111,7 +111,7 @@ class KeepsItsRoots(Fault):
 
 
 class _Looks(AskingTool):
-    """A tool that reads a file, wherever it is; without a session it asks for the roots first."""
+    """A tool that reads any file; without a session it requests the roots first."""
 
     PATH: ClassVar[Json] = {"path": {"type": "string"}}
     TOOL: ClassVar[Json] = {
@@ -133,7 +133,7 @@ class _Looks(AskingTool):
             self.read(request, path, roots)
 
     def question(self) -> Json:
-        """Give the question for the roots."""
+        """Return the question for the roots."""
         return {"method": "roots/list"}
 
     def read(self, request: Json, path: str, roots: Json) -> None:
@@ -149,17 +149,17 @@ class _Looks(AskingTool):
 
 
 @mutant("roots-respects-boundaries")
-class ReadsBesideTheRoots(_Looks):
-    """Asks for the roots, and reads what it is told to."""
+class ReadsOutsideTheRoots(_Looks):
+    """Requests the roots, and reads any path."""
 
 
 @mutant("roots-respects-boundaries", NOTED, outcome="note", revision=MODERN)
-class ReadsBesideStatelessRoots(_Looks):
-    """Asks for the roots of a request, and reads what it is told to."""
+class ReadsOutsideStatelessRoots(_Looks):
+    """Requests the roots of a request, and reads any path."""
 
 
 class _LooksInside(_Looks):
-    """Reads files of its roots only."""
+    """Reads only files below its roots."""
 
     def read(self, request: Json, path: str, roots: Json) -> None:
         if (self.root / path).resolve().is_relative_to(self.root.resolve()):
@@ -176,20 +176,20 @@ class _LooksInside(_Looks):
     breaks=(NOTED,),
 )
 class ReadsInsideStatelessRoots(_LooksInside):
-    """Asks for the roots of a request, and keeps to them."""
+    """Requests the roots of a request, and reads only below them."""
 
 
 @mutant("roots-list-request-shape", NOTED, revision=MODERN)
-class AsksForRootsWithAList(_LooksInside):
-    """Asks for the roots with an array of params."""
+class RequestsRootsWithAList(_LooksInside):
+    """Requests the roots with an array as params."""
 
     def question(self) -> Json:
         return {"method": "roots/list", "params": []}
 
 
 @mutant("roots-handles-unavailable", NOTED, revision=MODERN)
-class NeedsAStatelessRoot(_LooksInside):
-    """Never answers a request that brings no root."""
+class HangsWithoutAStatelessRoot(_LooksInside):
+    """Never answers a request without a root."""
 
     def read(self, request: Json, path: str, roots: Json) -> None:
         if roots.get("roots") != []:

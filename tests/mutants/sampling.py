@@ -31,13 +31,13 @@ LOOK: Json = {
 
 
 def _able(tool: AskingTool, request: Json) -> Json:
-    """Give what the client declared for sampling; empty where it declared none."""
+    """Return what the client declared for sampling; empty where it declared none."""
     declared = client_capabilities(request) if is_modern(request) else tool.client
     return {"sampling": declared["sampling"]} if "sampling" in declared else {}
 
 
 class _Samples(AskingTool):
-    """Samples once, in either era, and makes nothing of the answer."""
+    """Samples once, in either era, and ignores the answer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class _Samples(AskingTool):
             self.ask(request, SAMPLES, body)
 
     def wish(self, able: Json) -> Json:
-        """Give what else is asked for; ``able`` is what the client declared."""
+        """Return what else is asked for; ``able`` is what the client declared."""
         del able
         return {}
 
@@ -118,7 +118,7 @@ class SamplesStatelessly(_Samples):
 
 
 class _SamplesWithTools(_Samples):
-    """Offers a tool, whatever the client declared."""
+    """Offers a tool without regard to the client's capabilities."""
 
     def wish(self, able: Json) -> Json:
         return {"tools": [LOOK]}
@@ -126,17 +126,17 @@ class _SamplesWithTools(_Samples):
 
 @mutant("sampling-tools-require-capability")
 class SamplesWithTools(_SamplesWithTools):
-    """Offers a tool, whatever the client declared."""
+    """Offers a tool without regard to the client's capabilities."""
 
 
 @mutant("sampling-tools-require-capability", NOTED, revision=MODERN)
 class SamplesWithToolsStatelessly(_SamplesWithTools):
-    """Offers a tool, whatever the request declared."""
+    """Offers a tool without regard to the request's capabilities."""
 
 
 @mutant("sampling-tools-require-capability", outcome="note")
 class SamplesWithNoTools(_Samples):
-    """Offers an empty list of tools, whatever the client declared."""
+    """Offers an empty list of tools without regard to the client's capabilities."""
 
     def wish(self, able: Json) -> Json:
         return {"tools": []}
@@ -144,7 +144,7 @@ class SamplesWithNoTools(_Samples):
 
 @mutant("sampling-include-context")
 class SamplesWithContext(_Samples):
-    """Wants the context of all servers, whatever the client declared."""
+    """Requests the context of all servers without regard to the client's capabilities."""
 
     def wish(self, able: Json) -> Json:
         return {"includeContext": "allServers"}
@@ -152,22 +152,22 @@ class SamplesWithContext(_Samples):
 
 @mutant("sampling-include-context", NOTED, outcome="note", revision=MODERN)
 class SamplesWithDeclaredContext(_Samples):
-    """Wants the context of this server where the request declared that it may."""
+    """Requests the context of this server if the request declared it."""
 
     def wish(self, able: Json) -> Json:
         return {"includeContext": "thisServer"} if "context" in able else {}
 
 
 @mutant("sampling-params-shape", outcome="note")
-class SamplesFromNothing(_Samples):
-    """Sends no message at all."""
+class SamplesWithoutMessages(_Samples):
+    """Sends an empty list of messages."""
 
     def sample(self, request: Json, messages: list[Json]) -> None:
         super().sample(request, [])
 
 
 @mutant("sampling-params-shape", NOTED, revision=MODERN)
-class SamplesForAWhile(_Samples):
+class WritesMaxTokensAsText(_Samples):
     """Writes maxTokens as text."""
 
     def wish(self, able: Json) -> Json:
@@ -175,7 +175,7 @@ class SamplesForAWhile(_Samples):
 
 
 @mutant("sampling-model-preferences-shape", NOTED, revision=MODERN)
-class PrefersTwice(_Samples):
+class GivesAPriorityAboveOne(_Samples):
     """Gives a priority above 1."""
 
     def wish(self, able: Json) -> Json:
@@ -183,8 +183,8 @@ class PrefersTwice(_Samples):
 
 
 @control("sampling-model-preferences-shape")
-class PrefersOne(_Samples):
-    """Has preferences, in order."""
+class GivesValidPreferences(_Samples):
+    """Gives valid model preferences."""
 
     def wish(self, able: Json) -> Json:
         return {"modelPreferences": {"hints": [{"name": "fast"}], "costPriority": 0.5}}
@@ -192,7 +192,7 @@ class PrefersOne(_Samples):
 
 @mutant("sampling-message-shape-2024-11-05", revision=OLD)
 class SamplesWithAudio(_Samples):
-    """Sends audio, which came with the next revision."""
+    """Sends audio in the revision before audio."""
 
     def sample(self, request: Json, messages: list[Json]) -> None:
         audio = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
@@ -209,7 +209,7 @@ class OffersAToolWithoutASchema(_Samples):
 
 @mutant("sampling-tool-definitions-shape", NOTED, revision=MODERN)
 class ForcesATool(_Samples):
-    """Uses a mode of another interface."""
+    """Uses a toolChoice mode of another API."""
 
     def wish(self, able: Json) -> Json:
         return {"tools": [LOOK], "toolChoice": {"mode": "any"}} if "tools" in able else {}
@@ -219,7 +219,7 @@ class ForcesATool(_Samples):
 
 
 class _Loops(_Samples):
-    """Carries out what the model asks for, a few times."""
+    """Runs the tools that the model requests, a few times."""
 
     LIMIT: ClassVar[int] = 3
 
@@ -238,7 +238,7 @@ class _Loops(_Samples):
         self.sample(request, [*self.messages, spoken, *self.told(results)])
 
     def result(self, own: str) -> Json:
-        """Give the result of one use."""
+        """Return the result of one use."""
         return {
             "type": "tool_result",
             "toolUseId": own,
@@ -247,7 +247,7 @@ class _Loops(_Samples):
         }
 
     def told(self, results: list[Json]) -> list[Json]:
-        """Give the messages that carry the results."""
+        """Return the messages that carry the results."""
         return [{"role": "user", "content": results}]
 
 
@@ -262,16 +262,16 @@ LOOPED = (
 
 @control(*LOOPED)
 class LoopsThrice(_Loops):
-    """Goes through three rounds of tools in a session."""
+    """Runs three rounds of tools in a session."""
 
 
 @control(*LOOPED, revision=MODERN, breaks=(NOTED,))
 class LoopsThriceStatelessly(_Loops):
-    """Goes through three rounds of tools without a session."""
+    """Runs three rounds of tools without a session."""
 
 
 class _MixesResults(_Loops):
-    """Says something beside the results."""
+    """Sends text with the tool results."""
 
     def told(self, results: list[Json]) -> list[Json]:
         return [{"role": "user", "content": [*results, {"type": "text", "text": "Go on."}]}]
@@ -279,33 +279,33 @@ class _MixesResults(_Loops):
 
 @mutant("sampling-tool-results-alone")
 class MixesResults(_MixesResults):
-    """Says something beside the results."""
+    """Sends text with the tool results."""
 
 
 @mutant("sampling-tool-results-alone", NOTED, revision=MODERN)
 class MixesResultsStatelessly(_MixesResults):
-    """Says something beside the results of a stateless request."""
+    """Sends text with the tool results of a stateless request."""
 
 
 @mutant("sampling-tool-use-balance")
 class AnswersOneUse(_Loops):
-    """Gives the result of the first use only."""
+    """Sends the result of the first tool use only."""
 
     def told(self, results: list[Json]) -> list[Json]:
         return super().told(results[:1])
 
 
 @mutant("sampling-tool-use-balance")
-class RenumbersUses(_Loops):
-    """Gives one result more, under an id of its own."""
+class AddsAResult(_Loops):
+    """Sends one additional result with an id of its own."""
 
     def told(self, results: list[Json]) -> list[Json]:
         return super().told([*results, self.result("call-1")])
 
 
 @mutant("sampling-tool-use-balance", NOTED, revision=MODERN)
-class ThinksFirst(_Loops):
-    """Puts a message between the uses and their results."""
+class DelaysToolResults(_Loops):
+    """Sends a message between the tool uses and their results."""
 
     def told(self, results: list[Json]) -> list[Json]:
         thinks = {"role": "user", "content": {"type": "text", "text": "Just a moment."}}
@@ -314,7 +314,7 @@ class ThinksFirst(_Loops):
 
 @mutant("sampling-tool-result-structured")
 class GivesAnotherStructure(_Loops):
-    """Gives a structure that the tool did not promise."""
+    """Sends a structure that does not fit the tool's outputSchema."""
 
     def result(self, own: str) -> Json:
         return {**super().result(own), "structuredContent": {"celsius": 20}}
@@ -322,7 +322,7 @@ class GivesAnotherStructure(_Loops):
 
 @mutant("sampling-tool-result-structured", NOTED, revision=MODERN)
 class GivesANumber(_Loops):
-    """Gives a bare number where the tool promised an object."""
+    """Sends a number for a tool whose outputSchema is an object."""
 
     def result(self, own: str) -> Json:
         return {**super().result(own), "structuredContent": 20}
@@ -330,14 +330,14 @@ class GivesANumber(_Loops):
 
 @mutant("sampling-tool-loop-limit")
 class LoopsForEver(_Loops):
-    """Goes on as long as the model does."""
+    """Continues the tool loop as long as the model does."""
 
     LIMIT = 1000
 
 
 @mutant("sampling-tool-loop-limit", NOTED, revision=MODERN)
 class LoopsForEverStatelessly(_Loops):
-    """Goes on as long as the model does, without a session."""
+    """Continues the tool loop as long as the model does, without a session."""
 
     LIMIT = 1000
 
@@ -346,8 +346,8 @@ class LoopsForEverStatelessly(_Loops):
 
 
 @mutant("sampling-handles-refusal")
-class WaitsForConsent(_Samples):
-    """Waits on when the client answers with an error."""
+class HangsOnASamplingError(_Samples):
+    """Hangs when the client answers with an error."""
 
     def on_refused(self, request: Json) -> None:
         del request
@@ -364,7 +364,7 @@ class HangsWithoutContent(_Samples):
 
 @mutant("sampling-validates-content", NOTED, revision=MODERN)
 class HangsWithoutContentStatelessly(_Samples):
-    """Never answers a request that brings an answer without content."""
+    """Never answers a retry with an answer without content."""
 
     def on_said(self, request: Json, said: Json) -> None:
         if "content" in said:
@@ -372,8 +372,8 @@ class HangsWithoutContentStatelessly(_Samples):
 
 
 @mutant("sampling-validates-content", outcome="warn", revision=OLD)
-class PassesEverythingOn(_Samples):
-    """Passes on whatever the model says, in whatever role."""
+class AcceptsAnyAnswer(_Samples):
+    """Passes on any text of the model, in any role."""
 
     def on_said(self, request: Json, said: Json) -> None:
         self.end_with(request, str(said.get("content")))

@@ -34,7 +34,7 @@ class LeavesOutInputSchemas(RewritesTools):
 
 @mutant("schema-result-conformance", revision="2025-06-18", moves="tools-definition-shape")
 class WritesNullForNoDescription(RewritesTools):
-    """Writes null where a tool has no description."""
+    """Writes the missing description of a tool as null."""
 
     def rewrite(self, result: Json) -> None:
         schema = {"type": "object"}
@@ -50,8 +50,8 @@ class TypesSchemasAsLists(RewritesTools):
 
 
 @mutant("schema-result-conformance", revision="2025-03-26", moves="tools-annotations-shape")
-class HintsInWords(RewritesTools):
-    """Says "yes" in a hint that is a boolean."""
+class WritesAHintAsText(RewritesTools):
+    """Writes "yes" for a boolean hint."""
 
     def rewrite(self, result: Json) -> None:
         hints = {"idempotentHint": "yes"}
@@ -68,8 +68,8 @@ class EndsListsWithANullCursor(RewritesTools):
 
 
 @mutant("schema-result-conformance", revision=MODERN, moves="caching-scope-value")
-class SharesItsCacheWithATeam(RewritesTools):
-    """Knows a third cache scope."""
+class InventsACacheScope(RewritesTools):
+    """Uses a third cache scope."""
 
     def rewrite(self, result: Json) -> None:
         result["cacheScope"] = "team"
@@ -82,7 +82,7 @@ class SharesItsCacheWithATeam(RewritesTools):
     moved="warn",
 )
 class DescribesAParameterWithTrue(RewritesTools):
-    """Describes a parameter that may be anything with the schema true."""
+    """Gives a parameter the schema true."""
 
     def rewrite(self, result: Json) -> None:
         schema = {"type": "object", "properties": {"anything": True}}
@@ -93,7 +93,7 @@ class DescribesAParameterWithTrue(RewritesTools):
 
 
 class Answers(AskingTool):
-    """Answers a call of its tool with something of its own."""
+    """Answers a call of its tool with changed content."""
 
     result: ClassVar[Json]
 
@@ -103,7 +103,7 @@ class Answers(AskingTool):
 
 @mutant("schema-result-conformance", moves="server-content-block-types")
 class SendsContentWithoutAType(Answers):
-    """Writes a content item that is nothing but text."""
+    """Sends a content item with only a text member."""
 
     result: ClassVar[Json] = {"content": [{"text": "done"}]}
 
@@ -117,14 +117,14 @@ class SendsContentAsText(Answers):
 
 @mutant("schema-result-conformance", revision=MODERN, moves="server-annotations-audience-roles")
 class AddressesTheSystem(Answers):
-    """Means a content item for a role that there is not."""
+    """Addresses a content item to an undefined role."""
 
     result: ClassVar[Json] = {"content": [{**TEXT, "annotations": {"audience": ["system"]}}]}
 
 
 @mutant("schema-result-conformance")
 class AnnotatesWithAList(Answers):
-    """Annotates a content item with a list, where an object is due."""
+    """Annotates a content item with a list."""
 
     result: ClassVar[Json] = {"content": [{**TEXT, "annotations": ["user"]}]}
 
@@ -134,8 +134,8 @@ class AnnotatesWithAList(Answers):
     revision="2024-11-05",
     moves="server-content-block-types-2024-11-05",
 )
-class PlaysAudioTooSoon(Answers):
-    """Sends audio in the revision that had none."""
+class SendsAudioTooEarly(Answers):
+    """Sends audio in a revision without audio."""
 
     result: ClassVar[Json] = {
         "content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]
@@ -147,15 +147,15 @@ class PlaysAudioTooSoon(Answers):
     revision="2025-03-26",
     moves="server-content-block-types-2025-03-26",
 )
-class LinksTooSoon(Answers):
-    """Sends a resource link in a revision that had none."""
+class SendsLinksTooEarly(Answers):
+    """Sends a resource link in a revision without links."""
 
     result: ClassVar[Json] = {"content": [{"type": "resource_link", "uri": "a:b", "name": "b"}]}
 
 
 @mutant("schema-result-conformance", moves="tools-structured-content-object")
 class StructuresContentAsAList(Answers):
-    """Gives structured content that is a list, which only the next revision allows."""
+    """Sends structured content that is a list, which only the next revision allows."""
 
     result: ClassVar[Json] = {"content": [TEXT], "structuredContent": [1, 2]}
 
@@ -175,7 +175,7 @@ class WritesImagesAsDataUris(Answers):
 
 
 class Notifies(SaysMore):
-    """Sends a notification behind each list of tools."""
+    """Sends a notification after each list of tools."""
 
     method: ClassVar[str]
     params: ClassVar[Json]
@@ -186,7 +186,7 @@ class Notifies(SaysMore):
 
 @mutant("schema-result-conformance", revision="2025-06-18", moves="cancellation-notification-shape")
 class CancelsNothing(Notifies):
-    """Cancels a request without saying which."""
+    """Cancels without a request id."""
 
     method = "notifications/cancelled"
     params: ClassVar[Json] = {"reason": "shutting down"}
@@ -194,7 +194,7 @@ class CancelsNothing(Notifies):
 
 @mutant("schema-result-conformance", moves="logging-level-enum")
 class LogsWarnings(Notifies):
-    """Calls a level of its log warn."""
+    """Uses the log level warn."""
 
     method = "notifications/message"
     params: ClassVar[Json] = {"level": "warn", "data": "disk is almost full"}

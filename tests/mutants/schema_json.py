@@ -24,7 +24,7 @@ class Lists(Fault):
 
 
 @mutant("schema-icon-shape")
-class SizesItsIconInOneWord(Lists):
+class GivesIconSizesAsText(Lists):
     """Gives the sizes of an icon as one string."""
 
     tool: ClassVar[Json] = {"icons": [{"src": "https://a.example/i.png", "sizes": "48x48"}]}
@@ -32,7 +32,7 @@ class SizesItsIconInOneWord(Lists):
 
 @mutant("schema-icon-shape", revision=MODERN)
 class NamesItsIconUrl(Fault):
-    """Calls the src of its own icon url."""
+    """Names the src of its own icon url."""
 
     def said(self, message: Any, request: Json) -> Out:
         meta = message.get("result", {}).get("_meta", {}) if isinstance(message, dict) else {}
@@ -42,43 +42,43 @@ class NamesItsIconUrl(Fault):
 
 
 @mutant("schema-icon-src-scheme")
-class DrawsItsIconInScript(Lists):
-    """Points an icon at a script."""
+class GivesAnIconAScriptUrl(Lists):
+    """Gives an icon a javascript: URL."""
 
     tool: ClassVar[Json] = {"icons": [{"src": "javascript:draw()"}]}
 
 
 @mutant("schema-icon-src-scheme", revision=MODERN)
-class DrawsItsIconInText(Lists):
-    """Writes an SVG into a data URI as it is, without base64."""
+class GivesAnIconAsPlainData(Lists):
+    """Writes an SVG into a data URI without base64."""
 
     tool: ClassVar[Json] = {"icons": [{"src": "data:image/svg+xml,%3Csvg/%3E"}]}
 
 
 @mutant("schema-icon-src-scheme", outcome="note")
-class FetchesItsIconInTheClear(Lists):
-    """Points an icon at a plain http URL."""
+class GivesAnIconAnHttpUrl(Lists):
+    """Gives an icon an http URL."""
 
     tool: ClassVar[Json] = {"icons": [{"src": "http://a.example/i.png"}]}
 
 
 @mutant("schema-icon-sizes-format")
-class SizesItsIconByOneNumber(Lists):
-    """Says of an icon how wide it is, and not how high."""
+class GivesAnIconOnlyAWidth(Lists):
+    """Gives the width of an icon, and not the height."""
 
     tool: ClassVar[Json] = {"icons": [{"src": "https://a.example/i.png", "sizes": ["any", "48"]}]}
 
 
 @mutant("schema-icon-sizes-format", revision=MODERN, outcome="note")
-class SizesItsIconInCapitals(Lists):
-    """Joins width and height by an upper-case X."""
+class GivesIconSizesWithACapitalX(Lists):
+    """Joins width and height with an upper-case X."""
 
     tool: ClassVar[Json] = {"icons": [{"src": "https://a.example/i.png", "sizes": ["48X48"]}]}
 
 
 @control("schema-icon-shape", "schema-icon-src-scheme", "schema-icon-sizes-format")
-class DrawsIconsInOrder(Lists):
-    """Lists a tool with icons, one of them in a data URI."""
+class GivesValidIcons(Lists):
+    """Lists a tool with valid icons, one of them in a data URI."""
 
     tool: ClassVar[Json] = {
         "icons": [
@@ -90,8 +90,8 @@ class DrawsIconsInOrder(Lists):
 
 
 @control(revision="2025-06-18")
-class HasNoIconsYet(Lists):
-    """Has a member called icons in a revision that has none."""
+class NamesAMemberIconsTooEarly(Lists):
+    """Has a member named icons in a revision without icons."""
 
     tool: ClassVar[Json] = {"icons": {"src": 5}}
 
@@ -101,7 +101,7 @@ class HasNoIconsYet(Lists):
 
 @mutant("schema-valid-for-dialect")
 class MisspellsAType(Lists):
-    """Describes an argument with a type that JSON Schema does not have."""
+    """Gives an argument a type that JSON Schema does not have."""
 
     tool: ClassVar[Json] = {
         "inputSchema": {**SCHEMA, "properties": {"at": {"type": "datetime"}}},
@@ -109,8 +109,8 @@ class MisspellsAType(Lists):
 
 
 @mutant("schema-valid-for-dialect", revision=MODERN)
-class ListsItemsAsBefore(Lists):
-    """Describes a tuple in the way of earlier dialects, and names none."""
+class GivesAnOldTupleWithoutADialect(Lists):
+    """Describes a tuple as in earlier dialects, without naming one."""
 
     tool: ClassVar[Json] = {
         "outputSchema": {"type": "array", "items": [{"type": "string"}, {"type": "number"}]},
@@ -119,14 +119,14 @@ class ListsItemsAsBefore(Lists):
 
 @mutant("schema-valid-for-dialect")
 class NumbersItsDialect(Lists):
-    """Names the dialect of a schema by a number."""
+    """Gives the dialect of a schema as a number."""
 
     tool: ClassVar[Json] = {"inputSchema": {**SCHEMA, "$schema": 2020}}
 
 
 @mutant("schema-2020-12-recommended")
-class KeepsAnOldDialect(Lists):
-    """Writes its schemas in the draft of 2013."""
+class UsesDraft04(Lists):
+    """Uses draft-04 for its schemas."""
 
     tool: ClassVar[Json] = {
         "inputSchema": {**SCHEMA, "$schema": "http://json-schema.org/draft-04/schema#"},
@@ -134,8 +134,8 @@ class KeepsAnOldDialect(Lists):
 
 
 @control("schema-valid-for-dialect", "schema-2020-12-recommended")
-class KeepsADialectThatIsFine(Lists):
-    """Describes a tuple in draft-07, and says so."""
+class UsesDraft07(Lists):
+    """Describes a tuple in draft-07, and names it."""
 
     tool: ClassVar[Json] = {
         "inputSchema": {
@@ -149,8 +149,8 @@ class KeepsADialectThatIsFine(Lists):
 
 
 @control(revision=MODERN)
-class OutputsWhatItLikes(Lists):
-    """Has an output schema without a type, and a property that may be anything."""
+class HasAnOpenOutputSchema(Lists):
+    """Has an output schema without a type, and a property without constraints."""
 
     tool: ClassVar[Json] = {
         "inputSchema": {**SCHEMA, "properties": {"any": True}},
@@ -159,7 +159,7 @@ class OutputsWhatItLikes(Lists):
 
 
 class Validates(AskingTool):
-    """Has a tool whose schema only 2020-12 can read; says whether it was given what it asks for."""
+    """Has a tool whose schema needs 2020-12; reports whether its arguments fit."""
 
     TOOL: ClassVar[Json] = {
         **AskingTool.TOOL,
@@ -192,7 +192,7 @@ class Validates(AskingTool):
 
 @mutant("schema-2020-12-supported")
 class SkipsPrefixItems(Validates):
-    """Reads no prefixItems."""
+    """Ignores prefixItems."""
 
     def accepts(self, given: Json) -> bool:
         return super().accepts({name: one for name, one in given.items() if name != "pair"})
@@ -200,7 +200,7 @@ class SkipsPrefixItems(Validates):
 
 @mutant("schema-2020-12-supported", revision=MODERN)
 class SkipsDependentRequired(Validates):
-    """Reads no dependentRequired."""
+    """Ignores dependentRequired."""
 
     def accepts(self, given: Json) -> bool:
         return super().accepts({"owner": "", **given})
@@ -208,20 +208,20 @@ class SkipsDependentRequired(Validates):
 
 @mutant("schema-2020-12-supported")
 class SkipsUnevaluatedProperties(Validates):
-    """Reads no unevaluatedProperties."""
+    """Ignores unevaluatedProperties."""
 
     def accepts(self, given: Json) -> bool:
         return super().accepts({name: given[name] for name in given if name != "touchstone"})
 
 
 @control("schema-2020-12-supported")
-class ValidatesInOrder(Validates):
-    """Turns away what its schema does."""
+class ValidatesBy2020(Validates):
+    """Refuses arguments that do not fit its schema."""
 
 
 @control()
-class NeverAnswersWell(Validates):
-    """Turns away everything, so nothing can be said of its schemas."""
+class RefusesEveryCall(Validates):
+    """Refuses every call."""
 
     def accepts(self, given: Json) -> bool:
         del given

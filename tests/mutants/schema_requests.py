@@ -49,7 +49,7 @@ def formed(**properties: Any) -> Json:
 
 @mutant("schema-result-conformance", revision="2024-11-05", moves="sampling-params-shape")
 class SamplesWithoutALimit(Asks):
-    """Asks for a completion without saying how long it may be."""
+    """Samples without maxTokens."""
 
     method = "sampling/createMessage"
     params: ClassVar[Json] = {"messages": SAMPLING["messages"]}
@@ -67,15 +67,15 @@ class SamplesWithAnArray(Asks):
 
 @mutant("schema-result-conformance", moves="sampling-message-shape")
 class SamplesAsTheSystem(Asks):
-    """Sends a sampling message in the role of the system."""
+    """Sends a sampling message with the role system."""
 
     method = "sampling/createMessage"
     params: ClassVar[Json] = {"messages": [{"role": "system", "content": TEXT}], "maxTokens": 5}
 
 
 @mutant("schema-result-conformance", moves="sampling-model-preferences-shape")
-class PrefersByName(Asks):
-    """Gives the hints at a model as plain strings."""
+class GivesHintsAsText(Asks):
+    """Gives model hints as strings."""
 
     method = "sampling/createMessage"
     params: ClassVar[Json] = {**SAMPLING, "modelPreferences": {"hints": ["fast"]}}
@@ -86,16 +86,16 @@ class PrefersByName(Asks):
     revision="2025-06-18",
     moves="elicitation-form-schema-primitive-2025-06-18",
 )
-class AsksForANestedForm(Asks):
-    """Asks for an object inside the form."""
+class ElicitsANestedForm(Asks):
+    """Elicits an object inside the form."""
 
     method = "elicitation/create"
     params: ClassVar[Json] = formed(address={"type": "object", "properties": {}})
 
 
 @mutant("schema-result-conformance", moves="elicitation-string-format")
-class AsksForAFormatOfItsOwn(Asks):
-    """Asks for a string in a format that forms do not have."""
+class ElicitsACustomFormat(Asks):
+    """Elicits a string in an undefined format."""
 
     method = "elicitation/create"
     params: ClassVar[Json] = formed(phone={"type": "string", "format": "phone"})
@@ -103,15 +103,15 @@ class AsksForAFormatOfItsOwn(Asks):
 
 @mutant("schema-result-conformance", moves="elicitation-url-params-2025-11-25")
 class LinksWithoutAnId(Asks):
-    """Sends the user to a URL without an id for the elicitation."""
+    """Elicits a visit of a URL without an elicitationId."""
 
     method = "elicitation/create"
     params: ClassVar[Json] = {"mode": "url", "message": "Sign in", "url": "https://a.example/"}
 
 
 @mutant("schema-result-conformance")
-class KeepsATaskForALongTime(Asks):
-    """Wants its request run as a task, and says in words for how long."""
+class GivesATextTtl(Asks):
+    """Requests a task with a ttl that is text."""
 
     method = "elicitation/create"
     params: ClassVar[Json] = {**FORM, "task": {"ttl": "long"}}
@@ -121,8 +121,8 @@ class KeepsATaskForALongTime(Asks):
 
 
 @mutant("schema-result-conformance", moves="elicitation-url-required-error-shape")
-class RequiresALinkWithoutSayingWhich(AskingTool):
-    """Answers that the user has to visit a URL first, and names none."""
+class RequiresAUrlWithoutListingIt(AskingTool):
+    """Answers that the user has to visit a URL first, without a list."""
 
     def on_ask(self, request: Json) -> None:
         if "url" not in self.client.get("elicitation", {}):
@@ -132,7 +132,7 @@ class RequiresALinkWithoutSayingWhich(AskingTool):
 
 
 class _InterruptsTheWilling(AskingTool):
-    """Answers a stateless client that can answer with what it wants to know first."""
+    """Answers a capable stateless client with an input request first."""
 
     asks: ClassVar[Json]
 
@@ -147,15 +147,15 @@ class _InterruptsTheWilling(AskingTool):
 
 
 @mutant("schema-result-conformance", revision=MODERN, moves="elicitation-form-params-shape")
-class AsksWithoutAForm(_InterruptsTheWilling):
-    """Elicits with a message alone."""
+class ElicitsWithoutAForm(_InterruptsTheWilling):
+    """Elicits with only a message."""
 
     asks: ClassVar[Json] = {"who": {"method": "elicitation/create", "params": {"message": "?"}}}
 
 
 @mutant("schema-result-conformance", revision=MODERN, moves="mrtr-request-kinds")
-class AsksForThePrompts(_InterruptsTheWilling):
-    """Wants an input of a kind that there is not."""
+class RequestsAnUnknownInput(_InterruptsTheWilling):
+    """Requests an undefined kind of input."""
 
     asks: ClassVar[Json] = {"what": {"method": "prompts/list"}}
 
@@ -164,8 +164,8 @@ class AsksForThePrompts(_InterruptsTheWilling):
 
 
 @control("schema-result-conformance")
-class AsksInOrder(Asks):
-    """Samples with tools, and elicits with a form of every kind of field and with a URL."""
+class RequestsCorrectly(Asks):
+    """Samples with tools, and elicits with every kind of field and with a URL."""
 
     def questions(self) -> list[tuple[str, Json]]:
         content = [TEXT, {"type": "tool_use", "id": "1", "name": "look", "input": {}}]
@@ -188,16 +188,16 @@ class AsksInOrder(Asks):
 
 
 @control("schema-result-conformance", revision="2025-06-18")
-class ElicitsInOrder(Asks):
-    """Elicits with the fields of the first revision that could."""
+class ElicitsValidForms(Asks):
+    """Elicits with the fields of the first revision with elicitation."""
 
     method = "elicitation/create"
     params = FORM
 
 
 @control("schema-result-conformance", revision="2024-11-05")
-class SamplesInOrder(Asks):
-    """Samples with an image, and with a member that is not known yet."""
+class SamplesCorrectly(Asks):
+    """Samples with an image and an unknown member."""
 
     method = "sampling/createMessage"
     params: ClassVar[Json] = {
@@ -211,8 +211,8 @@ class SamplesInOrder(Asks):
 
 
 @control("schema-result-conformance", revision=MODERN)
-class InterruptsInOrder(_InterruptsTheWilling):
-    """Wants a form filled in and a URL visited; what else it could want is deprecated."""
+class InterruptsCorrectly(_InterruptsTheWilling):
+    """Elicits a form and a visit of a URL; other input requests are deprecated."""
 
     asks: ClassVar[Json] = {
         "form": {"method": "elicitation/create", "params": {**formed(**CHOICES), "mode": "form"}},

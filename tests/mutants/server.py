@@ -26,7 +26,7 @@ def _without(block: Json, member: str) -> Json:
 
 
 class _HasNo(Fault):
-    """Declares a capability and has not all its methods."""
+    """Declares a capability without all its methods."""
 
     METHOD: ClassVar[str] = ""
 
@@ -37,21 +37,21 @@ class _HasNo(Fault):
 
 
 @mutant("server-declared-feature-methods-implemented")
-class CannotListPrompts(_HasNo):
+class HasNoMethodToListPrompts(_HasNo):
     """Declares prompts and has no prompts/list."""
 
     METHOD = "prompts/list"
 
 
 @mutant("server-declared-feature-methods-implemented", revision="2024-11-05")
-class CannotUnsubscribe(_HasNo):
-    """Declares that resources can be subscribed to and has no resources/unsubscribe."""
+class HasNoMethodToUnsubscribe(_HasNo):
+    """Declares resources.subscribe and has no resources/unsubscribe."""
 
     METHOD = "resources/unsubscribe"
 
 
 @mutant("server-list-requests-accept-no-params")
-class InsistsOnParams(Fault):
+class RequiresParams(Fault):
     """Refuses a list request without params."""
 
     CODE: ClassVar[int] = -32602
@@ -63,7 +63,7 @@ class InsistsOnParams(Fault):
 
 
 @mutant("server-list-requests-accept-no-params", revision="2024-11-05")
-class FailsWithoutParams(InsistsOnParams):
+class FailsWithoutParams(RequiresParams):
     """Answers a list request without params with an internal error."""
 
     CODE = -32603
@@ -73,50 +73,50 @@ class FailsWithoutParams(InsistsOnParams):
 
 
 @mutant("server-content-block-types-2024-11-05", revision="2024-11-05")
-class PlaysToTheFirstRevision(Calls):
-    """Gives audio in the first revision."""
+class SendsAudioInTheFirstRevision(Calls):
+    """Sends audio in the first revision."""
 
     RESULT = _gives(AUDIO)
 
 
 @mutant("server-content-block-types-2025-03-26", revision="2025-03-26")
-class LinksInTheSecondRevision(Calls):
-    """Gives a resource link in the second revision."""
+class SendsLinksInTheSecondRevision(Calls):
+    """Sends a resource link in the second revision."""
 
     RESULT = _gives(LINK)
 
 
 @mutant("server-content-block-types", revision=MODERN)
-class UsesToolsInResults(Calls):
-    """Gives a block of type tool_use, which is one of sampling."""
+class SendsToolUseInResults(Calls):
+    """Sends a block of type tool_use, which belongs to sampling."""
 
     RESULT = _gives({"type": "tool_use", "id": "1", "name": "more", "input": {}})
 
 
 @mutant("server-text-content-shape")
 class GivesTextAsNull(Calls):
-    """Gives a block of text whose text is null."""
+    """Sends a text block whose text is null."""
 
     RESULT = _gives({"type": "text", "text": None})
 
 
 @mutant("server-image-content-shape", revision="2024-11-05")
-class GivesImagesOfNoType(Calls):
-    """Gives an image without a MIME type."""
+class OmitsTheTypeOfAnImage(Calls):
+    """Sends an image without a MIME type."""
 
     RESULT = _gives(_without(IMAGE, "mimeType"))
 
 
 @mutant("server-audio-content-shape", revision=MODERN)
-class GivesSoundsOfNoData(Calls):
-    """Gives audio without data."""
+class OmitsTheDataOfAudio(Calls):
+    """Sends audio without data."""
 
     RESULT = _gives(_without(AUDIO, "data"))
 
 
 @mutant("server-resource-link-shape")
 class LinksWithoutAName(Calls):
-    """Links to a resource without naming it."""
+    """Links to a resource without a name."""
 
     RESULT = _gives(_without(LINK, "name"))
 
@@ -144,7 +144,7 @@ class EmbedsFlat(Calls):
 
 @mutant("server-binary-content-base64", revision=MODERN)
 class WritesImagesInHex(Calls):
-    """Writes the data of an image in hexadecimal digits, apart from each other."""
+    """Writes the data of an image in hexadecimal digits with separators."""
 
     RESULT = _gives({**IMAGE, "data": "89:50:4e:47"})
 
@@ -172,42 +172,42 @@ class EmbedsABlobAsText(Calls):
 
 
 @mutant("server-annotations-audience-roles")
-class AddressesOneBare(Calls):
+class WritesTheAudienceAsText(Calls):
     """Writes the audience as a string."""
 
     RESULT = _gives({**TEXT, "annotations": {"audience": "user"}})
 
 
 @mutant("server-annotations-priority-range", revision=MODERN)
-class RatesInPercent(Calls):
+class GivesAPriorityInPercent(Calls):
     """Gives a priority of 90."""
 
     RESULT = _gives({**TEXT, "annotations": {"priority": 90}})
 
 
 @mutant("server-annotations-priority-range", revision="2024-11-05")
-class RatesInWords(Calls):
-    """Gives a priority in words."""
+class GivesAPriorityAsText(Calls):
+    """Gives a priority as text."""
 
     RESULT = _gives({**TEXT, "annotations": {"priority": "high"}})
 
 
 @mutant("server-annotations-last-modified")
-class DatesInSeconds(Calls):
-    """Gives the time of the last change as a number of seconds."""
+class DatesAsANumber(Calls):
+    """Gives lastModified as a number of seconds."""
 
     RESULT = _gives({**TEXT, "annotations": {"lastModified": 1767312000}})
 
 
 @mutant("server-annotations-last-modified", revision=MODERN, outcome="warn")
-class DatesInWords(Calls):
-    """Gives the time of the last change as people write it."""
+class DatesAsFreeText(Calls):
+    """Gives lastModified in words."""
 
     RESULT = _gives({**TEXT, "annotations": {"lastModified": "2 January 2026"}})
 
 
 class _All(Calls):
-    """Gives every kind of content there is, annotated."""
+    """Sends every kind of content, annotated."""
 
     NOTES: ClassVar[Json] = {"audience": ["user", "user"], "priority": 1}
     RESULT = _gives(
@@ -230,25 +230,25 @@ class _All(Calls):
     "server-annotations-priority-range",
     "server-annotations-last-modified",
 )
-class GivesAllThereIs(_All):
-    """Gives every kind of content there is, annotated."""
+class SendsAllContent(_All):
+    """Sends every kind of content, annotated."""
 
 
 @control("server-content-block-types-2025-03-26", revision="2025-03-26")
-class GivesAllThereWas(_All):
-    """Gives every kind of content the second revision has."""
+class SendsAllContentOfTheSecondRevision(_All):
+    """Sends every kind of content of the second revision."""
 
     RESULT = _gives(*(one for one in _All.RESULT["content"] if one is not LINK))
 
 
 @control("server-content-block-types", revision=MODERN)
-class GivesAllThereIsToday(_All):
-    """Gives every kind of content there is, to the stateless revision."""
+class SendsAllContentStateless(_All):
+    """Sends every kind of content in the stateless revision."""
 
 
 @control("server-list-requests-accept-no-params", revision="2025-06-18")
-class CannotListAtAll(Fault):
-    """Cannot reach what it lists prompts from, with params or without."""
+class FailsToListWithAndWithoutParams(Fault):
+    """Fails to list prompts, with params or without."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "prompts/list" and "cursor" not in params(request):

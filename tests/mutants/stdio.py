@@ -22,7 +22,7 @@ def is_listing(request: Json) -> bool:
 
 @mutant("stdio-stdout-only-messages")
 class PrintsABanner(Fault):
-    """Greets on stdout before it serves."""
+    """Prints a greeting to stdout before it serves."""
 
     def start(self) -> None:
         self.tell(b"filesystem server 1.0 running on stdio\n")
@@ -39,7 +39,7 @@ class LogsToStdout(Fault):
 
 @mutant("stdio-stdout-only-messages", revision="2024-11-05")
 class SaysGoodbye(Fault):
-    """Writes a parting word to stdout when its input ends."""
+    """Prints a farewell to stdout when its input ends."""
 
     def end(self) -> None:
         self.tell(b"\x1b[32mbye\x1b[0m\n")
@@ -47,7 +47,7 @@ class SaysGoodbye(Fault):
 
 @mutant("stdio-stdout-only-messages", revision="2025-06-18")
 class FramesLikeALanguageServer(Fault):
-    """Puts a Content-Length header before each message, and no line feed behind it."""
+    """Writes a Content-Length header before each message, and no line feed after it."""
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -57,7 +57,7 @@ class FramesLikeALanguageServer(Fault):
 
 @mutant("stdio-stdout-only-messages", revision="2025-03-26")
 class StartsWithAByteOrderMark(Fault):
-    """Opens its output with a byte order mark, as a Windows text stream does."""
+    """Begins its output with a byte order mark, like a Windows text stream."""
 
     def start(self) -> None:
         self.tell(b"\xef\xbb\xbf")
@@ -65,7 +65,7 @@ class StartsWithAByteOrderMark(Fault):
 
 @mutant("stdio-stdout-only-messages")
 class WritesNotANumber(Fault):
-    """Writes a NaN, which Python's json does unless told otherwise."""
+    """Writes a NaN, which is the default of Python's json."""
 
     def said(self, message: Any, request: Json) -> Out:
         if is_listing(request) and "result" in message:
@@ -75,7 +75,7 @@ class WritesNotANumber(Fault):
 
 @mutant("stdio-stdout-only-messages")
 class WritesABareScalar(Fault):
-    """Prints the return value of a handler: a line that is JSON, and no message."""
+    """Prints the return value of a handler: JSON that is not a message."""
 
     def said(self, message: Any, request: Json) -> Out:
         return encode(message) + (b"true\n" if is_listing(request) else b"")
@@ -91,8 +91,8 @@ class EndsMessagesWithABlankLine(Fault):
 
 
 @mutant("stdio-stdout-only-messages", outcome="warn")
-class SendsAHeartbeatOfItsOwn(Fault):
-    """Sends a notification that no revision defines."""
+class SendsAnUndefinedNotification(Fault):
+    """Sends an undefined notification."""
 
     def said(self, message: Any, request: Json) -> Out:
         beat = {"jsonrpc": "2.0", "method": "notifications/heartbeat"}
@@ -105,7 +105,7 @@ class SendsAHeartbeatOfItsOwn(Fault):
 
 @mutant("stdio-no-embedded-newlines")
 class PrettyPrints(Fault):
-    """Writes its messages indented, over many lines."""
+    """Writes its messages indented, over several lines."""
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -114,7 +114,7 @@ class PrettyPrints(Fault):
 
 @mutant("stdio-no-embedded-newlines", revision=MODERN)
 class PrettyPrintsListsOnly(Fault):
-    """Writes the list of tools, and nothing else, over many lines."""
+    """Writes only the list of tools over several lines."""
 
     def said(self, message: Any, request: Json) -> Out:
         if is_listing(request):
@@ -123,8 +123,8 @@ class PrettyPrintsListsOnly(Fault):
 
 
 @mutant("stdio-newline-terminated")
-class ForgetsTheLineFeed(Fault):
-    """Writes messages with nothing behind them."""
+class OmitsLineFeeds(Fault):
+    """Writes messages without line feeds."""
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -133,7 +133,7 @@ class ForgetsTheLineFeed(Fault):
 
 @mutant("stdio-newline-terminated", startup=3.0)
 class NeverFlushes(Fault):
-    """Lets its output stand in a buffer until its input ends."""
+    """Buffers its output until its input ends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -149,8 +149,8 @@ class NeverFlushes(Fault):
 
 
 @mutant("stdio-newline-terminated", outcome="warn")
-class LosesTheLastLineFeed(Fault):
-    """Ends its output with a message that lacks its line feed."""
+class OmitsTheLastLineFeed(Fault):
+    """Ends its output with a message without a line feed."""
 
     def end(self) -> None:
         self.tell(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
@@ -161,7 +161,7 @@ class LosesTheLastLineFeed(Fault):
 
 @mutant("stdio-utf8-output")
 class WritesUtf16(Fault):
-    """Writes UTF-16 with a byte order mark first, as a redirected PowerShell does."""
+    """Writes UTF-16 with a byte order mark, like a redirected PowerShell."""
 
     def start(self) -> None:
         self.tell(b"\xff\xfe")
@@ -173,7 +173,7 @@ class WritesUtf16(Fault):
 
 @mutant("stdio-utf8-output", revision=MODERN)
 class WritesUtf16BigEndian(Fault):
-    """Writes UTF-16, big end first."""
+    """Writes UTF-16 in big-endian order."""
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -181,8 +181,8 @@ class WritesUtf16BigEndian(Fault):
 
 
 @mutant("stdio-utf8-output", revision="2025-03-26")
-class LeavesAByteOrderMark(Fault):
-    """Writes the mark of UTF-16 and ends, as one does that is told to stop before it has spoken."""
+class WritesOnlyAByteOrderMark(Fault):
+    """Writes the byte order mark of UTF-16 and exits."""
 
     def end(self) -> None:
         self.tell(b"\xff\xfe")
@@ -190,7 +190,7 @@ class LeavesAByteOrderMark(Fault):
 
 @mutant("stdio-utf8-output", revision="2025-03-26")
 class WritesLatin1(Fault):
-    """Writes Latin-1 where that has the characters, as a Windows locale makes Python do."""
+    """Writes Latin-1 if it has the characters, like Python in a Windows locale."""
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -202,7 +202,7 @@ class WritesLatin1(Fault):
 
 @mutant("stdio-utf8-output", outcome="warn")
 class EscapesHalfASurrogatePair(Fault):
-    """Cuts a description in the middle of a surrogate pair, as JavaScript's slice does."""
+    """Cuts a description inside a surrogate pair, like JavaScript's slice."""
 
     def said(self, message: Any, request: Json) -> Out:
         if is_listing(request) and "result" in message:
@@ -212,7 +212,7 @@ class EscapesHalfASurrogatePair(Fault):
 
 @mutant("stdio-utf8-input")
 class ReadsLatin1(Fault):
-    """Takes each byte it reads for a character."""
+    """Reads each byte as one character."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         del message
@@ -220,8 +220,8 @@ class ReadsLatin1(Fault):
 
 
 @mutant("stdio-utf8-input", revision=MODERN)
-class AnswersTextWithQuestionMarks(Fault):
-    """Reads ASCII and puts a question mark for everything else."""
+class ReadsNonAsciiAsQuestionMarks(Fault):
+    """Reads ASCII and replaces other characters by question marks."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         del message
@@ -230,7 +230,7 @@ class AnswersTextWithQuestionMarks(Fault):
 
 @mutant("stdio-utf8-input", revision="2025-06-18")
 class DiesOfAnEmoji(Fault):
-    """Dies of a character outside the BMP."""
+    """Exits at a character outside the BMP."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         del message
@@ -254,8 +254,8 @@ class RefusesBytesBeyondAscii(Fault):
 
 
 @mutant("stdio-utf8-input")
-class RefusesForeignNames(Fault):
-    """Takes a client's name for an identifier and refuses what is not ASCII."""
+class RefusesNonAsciiNames(Fault):
+    """Refuses a client name that is not ASCII."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and "id" in message:
@@ -268,5 +268,5 @@ class RefusesForeignNames(Fault):
 
 
 @mutant("stdio-utf8-input", revision=MODERN)
-class RefusesForeignNamesPerRequest(RefusesForeignNames):
-    """Takes the client's name in _meta for an identifier and refuses what is not ASCII."""
+class RefusesNonAsciiNamesPerRequest(RefusesNonAsciiNames):
+    """Refuses a client name in _meta that is not ASCII."""

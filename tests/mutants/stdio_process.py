@@ -52,8 +52,8 @@ class LogsLatin1ToStderr(Fault):
 
 
 @mutant("stdio-no-server-requests", revision=MODERN)
-class AsksAWillingClient(AskingTool):
-    """Sends elicitation/create to a client that declared it, as it did under 2025-11-25."""
+class ElicitsFromACapableClient(AskingTool):
+    """Sends elicitation/create to a client that declared it, as in 2025-11-25."""
 
     def on_ask(self, request: Json) -> None:
         if not elicits(client_capabilities(request), "form"):
@@ -65,7 +65,7 @@ class AsksAWillingClient(AskingTool):
 
 @mutant("stdio-no-server-requests", revision=MODERN)
 class PingsAStatelessClient(Fault):
-    """Pings the client, in a revision that has no ping."""
+    """Pings the client in a revision without ping."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") != "tools/list":
@@ -75,16 +75,16 @@ class PingsAStatelessClient(Fault):
 
 
 @mutant("stdio-no-unsolicited-notifications", revision=MODERN)
-class AnnouncesToolsToNobody(Fault):
-    """Sends tools/list_changed at its start, to nobody who asked."""
+class AnnouncesToolsWithoutSubscription(Fault):
+    """Sends tools/list_changed at its start, without a subscription."""
 
     def start(self) -> None:
         self.tell({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
 
 @mutant("stdio-no-unsolicited-notifications", "logging-capability-declared", revision=MODERN)
-class LogsBehindItsAnswers(Fault):
-    """Sends a log message a moment after the answer it belongs to, without declaring logging."""
+class LogsAfterItsAnswers(Fault):
+    """Sends a log message shortly after the answer, without declaring logging."""
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -98,7 +98,7 @@ class LogsBehindItsAnswers(Fault):
 
 
 class Stays(Fault):
-    """Goes on after the end of its input."""
+    """Runs on after the end of its input."""
 
     def end(self) -> None:
         time.sleep(LINGER)
@@ -106,12 +106,12 @@ class Stays(Fault):
 
 @mutant("stdio-exit-on-eof", revision=MODERN)
 class StaysAfterItsInputEnds(Stays):
-    """Takes no notice of the end of its input; SIGTERM ends it."""
+    """Ignores the end of its input; SIGTERM ends it."""
 
 
 @mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
 class HasToBeKilled(Stays):
-    """Takes notice neither of the end of its input nor of SIGTERM."""
+    """Ignores the end of its input and SIGTERM."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,12 +119,12 @@ class HasToBeKilled(Stays):
 
 
 @control("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
-class LeavesOnSigterm(Stays):
-    """Takes no notice of the end of its input, but leaves on SIGTERM."""
+class ExitsOnSigterm(Stays):
+    """Ignores the end of its input, but exits on SIGTERM."""
 
 
-class LeavesAtOnce(Fault):
-    """Answers an initialize for a revision it does not know, and leaves."""
+class ExitsAtOnce(Fault):
+    """Answers an initialize for an unknown revision, and exits."""
 
     def said(self, message: Any, request: Json) -> Out:
         wanted = params(request).get("protocolVersion")
@@ -141,21 +141,21 @@ class LeavesAtOnce(Fault):
 
 
 @control("stdio-server-initiated-close")
-class LeavesWhenVersionsDiffer(LeavesAtOnce):
-    """Exits cleanly once it has answered a client it shares no revision with."""
+class ExitsWhenVersionsDiffer(ExitsAtOnce):
+    """Exits cleanly after it answered a client without a common revision."""
 
 
 @mutant("stdio-server-initiated-close")
-class AbortsWhenVersionsDiffer(LeavesAtOnce):
-    """Dies of a signal once it has answered a client it shares no revision with."""
+class AbortsWhenVersionsDiffer(ExitsAtOnce):
+    """Dies by a signal after it answered a client without a common revision."""
 
     def leave(self) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 @mutant("stdio-server-initiated-close")
-class LingersWithoutItsOutput(LeavesAtOnce):
-    """Closes its output for a client it shares no revision with, and stays."""
+class ClosesItsOutputAndStays(ExitsAtOnce):
+    """Closes its output for a client without a common revision, and runs on."""
 
     def leave(self) -> None:
         os.close(sys.stdout.fileno())

@@ -37,7 +37,7 @@ def _own(message: Json) -> Any:
 
 
 class _Streams(Fault):
-    """Changes what it sends for subscriptions."""
+    """Changes its subscription messages."""
 
     def said(self, message: Any, request: Json) -> Out:
         if isinstance(message, dict) and message.get("method") == ACKNOWLEDGED:
@@ -45,7 +45,7 @@ class _Streams(Fault):
         return message  # type: ignore[no-any-return]
 
     def acknowledge(self, message: Json, request: Json) -> Out:
-        """Give what is sent in place of an acknowledgment."""
+        """Return what is sent in place of an acknowledgment."""
         del request
         return message
 
@@ -56,7 +56,7 @@ class _Streams(Fault):
         self.answer(request, _closing(request["id"]))
 
     def wanted(self, request: Json) -> Json:
-        """Give the filter of a request."""
+        """Return the filter of a request."""
         found = params(request).get("notifications")
         return found if isinstance(found, dict) else {}
 
@@ -72,13 +72,13 @@ class _Unlistened(Fault):
 
 
 @mutant("subscriptions-listen-supported", revision=MODERN)
-class PromisesChangesAndDoesNotListen(_Unlistened):
+class PromisesChangesWithoutListen(_Unlistened):
     """Promises change notifications and has no subscriptions/listen."""
 
 
 @mutant("subscriptions-listen-supported", revision=MODERN, outcome="warn")
-class HasNothingToListenTo(_Unlistened):
-    """Promises no change notification and has no subscriptions/listen."""
+class HasNeitherChangesNorListen(_Unlistened):
+    """Promises no change notifications and has no subscriptions/listen."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "server/discover" and "result" in message:
@@ -91,8 +91,8 @@ class HasNothingToListenTo(_Unlistened):
 
 
 @mutant("subscriptions-ack-first", revision=MODERN)
-class AcknowledgesInSecondPlace(_Streams):
-    """Tells of new resources before it acknowledges the subscription to them."""
+class NotifiesBeforeItAcknowledges(_Streams):
+    """Announces new resources before it acknowledges the subscription."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         if self.wanted(request).get("resourcesListChanged"):
@@ -102,7 +102,7 @@ class AcknowledgesInSecondPlace(_Streams):
 
 @mutant("subscriptions-ack-first", revision=MODERN)
 class AcknowledgesWithAResult(_Streams):
-    """Answers a subscription to all there is with an empty result at once."""
+    """Answers a subscription to everything with an empty result at once."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         if len(self.wanted(request)) > 1:
@@ -112,8 +112,8 @@ class AcknowledgesWithAResult(_Streams):
 
 
 @mutant("subscriptions-ack-subset", revision=MODERN)
-class AcknowledgesMoreThanWasAsked(_Streams):
-    """Acknowledges tools whoever asks for whatever."""
+class AcknowledgesMoreThanRequested(_Streams):
+    """Acknowledges tools for every filter."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         message["params"]["notifications"]["toolsListChanged"] = True
@@ -121,8 +121,8 @@ class AcknowledgesMoreThanWasAsked(_Streams):
 
 
 @mutant("subscriptions-ack-subset", revision=MODERN)
-class AcknowledgesNothingInParticular(_Streams):
-    """Acknowledges a subscription without saying what it honours."""
+class AcknowledgesWithoutAFilter(_Streams):
+    """Acknowledges a subscription without the supported filter."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         del message["params"]["notifications"]
@@ -130,8 +130,8 @@ class AcknowledgesNothingInParticular(_Streams):
 
 
 @mutant("subscriptions-ack-subset", revision=MODERN)
-class AcknowledgesOneUri(_Streams):
-    """Gives the URIs it honours as one string."""
+class AcknowledgesUrisAsText(_Streams):
+    """Gives the supported URIs as one string."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         given = message["params"]["notifications"]
@@ -142,7 +142,7 @@ class AcknowledgesOneUri(_Streams):
 
 @mutant("subscriptions-ack-subset", revision=MODERN, outcome="warn")
 class AcknowledgesWithFalse(_Streams):
-    """Says false of what it does not support."""
+    """Gives false for unsupported members."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         if self.wanted(request).get("promptsListChanged"):
@@ -151,8 +151,8 @@ class AcknowledgesWithFalse(_Streams):
 
 
 @mutant("subscriptions-ack-subset", revision=MODERN, outcome="warn")
-class LeavesOutWhatItPromised(_Streams):
-    """Promises changes of tools and does not honour a subscription to them."""
+class OmitsAPromisedSubscription(_Streams):
+    """Promises changes of tools and does not support a subscription to them."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         message["params"]["notifications"].pop("toolsListChanged", None)
@@ -160,8 +160,8 @@ class LeavesOutWhatItPromised(_Streams):
 
 
 @mutant("subscriptions-filter-required", revision=MODERN)
-class TakesAnEmptyFilterForGranted(_Streams):
-    """Takes a subscription without a filter for one to nothing."""
+class AcceptsAMissingFilter(_Streams):
+    """Treats a missing filter as an empty one."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         listens = isinstance(message, dict) and message.get("method") == LISTEN
@@ -173,7 +173,7 @@ class TakesAnEmptyFilterForGranted(_Streams):
 
 @mutant("subscriptions-filter-required", revision=MODERN)
 class FailsWithoutAFilter(Fault):
-    """Reports an internal error for a subscription without a filter."""
+    """Answers a subscription without a filter with an internal error."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == LISTEN and "error" in message:
@@ -185,8 +185,8 @@ class FailsWithoutAFilter(Fault):
 
 
 @mutant("subscriptions-only-requested", revision=MODERN)
-class TellsMoreThanWasAsked(_Streams):
-    """Tells of new tools on every subscription."""
+class AnnouncesToolsOnEverySubscription(_Streams):
+    """Announces new tools on every subscription."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         self.tell(message)
@@ -195,8 +195,8 @@ class TellsMoreThanWasAsked(_Streams):
 
 
 @mutant("subscriptions-only-requested", revision=MODERN)
-class UpdatesWithoutBeingAsked(_Streams):
-    """Tells of an updated resource on a subscription to nothing."""
+class UpdatesOnAnEmptySubscription(_Streams):
+    """Sends an update of a resource on an empty subscription."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         self.tell(message)
@@ -207,7 +207,7 @@ class UpdatesWithoutBeingAsked(_Streams):
 
 @mutant("subscriptions-only-requested", revision=MODERN, outcome="warn")
 class UpdatesAnotherResource(_Streams):
-    """Tells of an updated resource that is not the one subscribed to."""
+    """Sends an update of another resource than the subscribed one."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         self.tell(message)
@@ -228,7 +228,7 @@ class WritesItsIdsAsText(Fault):
 
 @mutant("subscriptions-id-in-meta", revision=MODERN)
 class AcknowledgesOutOfOrder(Fault):
-    """Writes ids as strings, and takes longer to acknowledge a stream whose id was one already."""
+    """Writes ids as strings, and acknowledges string ids later."""
 
     def said(self, message: Any, request: Json) -> Out:
         if not isinstance(message, dict) or _own(message) is None:
@@ -242,8 +242,8 @@ class AcknowledgesOutOfOrder(Fault):
 
 
 @mutant("subscriptions-id-in-meta", revision=MODERN)
-class ForgetsWhoseUpdateItIs(Fault):
-    """Leaves the id of the subscription out of an update."""
+class OmitsTheIdOfAnUpdate(Fault):
+    """Leaves the subscription id out of an update."""
 
     def said(self, message: Any, request: Json) -> Out:
         if isinstance(message, dict) and message.get("method") == UPDATED:
@@ -252,7 +252,7 @@ class ForgetsWhoseUpdateItIs(Fault):
 
 
 @mutant("subscriptions-id-only-on-stream", revision=MODERN)
-class MarksProgressAsWell(Fault):
+class PutsTheIdIntoProgress(Fault):
     """Puts the id of an open subscription into progress."""
 
     def said(self, message: Any, request: Json) -> Out:
@@ -267,7 +267,7 @@ class MarksProgressAsWell(Fault):
 
 
 @mutant("subscriptions-concurrent", revision=MODERN)
-class HoldsOneStream(_Streams):
+class AllowsOneSubscription(_Streams):
     """Neither acknowledges nor refuses a subscription while another is open."""
 
     def __init__(self) -> None:
@@ -308,7 +308,7 @@ class EndsAllStreamsAtOnce(_Streams):
 
 @mutant("subscriptions-stays-open", revision=MODERN)
 class EndsAStreamAtOnce(_Streams):
-    """Answers a subscription as soon as it is acknowledged."""
+    """Ends a subscription directly after the acknowledgment."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         self.tell(message)
@@ -326,8 +326,8 @@ class AcknowledgesTwice(_Streams):
 
 
 @mutant("subscriptions-cancel-ends", revision=MODERN)
-class GoesOnWhenCancelled(Fault):
-    """Takes no cancellation of a subscription to the list of resources."""
+class IgnoresACancelledSubscription(Fault):
+    """Ignores the cancellation of a subscription to the list of resources."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         cancels = isinstance(message, dict) and message.get("method") == "notifications/cancelled"
@@ -346,7 +346,7 @@ class AnswersWhenCancelled(Fault):
 
 
 class _EndsItself(Fault):
-    """Ends a subscription to nothing after a second."""
+    """Ends an empty subscription after a second."""
 
     def said(self, message: Any, request: Json) -> Out:
         if isinstance(message, dict) and message.get("method") == ACKNOWLEDGED:
@@ -374,12 +374,12 @@ class _EndsItself(Fault):
 
 @control("subscriptions-graceful-close", "subscriptions-close-result-shape", revision=MODERN)
 class EndsAStreamGracefully(_EndsItself):
-    """Ends a subscription of its own accord, with a notification and a result."""
+    """Ends a subscription by itself, with a notification and a result."""
 
 
 @mutant("subscriptions-graceful-close", revision=MODERN)
-class EndsAStreamWithoutAWord(_EndsItself):
-    """Ends a subscription with a result alone."""
+class EndsAStreamWithoutANotification(_EndsItself):
+    """Ends a subscription with only a result."""
 
     def announce(self, stream: Json) -> None:
         del stream
@@ -387,23 +387,23 @@ class EndsAStreamWithoutAWord(_EndsItself):
 
 @mutant("subscriptions-graceful-close", revision=MODERN)
 class EndsAStreamWithoutAResult(_EndsItself):
-    """Ends a subscription with a notification alone."""
+    """Ends a subscription with only a notification."""
 
     def finish(self, stream: Json) -> None:
         del stream
 
 
 @mutant("subscriptions-close-result-shape", revision=MODERN)
-class EndsNobodysStream(_EndsItself):
-    """Leaves the id of the subscription out of its result."""
+class EndsAStreamWithoutItsId(_EndsItself):
+    """Leaves the subscription id out of the final result."""
 
     def finish(self, stream: Json) -> None:
         self.answer(stream, {})
 
 
 @mutant("subscriptions-close-result-shape", revision=MODERN)
-class EndsAnotherStream(_EndsItself):
-    """Names another subscription in the result of one."""
+class EndsAStreamWithAnotherId(_EndsItself):
+    """Names another subscription in the final result."""
 
     def finish(self, stream: Json) -> None:
         self.answer(stream, _closing(0))

@@ -8,7 +8,7 @@ DIGEST = "workspace.digest"
 
 
 def declared(message: Any, request: Json) -> Json:
-    """Give the tasks capability out of the answer to a handshake; empty for any other message."""
+    """Return the tasks capability out of the answer to a handshake; empty for any other message."""
     if request.get("method") != "initialize" or "result" not in message:
         return {}
     found = message["result"]["capabilities"].get("tasks")
@@ -16,7 +16,7 @@ def declared(message: Any, request: Json) -> Json:
 
 
 def tools(message: Any, request: Json) -> list[Json]:
-    """Give the tools of a list that knows of tasks; none of any other message."""
+    """Return the tools of a list that knows of tasks; none of any other message."""
     if request.get("method") != "tools/list" or "result" not in message:
         return []
     listed: list[Json] = message["result"]["tools"]
@@ -30,7 +30,7 @@ def is_task(message: Any) -> bool:
 
 
 class Lacks(Fault):
-    """Has not all methods of tasks."""
+    """Lacks some methods of tasks."""
 
     methods: ClassVar[tuple[str, ...]] = ()
 
@@ -45,8 +45,8 @@ class Lacks(Fault):
 
 
 @mutant("tasks-capability-shape")
-class DeclaresTheListInWords(Lacks):
-    """Declares tasks.list with a word, and has none."""
+class DeclaresTheListAsText(Lacks):
+    """Declares tasks.list with a string, and has no tasks/list."""
 
     methods = ("tasks/list",)
 
@@ -58,7 +58,7 @@ class DeclaresTheListInWords(Lacks):
 
 @mutant("tasks-capability-shape", outcome="warn")
 class DeclaresTheListWithTrue(Fault):
-    """Declares tasks.list as a flag."""
+    """Declares tasks.list as a boolean."""
 
     def said(self, message: Any, request: Json) -> Out:
         if declared(message, request):
@@ -68,7 +68,7 @@ class DeclaresTheListWithTrue(Fault):
 
 @mutant("tasks-tool-support-values")
 class SupportsTasksSometimes(Fault):
-    """Says of a tool that it is sometimes a task."""
+    """Gives a tool the undefined taskSupport sometimes."""
 
     def said(self, message: Any, request: Json) -> Out:
         for tool in tools(message, request)[:1]:
@@ -77,8 +77,8 @@ class SupportsTasksSometimes(Fault):
 
 
 @mutant("tasks-tool-support-values")
-class SaysInAWordHowToExecute(Fault):
-    """Has a word in place of execution."""
+class WritesExecutionAsText(Fault):
+    """Writes execution as a string."""
 
     def said(self, message: Any, request: Json) -> Out:
         for tool in tools(message, request)[:1]:
@@ -90,7 +90,7 @@ class SaysInAWordHowToExecute(Fault):
 
 
 @mutant("tasks-ignored-when-undeclared")
-class RefusesPingsThatWishToBeTasks(Fault):
+class RefusesPingsWithATask(Fault):
     """Refuses a ping with a task member."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
@@ -102,7 +102,7 @@ class RefusesPingsThatWishToBeTasks(Fault):
 
 
 class _Undeclared(Fault):
-    """Says nothing of tasks."""
+    """Does not declare tasks."""
 
     def said(self, message: Any, request: Json) -> Out:
         if declared(message, request):
@@ -113,13 +113,13 @@ class _Undeclared(Fault):
 
 
 @mutant("tasks-ignored-when-undeclared")
-class RefusesTasksItNeverDeclared(_Undeclared):
-    """Declares no tasks, and refuses a call that asks to be one."""
+class RefusesUndeclaredTasks(_Undeclared):
+    """Declares no tasks, and refuses a call with a task member."""
 
 
 @mutant("tasks-ignored-when-undeclared")
-class MakesTasksItNeverDeclared(_Undeclared):
-    """Declares no tasks, and makes one of whatever call asks for it."""
+class MakesUndeclaredTasks(_Undeclared):
+    """Declares no tasks, and makes a task of every call with a task member."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if is_task(message):
@@ -130,8 +130,8 @@ class MakesTasksItNeverDeclared(_Undeclared):
 
 
 @mutant("tasks-forbidden-tool-error")
-class RunsPlainlyWhatCannotBeATask(Fault):
-    """Runs a tool at once that is called as a task and cannot be one."""
+class RunsAToolWithoutTaskSupport(Fault):
+    """Runs a tool without task support at once although it was called as a task."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if is_task(message) and params(message).get("name") != DIGEST:
@@ -142,8 +142,8 @@ class RunsPlainlyWhatCannotBeATask(Fault):
 
 
 @mutant("tasks-forbidden-tool-error")
-class RefusesWithAnotherCodeWhatCannotBeATask(Fault):
-    """Calls it invalid params to call a tool as a task that cannot be one."""
+class RefusesATaskWithAnotherCode(Fault):
+    """Refuses to run a tool without task support as a task with -32602."""
 
     def said(self, message: Any, request: Json) -> Out:
         if is_task(request) and message.get("error", {}).get("code") == -32601:
@@ -152,7 +152,7 @@ class RefusesWithAnotherCodeWhatCannotBeATask(Fault):
 
 
 class _Requires(Fault):
-    """Runs a tool as a task only, in sessions that know of tasks."""
+    """Runs a tool only as a task, in sessions with tasks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -180,12 +180,12 @@ class _Requires(Fault):
 
 @control("tasks-required-tool-error", "tasks-create-result", "tasks-result-final")
 class RequiresATask(_Requires):
-    """Has a tool that has to be a task, and says so."""
+    """Has a tool that requires a task, and declares that."""
 
 
 @mutant("tasks-required-tool-error")
-class RunsPlainlyWhatHasToBeATask(_Requires):
-    """Has a tool that has to be a task, and runs it without."""
+class RunsATaskOnlyToolPlainly(_Requires):
+    """Has a tool that requires a task, and runs it without."""
 
     def on_plain(self, line: bytes, message: Json) -> bytes | None:
         del message
@@ -193,8 +193,8 @@ class RunsPlainlyWhatHasToBeATask(_Requires):
 
 
 @mutant("tasks-required-tool-error")
-class SaysInAResultThatItHasToBeATask(_Requires):
-    """Says in the result of the tool that it has to be a task."""
+class RefusesAPlainCallInAResult(_Requires):
+    """Refuses the plain call of a tool that requires a task in its result."""
 
     def on_plain(self, line: bytes, message: Json) -> bytes | None:
         del line
@@ -204,8 +204,8 @@ class SaysInAResultThatItHasToBeATask(_Requires):
 
 
 @mutant("tasks-required-tool-error", outcome="warn")
-class FindsARequestInvalidThatHasToBeATask(_Requires):
-    """Gives a plain call of a tool that has to be a task the code of another rule."""
+class RefusesAPlainCallAsInvalid(_Requires):
+    """Refuses the plain call of a tool that requires a task with -32600."""
 
     def on_plain(self, line: bytes, message: Json) -> bytes | None:
         del line
@@ -217,14 +217,14 @@ class FindsARequestInvalidThatHasToBeATask(_Requires):
 
 
 @mutant("tasks-declared-operations-work")
-class DeclaresAListItHasNot(Lacks):
+class DeclaresAMissingList(Lacks):
     """Declares tasks.list and has no tasks/list."""
 
     methods = ("tasks/list",)
 
 
 @mutant("tasks-declared-operations-work")
-class DeclaresACancelItHasNot(Lacks):
+class DeclaresAMissingCancel(Lacks):
     """Declares tasks.cancel and has no tasks/cancel."""
 
     methods = ("tasks/cancel",)
@@ -238,8 +238,8 @@ class HasNoResultsOfTasks(Lacks):
 
 
 @mutant("tasks-declared-operations-work", outcome="warn")
-class ListsWithoutSayingSo(Fault):
-    """Does not declare tasks.list and has tasks/list."""
+class ListsTasksUndeclared(Fault):
+    """Has tasks/list without declaring tasks.list."""
 
     def said(self, message: Any, request: Json) -> Out:
         declared(message, request).pop("list", None)
@@ -247,7 +247,7 @@ class ListsWithoutSayingSo(Fault):
 
 
 class _Strangers(Fault):
-    """Treats the id of a task that never was in its own way."""
+    """Handles unknown task ids in its own way."""
 
     method: ClassVar[str]
 
@@ -257,22 +257,22 @@ class _Strangers(Fault):
         return message  # type: ignore[no-any-return]
 
     def on_stranger(self, message: Json, request: Json) -> Out:
-        """Give what is written in place of the error."""
+        """Return what is written in place of the error."""
         del request
         message["error"]["code"] = -32603
         return message
 
 
 @mutant("tasks-unknown-id-error")
-class BreaksOnAnUnknownTask(_Strangers):
-    """Calls it an internal error to ask for a task that never was."""
+class FailsOnAnUnknownTask(_Strangers):
+    """Answers an unknown task id with an internal error."""
 
     method = "tasks/get"
 
 
 @mutant("tasks-unknown-id-error")
 class WaitsForAnUnknownTask(_Strangers):
-    """Waits for the result of a task that never was."""
+    """Waits for the result of an unknown task."""
 
     method = "tasks/result"
 
@@ -283,7 +283,7 @@ class WaitsForAnUnknownTask(_Strangers):
 
 @mutant("tasks-unknown-id-error")
 class CancelsAnUnknownTask(_Strangers):
-    """Says that it cancelled a task that never was."""
+    """Confirms the cancellation of an unknown task."""
 
     method = "tasks/cancel"
 
@@ -298,8 +298,8 @@ class CancelsAnUnknownTask(_Strangers):
 
 
 @mutant("tasks-informative-errors")
-class RefusesWithoutAWord(_Strangers):
-    """Has no words for a task that never was."""
+class RefusesWithABlankMessage(_Strangers):
+    """Refuses an unknown task with a blank message."""
 
     method = "tasks/get"
 
@@ -310,19 +310,19 @@ class RefusesWithoutAWord(_Strangers):
 
 
 class _Cursors(_Strangers):
-    """Treats a cursor that never was in its own way."""
+    """Handles invalid cursors in its own way."""
 
     method = "tasks/list"
 
 
 @mutant("tasks-invalid-cursor-error")
-class BreaksOnAnUnknownCursor(_Cursors):
-    """Calls it an internal error to ask for a page that never was."""
+class FailsOnAnUnknownCursor(_Cursors):
+    """Answers an invalid cursor with an internal error."""
 
 
 @mutant("tasks-invalid-cursor-error")
-class BeginsAgainOnAnUnknownCursor(_Cursors):
-    """Gives the first page for a cursor that never was."""
+class ReturnsTheFirstPageForAnyCursor(_Cursors):
+    """Returns the first page for an invalid cursor."""
 
     def on_stranger(self, message: Json, request: Json) -> Out:
         del request

@@ -16,7 +16,7 @@ DONE: Json = {"content": [{"type": "text", "text": "asked and answered"}]}
 
 
 class TaskThatAsks(AskingTool):
-    """Has a tool that asks the client, if it can answer, when it is called as a task.
+    """Has a tool that sends a request to a capable client when it is called as a task.
 
     Attributes:
         status: the state of each task.
@@ -63,7 +63,7 @@ class TaskThatAsks(AskingTool):
         return super().said(message, request)
 
     def shown(self, own: str) -> Json:
-        """Give the task object."""
+        """Return the task object."""
         times = {"createdAt": BORN, "lastUpdatedAt": BORN, "ttl": None, "pollInterval": 50}
         return {"taskId": own, "status": self.status[own], **times}
 
@@ -85,12 +85,12 @@ class TaskThatAsks(AskingTool):
         self.ask({**request, "own": own}, "elicitation/create", about)
 
     def waits(self, own: str) -> str:
-        """Give the state of a task that waits for an answer."""
+        """Return the state of a task that waits for an answer."""
         del own
         return "input_required"
 
     def related(self, own: str) -> Json:
-        """Give the metadata of a question."""
+        """Return the metadata of a question."""
         return {RELATED: {"taskId": own}}
 
     def on_wanted(self, own: str) -> None:
@@ -112,14 +112,14 @@ class TaskThatAsks(AskingTool):
     "tasks-input-required-status", "tasks-leaves-input-required", "tasks-related-meta-on-requests"
 )
 class AsksInATask(TaskThatAsks):
-    """Asks the client in a task, and says so."""
+    """Sends a request in a task, with the right state."""
 
 
 @control(
     "tasks-input-required-status", "tasks-leaves-input-required", "tasks-related-meta-on-requests"
 )
-class AsksWhoWantsTheResult(TaskThatAsks):
-    """Asks the client in a task once it wants the result."""
+class AsksAfterTasksResult(TaskThatAsks):
+    """Sends a request in a task only after tasks/result."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,24 +134,24 @@ class AsksWhoWantsTheResult(TaskThatAsks):
 
 
 @mutant("tasks-input-required-status")
-class WorksWhileItAsks(TaskThatAsks):
-    """Says of a task that waits for the client that it works."""
+class IsWorkingWhileItAsks(TaskThatAsks):
+    """Shows a task that waits for the client as working."""
 
     def waits(self, own: str) -> str:
         return self.status[own]
 
 
 @mutant("tasks-leaves-input-required")
-class WaitsForWhatItHas(TaskThatAsks):
-    """Says of a task that it needs input, whatever comes."""
+class StaysInInputRequired(TaskThatAsks):
+    """Shows a task as input_required after the answer."""
 
     def on_answer(self, request: Json, message: Json) -> None:
         """The answer is not looked at."""
 
 
 @mutant("tasks-related-meta-on-requests")
-class AsksForNoTaskInParticular(TaskThatAsks):
-    """Does not say which task it is that asks."""
+class AsksWithoutTheTask(TaskThatAsks):
+    """Sends a request in a task without naming the task."""
 
     def related(self, own: str) -> Json:
         del own
@@ -160,7 +160,7 @@ class AsksForNoTaskInParticular(TaskThatAsks):
 
 @mutant("tasks-related-meta-on-requests")
 class AsksForAnotherTask(TaskThatAsks):
-    """Asks in the name of a task nobody has made."""
+    """Sends a request in the name of an unknown task."""
 
     def related(self, own: str) -> Json:
         return {RELATED: {"taskId": own[::-1]}}
@@ -170,7 +170,7 @@ class AsksForAnotherTask(TaskThatAsks):
 
 
 class _Augments(AskingTool):
-    """Asks the client on a call, as a task where it can, and polls the task."""
+    """Sends a request to the client on a call, as a task if it can, and polls the task."""
 
     interval: ClassVar[float] = 1.0
 
@@ -185,7 +185,7 @@ class _Augments(AskingTool):
             super().on_ask(request)
 
     def augmentation(self) -> Json:
-        """Give what makes a task of a request, where the client can."""
+        """Return what makes a task of a request, where the client can."""
         requests = self.client.get("tasks", {}).get("requests", {})
         return {"task": {"ttl": 60_000}} if "elicitation" in requests else {}
 
@@ -208,20 +208,20 @@ class _Augments(AskingTool):
 
 
 @control("tasks-no-undeclared-augmentation", "tasks-requestor-poll-interval")
-class PollsAsSlowlyAsItIsAsked(_Augments):
-    """Makes tasks of what it asks where it may, and polls them at the pace of the client."""
+class RespectsThePollInterval(_Augments):
+    """Requests tasks if it may, and polls them at the pace of the client."""
 
 
 @mutant("tasks-requestor-poll-interval")
-class PollsInAHurry(_Augments):
-    """Polls tasks of the client ten times as often as it was asked to."""
+class PollsTooFast(_Augments):
+    """Polls tasks of the client ten times as fast as pollInterval allows."""
 
     interval = 0.1
 
 
 @mutant("tasks-no-undeclared-augmentation")
-class AugmentsForAnyClient(_Augments):
-    """Makes tasks of what it asks, whether the client has tasks or not."""
+class RequestsTasksOfAnyClient(_Augments):
+    """Requests tasks of clients with or without tasks."""
 
     def augmentation(self) -> Json:
         return {"task": {"ttl": 60_000}}

@@ -19,13 +19,13 @@ class _Results(Fault):
         return message  # type: ignore[no-any-return]
 
     def on_result(self, message: Json, task: str) -> Out:
-        """Give what is written in its place."""
+        """Return what is written in its place."""
         raise NotImplementedError
 
 
 @control("tasks-result-final")
-class LearnsWhileItWorks(Fault):
-    """Says a word more in every call that begins after a task is over."""
+class ChangesItsResultOverTime(Fault):
+    """Adds a word to the result of each call after a task is over."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,8 +45,8 @@ class LearnsWhileItWorks(Fault):
 
 
 @mutant("tasks-result-final")
-class ResultsInATask(_Results):
-    """Gives the task again in place of its result."""
+class ReturnsTheTaskAsItsResult(_Results):
+    """Returns the task again in place of its result."""
 
     def on_result(self, message: Json, task: str) -> Out:
         body = message["result"]
@@ -55,8 +55,8 @@ class ResultsInATask(_Results):
 
 
 @mutant("tasks-result-final")
-class ResultsInAnotherThing(_Results):
-    """Gives a summary in place of what the call would have given."""
+class ReturnsASummaryAsTheResult(_Results):
+    """Returns a summary in place of the result of the call."""
 
     def on_result(self, message: Json, task: str) -> Out:
         message["result"]["content"] = [{"type": "text", "text": "All done."}]
@@ -64,7 +64,7 @@ class ResultsInAnotherThing(_Results):
 
 
 @mutant("tasks-result-final")
-class ResultsInNothing(_Results):
+class NeverReturnsAResult(_Results):
     """Never answers tasks/result."""
 
     def on_result(self, message: Json, task: str) -> Out:
@@ -72,8 +72,8 @@ class ResultsInNothing(_Results):
 
 
 @mutant("tasks-result-related-meta")
-class ResultsInNoParticularTask(_Results):
-    """Does not say whose result it is."""
+class OmitsTheTaskOfAResult(_Results):
+    """Leaves the task out of the metadata of a result."""
 
     def on_result(self, message: Json, task: str) -> Out:
         del message["result"]["_meta"][RELATED]
@@ -81,8 +81,8 @@ class ResultsInNoParticularTask(_Results):
 
 
 @mutant("tasks-result-related-meta")
-class ResultsInAnotherTask(_Results):
-    """Says that it is the result of another task."""
+class NamesAnotherTaskInAResult(_Results):
+    """Names another task in the metadata of a result."""
 
     def on_result(self, message: Json, task: str) -> Out:
         message["result"]["_meta"][RELATED] = {"taskId": task[::-1]}
@@ -90,7 +90,7 @@ class ResultsInAnotherTask(_Results):
 
 
 class Watches(Fault):
-    """Knows in which state each task is."""
+    """Keeps track of the state of each task."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class RefusesToWait(Watches):
 
 @mutant("tasks-result-blocks")
 class GivesAResultTooEarly(Watches):
-    """Gives an empty result while the task works."""
+    """Returns an empty result while the task works."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if self.works(message):
@@ -134,8 +134,8 @@ class GivesAResultTooEarly(Watches):
 
 
 @mutant("tasks-result-blocks")
-class ForgetsWhoWaits(Watches):
-    """Answers tasks/result only if the task was over when it was asked."""
+class DropsEarlyTasksResult(Watches):
+    """Answers tasks/result only if the task was over when it came."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,8 +153,8 @@ class ForgetsWhoWaits(Watches):
 
 
 @mutant("tasks-result-blocks", outcome="warn")
-class WaitsAndDoesNothingElse(Watches):
-    """Answers no tasks/get while somebody waits for a result."""
+class BlocksDuringTasksResult(Watches):
+    """Answers no tasks/get while a tasks/result waits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -181,8 +181,8 @@ class WaitsAndDoesNothingElse(Watches):
 
 
 @mutant("tasks-terminal-final")
-class LeavesWithAResult(Watches):
-    """Gives the result it was asked for, and leaves while somebody asks once more how it goes."""
+class ExitsWithAResult(Watches):
+    """Answers tasks/result, and exits during the next tasks/get."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -208,8 +208,8 @@ class LeavesWithAResult(Watches):
 
 
 @mutant("tasks-failed-status-message")
-class FailsWithoutAWord(Shows):
-    """Does not say why a task has failed."""
+class OmitsTheReasonOfAFailure(Shows):
+    """Gives no reason for a failed task."""
 
     def on_state(self, method: str, state: Json) -> None:
         if state["status"] == "failed":
@@ -217,8 +217,8 @@ class FailsWithoutAWord(Shows):
 
 
 @mutant("tasks-failed-status-message")
-class FailsWithAnEmptyWord(Shows):
-    """Has an empty text to say why a task has failed."""
+class GivesABlankReasonOfAFailure(Shows):
+    """Gives an empty text as the reason of a failed task."""
 
     def on_state(self, method: str, state: Json) -> None:
         if state["status"] == "failed":
@@ -226,8 +226,8 @@ class FailsWithAnEmptyWord(Shows):
 
 
 @mutant("tasks-iserror-means-failed")
-class CompletesWhatFails(Shows):
-    """Says of a task that it is completed, whatever its result."""
+class CompletesFailedTasks(Shows):
+    """Shows every task as completed, whatever its result."""
 
     def on_state(self, method: str, state: Json) -> None:
         if state["status"] == "failed":
@@ -238,7 +238,7 @@ class CompletesWhatFails(Shows):
 
 
 class _Cancels(Fault):
-    """Answers tasks/cancel by itself; the task is cancelled all the same."""
+    """Answers tasks/cancel in its own way; the task is cancelled nevertheless."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "tasks/cancel" and self.fits(message):
@@ -250,20 +250,20 @@ class _Cancels(Fault):
         return "result" in message
 
     def on_cancel(self, message: Json, request: Json) -> Out:
-        """Give what is written in its place."""
+        """Return what is written in its place."""
         raise NotImplementedError
 
 
 class _CancelsAgain(_Cancels):
-    """Treats the cancellation of what is over in its own way."""
+    """Handles the cancellation of a finished task in its own way."""
 
     def fits(self, message: Json) -> bool:
         return "already" in message.get("error", {}).get("message", "")
 
 
 @mutant("tasks-cancel-terminal-rejected")
-class CancelsWhatIsOver(_CancelsAgain):
-    """Answers the cancellation of a task that is over with the task."""
+class CancelsAFinishedTask(_CancelsAgain):
+    """Answers the cancellation of a finished task with the task."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -280,8 +280,8 @@ class CancelsWhatIsOver(_CancelsAgain):
 
 
 @mutant("tasks-cancel-terminal-rejected")
-class FindsItInvalidToCancelWhatIsOver(_CancelsAgain):
-    """Has another code for the cancellation of a task that is over."""
+class RefusesToCancelWithAnotherCode(_CancelsAgain):
+    """Refuses the cancellation of a finished task with another code."""
 
     def on_cancel(self, message: Json, request: Json) -> Out:
         message["error"]["code"] = -32600
@@ -289,8 +289,8 @@ class FindsItInvalidToCancelWhatIsOver(_CancelsAgain):
 
 
 @mutant("tasks-cancel-transition")
-class WillCancelSoon(_Cancels):
-    """Answers tasks/cancel with a task that still works."""
+class AnswersCancelWithAWorkingTask(_Cancels):
+    """Answers tasks/cancel with a working task."""
 
     def on_cancel(self, message: Json, request: Json) -> Out:
         message["result"]["status"] = "working"
@@ -298,8 +298,8 @@ class WillCancelSoon(_Cancels):
 
 
 @mutant("tasks-cancel-transition")
-class CancelsOnlySoTheySay(Shows):
-    """Says of a task it has just cancelled that it works, once."""
+class ShowsACancelledTaskAsWorking(Shows):
+    """Shows a task that it has just cancelled as working, once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -314,8 +314,8 @@ class CancelsOnlySoTheySay(Shows):
 
 
 @mutant("tasks-cancel-transition")
-class RefusesToCancelWhatWorks(Fault):
-    """Refuses to cancel any task, and lets it work."""
+class RefusesToCancel(Fault):
+    """Refuses to cancel any task."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("method") == "tasks/cancel":
@@ -341,15 +341,15 @@ class _Lists(Fault):
 
 
 @mutant("tasks-list-consistent-with-get")
-class ForgetsTheNextPage(_Lists):
-    """Gives the first two tasks as if there were no more."""
+class OmitsTheNextPage(_Lists):
+    """Returns the first two tasks as if there were no more."""
 
     def on_list(self, result: Json) -> None:
         del result["tasks"][2:]
 
 
 @mutant("tasks-list-consistent-with-get")
-class ListsAllButTheLast(_Lists):
+class OmitsTheNewestTask(_Lists):
     """Does not list the newest task."""
 
     def on_list(self, result: Json) -> None:
@@ -357,8 +357,8 @@ class ListsAllButTheLast(_Lists):
 
 
 @mutant("tasks-id-param-authoritative")
-class LooksForTheTaskInTheMetadata(Fault):
-    """Takes the task that tasks/get is about from its metadata."""
+class ReadsTheTaskFromTheMetadata(Fault):
+    """Takes the task of tasks/get from its metadata."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("method") == "tasks/get":
@@ -371,8 +371,8 @@ class LooksForTheTaskInTheMetadata(Fault):
 
 
 @mutant("tasks-id-param-authoritative")
-class RefusesTwoTasksAtOnce(Fault):
-    """Refuses tasks/get whose metadata names another task."""
+class RefusesAnotherTaskInTheMetadata(Fault):
+    """Refuses tasks/get if its metadata names another task."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "tasks/get" and RELATED in meta(request):

@@ -19,7 +19,7 @@ def progresses(message: Any) -> bool:
 
 
 class Shows(Fault):
-    """Changes the tasks it shows; ``on_state`` says how."""
+    """Changes the tasks in its messages; ``on_state`` changes one."""
 
     def said(self, message: Any, request: Json) -> Out:
         method = request.get("method") or message.get("method")
@@ -44,7 +44,7 @@ class Shows(Fault):
 
 @mutant("tasks-create-result")
 class RunsATaskAtOnce(Fault):
-    """Gives the result of the tool in place of the task that was asked for."""
+    """Returns the result of the tool in place of the requested task."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if is_task(message) and params(message).get("name") == "workspace.digest":
@@ -56,7 +56,7 @@ class RunsATaskAtOnce(Fault):
 
 @mutant("tasks-create-result")
 class GivesOnlyTheIdOfATask(Fault):
-    """Gives the id of the task in place of the task."""
+    """Returns only the id of the task."""
 
     def said(self, message: Any, request: Json) -> Out:
         if is_task(request) and "result" in message:
@@ -65,8 +65,8 @@ class GivesOnlyTheIdOfATask(Fault):
 
 
 @mutant("tasks-task-shape")
-class DoesNotSayHowLongATaskIsKept(Shows):
-    """Leaves ttl out where it is asked for a task."""
+class OmitsTheTtlOfATask(Shows):
+    """Leaves ttl out of the answer to tasks/get."""
 
     def on_state(self, method: str, state: Json) -> None:
         if method == "tasks/get":
@@ -74,8 +74,8 @@ class DoesNotSayHowLongATaskIsKept(Shows):
 
 
 @mutant("tasks-task-shape")
-class ListsTasksThatRun(Shows):
-    """Has a word of its own for working, in lists."""
+class InventsATaskState(Shows):
+    """Uses a state of its own for working, in lists."""
 
     def on_state(self, method: str, state: Json) -> None:
         if method == "tasks/list":
@@ -93,8 +93,8 @@ class ListsTasksById(Fault):
 
 
 @mutant("tasks-task-shape")
-class SaysNothingAsNull(Shows):
-    """Writes out the message a created task does not have, as null."""
+class WritesANullStatusMessage(Shows):
+    """Writes the missing statusMessage of a created task as null."""
 
     def on_state(self, method: str, state: Json) -> None:
         if method == "tools/call":
@@ -102,8 +102,8 @@ class SaysNothingAsNull(Shows):
 
 
 @mutant("tasks-task-shape", outcome="warn")
-class KeepsATaskForPartOfAMillisecond(Shows):
-    """Has a fraction in ttl."""
+class GivesAFractionalTaskTtl(Shows):
+    """Gives a fractional ttl."""
 
     def on_state(self, method: str, state: Json) -> None:
         if method != STATUS:
@@ -147,7 +147,7 @@ class Renames(Fault):
 
 @mutant("tasks-id-server-generated")
 class TakesIdsFromTheClient(Renames):
-    """Takes the id of a task from the request, where it has one."""
+    """Takes the id of a task from the request."""
 
     def name(self, number: int, request: Json) -> str:
         wish = params(request)["task"].get("taskId")
@@ -156,7 +156,7 @@ class TakesIdsFromTheClient(Renames):
 
 @mutant("tasks-id-unique")
 class HasOneIdForAllTasks(Renames):
-    """Calls every task the same, and tells of no progress."""
+    """Gives all tasks the same id, and reports no progress."""
 
     def said(self, message: Any, request: Json) -> Out:
         return None if progresses(message) else super().said(message, request)
@@ -168,7 +168,7 @@ class HasOneIdForAllTasks(Renames):
 
 @mutant("tasks-id-unique")
 class ListsAnotherTaskUnderTheSameId(Fault):
-    """Has two tasks of one id in its list."""
+    """Lists two tasks with the same id."""
 
     def said(self, message: Any, request: Json) -> Out:
         listed = message.get("result", {}).get("tasks") if isinstance(message, dict) else None
@@ -187,8 +187,8 @@ class CountsItsTasks(Renames):
 
 
 @mutant("tasks-id-unguessable")
-class CallsTasksByTheTime(Renames):
-    """Calls a task by the millisecond it was made in."""
+class GivesTimesAsTaskIds(Renames):
+    """Uses the creation time in milliseconds as the id of a task."""
 
     def name(self, number: int, request: Json) -> str:
         del request
@@ -199,7 +199,7 @@ class CallsTasksByTheTime(Renames):
 
 
 class _Holds(Fault):
-    """Answers a call that becomes a task only when that is over."""
+    """Answers a call as a task only when the task is over."""
 
     notifies: ClassVar[bool]
 
@@ -225,7 +225,7 @@ class _Holds(Fault):
 
 
 @mutant("tasks-initial-status", outcome="warn")
-class ShowsATaskWhenItIsOver(_Holds):
+class AnswersWithACompletedTask(_Holds):
     """Works before it answers with the task, which is completed then."""
 
     def release(self, created: Json, status: Json) -> None:
@@ -234,8 +234,8 @@ class ShowsATaskWhenItIsOver(_Holds):
 
 
 @mutant("tasks-create-result-prompt")
-class ShowsATaskBehindItsEnd(_Holds):
-    """Answers with a working task behind the notification that it is completed."""
+class AnswersAfterTheEndOfATask(_Holds):
+    """Answers with a working task after the notification that it is completed."""
 
     def release(self, created: Json, status: Json) -> None:
         self.tell(status)
@@ -243,8 +243,8 @@ class ShowsATaskBehindItsEnd(_Holds):
 
 
 @mutant("tasks-create-result-prompt")
-class TakesItsTimeToShowATask(_Holds):
-    """Works before it answers with the task, and calls it working all the same."""
+class AnswersLateWithAWorkingTask(_Holds):
+    """Works before it answers with the task, and shows it as working."""
 
     def release(self, created: Json, status: Json) -> None:
         del status
@@ -252,8 +252,8 @@ class TakesItsTimeToShowATask(_Holds):
 
 
 @mutant("tasks-initial-status")
-class BeginsWithAQuestion(Shows):
-    """Says of a new task that it needs input, which it does not."""
+class BeginsWithInputRequired(Shows):
+    """Shows a new task as input_required without reason."""
 
     def on_state(self, method: str, state: Json) -> None:
         if method == "tools/call":
@@ -264,8 +264,8 @@ class BeginsWithAQuestion(Shows):
 
 
 @mutant("tasks-terminal-final")
-class CompletesWhatWasCancelled(Shows):
-    """Says of a cancelled task that it is completed, once its time has come."""
+class CompletesACancelledTask(Shows):
+    """Shows a cancelled task as completed at its natural end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -280,8 +280,8 @@ class CompletesWhatWasCancelled(Shows):
 
 
 @mutant("tasks-terminal-final")
-class TriesAgainWhatHasFailed(Shows):
-    """Works on once a task was seen to have failed."""
+class RestartsAFailedTask(Shows):
+    """Shows a failed task as working again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -295,8 +295,8 @@ class TriesAgainWhatHasFailed(Shows):
 
 
 @mutant("tasks-terminal-final", outcome="warn")
-class NotifiesOfWhatWas(Fault):
-    """Notifies of a task that works behind the answer that it was cancelled."""
+class NotifiesOfAnEarlierState(Fault):
+    """Announces a task as working after the answer that it was cancelled."""
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "tasks/cancel" and "result" in message:
@@ -310,16 +310,16 @@ class NotifiesOfWhatWas(Fault):
 
 
 @mutant("tasks-created-at")
-class TellsTheBirthInWords(Shows):
-    """Says in words when a task was created."""
+class WritesCreatedAtInWords(Shows):
+    """Writes createdAt in words."""
 
     def on_state(self, method: str, state: Json) -> None:
         state["createdAt"] = "a moment ago"
 
 
 @mutant("tasks-created-at")
-class IsBornAgain(Shows):
-    """Says of a task that it was created when it was last updated."""
+class ChangesCreatedAt(Shows):
+    """Writes the time of the last update as createdAt."""
 
     def on_state(self, method: str, state: Json) -> None:
         del method
@@ -327,16 +327,16 @@ class IsBornAgain(Shows):
 
 
 @mutant("tasks-created-at", outcome="warn")
-class IsBornInNoZone(Shows):
-    """Leaves out how far the time of creation is from UTC."""
+class OmitsTheTimeZone(Shows):
+    """Leaves the UTC offset out of createdAt."""
 
     def on_state(self, method: str, state: Json) -> None:
         state["createdAt"] = state["createdAt"].removesuffix("Z")
 
 
 @mutant("tasks-last-updated-at")
-class CountsTheSecondsOfUpdates(Shows):
-    """Gives the seconds of the last update since 1970, as text."""
+class WritesLastUpdatedAtAsSeconds(Shows):
+    """Writes lastUpdatedAt as seconds since 1970, as text."""
 
     def on_state(self, method: str, state: Json) -> None:
         del method
@@ -344,8 +344,8 @@ class CountsTheSecondsOfUpdates(Shows):
 
 
 @mutant("tasks-last-updated-at", outcome="warn")
-class GoesBackInTime(Shows):
-    """Says of each look that the last update was before what it said at the last."""
+class DecreasesLastUpdatedAt(Shows):
+    """Shows an earlier lastUpdatedAt at each tasks/get."""
 
     looks = 0
 
@@ -360,7 +360,7 @@ class GoesBackInTime(Shows):
 
 @mutant("tasks-status-notification-shape")
 class NotifiesOfPartOfATask(Shows):
-    """Notifies of the id and state of a task alone."""
+    """Announces only the id and state of a task."""
 
     def on_state(self, method: str, state: Json) -> None:
         if method == STATUS:
@@ -370,7 +370,7 @@ class NotifiesOfPartOfATask(Shows):
 
 @mutant("tasks-status-notification-shape")
 class NotifiesOfAnotherTask(Shows):
-    """Notifies of a task nobody has made."""
+    """Announces an unknown task."""
 
     def on_state(self, method: str, state: Json) -> None:
         if method == STATUS:
@@ -378,7 +378,7 @@ class NotifiesOfAnotherTask(Shows):
 
 
 @mutant("tasks-status-notification-no-related-meta")
-class NotifiesOfATaskTwice(Shows):
+class NamesTheTaskInANotification(Shows):
     """Names the task in the metadata of a notification too."""
 
     def on_state(self, method: str, state: Json) -> None:
@@ -387,7 +387,7 @@ class NotifiesOfATaskTwice(Shows):
 
 
 @mutant("tasks-no-related-meta-in-get-list-cancel")
-class NamesATaskTwice(Shows):
+class NamesTheTaskInTasksGet(Shows):
     """Names the task in the metadata of tasks/get too."""
 
     def on_state(self, method: str, state: Json) -> None:
@@ -396,7 +396,7 @@ class NamesATaskTwice(Shows):
 
 
 @mutant("tasks-no-related-meta-in-get-list-cancel")
-class NamesOneOfTheTasksItLists(Fault):
+class NamesATaskInTheList(Fault):
     """Names a task in the metadata of the list."""
 
     def said(self, message: Any, request: Json) -> Out:
@@ -419,7 +419,7 @@ class _Progress(Fault):
 
 
 @mutant("tasks-related-meta-on-messages")
-class ProgressesForAnotherTask(_Progress):
+class NamesAnotherTaskInProgress(_Progress):
     """Names another task in the progress of a task."""
 
     def on_meta(self, meta: Json) -> None:
@@ -427,7 +427,7 @@ class ProgressesForAnotherTask(_Progress):
 
 
 @mutant("tasks-related-meta-on-messages", outcome="warn")
-class ProgressesForNoTask(_Progress):
+class NamesNoTaskInProgress(_Progress):
     """Names no task in the progress of a task."""
 
     def on_meta(self, meta: Json) -> None:

@@ -12,7 +12,7 @@ PLAIN = "list_capabilities"
 
 
 class _Calls(Fault):
-    """Changes how tools are called."""
+    """Handles calls of tools in its own way."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("method") == "tools/call":
@@ -39,7 +39,7 @@ class _Calls(Fault):
 
 
 class _Unknown(_Calls):
-    """Answers calls of tools it does not have in its own way."""
+    """Handles calls of unknown tools in its own way."""
 
     def said(self, message: Any, request: Json) -> Out:
         unknown = "unknown tool" in str(message.get("error", {}).get("message"))
@@ -52,7 +52,7 @@ class _Unknown(_Calls):
 
 @mutant("tools-unknown-tool-error")
 class ReportsUnknownToolsInResults(_Unknown):
-    """Answers a call of a tool it does not have with a result that reports an error."""
+    """Answers a call of an unknown tool with a result that reports an error."""
 
     def unknown(self, request: Json) -> Out:
         self.answer(request, {"content": [TEXT], "isError": True})
@@ -60,16 +60,16 @@ class ReportsUnknownToolsInResults(_Unknown):
 
 
 @mutant("tools-unknown-tool-error", revision=OLD)
-class CannotFindTheMethodOfTools(_Unknown):
-    """Answers a call of a tool it does not have as if there were no such method."""
+class RefusesUnknownToolsAsUnknownMethods(_Unknown):
+    """Answers a call of an unknown tool with -32601."""
 
     def unknown(self, request: Json) -> Out:
         return refusal(request, -32601, "No such tool")
 
 
 @mutant("tools-unknown-tool-error", revision=MODERN)
-class RunsWhatItDoesNotHave(_Unknown):
-    """Answers a call of a tool it does not have with success."""
+class RunsUnknownTools(_Unknown):
+    """Answers a call of an unknown tool with success."""
 
     def unknown(self, request: Json) -> Out:
         self.answer(request, {"content": [TEXT]})
@@ -93,8 +93,8 @@ class IgnoresCase(_Calls):
 
 
 @mutant("tools-malformed-call-error")
-class RunsNothingInParticular(_Calls):
-    """Answers a call that names no tool with success."""
+class RunsCallsWithoutAName(_Calls):
+    """Answers a call without a name with success."""
 
     def call(self, message: Json, given: Json) -> bool:
         if "name" in given:
@@ -104,8 +104,8 @@ class RunsNothingInParticular(_Calls):
 
 
 @mutant("tools-malformed-call-error", revision=MODERN)
-class GoesSilentOnANumber(_Calls):
-    """Does not answer a call with a number for a name."""
+class HangsOnANumericName(_Calls):
+    """Does not answer a call with a number as its name."""
 
     def call(self, message: Json, given: Json) -> bool:
         del message
@@ -113,8 +113,8 @@ class GoesSilentOnANumber(_Calls):
 
 
 @mutant("tools-malformed-call-error", outcome="warn")
-class TakesTextForNoArguments(_Calls):
-    """Runs a tool with text for arguments as if there were none."""
+class IgnoresTextArguments(_Calls):
+    """Runs a tool with text as arguments as if there were none."""
 
     def call(self, message: Json, given: Json) -> bool:
         if isinstance(given.get("arguments"), str):
@@ -138,8 +138,8 @@ class RefusesCallsWithoutArguments(_Calls):
 
 
 @mutant("tools-validate-inputs")
-class ReadsWhateverFile(_Calls):
-    """Reads a file that nobody named."""
+class ReadsWithoutAPath(_Calls):
+    """Reads a file if the path argument is missing."""
 
     def call(self, message: Json, given: Json) -> bool:
         arguments = given.get("arguments")
@@ -151,7 +151,7 @@ class ReadsWhateverFile(_Calls):
 
 @mutant("tools-validate-inputs", revision=OLD)
 class HangsOnAnObject(_Calls):
-    """Never answers a call with an object where text belongs."""
+    """Never answers a call with an object in place of text."""
 
     def call(self, message: Json, given: Json) -> bool:
         del message
@@ -160,7 +160,7 @@ class HangsOnAnObject(_Calls):
 
 
 class _Invalid(_Calls):
-    """Answers arguments that do not fit with an error of the protocol."""
+    """Answers invalid arguments with a protocol error."""
 
     CODE: ClassVar[int] = -32603
     KIND: ClassVar[str] = "INVALID_ARGUMENTS"
@@ -173,33 +173,33 @@ class _Invalid(_Calls):
 
 @mutant("tools-input-validation-is-error")
 class FailsOnInvalidArguments(_Invalid):
-    """Answers arguments that do not fit with an internal error."""
+    """Answers invalid arguments with an internal error."""
 
 
 @mutant("tools-input-validation-is-error", revision=MODERN, outcome="note")
 class RefusesInvalidArguments(_Invalid):
-    """Answers arguments that do not fit with error -32602."""
+    """Answers invalid arguments with error -32602."""
 
     CODE = -32602
 
 
 @control("tools-validate-inputs", revision="2025-06-18")
-class RefusesInvalidArgumentsAsItMay(_Invalid):
-    """Answers arguments that do not fit with error -32602, in a revision that says so."""
+class RefusesInvalidArgumentsInAnOldRevision(_Invalid):
+    """Answers invalid arguments with error -32602, in a revision that allows it."""
 
     CODE = -32602
 
 
 @mutant("tools-execution-error-in-result")
 class FailsOnMissingFiles(_Invalid):
-    """Answers a path that does not exist with an internal error."""
+    """Answers a missing file with an internal error."""
 
     KIND = "NOT_FOUND"
 
 
 @mutant("tools-execution-error-in-result", revision=OLD)
-class FailsOnMissingFilesOfOld(FailsOnMissingFiles):
-    """Answers a path that does not exist with an internal error, in the first revision."""
+class FailsOnMissingFilesInTheFirstRevision(FailsOnMissingFiles):
+    """Answers a missing file with an internal error, in the first revision."""
 
 
 # --- what comes out
@@ -237,8 +237,8 @@ class _Structured(_Calls):
 
 
 @mutant("tools-structured-content-conforms")
-class LeavesStructureOut(_Structured):
-    """Gives no structured content, though the tool lists an output schema."""
+class OmitsStructuredContent(_Structured):
+    """Returns no structured content, though the tool has an output schema."""
 
     def structure(self, result: Json) -> None:
         del result["structuredContent"]
@@ -246,7 +246,7 @@ class LeavesStructureOut(_Structured):
 
 @mutant("tools-structured-content-conforms", revision=MODERN)
 class BreaksItsOutputSchema(_Structured):
-    """Gives structured content of another type than the output schema says."""
+    """Returns structured content of another type than its output schema."""
 
     def structure(self, result: Json) -> None:
         result["structuredContent"] = ["nothing"]
@@ -254,8 +254,8 @@ class BreaksItsOutputSchema(_Structured):
 
 
 @mutant("tools-structured-content-conforms", revision="2025-06-18")
-class LeavesAMemberOut(_Structured):
-    """Gives structured content without what the output schema requires."""
+class OmitsARequiredMember(_Structured):
+    """Returns structured content without a required member."""
 
     def structure(self, result: Json) -> None:
         result["structuredContent"] = {}
@@ -263,16 +263,16 @@ class LeavesAMemberOut(_Structured):
 
 
 @mutant("tools-structured-content-text-copy")
-class SaysNothingInText(_Structured):
-    """Gives structured content and no text."""
+class OmitsTheTextCopy(_Structured):
+    """Returns structured content and no text."""
 
     def structure(self, result: Json) -> None:
         result["content"] = []
 
 
 @mutant("tools-structured-content-text-copy", revision=MODERN, outcome="note")
-class SaysItInProse(_Structured):
-    """Gives prose beside structured content."""
+class ReplacesTheTextCopyByProse(_Structured):
+    """Returns prose with structured content."""
 
     def structure(self, result: Json) -> None:
         result["content"] = [{"type": "text", "text": "See the structured content."}]
@@ -286,7 +286,7 @@ LINK: Json = {"type": "resource_link", "uri": "x-more:1", "name": "more"}
 
 @mutant("tools-embedded-resources-capability")
 class EmbedsWithoutResources(Calls):
-    """Embeds a resource in a result, and has no resources."""
+    """Embeds a resource in a result without declaring resources."""
 
     RESULT: ClassVar[Json] = {"content": [EMBEDDED]}
 
@@ -303,20 +303,20 @@ class EmbedsWithoutResources(Calls):
 
 @control("tools-embedded-resources-capability", revision=MODERN)
 class EmbedsWithResources(Calls):
-    """Embeds a resource that cannot be read, and declares resources."""
+    """Embeds an unreadable resource, and declares resources."""
 
     RESULT: ClassVar[Json] = {"content": [EMBEDDED]}
 
 
 @mutant("tools-embedded-resource-readable", revision=OLD)
-class EmbedsWhatItCannotRead(Calls):
-    """Embeds a resource it does not find again."""
+class EmbedsAnUnreadableResource(Calls):
+    """Embeds a resource that cannot be read."""
 
     RESULT: ClassVar[Json] = {"content": [EMBEDDED]}
 
 
 @control("tools-embedded-resource-readable", revision="2025-03-26")
-class EmbedsWhatItReads(Calls):
+class EmbedsAReadableResource(Calls):
     """Embeds a resource that can be read."""
 
     RESULT: ClassVar[Json] = {
@@ -330,15 +330,15 @@ class EmbedsWhatItReads(Calls):
 
 
 @mutant("tools-resource-link-readable")
-class LinksToNothing(Calls):
-    """Links to a resource it does not have."""
+class LinksToAMissingResource(Calls):
+    """Links to a missing resource."""
 
     RESULT: ClassVar[Json] = {"content": [LINK]}
 
 
 @control("tools-resource-link-readable", "server-resource-link-shape", revision=MODERN)
 class LinksToAResource(Calls):
-    """Links to a resource that can be read, and to the web."""
+    """Links to a readable resource, and to the web."""
 
     RESULT: ClassVar[Json] = {
         "content": [

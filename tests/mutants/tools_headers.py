@@ -36,8 +36,8 @@ class MarksWithTrue(OneMore):
 
 
 @mutant("tools-x-mcp-header-unique", revision=MODERN)
-class MarksTwiceAlike(OneMore):
-    """Gives two properties the same header, in another case."""
+class MarksTwoPropertiesAlike(OneMore):
+    """Gives two properties the same header in different case."""
 
     TOOL: ClassVar[Json] = _takes(region=_marked("Region"), area=_marked("REGION"))
 
@@ -91,8 +91,8 @@ class MarksAPassword(OneMore):
     "tools-x-mcp-header-not-sensitive",
     revision=MODERN,
 )
-class MarksRightly(OneMore):
-    """Marks two properties, one of them in an object, and has one that is called so itself."""
+class MarksCorrectly(OneMore):
+    """Marks two properties, one of them in an object; another property has that name."""
 
     TOOL: ClassVar[Json] = _takes(
         region=_marked("Region"),

@@ -25,7 +25,7 @@ VERSION = META + "protocolVersion"
 
 
 def asks_for(request: Any) -> Any:
-    """Give the version a stateless request names; None where it names none."""
+    """Return the version a stateless request names; None where it names none."""
     return meta(request).get(VERSION) if isinstance(request, dict) else None
 
 
@@ -42,7 +42,7 @@ def under(line: bytes, message: Any, version: str) -> bytes:
 
 @mutant("versioning-unsupported-version-error", revision=MODERN)
 class ServesAnyVersion(Fault):
-    """Does not look at the version of a request."""
+    """Ignores the version of a request."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         return under(line, message, MODERN)
@@ -59,7 +59,7 @@ class ChecksTheVersionInDiscoverOnly(Fault):
 
 
 @mutant("versioning-unsupported-version-error", revision=MODERN)
-class CallsAnUnknownVersionInvalidParams(Fault):
+class RefusesAnUnknownVersionAsInvalidParams(Fault):
     """Refuses an unknown version with -32602."""
 
     def said(self, message: Any, request: Json) -> Out:
@@ -70,7 +70,7 @@ class CallsAnUnknownVersionInvalidParams(Fault):
 
 @mutant("versioning-unsupported-version-error", revision=MODERN)
 class ServesAHandshakeRevisionWithoutAHandshake(ModernOnly):
-    """Speaks only 2026-07-28, and serves stateless requests under 2025-11-25 too."""
+    """Supports only 2026-07-28, and serves stateless requests under 2025-11-25 too."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if asks_for(message) == LEGACY:
@@ -93,7 +93,7 @@ class _Refuses(Fault):
 
 @mutant("versioning-unsupported-version-data", revision=MODERN)
 class RefusesAVersionWithoutData(_Refuses):
-    """Names its versions in the message of -32022 only."""
+    """Names its versions only in the message of -32022."""
 
     def spoil(self, error: Json) -> None:
         del error["data"]
@@ -101,7 +101,7 @@ class RefusesAVersionWithoutData(_Refuses):
 
 
 @mutant("versioning-unsupported-version-data", revision=MODERN)
-class DoesNotSayWhichVersionItRefuses(_Refuses):
+class OmitsTheRequestedVersion(_Refuses):
     """Leaves requested out of the data of -32022."""
 
     def spoil(self, error: Json) -> None:
@@ -118,15 +118,15 @@ class OffersTheVersionItRefuses(_Refuses):
 
 @mutant("versioning-unsupported-version-data", revision=MODERN)
 class OffersOneVersionAsAString(_Refuses):
-    """Gives a string for supported, as there is only one."""
+    """Gives supported as a string, because there is only one version."""
 
     def spoil(self, error: Json) -> None:
         error["data"]["supported"] = MODERN
 
 
 @mutant("versioning-per-request-independence", revision=MODERN)
-class HoldsARejectedVersionAgainstTheClient(Fault):
-    """Refuses the first good request after a rejected version."""
+class RefusesARequestAfterARejectedVersion(Fault):
+    """Refuses the first valid request after a rejected version."""
 
     spoilt = False
 
@@ -140,7 +140,7 @@ class HoldsARejectedVersionAgainstTheClient(Fault):
 
 
 @mutant("versioning-per-request-independence", revision=MODERN)
-class LeavesAfterARejectedVersion(Fault):
+class ExitsAfterARejectedVersion(Fault):
     """Answers an unknown version with -32022 and exits."""
 
     def said(self, message: Any, request: Json) -> Out:
@@ -167,13 +167,13 @@ class _Lists(Fault):
 
 @mutant("versioning-supported-list-truthful", revision=MODERN)
 class ListsAVersionItRefuses(_Lists):
-    """Lists a version of next year, which it refuses."""
+    """Lists a future version, which it refuses."""
 
     more = ("2027-03-26",)
 
 
 @mutant("versioning-supported-list-truthful", revision=MODERN)
-class ListsAHandshakeRevisionItCannotSpeak(_Lists):
+class ListsADroppedHandshakeRevision(_Lists):
     """Lists every handshake revision, and has dropped the oldest."""
 
     more = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -195,7 +195,7 @@ class OffersAVersionItRefuses(_Refuses):
 
 @control("versioning-supported-list-truthful", revision=MODERN)
 class ListsBothEras(_Lists):
-    """Lists every revision it speaks, those of the handshake too."""
+    """Lists every revision it supports, including those of the handshake."""
 
     more = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 
@@ -211,12 +211,12 @@ class ListsBothEras(_Lists):
     revision=MODERN,
 )
 class SpeaksNoHandshakeRevision(ModernOnly):
-    """Turns a handshake away and says what it speaks instead."""
+    """Refuses a handshake and names its versions."""
 
 
 @mutant("versioning-initialize-rejected", revision=MODERN)
-class LeavesOnAHandshake(ModernOnly):
-    """Exits when it gets an initialize, without a word."""
+class ExitsOnAHandshake(ModernOnly):
+    """Exits at an initialize without an answer."""
 
     def on_initialize(self, request: Json) -> None:
         del request
@@ -224,8 +224,8 @@ class LeavesOnAHandshake(ModernOnly):
 
 
 @mutant("versioning-initialize-names-versions", revision=MODERN)
-class TurnsAHandshakeAwayWithoutAHint(ModernOnly):
-    """Refuses initialize as an unknown method and leaves the user in the dark."""
+class RefusesAHandshakeWithoutAHint(ModernOnly):
+    """Refuses initialize as an unknown method without naming its versions."""
 
     def on_initialize(self, request: Json) -> None:
         self.refuse(request, -32601, "Method not found: initialize")
@@ -235,7 +235,7 @@ class TurnsAHandshakeAwayWithoutAHint(ModernOnly):
     "versioning-dual-era-modern-request", "lifecycle-stateless-no-prior-context", revision=MODERN
 )
 class WantsAHandshakeUnlessDiscovered(Fault):
-    """Reads a stateless request as a legacy one until server/discover was asked."""
+    """Treats a stateless request as a legacy one before server/discover."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         opened = any(
@@ -250,7 +250,7 @@ class WantsAHandshakeUnlessDiscovered(Fault):
 
 @mutant("versioning-dual-era-initialize", revision=MODERN)
 class AgreesOnAStatelessRevision(Fault):
-    """Echoes 2026-07-28 in the result of initialize."""
+    """Answers initialize with 2026-07-28."""
 
     def said(self, message: Any, request: Json) -> Out:
         if params(request).get("protocolVersion") == MODERN and "result" in message:
@@ -260,7 +260,7 @@ class AgreesOnAStatelessRevision(Fault):
 
 @mutant("versioning-dual-era-initialize", revision=MODERN)
 class RefusesAHandshakeForAStatelessRevision(Fault):
-    """Answers an initialize that asks for 2026-07-28 with an error, not with an older revision."""
+    """Answers an initialize with 2026-07-28 with an error."""
 
     def said(self, message: Any, request: Json) -> Out:
         if params(request).get("protocolVersion") == MODERN and "result" in message:
@@ -275,7 +275,7 @@ class RefusesAHandshakeForAStatelessRevision(Fault):
     revision=MODERN,
 )
 class LocksToItsFirstEra(Fault):
-    """Speaks, in each process, the era of the first request only."""
+    """Supports, in each process, only the era of the first request."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         first = next(iter(self.asked.values()), {}).get("method")
@@ -305,7 +305,7 @@ class _Extended(Fault):
 
 @control("versioning-extension-identifiers", "versioning-extension-fallback", revision=MODERN)
 class HasExtensions(_Extended):
-    """Advertises two extensions and does without them."""
+    """Advertises two extensions and does not use them."""
 
     extensions: ClassVar[Json] = {
         "io.modelcontextprotocol/tasks": {},
@@ -315,28 +315,28 @@ class HasExtensions(_Extended):
 
 @mutant("versioning-extension-identifiers", revision=MODERN)
 class NamesAnExtensionWithoutAPrefix(_Extended):
-    """Calls its extension just search."""
+    """Names its extension search."""
 
     extensions: ClassVar[Json] = {"search": {}}
 
 
 @mutant("versioning-extension-identifiers", revision=MODERN)
 class NamesAnExtensionByItsAddress(_Extended):
-    """Calls its extension by a URL."""
+    """Names its extension by a URL."""
 
     extensions: ClassVar[Json] = {"https://example.com/search": {}}
 
 
 @mutant("versioning-extension-identifiers", revision=MODERN)
 class SaysTrueForAnExtension(_Extended):
-    """Gives true where the settings of an extension belong."""
+    """Gives true for the settings of an extension."""
 
     extensions: ClassVar[Json] = {"com.example/search": True}
 
 
 @mutant("versioning-extension-fallback", revision=MODERN)
-class AnswersWithATaskUnasked(_Extended, AskingTool):
-    """Answers a tool call with a task, which the client has never heard of."""
+class AnswersWithAnUnrequestedTask(_Extended, AskingTool):
+    """Answers a tool call with a task of an extension the client did not declare."""
 
     def on_ask(self, request: Json) -> None:
         task = {"taskId": "1", "status": "working", "createdAt": "2026-08-01T00:00:00Z"}
@@ -344,8 +344,8 @@ class AnswersWithATaskUnasked(_Extended, AskingTool):
 
 
 @mutant("versioning-extension-fallback", revision=MODERN)
-class NotifiesInTheWordsOfAnExtension(_Extended, AskingTool):
-    """Reports on a tool call with a notification of its extension."""
+class NotifiesWithAnExtension(_Extended, AskingTool):
+    """Sends a notification of its extension for a tool call."""
 
     def on_ask(self, request: Json) -> None:
         note = {"taskId": "1", "status": "working"}
@@ -367,8 +367,8 @@ class OffersLogging(Fault):
 
 
 @mutant("versioning-deprecated-features", revision=MODERN)
-class AsksForRoots(AskingTool):
-    """Asks a client that has roots for them, which is deprecated."""
+class RequestsRoots(AskingTool):
+    """Requests the roots of a client with roots, which is deprecated."""
 
     def on_ask(self, request: Json) -> None:
         if "roots" in client_capabilities(request):

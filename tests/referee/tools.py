@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from reference_server.protocol.calls import Call
+from reference_server.protocol.toolbox import Tool
 from reference_server.surface import Surface
-from reference_server.tools.toolbox import Tool
 from tests.referee.wrapping import WAV, Handler, Result, around, image, listed_first, resource, text
 
 Work = Callable[[Call], Result]

@@ -3,13 +3,13 @@
 from types import TracebackType
 from typing import Final, Self
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.connection import Connection, Pace
-from mcp_touchstone.pool import Pool
-from mcp_touchstone.process import LaunchError
-from mcp_touchstone.recon import answers_discover
-from mcp_touchstone.target import Target
-from mcp_touchstone.world import World
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.client.connection import Connection, Pace
+from mcp_touchstone.discovery.recon import answers_discover
+from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.runtime.scratch import World
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.process import LaunchError
 
 WORDS: Final = 3
 """Lines of stderr that are shown where a server does not open."""
@@ -25,7 +25,7 @@ class Live:
         self, target: Target, revision: str | None = None, *, isolated: bool = True
     ) -> None:
         self._world = World(isolated=isolated)
-        self._pool = Pool(target, self._world, Pace(target.startup))
+        self._pool = ProcessPool(target, self._world, Pace(target.startup))
         self._revision = revision
         self._connection: Connection | None = None
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.live import Live
-from mcp_touchstone.process import LaunchError
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.target import Target, absolute
-from mcp_touchstone.transcript import Source, Transcript
+from mcp_touchstone.api.live_server import Live
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.target.target import Target, absolute
+from mcp_touchstone.transport.process import LaunchError
+from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Source, Transcript
 
 PATIENCE: Final = 60.0
 """Seconds a server may take to its first answer, and a call to its result."""

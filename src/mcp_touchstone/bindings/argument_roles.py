@@ -8,17 +8,21 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Any, Final
 
-from mcp_touchstone.arguments import Places, candidates, is_path, required, words
+from mcp_touchstone.samples.from_schema import Places, candidates, is_path, required, words
 
 Pointer = tuple[str | int, ...]
 """Member names and array positions, from the arguments object inwards."""
 
 DEEPEST: Final = 4
 
+MOST: Final = 2000
+"""Arguments of one tool that are looked at; a schema of a few bytes can name billions."""
 
-class Role(StrEnum):
+
+class ArgumentRole(StrEnum):
     """What an argument is for."""
 
     PATH = "path"
@@ -35,42 +39,42 @@ class Role(StrEnum):
     PATTERN = "pattern"
 
 
-_BY_NAME: Final[Mapping[Role, frozenset[str]]] = {
-    Role.FROM: frozenset({
+_BY_NAME: Final[Mapping[ArgumentRole, frozenset[str]]] = {
+    ArgumentRole.FROM: frozenset({
         "source", "src", "from", "sourcepath", "srcpath", "frompath", "oldpath", "sourcefile",
         "currentpath", "oldname",
     }),
-    Role.TO: frozenset({
+    ArgumentRole.TO: frozenset({
         "destination", "dest", "dst", "to", "destinationpath", "destpath", "dstpath", "topath",
         "newpath", "targetpath", "destinationfile", "newname",
     }),
-    Role.BASE: frozenset({
+    ArgumentRole.BASE: frozenset({
         "cwd", "root", "base", "basedir", "basepath", "rootdir", "rootpath", "rootdirectory",
         "workingdir", "workingdirectory", "workdir", "projectroot", "projectpath", "repopath",
         "workspace", "workspaceroot", "basedirectory", "repo", "vault", "vaultpath", "project",
     }),
-    Role.CONTENT: frozenset({
+    ArgumentRole.CONTENT: frozenset({
         "content", "contents", "text", "filetext", "data", "body", "filecontent", "filecontents",
         "markdown", "code", "value", "inserttext",
     }),
-    Role.OLD: frozenset({
+    ArgumentRole.OLD: frozenset({
         "old", "oldtext", "oldstr", "oldstring", "oldcontent", "search", "find", "searchtext",
         "target", "original", "match",
     }),
-    Role.NEW: frozenset({
+    ArgumentRole.NEW: frozenset({
         "new", "newtext", "newstr", "newstring", "newcontent", "newcontents", "replace",
         "replacement", "replacetext", "replacewith",
     }),
-    Role.HASH: frozenset({
+    ArgumentRole.HASH: frozenset({
         "hash", "filehash", "expectedhash", "sha256", "checksum", "contenthash", "rangehash",
     }),
-    Role.DIFF: frozenset({"diff", "difftext", "patch", "patchtext", "unifieddiff"}),
-    Role.SCRIPT: frozenset({"script", "scripttext", "cedarscript", "commands"}),
-    Role.PATTERN: frozenset({
+    ArgumentRole.DIFF: frozenset({"diff", "difftext", "patch", "patchtext", "unifieddiff"}),
+    ArgumentRole.SCRIPT: frozenset({"script", "scripttext", "cedarscript", "commands"}),
+    ArgumentRole.PATTERN: frozenset({
         "pattern", "glob", "globpattern", "filepattern", "searchpattern", "query", "regex", "term",
         "searchterm", "keyword", "q",
     }),
-    Role.LINE: frozenset({
+    ArgumentRole.LINE: frozenset({
         "line", "startline", "endline", "insertline", "linenumber", "start", "end", "linestart",
         "lineend", "offset", "limit",
     }),
@@ -84,7 +88,7 @@ _SAYS_PATH: Final = re.compile(r"\b(paths?|file ?names?)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class ArgumentSlot:
     """One argument of a tool, at any depth.
 
     Attributes:
@@ -94,31 +98,38 @@ class Slot:
     """
 
     pointer: Pointer
-    role: Role
+    role: ArgumentRole
     needed: bool
 
 
-def slots(schema: Any) -> list[Slot]:
+def slots(schema: Any) -> list[ArgumentSlot]:
     """Give the arguments of a tool whose role can be told."""
     found = [
-        Slot(pointer, role, needed)
-        for pointer, leaf, needed in _leaves(schema, schema, (), needed=True)
+        ArgumentSlot(pointer, role, needed)
+        for pointer, leaf, needed in islice(_leaves(schema, schema, (), needed=True), MOST)
         if (role := _role(leaf, pointer)) is not None
     ]
     roles = {slot.role for slot in found}
-    if not {Role.FROM, Role.TO} <= roles:
-        found = [s for s in found if s.role not in {Role.FROM, Role.TO} or _alone(s)]
+    if not {ArgumentRole.FROM, ArgumentRole.TO} <= roles:
         found = [
-            Slot(s.pointer, Role.PATH, s.needed) if s.role in {Role.FROM, Role.TO} else s
+            s for s in found if s.role not in {ArgumentRole.FROM, ArgumentRole.TO} or _alone(s)
+        ]
+        found = [
+            ArgumentSlot(s.pointer, ArgumentRole.PATH, s.needed)
+            if s.role in {ArgumentRole.FROM, ArgumentRole.TO}
+            else s
             for s in found
         ]
-    if Role.PATH not in {slot.role for slot in found}:
-        bases = [s for s in found if s.role is Role.BASE]
-        found = [Slot(s.pointer, Role.PATH, s.needed) if s in bases[:1] else s for s in found]
+    if ArgumentRole.PATH not in {slot.role for slot in found}:
+        bases = [s for s in found if s.role is ArgumentRole.BASE]
+        found = [
+            ArgumentSlot(s.pointer, ArgumentRole.PATH, s.needed) if s in bases[:1] else s
+            for s in found
+        ]
     return found
 
 
-def _alone(slot: Slot) -> bool:
+def _alone(slot: ArgumentSlot) -> bool:
     name = next((p for p in reversed(slot.pointer) if isinstance(p, str)), "")
     return is_path(name)
 
@@ -127,7 +138,7 @@ def texts(schema: Any) -> list[Pointer]:
     """Give the arguments of a tool that take any text, whatever they are for."""
     return [
         pointer
-        for pointer, leaf, _ in _leaves(schema, schema, (), needed=True)
+        for pointer, leaf, _ in islice(_leaves(schema, schema, (), needed=True), MOST)
         if pointer and "string" in _kinds(leaf) and not {"enum", "const"} & {*leaf}
     ]
 
@@ -170,22 +181,23 @@ def _plain(schema: dict[str, Any], root: Any) -> dict[str, Any]:
     return schema
 
 
-def _role(schema: Mapping[str, Any], pointer: Pointer) -> Role | None:
+def _role(schema: Mapping[str, Any], pointer: Pointer) -> ArgumentRole | None:
     name = next((part for part in reversed(pointer) if isinstance(part, str)), "")
     flat = re.sub(r"[^a-z0-9]", "", name.lower())
     kinds = _kinds(schema)
     if "string" not in kinds:
-        is_line = flat in _BY_NAME[Role.LINE] and {"integer", "number"} & {*kinds}
-        return Role.LINE if is_line else None
+        counts = "integer" in kinds or "number" in kinds
+        is_line = flat in _BY_NAME[ArgumentRole.LINE] and counts
+        return ArgumentRole.LINE if is_line else None
     if "enum" in schema or "const" in schema:
         return None
     for role, names in _BY_NAME.items():
-        if flat in names and role is not Role.LINE:
+        if flat in names and role is not ArgumentRole.LINE:
             return role
     described = schema.get("description")
     about = described if isinstance(described, str) else ""
     if is_path(name) or (_SAYS_PATH.search(about) and not {*words(name)} & {"pattern", "glob"}):
-        return Role.PATH
+        return ArgumentRole.PATH
     return None
 
 
@@ -197,7 +209,7 @@ def _kinds(schema: Mapping[str, Any]) -> list[Any]:
 def dry_run(schema: Any) -> str:
     """Give the name of the argument that makes a rehearsal of a call; empty where there is none."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    for name, below in (properties or {}).items():
+    for name, below in properties.items() if isinstance(properties, Mapping) else ():
         flat = re.sub(r"[^a-z0-9]", "", name.lower())
         if flat in DRY and isinstance(below, Mapping) and below.get("type") == "boolean":
             return str(name)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from mcp_touchstone import uri_template
-from mcp_touchstone.attack.canary import NAME_MARK
-from mcp_touchstone.attack.slots import Pointer, Role, Slot, dry_run, put
-from mcp_touchstone.framing import brief
+from mcp_touchstone.bindings.argument_roles import ArgumentRole, ArgumentSlot, Pointer, dry_run, put
+from mcp_touchstone.bindings.canary import NAME_MARK
+from mcp_touchstone.samples import uri_template
+from mcp_touchstone.wire.framing import brief
 
 
 class Operation(StrEnum):
@@ -102,7 +102,7 @@ class Binding:
     operation: Operation
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    slots: tuple[Slot, ...] = ()
+    slots: tuple[ArgumentSlot, ...] = ()
     styles: tuple[Style, ...] = ()
     uri: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
@@ -154,14 +154,14 @@ class Binding:
         }
         return self.calls_with(values, root)
 
-    def has(self, role: Role) -> bool:
+    def has(self, role: ArgumentRole) -> bool:
         """Whether one of its arguments is for this."""
         return any(slot.role is role for slot in self.slots)
 
     @property
-    def base(self) -> Slot | None:
+    def base(self) -> ArgumentSlot | None:
         """The argument that says what the path is relative to, where there is one."""
-        return next((slot for slot in self.slots if slot.role is Role.BASE), None)
+        return next((slot for slot in self.slots if slot.role is ArgumentRole.BASE), None)
 
     def calls_with(self, values: Mapping[Pointer, Any], root: str) -> Call:
         """Give the call that worked, with other values in some places."""
@@ -178,20 +178,20 @@ def rooted(value: Any, old: str, new: str) -> Any:
     return [rooted(one, old, new) for one in value] if isinstance(value, list) else value
 
 
-def fill(role: Role, path: str, *, to: str, before: bytes, content: str) -> str | None:
+def fill(role: ArgumentRole, path: str, *, to: str, before: bytes, content: str) -> str | None:
     """Give what stands in an argument of a role; None where it stays as it is."""
     first = before.decode("utf-8", "replace").split("\n", 1)[0]
-    if role is Role.DIFF:
+    if role is ArgumentRole.DIFF:
         return unified(path, before, content)
     fillings = {
-        Role.PATH: path,
-        Role.FROM: path,
-        Role.TO: to,
-        Role.CONTENT: content,
-        Role.OLD: PLAIN_PART if PLAIN_PART in first else first,
-        Role.NEW: content,
-        Role.HASH: hashlib.sha256(before).hexdigest(),
-        Role.SCRIPT: scripted(path, content),
+        ArgumentRole.PATH: path,
+        ArgumentRole.FROM: path,
+        ArgumentRole.TO: to,
+        ArgumentRole.CONTENT: content,
+        ArgumentRole.OLD: PLAIN_PART if PLAIN_PART in first else first,
+        ArgumentRole.NEW: content,
+        ArgumentRole.HASH: hashlib.sha256(before).hexdigest(),
+        ArgumentRole.SCRIPT: scripted(path, content),
     }
     return fillings.get(role)
 
@@ -243,10 +243,11 @@ class Bindings:
             "handles-files": bool(self.of(*HANDLING)),
             "lists-folders": bool(self.of(Operation.LIST)),
             "changes-files": bool(self.of(*CHANGING - UNSEEN)),
+            "makes-files": bool(self.of(Operation.CREATE, Operation.MKDIR)),
             "writes-files": bool(self.of(Operation.WRITE, Operation.CREATE)),
             "edits-files": bool(self.of(Operation.EDIT)),
-            "patches-files": any(binding.has(Role.DIFF) for binding in self.found),
-            "takes-hash": any(binding.has(Role.HASH) for binding in self.found),
+            "patches-files": any(binding.has(ArgumentRole.DIFF) for binding in self.found),
+            "takes-hash": any(binding.has(ArgumentRole.HASH) for binding in self.found),
             "dry-run-switch": any(dry_run(b.schema) for b in self.of(*CHANGING)),
             "base-argument": bool(self.based()),
             "runs-scripts": bool(self.of(Operation.SCRIPT)),

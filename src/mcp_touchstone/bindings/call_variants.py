@@ -4,8 +4,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_touchstone.arguments import required, words
-from mcp_touchstone.attack.slots import Pointer, Role, Slot, dry_run, slots
+from mcp_touchstone.bindings.argument_roles import (
+    ArgumentRole,
+    ArgumentSlot,
+    Pointer,
+    dry_run,
+    slots,
+)
+from mcp_touchstone.samples.from_schema import required, words
 
 DANGER: Final = frozenset({
     "exec", "execute", "run", "shell", "bash", "terminal", "process", "kill", "spawn", "eval",
@@ -15,17 +21,25 @@ DANGER: Final = frozenset({
 })  # fmt: skip
 """Words in the name of a tool that is not called unless the user names it."""
 
+HARMLESS: Final = frozenset({
+    "add", "append", "apply", "cat", "copy", "create", "dir", "edit", "find", "get", "glob", "grep",
+    "insert", "list", "ls", "make", "mkdir", "modify", "move", "new", "open", "patch", "read",
+    "rename", "replace", "restore", "revert", "rollback", "save", "search", "show", "stage", "stat",
+    "tree", "undo", "update", "view", "write",
+})  # fmt: skip
+"""Words of which a value of a switch needs one: what another value does, nobody can guess."""
+
 SWITCHES: Final = frozenset({"command", "action", "operation", "op", "mode", "method"})
 """Names of an argument that makes several tools of one."""
 
-OPTIONAL: Final[tuple[frozenset[Role], ...]] = (
+OPTIONAL: Final[tuple[frozenset[ArgumentRole], ...]] = (
     frozenset(),
-    frozenset({Role.CONTENT}),
-    frozenset({Role.OLD, Role.NEW}),
-    frozenset({Role.NEW}),
-    frozenset({Role.NEW, Role.LINE}),
-    frozenset({Role.CONTENT, Role.LINE}),
-    frozenset({Role.DIFF}),
+    frozenset({ArgumentRole.CONTENT}),
+    frozenset({ArgumentRole.OLD, ArgumentRole.NEW}),
+    frozenset({ArgumentRole.NEW}),
+    frozenset({ArgumentRole.NEW, ArgumentRole.LINE}),
+    frozenset({ArgumentRole.CONTENT, ArgumentRole.LINE}),
+    frozenset({ArgumentRole.DIFF}),
 )
 """Roles of optional arguments that are filled together, one set after another."""
 
@@ -70,7 +84,7 @@ MAKING: Final = frozenset({"mkdir", "make", "create", "new", "add", "init"})
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class CallVariant:
     """One way to call a tool.
 
     Attributes:
@@ -81,10 +95,10 @@ class Way:
 
     tool: Mapping[str, Any]
     fixed: Mapping[Pointer, Any]
-    slots: tuple[Slot, ...]
+    slots: tuple[ArgumentSlot, ...]
 
     @property
-    def roles(self) -> set[Role]:
+    def roles(self) -> set[ArgumentRole]:
         """The roles that are filled."""
         return {slot.role for slot in self.slots}
 
@@ -94,8 +108,13 @@ class Way:
         return {*words(self.tool["name"]), *(w for v in self.fixed.values() for w in words(str(v)))}
 
 
-def ways(tool: Mapping[str, Any], named: Collection[str] = ()) -> Iterator[Way]:
-    """Give the ways to call a tool that looks as if it took a path and did no harm."""
+def ways(tool: Mapping[str, Any], named: Collection[str] = ()) -> Iterator[CallVariant]:
+    """Give the ways to call a tool that looks as if it took a path and did no harm.
+
+    Args:
+        tool: its definition.
+        named: tools the user says may be called, with whatever value of a switch.
+    """
     name = tool["name"]
     if name not in named and {*words(name)} & DANGER:
         return
@@ -103,39 +122,44 @@ def ways(tool: Mapping[str, Any], named: Collection[str] = ()) -> Iterator[Way]:
     if isinstance(schema, dict) and not schema.get("properties"):
         for words_, guess in GUESSES:
             if {*words(name)} & words_:
-                yield from _filled({**tool, "inputSchema": guess})
+                yield from _filled({**tool, "inputSchema": guess}, named)
         return
-    yield from _filled(tool)
+    yield from _filled(tool, named)
 
 
-def _filled(tool: Mapping[str, Any]) -> Iterator[Way]:
+def _filled(tool: Mapping[str, Any], named: Collection[str]) -> Iterator[CallVariant]:
     """Give the ways to fill what the schema of a tool names."""
     schema = tool.get("inputSchema")
     known = slots(schema)
-    paths = [s for s in known if s.role in {Role.PATH, Role.FROM, Role.TO}]
+    paths = [s for s in known if s.role in {ArgumentRole.PATH, ArgumentRole.FROM, ArgumentRole.TO}]
     needed = [s for s in paths if s.needed] or paths[:1]
     if not needed:
         return
-    for fixed in _switched(schema):
+    for fixed in _switched(schema, is_named=tool["name"] in named):
         if name := dry_run(schema):
             fixed |= {(name,): False}
         for wanted in OPTIONAL:
             extra = [s for s in known if not s.needed and s.role in wanted]
             if {s.role for s in extra} != wanted:
                 continue
-            hashes = [s for s in known if s.role is Role.HASH] if Role.DIFF in wanted else []
+            hashes = (
+                [s for s in known if s.role is ArgumentRole.HASH]
+                if ArgumentRole.DIFF in wanted
+                else []
+            )
             given = [s for s in known if s.needed and s not in paths]
-            yield Way(tool, fixed, tuple(dict.fromkeys([*needed, *given, *extra, *hashes])))
+            yield CallVariant(tool, fixed, tuple(dict.fromkeys([*needed, *given, *extra, *hashes])))
 
 
-def _switched(schema: Any) -> Iterator[dict[Pointer, Any]]:
+def _switched(schema: Any, *, is_named: bool) -> Iterator[dict[Pointer, Any]]:
     """Give the values of the argument that makes several tools of one; nothing where none does."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     for name, below in (properties or {}).items():
         values = below.get("enum") if isinstance(below, dict) else None
         if name in required(schema) and name.lower() in SWITCHES and isinstance(values, list):
             for value in values:
-                if isinstance(value, str) and not {*words(value)} & DANGER:
+                said = {*words(value)} if isinstance(value, str) else set()
+                if is_named or (said & HARMLESS and not said & DANGER):
                     yield {(name,): value}
             return
     yield {}

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone.attack.bindings import WALKING, Operation, Style
-from mcp_touchstone.attack.slots import Pointer, Role, Slot
-from mcp_touchstone.attack.ways import Way
-from mcp_touchstone.clause import nearest
+from mcp_touchstone.bindings.argument_roles import ArgumentRole, ArgumentSlot, Pointer
+from mcp_touchstone.bindings.binding import WALKING, Operation, Style
+from mcp_touchstone.bindings.call_variants import CallVariant
+from mcp_touchstone.catalog.clause import nearest
 
 UNSAID: Final = WALKING | {
     Operation.UNDO, Operation.STAGE, Operation.SCRIPT, Operation.CALL,
@@ -25,9 +25,18 @@ CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
 STYLES: Final = tuple(style.name.lower() for style in Style)
 
 _ROLES: Final = {
-    "path": Role.PATH, "to": Role.TO, "content": Role.CONTENT, "old": Role.OLD, "new": Role.NEW,
-    "hash": Role.HASH, "diff": Role.DIFF, "base": Role.BASE,
-}  # fmt: skip
+    role.name.lower(): role
+    for role in (
+        ArgumentRole.PATH,
+        ArgumentRole.TO,
+        ArgumentRole.CONTENT,
+        ArgumentRole.OLD,
+        ArgumentRole.NEW,
+        ArgumentRole.HASH,
+        ArgumentRole.DIFF,
+        ArgumentRole.BASE,
+    )
+}
 """Key -> what the argument it names is for."""
 
 _OTHERS: Final = ("tool", "style", "arguments")
@@ -35,7 +44,7 @@ _SHAPE: Final = """write OPERATION='{"tool": "NAME", "path": "ARGUMENT"}'"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Declaration:
     """One thing a tool is said to do.
 
     Attributes:
@@ -49,7 +58,7 @@ class Told:
 
     operation: Operation
     tool: str
-    places: Mapping[Role, Pointer]
+    places: Mapping[ArgumentRole, Pointer]
     style: Style | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     text: str
@@ -59,13 +68,15 @@ class Told:
         """The ways to write a path that are tried."""
         return tuple(Style) if self.style is None else (self.style,)
 
-    def way(self, tool: Mapping[str, Any]) -> Way:
+    def way(self, tool: Mapping[str, Any]) -> CallVariant:
         """Give the way to call a tool, from its definition."""
-        slots = tuple(Slot(pointer, role, needed=True) for role, pointer in self.places.items())
-        return Way(tool, {(name,): value for name, value in self.arguments.items()}, slots)
+        slots = tuple(
+            ArgumentSlot(pointer, role, needed=True) for role, pointer in self.places.items()
+        )
+        return CallVariant(tool, {(name,): value for name, value in self.arguments.items()}, slots)
 
 
-def read(text: str) -> Told:
+def read(text: str) -> Declaration:
     """Read what the user says.
 
     Raises:
@@ -88,14 +99,18 @@ def read(text: str) -> Told:
     operation = Operation(name)
     places = {_role(key, operation): _pointer(given[key], name, key) for key in _keys(given)}
     tool, fixed = given.get("tool"), given.get("arguments", {})
-    if not isinstance(tool, str) or not tool or not {Role.PATH, Role.FROM} & {*places}:
+    if (
+        not isinstance(tool, str)
+        or not tool
+        or not {ArgumentRole.PATH, ArgumentRole.FROM} & {*places}
+    ):
         raise ValueError(f"{name}: tool and path are needed; {_SHAPE}")
-    if operation in CARRYING and Role.TO not in places:
+    if operation in CARRYING and ArgumentRole.TO not in places:
         raise ValueError(f"{name}: to is missing: name the argument the new path goes into")
     if not isinstance(fixed, dict):
         told = "arguments is no table; write what is the same in every call"
         raise ValueError(f"{name}: {told}")  # noqa: TRY004  (a word of a command line)
-    return Told(
+    return Declaration(
         operation=operation,
         tool=tool,
         places=places,
@@ -109,8 +124,8 @@ def _keys(given: Mapping[str, Any] | None = None) -> list[str]:
     return [*_OTHERS, *_ROLES] if given is None else [key for key in given if key in _ROLES]
 
 
-def _role(key: str, operation: Operation) -> Role:
-    return Role.FROM if key == "path" and operation in CARRYING else _ROLES[key]
+def _role(key: str, operation: Operation) -> ArgumentRole:
+    return ArgumentRole.FROM if key == "path" and operation in CARRYING else _ROLES[key]
 
 
 def _pointer(value: Any, name: str, key: str) -> Pointer:

@@ -1,4 +1,4 @@
-"""One process of the bridged server: lines in, messages out, an end that leaves nothing behind."""
+"""One process of the bridged server: lines in, messages out, and a complete shutdown."""
 
 import os
 import shutil
@@ -9,29 +9,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone.framing import Fault, Line, encode, read
-from mcp_touchstone.process import MARK, Gone, LaunchError, ServerProcess, signal_name
 from mcp_touchstone.report.text import cut, safe
-from mcp_touchstone.strays import sweep
+from mcp_touchstone.transport.orphans import sweep
+from mcp_touchstone.transport.process import MARK, Gone, LaunchError, ServerProcess, signal_name
+from mcp_touchstone.wire.framing import Fault, Line, encode, read
 
 WRITING: Final = 30.0
 """Seconds a server may take to read one message."""
 
 PATIENCE: Final = 3.0
-"""Seconds it may take to leave once its input is closed; then it is ended."""
+"""Seconds it may take to exit after its input is closed; then it is ended."""
 
 _SHOWN: Final = 160
 
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """How a process of the server is started.
+    """The parameters for starting a process of the server.
 
     Attributes:
         command: program and arguments.
-        env: its whole environment.
-        cwd: working folder, ours by default.
-        mark: stands in the environment of all that is started, so that strays can be found.
+        env: its complete environment.
+        cwd: working folder; ours by default.
+        mark: part of the environment of every started process, so that strays can be found.
     """
 
     command: tuple[str, ...]
@@ -40,10 +40,10 @@ class Launch:
     mark: str = field(default_factory=lambda: f"{os.getpid()}-{uuid.uuid4().hex}")
 
     def check(self) -> None:
-        """See that the program and the folder are there, before anybody asks for them.
+        """Check that the program and the folder exist, before the first request.
 
         Raises:
-            LaunchError: they are not.
+            LaunchError: one of them does not exist.
         """
         program = self.command[0] if self.command else ""
         if self.cwd is not None and not os.path.isdir(self.cwd):  # noqa: PTH112  (it is a str)
@@ -52,17 +52,17 @@ class Launch:
             raise LaunchError(f"there is no program {program!r} that may be run; is it on PATH?")
 
     def sweep(self) -> int:
-        """End what left its group and its parent; give how many there were."""
+        """End processes that left their group and their parent; return their number."""
         return sweep(self.mark)
 
 
 class Child:
-    """One process; a ``Record`` of what it writes.
+    """One process; the ``Record`` of its output.
 
     Args:
-        launch: how it is started.
-        hear: gets each message (or batch) of its: the bytes of one line, and their value.
-        gone: told once, in words, when its output has ended.
+        launch: the parameters for starting it.
+        hear: called with each message (or batch): the bytes of one line, and their value.
+        gone: called once, with a sentence, when its output has ended.
 
     Raises:
         LaunchError: it cannot be started.
@@ -92,29 +92,29 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """Whether it can still be spoken to."""
+        """Whether it still accepts messages."""
         return not self.ended and self._process.running
 
     def send(self, line: bytes) -> None:
         """Write one message, without its line feed.
 
         Raises:
-            Gone: it is no longer there, or does not read.
+            Gone: it has exited, or does not read.
         """
         self._process.send(line + b"\n", WRITING)
 
     def end(self) -> None:
-        """Close its input, then end it, and whatever it started."""
+        """Close its input, then end it and all processes it started."""
         self._process.end(PATIENCE)
 
     def kill(self) -> None:
-        """End it at once; ``end`` still has to be called."""
+        """Kill it at once; ``end`` must still be called."""
         self._process.kill()
 
     # --- the record
 
     def heard(self, line: Line) -> None:
-        """Pass a message on; what is none goes to stderr."""
+        """Forward a message; write any other line to stderr."""
         reading = read(line)
         if Fault.TOO_LONG in reading.faults:
             self.overflow = f"it wrote a line of {line.length:,} bytes and more"
@@ -129,13 +129,13 @@ class Child:
             self._hear(line.raw.replace(b"\r", b" "), reading.value)
 
     def happened(self, sentence: str) -> None:
-        """Let it pass: a bridge keeps no record."""
+        """Ignore it: a bridge keeps no record."""
 
     def input_closed(self) -> None:
-        """Let it pass."""
+        """Ignore it."""
 
     def finished(self) -> None:
-        """Tell that nothing more will come."""
+        """Report the end of the output."""
         self.ended = True
         with self._lock:
             told, self._told = self._told, True
@@ -145,7 +145,7 @@ class Child:
     def _how(self) -> str:
         if self.overflow:
             return f"we stopped listening to the server: {self.overflow}"
-        self._started.wait()  # it may have left before we knew it by name
+        self._started.wait()  # it may have exited before the constructor returned
         status = self._process.wait(1.0)
         if status is None:
             return "the server closed its output"
@@ -154,13 +154,13 @@ class Child:
 
 
 def _pass_on(chunk: bytes) -> None:
-    """Let the server's stderr be ours."""
+    """Forward the server's stderr to ours."""
     sys.stderr.buffer.write(chunk)
     sys.stderr.buffer.flush()
 
 
 def tell(sentence: str) -> None:
-    """Tell the person at the terminal something, on one line."""
+    """Print a sentence for the user, on one line."""
     print(f"mcp-touchstone bridge: {sentence}", file=sys.stderr, flush=True)  # noqa: T201
 
 

@@ -1,8 +1,8 @@
-"""The one HTTP endpoint: what comes in is checked, and sent on to the process it is for."""
+"""The HTTP endpoint: it checks each request and forwards it to its process."""
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from mcp_touchstone.bridge import headers as head
 from mcp_touchstone.bridge.refusals import (
@@ -13,12 +13,10 @@ from mcp_touchstone.bridge.refusals import (
     status_for,
 )
 from mcp_touchstone.bridge.responses import BODY_LIMIT, Responses
-from mcp_touchstone.bridge.sessions import BATCHING, Session
-from mcp_touchstone.bridge.streams import Stream
-from mcp_touchstone.framing import Kind, Line, id_key, kind_of, read
-
-if TYPE_CHECKING:
-    from mcp_touchstone.bridge.listener import Listener
+from mcp_touchstone.bridge.sessions import BATCHING, BridgeSession, Sessions
+from mcp_touchstone.bridge.stateless import Stateless
+from mcp_touchstone.bridge.streams import EventStream
+from mcp_touchstone.wire.framing import Kind, Line, id_key, kind_of, read
 
 PATH: Final = "/mcp"
 
@@ -29,18 +27,26 @@ PROMPT_STATELESS: Final = 10.0
 """The same in 2026-07-28, where the status of an error is lost once a stream has begun."""
 
 HANDOVER: Final = 2.0
-"""Seconds we take to notice that the last reader of a stream has left."""
+"""Seconds to notice that the last reader of a stream has disconnected."""
 
 _EVENT_ID: Final = re.compile(r"(\d{1,9})-(\d{1,9})")
+
+
+class Served(Protocol):
+    """The processes an endpoint forwards to; ``startup`` is in seconds."""
+
+    sessions: Sessions
+    stateless: Stateless
+    startup: float
 
 
 class Endpoint(Responses):
     """One connection of a client."""
 
-    server: "Listener"
+    server: Served  # type: ignore[assignment]
 
     def do_POST(self) -> None:  # noqa: N802  (the base class's name)
-        """Take a message, or a batch."""
+        """Handle a message, or a batch."""
         with self.refusing():
             self._check()
             head.check_content_type(self.headers)
@@ -55,7 +61,7 @@ class Endpoint(Responses):
                 raise
 
     def do_GET(self) -> None:  # noqa: N802  (the base class's name)
-        """Let a session listen, or go on with a stream that broke."""
+        """Open the listening stream of a session, or resume a broken stream."""
         with self.refusing():
             self._check()
             head.check_accept(self.headers, head.EVENTS)
@@ -77,7 +83,7 @@ class Endpoint(Responses):
             self.answer(204)
 
     def _others(self) -> None:
-        """Answer a method for which there is nothing here."""
+        """Answer an unsupported HTTP method."""
         with self.refusing():
             self._check()
             why = f"{self.command} has no meaning here"
@@ -85,13 +91,13 @@ class Endpoint(Responses):
 
     do_HEAD = do_PUT = do_PATCH = do_OPTIONS = _others  # noqa: N815  (the base class's names)
 
-    # --- what every request must be
+    # --- checks of every request
 
     def _check(self) -> None:
-        """See that a request is for us, whatever it asks.
+        """Check that a request is for this endpoint, whatever its content.
 
         Raises:
-            Refusal: it is not.
+            Refusal: it is for another endpoint.
         """
         length = self.headers.get("Content-Length", "0")
         if not length.isdecimal() or "Transfer-Encoding" in self.headers:
@@ -102,13 +108,13 @@ class Endpoint(Responses):
             raise Refusal(404, INVALID_REQUEST, f"there is nothing here; the endpoint is {PATH}")
 
     def _body(self) -> bytes:
-        """Read the body, as one line: in JSON a bare line break only stands between tokens."""
+        """Read the body as one line: in JSON a bare line break occurs only between tokens."""
         if self.unread > BODY_LIMIT:
             raise Refusal(413, INVALID_REQUEST, f"a body has at most {BODY_LIMIT} bytes")
         length, self.unread = self.unread, 0
         return self.rfile.read(length).replace(b"\r", b" ").replace(b"\n", b" ")
 
-    # --- what it asks
+    # --- handling
 
     def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
         batched = line.lstrip().startswith(b"[")
@@ -132,13 +138,13 @@ class Endpoint(Responses):
             finally:
                 exchange.detach()
 
-    def _session(self) -> Session:
+    def _session(self) -> BridgeSession:
         session = self.server.sessions.find(head.value_of(self.headers, head.SESSION))
         head.check_session_version(self.headers)
         return session
 
-    def _wanted(self, session: Session) -> tuple[Stream, int]:
-        """Give the stream a GET asks for, and the number of the message it has got last."""
+    def _wanted(self, session: BridgeSession) -> tuple[EventStream, int]:
+        """Return the stream a GET requests, and the number of the last message it received."""
         last = self.headers.get("Last-Event-ID")
         if not last:
             return session.listening, session.listening.delivered
@@ -149,7 +155,7 @@ class Endpoint(Responses):
         return stream, int(found[2])
 
     def _initialize(self, line: bytes, request: dict[str, Any]) -> None:
-        """Begin a session; without a result of the server there is none."""
+        """Begin a session, if the server answers with a result."""
         sessions = self.server.sessions
         session = sessions.begin()
         try:
@@ -170,7 +176,7 @@ class Endpoint(Responses):
                 sessions.finish(session)
 
     def _stateless(self, message: dict[str, Any]) -> None:
-        """Serve a message of 2026-07-28, whatever session it claims to belong to."""
+        """Serve a message of 2026-07-28, and ignore any session id."""
         kind = kind_of(message)
         if kind in {Kind.RESULT, Kind.ERROR}:
             raise Refusal(400, INVALID_REQUEST, "a client of 2026-07-28 sends no responses")
@@ -193,7 +199,7 @@ def _fine(_answer: bytes) -> int:
 
 
 def _status(request: dict[str, Any], answer: bytes) -> int:
-    """Give the status for the answer to a stateless request."""
+    """Return the status for the answer to a stateless request."""
     said = read(Line(answer, len(answer))).value
     error = said.get("error") if isinstance(said, dict) else None
     return status_for(error, lacks_meta=head.lacks_meta(request))
@@ -203,7 +209,7 @@ def _messages(line: bytes) -> list[dict[str, Any]]:
     """Read a body: one message, or the members of a batch.
 
     Raises:
-        Refusal: 400, it is neither.
+        Refusal: 400, the body is neither.
     """
     reading = read(Line(line, len(line)))
     if reading.faults:

@@ -1,24 +1,24 @@
-"""The requests of clients that wait for an answer of one process, and where its messages go."""
+"""The open requests of clients to one process, and the routing of its messages."""
 
 import itertools
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mcp_touchstone.bridge.streams import Stream, newest
-from mcp_touchstone.framing import IdKey, id_key
+from mcp_touchstone.bridge.streams import EventStream, newest
+from mcp_touchstone.wire.framing import IdKey, id_key
 
 
-class Exchange(Stream):
-    """One HTTP request with JSON-RPC requests in it, and the stream of what answers them.
+class HttpExchange(EventStream):
+    """One HTTP request with JSON-RPC requests in it, and the stream of their answers.
 
     Attributes:
         waiting: keys of the requests without an answer.
         tokens: keys of their progress tokens.
-        request: what the server was asked, the first of it where it is a batch.
-        asked: what the client asked, where the server was asked in other words.
+        request: the request sent to the server; the first one of a batch.
+        asked: the request of the client, if it differs from the one sent to the server.
         answer: the last answer.
-        lost: why there will be no answer; empty while there may be one.
+        lost: the reason there will be no answer; empty while there may be one.
     """
 
     def __init__(
@@ -38,15 +38,15 @@ class Exchanges:
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
-        self._open: list[Exchange] = []
+        self._open: list[HttpExchange] = []
         self._lost = ""
         self._lock = threading.Lock()
 
-    def open(self, messages: Iterable[Any]) -> Exchange | None:
+    def open(self, messages: Iterable[Any]) -> HttpExchange | None:
         """Begin to wait for the answers to the requests among some messages.
 
         Returns:
-            The stream of what comes; None if one of the ids is waiting already.
+            The exchange with its stream; None if one of the ids is in use already.
         """
         requests = [one for one in messages if "method" in one and "id" in one]
         keys = [key for one in requests if (key := id_key(one["id"])) is not None]
@@ -55,7 +55,7 @@ class Exchanges:
             taken = set().union(*(one.waiting for one in self._open))
             if taken.intersection(keys) or len(set(keys)) < len(keys):
                 return None
-            exchange = Exchange(next(self._numbers), keys, tokens, requests[0])
+            exchange = HttpExchange(next(self._numbers), keys, tokens, requests[0])
             if not self._lost:
                 self._open.append(exchange)
                 return exchange
@@ -63,10 +63,10 @@ class Exchanges:
         exchange.close()
         return exchange
 
-    def answered(self, key: IdKey | None, data: bytes, answer: Any) -> Exchange | None:
-        """Deliver an answer, as bytes and as their value; None if nobody waits for it.
+    def answered(self, key: IdKey | None, data: bytes, answer: Any) -> HttpExchange | None:
+        """Deliver an answer, as bytes and as their value; None if no exchange waits for it.
 
-        The stream ends behind the last answer it waits for.
+        The stream ends after the last answer it waits for.
         """
         with self._lock:
             for exchange in self._open:
@@ -84,24 +84,24 @@ class Exchanges:
             exchange.close()
         return exchange
 
-    def waiting_for(self, key: IdKey | None) -> Exchange | None:
-        """Give the exchange a request belongs to, None if it is answered or unknown."""
+    def waiting_for(self, key: IdKey | None) -> HttpExchange | None:
+        """Return the exchange of a request; None if it is answered or unknown."""
         with self._lock:
             return next((one for one in self._open if key in one.waiting), None)
 
-    def with_token(self, token: IdKey | None) -> Exchange | None:
-        """Give the exchange a progress token belongs to."""
+    def with_token(self, token: IdKey | None) -> HttpExchange | None:
+        """Return the exchange of a progress token."""
         with self._lock:
             return next((one for one in self._open if token in one.tokens), None)
 
-    def newest(self, fit: Callable[[Exchange], bool] = lambda _: True) -> Exchange | None:
-        """Give the exchange opened last, of those that fit."""
+    def newest(self, fit: Callable[[HttpExchange], bool] = lambda _: True) -> HttpExchange | None:
+        """Return the newest exchange that fits."""
         with self._lock:
             found = newest(one for one in self._open if fit(one))
-        return found if isinstance(found, Exchange) else None
+        return found if isinstance(found, HttpExchange) else None
 
-    def drop(self, exchange: Exchange, why: str = "") -> None:
-        """Wait no more; what still comes for it has no addressee."""
+    def drop(self, exchange: HttpExchange, why: str = "") -> None:
+        """Stop waiting for an exchange; later messages for it have no addressee."""
         with self._lock:
             if exchange in self._open:
                 self._open.remove(exchange)
@@ -109,7 +109,7 @@ class Exchanges:
         exchange.close()
 
     def drop_all(self, why: str) -> None:
-        """Wait for nothing more, now and later: the process is gone."""
+        """Stop waiting for all exchanges, and accept no new ones: the process has exited."""
         with self._lock:
             self._lost = why
             left, self._open = self._open, []
@@ -117,14 +117,14 @@ class Exchanges:
             exchange.lost = why
             exchange.close()
 
-    def all(self) -> list[Exchange]:
-        """Give those that are waiting."""
+    def all(self) -> list[HttpExchange]:
+        """Return the open exchanges."""
         with self._lock:
             return list(self._open)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is waited for."""
+        """Whether there is no open exchange."""
         with self._lock:
             return not self._open
 

@@ -1,4 +1,4 @@
-"""What the headers of a request must say, in both eras. Pure.
+"""The requirements on the headers of a request, in both eras. Pure.
 
 Sources: basic/transports#streamable-http of 2025-03-26 to 2025-11-25 and
 basic/transports/streamable-http of 2026-07-28.
@@ -15,8 +15,8 @@ from mcp_touchstone.bridge.refusals import (
     INVALID_REQUEST,
     Refusal,
 )
-from mcp_touchstone.framing import brief
-from mcp_touchstone.revision import LEGACY, META, is_modern
+from mcp_touchstone.catalog.revision import LEGACY, META, is_modern
+from mcp_touchstone.wire.framing import brief
 
 VERSION: Final = "MCP-Protocol-Version"
 SESSION: Final = "Mcp-Session-Id"
@@ -32,22 +32,22 @@ _SAFE: Final = re.compile(r"[\t\x20-\x7e]*")
 
 
 class Headers(Protocol):
-    """The headers of a request; a name is looked up whatever its case."""
+    """The headers of a request; names are case-insensitive."""
 
     def get(self, name: str, /) -> str | None:
-        """Give the value of the first header of a name."""
+        """Return the value of the first header with a name."""
 
 
 def value_of(headers: Headers, name: str) -> str | None:
-    """Give a value without the white space around it (RFC 9110 section 5.5); None without one."""
+    """Return a value without surrounding white space (RFC 9110 section 5.5); None if absent."""
     said = headers.get(name)
     return None if said is None else said.strip(" \t")
 
 
 def guard(headers: Headers) -> None:
-    """Let only callers of this machine in: the defence against DNS rebinding.
+    """Accept only clients on this machine: the defence against DNS rebinding.
 
-    A page of a stranger reaches loopback under a name of its own, which both headers tell.
+    A foreign web page reaches loopback under its own host name, which both headers contain.
 
     Raises:
         Refusal: 403.
@@ -63,7 +63,7 @@ def guard(headers: Headers) -> None:
 
 
 def check_content_type(headers: Headers) -> None:
-    """See that a body is declared as JSON, which no web page can do without being asked first.
+    """Check that a body is declared as JSON, which web pages cannot do without preflight.
 
     Raises:
         Refusal: 415.
@@ -74,7 +74,7 @@ def check_content_type(headers: Headers) -> None:
 
 
 def check_accept(headers: Headers, *wanted: str) -> None:
-    """See that the client takes every kind of answer it may get.
+    """Check that the client accepts every kind of answer it may get.
 
     Raises:
         Refusal: 406.
@@ -89,20 +89,20 @@ def _accept(headers: Headers) -> str:
     return headers.get("Accept") or "*/*"
 
 
-# --- which era a request belongs to
+# --- the era of a request
 
 
 def meta_of(message: Any) -> dict[str, Any]:
-    """Give ``params._meta``, ``{}`` where there is none."""
+    """Return ``params._meta``, or ``{}`` if there is none."""
     params = message.get("params") if isinstance(message, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta if isinstance(meta, dict) else {}
 
 
 def is_stateless(headers: Headers, message: Any) -> bool:
-    """Tell whether a request is of 2026-07-28, from what it carries itself.
+    """Return whether a request is of 2026-07-28, judging by its headers and its body.
 
-    ``initialize`` is not looked at here: it always gets a process of its own.
+    ``initialize`` is not checked here: it always gets a process of its own.
     """
     if META + "protocolVersion" in meta_of(message) or is_modern(value_of(headers, VERSION) or ""):
         return True
@@ -110,15 +110,15 @@ def is_stateless(headers: Headers, message: Any) -> bool:
 
 
 def lacks_meta(message: Any) -> bool:
-    """Tell whether a request has not the ``_meta`` members that 2026-07-28 requires."""
+    """Return whether a request lacks ``_meta`` members that 2026-07-28 requires."""
     meta = meta_of(message)
     return not {META + "protocolVersion", META + "clientCapabilities"} <= meta.keys()
 
 
 def check_session_version(headers: Headers) -> None:
-    """See that the revision a session's request names is one with sessions.
+    """Check that the revision named in a request of a session is one with sessions.
 
-    It is not held against the negotiated one: the page only says that it SHOULD be that.
+    It is not compared with the negotiated revision, since equality is only a SHOULD.
 
     Raises:
         Refusal: 400 (2025-11-25 basic/transports#protocol-version-header).
@@ -128,11 +128,11 @@ def check_session_version(headers: Headers) -> None:
         raise Refusal(400, INVALID_REQUEST, f"{VERSION} {brief(named)} is not supported")
 
 
-# --- what 2026-07-28 repeats in headers
+# --- headers that repeat the body (2026-07-28)
 
 
 def check_repeated(headers: Headers, message: Mapping[str, Any]) -> None:
-    """Hold the standard headers of a stateless request against its body.
+    """Compare the standard headers of a stateless request with its body.
 
     Raises:
         Refusal: 400 with -32020 (2026-07-28 basic/transports/streamable-http#server-validation).
@@ -167,12 +167,12 @@ def _compare(
 
 
 def mismatch(message: Mapping[str, Any], why: str) -> Refusal:
-    """Give the refusal for headers that do not fit the body."""
+    """Return the refusal for headers that differ from the body."""
     return Refusal(400, HEADER_MISMATCH, f"Header mismatch: {why}", id=message.get("id"))
 
 
 def decoded(value: str) -> str | None:
-    """Give what a header value stands for, None if it is malformed (#value-encoding)."""
+    """Return the decoded header value; None if it is malformed (#value-encoding)."""
     if not _SAFE.fullmatch(value):
         return None
     wrapped = _SENTINEL.fullmatch(value)

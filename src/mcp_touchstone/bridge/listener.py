@@ -1,4 +1,4 @@
-"""The HTTP server on loopback, and what it holds: the sessions and the stateless process."""
+"""The HTTP server on loopback, with its sessions and the stateless process."""
 
 import socketserver
 import sys
@@ -17,24 +17,24 @@ CONNECTIONS: Final = 256
 
 
 class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """Serves a stdio server over HTTP; use as a context manager.
+    """HTTP server in front of a stdio server; use it as a context manager.
 
     Args:
-        launch: how a process of the server is started.
-        port: 0 for one that is free.
-        most: sessions at a time.
-        startup: seconds the server may take to its first answer.
+        launch: the parameters for starting a process of the server.
+        port: port to listen on; 0 for a free one.
+        most: greatest number of simultaneous sessions.
+        startup: seconds the server may take until its first answer.
 
     Attributes:
-        sessions: of the handshake revisions.
-        stateless: what serves 2026-07-28.
+        sessions: the sessions of the legacy revisions.
+        stateless: the process for 2026-07-28.
         startup: as above.
 
     Raises:
         OSError: the port cannot be used.
     """
 
-    allow_reuse_address = sys.platform != "win32"  # there it would share a port that is in use
+    allow_reuse_address = sys.platform != "win32"  # on Windows it would share a port that is in use
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
@@ -50,16 +50,16 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     @property
     def url(self) -> str:
-        """Where clients find it."""
+        """The URL for clients."""
         return f"http://{HOST}:{self.server_address[1]}{PATH}"
 
     def start(self) -> str:
-        """Serve, in a thread of its own; give the URL."""
+        """Serve in a new thread; return the URL."""
         self._thread.start()
         return self.url
 
     def stop(self) -> None:
-        """Take nothing more, and end every process; returns when all have ended."""
+        """Accept no more requests, end every process, and wait until all have ended."""
         if self._thread.is_alive():
             self.shutdown()
         self.server_close()
@@ -74,7 +74,7 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.stop()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread, or turn it away when there are too many."""
+        """Serve a connection in a thread, or reject it if there are too many."""
         if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
             return
@@ -88,7 +88,7 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  (base class)
-        """Say what went wrong with a connection, on one line."""
+        """Print the error of a connection, on one line."""
         error = sys.exception() if hasattr(sys, "exception") else sys.exc_info()[1]
         if not isinstance(error, ConnectionError | TimeoutError):
             tell(f"a defect of the bridge: {error!r}")

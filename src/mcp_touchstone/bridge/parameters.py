@@ -8,19 +8,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mcp_touchstone.bridge.headers import Headers, decoded, mismatch, value_of
-from mcp_touchstone.framing import brief
+from mcp_touchstone.wire.framing import brief
 
 DEEPEST: Final = 32
-"""Objects within objects that we look into."""
+"""Greatest depth of nested objects."""
 
 Path = tuple[str, ...]
 """Property names from the root of an inputSchema down to the one that is repeated."""
 
 
 def annotated(schema: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Give the properties with an ``x-mcp-header``, and the name of each header.
+    """Yield the properties with an ``x-mcp-header``, and the name of each header.
 
-    Only those reached by ``properties`` alone: others are no valid annotations.
+    Only properties reached by ``properties`` alone: other annotations are invalid.
     """
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if len(path) > DEEPEST:
@@ -33,16 +33,16 @@ def annotated(schema: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 class Parameters:
-    """The annotations of the tools we have seen listed; safe to share between threads."""
+    """The annotations of the listed tools; safe to share between threads."""
 
     def __init__(self) -> None:
         self._tools: dict[str, tuple[tuple[Path, str], ...]] = {}
         self._lock = threading.Lock()
         self.known = False
-        """Whether the list was seen to its end, so that no tool is missing."""
+        """Whether the list was read to its end, so that no tool is missing."""
 
     def learn(self, result: Any) -> None:
-        """Take the tools of one page of ``tools/list``."""
+        """Add the tools of one page of ``tools/list``."""
         tools = result.get("tools") if isinstance(result, dict) else None
         if not isinstance(tools, list):
             return
@@ -53,7 +53,7 @@ class Parameters:
             self.known = self.known or "nextCursor" not in result
 
     def check(self, headers: Headers, message: Mapping[str, Any]) -> None:
-        """Hold the headers of a ``tools/call`` against its arguments.
+        """Compare the headers of a ``tools/call`` with its arguments.
 
         Raises:
             Refusal: 400 with -32020.

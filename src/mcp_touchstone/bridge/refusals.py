@@ -1,8 +1,8 @@
-"""What the bridge itself says no to: a status for HTTP, an error for JSON-RPC. Pure."""
+"""Refusals of the bridge itself: a status for HTTP, an error for JSON-RPC. Pure."""
 
 from typing import Any, Final
 
-from mcp_touchstone.framing import encode
+from mcp_touchstone.wire.framing import encode
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -17,13 +17,13 @@ NO_SESSION: Final = -32000
 
 
 class Refusal(Exception):  # noqa: N818  (an answer, not a fault of ours)
-    """A request that is answered without, or instead of, the server.
+    """A refusal of a request by the bridge, without or instead of an answer of the server.
 
     Attributes:
-        status: of the HTTP response.
-        code: of the JSON-RPC error.
-        id: of the request, None where it is not known; the error then has no ``id``.
-        headers: to send with it.
+        status: status of the HTTP response.
+        code: code of the JSON-RPC error.
+        id: id of the request; None if unknown, and then the error has no ``id``.
+        headers: further headers of the response.
     """
 
     def __init__(
@@ -43,22 +43,22 @@ class Refusal(Exception):  # noqa: N818  (an answer, not a fault of ours)
         self.headers = headers
 
     def body(self) -> bytes:
-        """Give the JSON-RPC error response as one line."""
+        """Return the JSON-RPC error response as one line."""
         return error_line(self.id, self.code, self.message)
 
 
 def error_line(id: Any, code: int, message: str) -> bytes:  # noqa: A002  (the member's name)
-    """Give a JSON-RPC error response as one line without its line feed."""
+    """Return a JSON-RPC error response as one line without its line feed."""
     known = {} if id is None else {"id": id}
     error = {"code": code, "message": message}
     return encode({"jsonrpc": "2.0", **known, "error": error}).rstrip(b"\n")
 
 
 def status_for(error: Any, *, lacks_meta: bool) -> int:
-    """Give the HTTP status that 2026-07-28 wants for an error of the server; 200 where it is free.
+    """Return the HTTP status that 2026-07-28 requires for an error; 200 if it requires none.
 
     Sources: basic/transports/streamable-http#protocol-version-header and #server-validation,
-    basic/index#meta (``lacks_meta``: the request has not the members that are required there).
+    basic/index#meta (``lacks_meta``: the request lacks members that are required there).
     """
     code = error.get("code") if isinstance(error, dict) else None
     if not isinstance(code, int):

@@ -1,4 +1,4 @@
-"""What goes back over one connection: a status, one JSON object, or a stream of events."""
+"""The responses on one connection: a status, one JSON object, or a stream of events."""
 
 import contextlib
 import select
@@ -7,26 +7,26 @@ from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 
-from mcp_touchstone.bridge.exchanges import Exchange
+from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.headers import EVENTS, JSON
 from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, Refusal, error_line
-from mcp_touchstone.bridge.streams import Stream, event
-from mcp_touchstone.process import LaunchError, now
+from mcp_touchstone.bridge.streams import EventStream, event
+from mcp_touchstone.transport.process import LaunchError, now
 
 BODY_LIMIT: Final = 16 * 1024 * 1024
 """Bytes of a body we read."""
 
 TURN: Final = 0.1
-"""Seconds between two looks whether the client is still there."""
+"""Seconds between two checks that the client is still connected."""
 
 ALIVE_EVERY: Final = 15.0
-"""Seconds between two comments on a quiet stream, so that nobody on the way closes it."""
+"""Seconds between two comments on a quiet stream, so that no proxy closes it."""
 
 RETRY: Final = 500
-"""Milliseconds after which a client whose stream broke comes back for the rest."""
+"""Milliseconds after which a client with a broken stream reconnects."""
 
 LINGER: Final = 2.0
-"""Seconds the rest of a body we refused may keep us waiting."""
+"""Seconds to wait for the rest of a refused body."""
 
 _CHUNK: Final = 65_536
 
@@ -38,17 +38,17 @@ class Responses(BaseHTTPRequestHandler):
     server_version = "mcp-touchstone"
     sys_version = ""
     timeout = 60
-    """Seconds a client may keep us waiting for the rest of a request, or for room to write."""
+    """Seconds to wait for the rest of a request, or for room to write."""
 
     unread = 0
     """Bytes of the body that were not read."""
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the base class's name)
-        """Keep quiet about single requests."""
+        """Print nothing about single requests."""
 
     @contextlib.contextmanager
     def refusing(self) -> Iterator[None]:
-        """Turn what goes wrong inside into a response."""
+        """Turn errors inside the block into responses."""
         try:
             yield
         except Refusal as refusal:
@@ -59,7 +59,7 @@ class Responses(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def refuse(self, refusal: Refusal) -> None:
-        """Answer with an error; the connection ends with it."""
+        """Answer with an error and close the connection."""
         self.close_connection = True
         self.answer(refusal.status, refusal.body(), {**refusal.headers, "Connection": "close"})
         self._drain()
@@ -78,25 +78,25 @@ class Responses(BaseHTTPRequestHandler):
 
     def respond(
         self,
-        exchange: Exchange,
+        exchange: HttpExchange,
         prompt: float,
         status: Callable[[bytes], int] = lambda _: 200,
         extra: Mapping[str, str] = {},
         *,
         resumable: bool | None = None,
     ) -> bool:
-        """Answer with what comes for a request.
+        """Answer with the messages of an exchange.
 
         Args:
             exchange: the request.
             prompt: seconds an answer without a stream may take.
-            status: gives the status for an answer that comes without a stream.
-            extra: headers.
-            resumable: whether the client may come back for the rest; None where streams cannot
-                be resumed at all.
+            status: returns the status for an answer without a stream.
+            extra: further headers.
+            resumable: whether the client may reconnect for the rest; None if streams cannot be
+                resumed at all.
 
         Returns:
-            False if the client left before the end.
+            False if the client disconnected before the end.
         """
         if not self._wait_first(exchange, prompt):
             return False
@@ -125,11 +125,11 @@ class Responses(BaseHTTPRequestHandler):
             self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
 
-    def write_stream(self, stream: Stream, after: int, *, resumable: bool | None) -> bool:
-        """Write the messages behind a number, until the stream ends or the client leaves.
+    def write_stream(self, stream: EventStream, after: int, *, resumable: bool | None) -> bool:
+        """Write the messages after a number, until the stream ends or the client disconnects.
 
         Returns:
-            False if the client left.
+            False if the client disconnected.
         """
         if resumable:
             prime = f"id: {stream.number}-{after}\nretry: {RETRY}\ndata: \n\n"
@@ -138,7 +138,7 @@ class Responses(BaseHTTPRequestHandler):
         while True:
             closed = stream.closed
             messages = stream.after(after, TURN)
-            if self._client_left():  # before each write: the first one after that seems to succeed
+            if self._client_left():  # the first write after a disconnect seems to succeed
                 return False
             for after, data in messages:  # noqa: PLR1704  (we are behind it once written)
                 name = None if resumable is None else f"{stream.number}-{after}"
@@ -152,13 +152,13 @@ class Responses(BaseHTTPRequestHandler):
             if now() - spoken > ALIVE_EVERY:
                 self._chunk(b": still here\n\n")
                 spoken = now()
-        if isinstance(stream, Exchange) and stream.lost:
+        if isinstance(stream, HttpExchange) and stream.lost:
             self._chunk(event(self._loss(stream)))
         self._chunk(b"")
         return True
 
-    def _wait_first(self, exchange: Exchange, prompt: float) -> bool:
-        """Wait for the first message, or for the time to begin a stream; False without a client."""
+    def _wait_first(self, exchange: HttpExchange, prompt: float) -> bool:
+        """Wait for the first message, or until a stream must begin; False if the client left."""
         until = now() + prompt
         while not exchange.closed and not exchange.after(0, max(0.0, min(TURN, prompt))):
             if self._client_left():
@@ -167,12 +167,12 @@ class Responses(BaseHTTPRequestHandler):
                 break
         return True
 
-    def _loss(self, exchange: Exchange) -> bytes:
+    def _loss(self, exchange: HttpExchange) -> bytes:
         why = f"mcp-touchstone bridge: {exchange.lost}"
         return error_line(exchange.asked.get("id"), INTERNAL_ERROR, why)
 
     def _chunk(self, data: bytes) -> None:
-        """Write a piece of a stream; an empty one is its end."""
+        """Write a chunk of a stream; an empty chunk ends it."""
         if self.request_version != "HTTP/1.0":
             data = f"{len(data):x}\r\n".encode() + data + b"\r\n"
         self.wfile.write(data)
@@ -186,7 +186,7 @@ class Responses(BaseHTTPRequestHandler):
             return True
 
     def _drain(self) -> None:
-        """Read what is left of the body: to close on it could cost the client our answer."""
+        """Read the rest of the body: closing before that could lose our answer."""
         left, self.unread = min(self.unread, BODY_LIMIT), 0
         self.connection.settimeout(LINGER)
         while left > 0:

@@ -1,10 +1,10 @@
-"""The handshake revisions: one session, one process.
+"""The legacy revisions: one session, one process.
 
 Source: basic/transports#session-management of 2025-03-26 to 2025-11-25.
 
-What the server says of its own accord has no request on a pipe, and needs a stream on HTTP:
-progress goes where its token came from, news of lists and resources where the client listens, and
-all else, questions above all, to the request that was opened last, if one is open.
+On a pipe, an unsolicited message of the server belongs to no request; on HTTP it needs a stream.
+Progress goes to the request with its token, news of lists and resources to the listening stream,
+and all others, above all requests, to the request that was opened last, if one is open.
 """
 
 import secrets
@@ -14,20 +14,20 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from mcp_touchstone.bridge.child import Child, Gone, Launch, tell
-from mcp_touchstone.bridge.exchanges import Exchange, Exchanges
+from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange
 from mcp_touchstone.bridge.refusals import INVALID_REQUEST, NO_SESSION, Refusal
-from mcp_touchstone.bridge.streams import Stream
-from mcp_touchstone.framing import Kind, brief, encode, id_key, kind_of
-from mcp_touchstone.process import now
+from mcp_touchstone.bridge.streams import EventStream
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.framing import Kind, brief, encode, id_key, kind_of
 
 BATCHING: Final = "2025-03-26"
 """The one revision that has batches."""
 
 RESUMED: Final = 32
-"""Finished streams of a session that can still be asked for again."""
+"""Greatest number of finished streams of a session that can be resumed."""
 
 AFTERMATH: Final = 5.0
-"""Seconds in which a request that was taken back may still be answered."""
+"""Seconds in which a cancelled request may still be answered."""
 
 NEWS: Final = frozenset({
     "notifications/resources/updated",
@@ -37,49 +37,49 @@ NEWS: Final = frozenset({
     "notifications/tasks/status",
     "notifications/elicitation/complete",
 })  # fmt: skip
-"""What belongs to no request under way."""
+"""Methods of notifications that belong to no request."""
 
 
-class Session:
+class BridgeSession:
     """One client's session, and the process that serves it.
 
     Attributes:
-        id: for ``Mcp-Session-Id``.
-        revision: the negotiated one, empty until it is.
-        listening: what the client gets where it listens with GET.
-        used: when the client last said something, by ``process.now``.
+        id: the ``Mcp-Session-Id``.
+        revision: the negotiated revision; empty before.
+        listening: the stream for a GET of the client.
+        used: time of the last message of the client, in seconds of ``process.now``.
     """
 
     def __init__(self, launch: Launch) -> None:
         self.id = secrets.token_urlsafe(24)
         self.revision = ""
-        self.listening = Stream(0)
+        self.listening = EventStream(0)
         self.used = now()
         self._exchanges = Exchanges()
-        self._questions: dict[Any, Exchange | None] = {}
-        self._finished: deque[Exchange] = deque(maxlen=RESUMED)
+        self._questions: dict[Any, HttpExchange | None] = {}
+        self._finished: deque[HttpExchange] = deque(maxlen=RESUMED)
         self._child = Child(launch, self._hear, self._lost)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way in it."""
+        """Whether it has no open request and no listener."""
         return self._exchanges.idle and not self.listening.attached
 
     @property
     def running(self) -> bool:
-        """Whether its process is there."""
+        """Whether its process is running."""
         return self._child.running
 
     @property
     def resumable(self) -> bool:
-        """Whether its clients understand an event without data, which primes them to come back."""
+        """Whether its clients accept an event without data, which lets them reconnect."""
         return self.revision >= "2025-11-25"
 
-    def say(self, line: bytes, messages: Sequence[dict[str, Any]]) -> Exchange | None:
-        """Send a line of the client; give the stream of the answers, None if it asks for none.
+    def say(self, line: bytes, messages: Sequence[dict[str, Any]]) -> HttpExchange | None:
+        """Send a line of the client; return the exchange of its answers, None if it needs none.
 
         Raises:
-            Refusal: one of its ids is waiting for an answer already, or the server is gone.
+            Refusal: one of its ids is in use already, or the server has exited.
         """
         self.used = now()
         exchange = None
@@ -99,15 +99,15 @@ class Session:
             self._finished.append(exchange)
         return exchange
 
-    def open(self, exchange: Exchange) -> None:
-        """Take the revision that the answer to ``initialize`` names; none if it is no result."""
+    def open(self, exchange: HttpExchange) -> None:
+        """Store the revision from the answer to ``initialize``; none if it is no result."""
         answer = exchange.answer or {}
         result = answer.get("result")
         revision = result.get("protocolVersion") if isinstance(result, dict) else None
         self.revision = revision if isinstance(revision, str) else ""
 
-    def stream(self, number: int) -> Stream | None:
-        """Give a stream to go on reading; None if there is none of that number, or no longer."""
+    def stream(self, number: int) -> EventStream | None:
+        """Return a stream to resume; None if no stream has that number any more."""
         if number == 0:
             return self.listening
         return next((one for one in list(self._finished) if one.number == number), None)
@@ -118,11 +118,11 @@ class Session:
         self._child.end()
 
     def kill(self) -> None:
-        """End its process at once; ``end`` still has to be called."""
+        """Kill its process at once; ``end`` must still be called."""
         self._child.kill()
 
     def _take_note(self, message: Any) -> None:
-        """See which question an answer ends, and which request is taken back."""
+        """Record which server request an answer closes, and which request is cancelled."""
         if "method" not in message:
             self._questions.pop(id_key(message.get("id")), None)
         if message.get("method") == "notifications/cancelled":
@@ -136,7 +136,7 @@ class Session:
         self._exchanges.drop_all(why)
         self.listening.close()
 
-    # --- what the server says
+    # --- messages of the server
 
     def _hear(self, data: bytes, value: Any) -> None:
         if isinstance(value, list):
@@ -157,14 +157,14 @@ class Session:
             (self._for(message, kind) or self.listening).put(data)
 
     def _stray(self, data: bytes, message: Any) -> None:
-        """Show an answer nobody waits for to whoever is there; a listener must not get one."""
+        """Send an unexpected answer to an open exchange; a listening stream must not get it."""
         exchange = self._exchanges.newest() if message.get("id") is None else None
         if exchange is not None:
             exchange.put(data)
         else:
             tell(f"the server answered what nobody asked: {brief(message)}")
 
-    def _for(self, message: Any, kind: Kind) -> Stream | None:
+    def _for(self, message: Any, kind: Kind) -> EventStream | None:
         method, params = message["method"], message.get("params")
         of = params.get if isinstance(params, dict) else {}.get
         if kind is Kind.REQUEST:
@@ -180,28 +180,28 @@ class Session:
 
 
 class Sessions:
-    """The sessions there are: found by their ids, at most so many at a time."""
+    """The open sessions by their ids, up to a greatest number."""
 
     def __init__(self, launch: Launch, most: int) -> None:
         self._launch = launch
         self._most = most
-        self._all: dict[str, Session] = {}
+        self._all: dict[str, BridgeSession] = {}
         self._ending: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._closed = False
 
-    def begin(self) -> Session:
-        """Start a process for a new session; it is found once it is ``added``.
+    def begin(self) -> BridgeSession:
+        """Start a process for a new session; ``find`` returns it after ``add``.
 
         Raises:
             LaunchError: it cannot be started.
             Refusal: 503, all are in use.
         """
         self._make_room()
-        return Session(self._launch)
+        return BridgeSession(self._launch)
 
-    def add(self, session: Session) -> None:
-        """Let a session be found."""
+    def add(self, session: BridgeSession) -> None:
+        """Make a session available to ``find``."""
         with self._lock:
             late = self._closed
             if not late:
@@ -209,11 +209,11 @@ class Sessions:
         if late:
             session.end()
 
-    def find(self, id: str | None) -> Session:  # noqa: A002  (what it is)
-        """Give a session.
+    def find(self, id: str | None) -> BridgeSession:  # noqa: A002  (what it is)
+        """Return a session.
 
         Raises:
-            Refusal: 400 without an id, 404 for one that is unknown or over.
+            Refusal: 400 without an id, 404 for one that is unknown or ended.
         """
         if not id:
             raise Refusal(400, NO_SESSION, "this request needs an Mcp-Session-Id; send initialize")
@@ -226,8 +226,8 @@ class Sessions:
         session.used = now()
         return session
 
-    def finish(self, session: Session) -> None:
-        """Forget a session at once, and end its process meanwhile."""
+    def finish(self, session: BridgeSession) -> None:
+        """Remove a session at once, and end its process in the background."""
         thread = threading.Thread(target=session.end, daemon=True)
         with self._lock:
             self._all.pop(session.id, None)
@@ -236,7 +236,7 @@ class Sessions:
             thread.start()
 
     def close(self) -> None:
-        """End all of them, and wait until they have ended."""
+        """End all sessions, and wait until they have ended."""
         with self._lock:
             self._closed = True
             left = list(self._all.values())

@@ -1,7 +1,7 @@
-"""2026-07-28: requests that stand alone, all served by one process.
+"""2026-07-28: stateless requests, all served by one process.
 
-On a pipe every client shares one channel, so ids and progress tokens are ours on the way in and
-the client's again on the way out. Closing a stream takes its request back
+On a pipe every client shares one channel, so ids and progress tokens are replaced by ours on the
+way in and restored on the way out. Closing a stream cancels its request
 (basic/transports/streamable-http#cancellation).
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mcp_touchstone.bridge.child import Child, Gone, Launch, tell
-from mcp_touchstone.bridge.exchanges import Exchange, Exchanges
+from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange
 from mcp_touchstone.bridge.headers import Headers, meta_of
 from mcp_touchstone.bridge.parameters import Parameters
 from mcp_touchstone.bridge.refusals import (
@@ -22,25 +22,25 @@ from mcp_touchstone.bridge.refusals import (
     UNSUPPORTED_VERSION,
     Refusal,
 )
-from mcp_touchstone.framing import Kind, brief, encode, id_key, kind_of
-from mcp_touchstone.process import now
-from mcp_touchstone.revision import LATEST_MODERN, META
+from mcp_touchstone.catalog.revision import LATEST_MODERN, META
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.framing import Kind, brief, encode, id_key, kind_of
 
 LISTEN: Final = "subscriptions/listen"
 SUBSCRIPTION: Final = META + "subscriptionId"
 LOG_LEVEL: Final = META + "logLevel"
 
 REMEMBERED: Final = 100
-"""Requests taken back of which something may still come."""
+"""Greatest number of remembered cancelled requests."""
 
 PAGES: Final = 50
-"""Pages of tools we read to learn which arguments are repeated in headers."""
+"""Pages of tools to read for the arguments that are repeated in headers."""
 
 ASIDE: Final = 10.0
 """Seconds one such page may take."""
 
 _DIGITS: Final = 19
-"""More than a number of ours has."""
+"""More digits than a number of ours has."""
 
 _META: Final = {
     META + "protocolVersion": LATEST_MODERN,
@@ -50,31 +50,31 @@ _META: Final = {
 
 
 class Stateless:
-    """The one process for all stateless requests; a new one when it has left.
+    """The process for all stateless requests; a new one is started after it exits.
 
     Args:
-        launch: how it is started.
-        startup: seconds it may take to its first answer.
+        launch: the parameters for starting it.
+        startup: seconds it may take until its first answer.
     """
 
     def __init__(self, launch: Launch, startup: float) -> None:
         self._launch = launch
         self._startup = startup
         self._lock = threading.Lock()
-        self._lane: Lane | None = None
+        self._lane: SharedProcess | None = None
         self._legacy = False
 
-    def lane(self) -> "Lane":
-        """Give the process, started and found to speak 2026-07-28.
+    def lane(self) -> "SharedProcess":
+        """Return the process, started and checked to support 2026-07-28.
 
         Raises:
             LaunchError: it cannot be started.
-            Refusal: 400, it speaks nothing but the handshake revisions.
+            Refusal: 400, it supports legacy revisions only.
         """
         with self._lock:
             if self._lane is None or not self._lane.running:
                 if self._lane is not None:
-                    self._lane.end()  # it left, and its pipes are still ours
+                    self._lane.end()  # it has exited, but its pipes are still open
                 if not self._legacy:
                     self._lane = self._start()
                 if self._legacy:
@@ -83,13 +83,13 @@ class Stateless:
             assert self._lane is not None  # noqa: S101  (started above, or refused)
             return self._lane
 
-    def _start(self) -> "Lane | None":
-        """Start a process and ask what it is, as a client on a pipe has to.
+    def _start(self) -> "SharedProcess | None":
+        """Start a process and detect its era, as a client on a pipe must.
 
-        A server of the other era may answer anything, or nothing (2026-07-28
+        A legacy server may answer anything, or nothing (2026-07-28
         basic/transports/stdio#backward-compatibility).
         """
-        lane = Lane(self._launch)
+        lane = SharedProcess(self._launch)
         asked = lane.ask("server/discover", {"_meta": _META}, self._startup)
         if asked is None and not lane.running:
             lane.end()
@@ -114,11 +114,11 @@ class Stateless:
             lane.end()
 
 
-class Lane:
+class SharedProcess:
     """One process, and the requests it serves.
 
     Attributes:
-        lost: why it is gone; empty while it is there.
+        lost: the reason it has exited; empty while it runs.
     """
 
     def __init__(self, launch: Launch) -> None:
@@ -132,17 +132,17 @@ class Lane:
 
     @property
     def running(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it accepts requests."""
         return self._child.running
 
     def end(self) -> None:
-        """Take back what is under way, and end the process."""
+        """Cancel the open requests, and end the process."""
         for exchange in self._exchanges.all():
             self.cancel(exchange)
         self._child.end()
 
     def check_parameters(self, headers: Headers, message: Mapping[str, Any]) -> None:
-        """Hold the ``Mcp-Param-*`` headers of a ``tools/call`` against its arguments.
+        """Compare the ``Mcp-Param-*`` headers of a ``tools/call`` with its arguments.
 
         Raises:
             Refusal: 400.
@@ -155,7 +155,7 @@ class Lane:
         self._parameters.check(headers, message)
 
     def _learn(self, meta: Mapping[str, Any]) -> None:
-        """Read the list of tools as this client would."""
+        """Read the list of tools with the ``_meta`` of this client."""
         params: dict[str, Any] = {"_meta": {**_META, **_without_token(meta)}}
         for _ in range(PAGES):
             asked = self.ask("tools/list", params, ASIDE) or {}
@@ -166,11 +166,11 @@ class Lane:
             params = {**params, "cursor": cursor}
         self._parameters.known = True
 
-    def say(self, message: Mapping[str, Any]) -> Exchange:
-        """Send a request; give the stream of what comes for it.
+    def say(self, message: Mapping[str, Any]) -> HttpExchange:
+        """Send a request; return its exchange.
 
         Raises:
-            Refusal: 502, the process is gone.
+            Refusal: 502, the process has exited.
         """
         number = next(self._numbers)
         ours = {**message, "id": number}
@@ -185,16 +185,16 @@ class Lane:
         return exchange
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """Pass a notification on.
+        """Forward a notification.
 
-        One that takes a request back is let go: it names an id that is not ours, and on HTTP the
-        end of the stream says the same.
+        A cancellation is dropped: its id is not ours, and on HTTP the end of the stream has the
+        same meaning.
         """
         if message.get("method") != "notifications/cancelled":
             self._send(message, None)
 
-    def cancel(self, exchange: Exchange) -> None:
-        """Take a request back: its client has closed the stream."""
+    def cancel(self, exchange: HttpExchange) -> None:
+        """Cancel a request: its client has closed the stream."""
         number = exchange.request["id"]
         if self._exchanges.waiting_for(id_key(number)) is None:
             return
@@ -208,14 +208,14 @@ class Lane:
             return
 
     def ask(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
-        """Ask something ourselves; give the response, None if there is none in time."""
+        """Send a request of our own; return the response, None if there is none in time."""
         exchange = self.say({"jsonrpc": "2.0", "id": 0, "method": method, "params": params})
         until = now() + seconds
         if not exchange.wait_closed(seconds) and now() >= until:
             self.cancel(exchange)
         return exchange.answer
 
-    def _send(self, message: Mapping[str, Any], exchange: Exchange | None) -> None:
+    def _send(self, message: Mapping[str, Any], exchange: HttpExchange | None) -> None:
         try:
             self._child.send(encode(message).rstrip(b"\n"))
         except Gone as error:
@@ -227,7 +227,7 @@ class Lane:
         self.lost = why
         self._exchanges.drop_all(why)
 
-    # --- what the server says
+    # --- messages of the server
 
     def _hear(self, _data: bytes, value: Any) -> None:
         for message in value if isinstance(value, list) else [value]:
@@ -257,7 +257,7 @@ class Lane:
         self._exchanges.answered(key, encode(ours).rstrip(b"\n"), ours)
 
     def _said(self, message: dict[str, Any]) -> None:
-        """Send on what is no answer: to the stream it names, else to the likeliest one."""
+        """Forward a message other than an answer: to the stream it names, or the likeliest."""
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         meta = _meta_in(params)
@@ -277,19 +277,19 @@ class Lane:
             exchange = self._likeliest(message["method"])
         if exchange is None:
             named = meta.get(SUBSCRIPTION, params.get("progressToken"))
-            if named not in self._taken_back:  # else it was on its way already
+            if named not in self._taken_back:  # otherwise it was sent before that
                 tell(f"the server said what belongs to no request: {brief(message)}")
         else:
             exchange.put(encode({**message, "params": params} if params else message)[:-1])
 
-    def _likeliest(self, method: str) -> Exchange | None:
-        """Give the stream of what names no request, as log messages do.
+    def _likeliest(self, method: str) -> HttpExchange | None:
+        """Return the exchange for a message that names no request, such as a log message.
 
-        The pipe does not say whose it is: with several requests open, the one opened last of
-        those that asked for log messages gets it, or of all, if none did and it is not allowed.
+        Its addressee is unknown on a pipe. Of several open requests, the newest one that asked for
+        log messages gets it; if none did, although it is not allowed then, the newest of all.
         """
-        asks: Callable[[Exchange], bool] = lambda one: LOG_LEVEL in meta_of(one.request)  # noqa: E731
-        calls: Callable[[Exchange], bool] = lambda one: one.request["method"] != LISTEN  # noqa: E731
+        asks: Callable[[HttpExchange], bool] = lambda one: LOG_LEVEL in meta_of(one.request)  # noqa: E731
+        calls: Callable[[HttpExchange], bool] = lambda one: one.request["method"] != LISTEN  # noqa: E731
         found = None
         if method == "notifications/message":
             found = self._exchanges.newest(lambda one: calls(one) and asks(one))
@@ -297,7 +297,7 @@ class Lane:
 
 
 def _number(value: Any) -> Any:
-    """Give the key of our number, also where the server made a string of it."""
+    """Return the key of our number, even if the server made a string of it."""
     ours = isinstance(value, str) and value.isdecimal() and len(value) < _DIGITS
     return id_key(int(value)) if ours else id_key(value)
 

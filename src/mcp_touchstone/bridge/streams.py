@@ -1,25 +1,25 @@
-"""The messages for one HTTP response, in order; its reader may come late, or come again."""
+"""The messages for one HTTP response, in order; its reader may start late, or reconnect."""
 
 import threading
 from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from mcp_touchstone.process import now
+from mcp_touchstone.transport.process import now
 
 KEPT: Final = 1000
-"""Messages kept for a reader; of more, the oldest are forgotten."""
+"""Greatest number of messages kept for a reader; older ones are dropped."""
 
 KEPT_BYTES: Final = 64 * 1024 * 1024
-"""Their bytes together; the newest message is kept whatever its size."""
+"""Greatest total of their bytes; the newest message is always kept."""
 
 
-class Stream:
-    """Numbered messages on their way to one client; safe to share between threads.
+class EventStream:
+    """Numbered messages for one client; safe to share between threads.
 
     Attributes:
-        number: of the stream, unique within its session.
-        closed: whether nothing more will come.
+        number: number of the stream, unique within its session.
+        closed: whether no more messages will be added.
         delivered: number of the last message that was written to a client.
         attached: whether a client is reading.
     """
@@ -36,7 +36,7 @@ class Stream:
         self._change = threading.Condition()
 
     def put(self, data: bytes) -> None:
-        """Add a message; nothing once the stream is closed."""
+        """Add a message; ignore it if the stream is closed."""
         with self._change:
             if self.closed:
                 return
@@ -50,31 +50,31 @@ class Stream:
             self._change.notify_all()
 
     def close(self) -> None:
-        """Let it end behind what it holds."""
+        """End the stream after its present messages."""
         with self._change:
             self.closed = True
             self._change.notify_all()
 
     def close_after(self, seconds: float) -> None:
-        """Let it end when the time is over, for one whose end may never be said."""
+        """End the stream after some seconds, in case no message ends it."""
         with self._change:
             self._ends_at = now() + seconds
 
     def attach(self, seconds: float) -> bool:
-        """Become its reader; False if it has one that does not leave in time."""
+        """Become its reader; return False if another reader does not leave in time."""
         with self._change:
             free = self._change.wait_for(lambda: not self.attached, seconds)
             self.attached = True
             return free
 
     def detach(self) -> None:
-        """Stop reading; what was not delivered waits for the next reader."""
+        """Stop reading; undelivered messages wait for the next reader."""
         with self._change:
             self.attached = False
             self._change.notify_all()
 
     def after(self, number: int, seconds: float) -> list[tuple[int, bytes]]:
-        """Give what came behind a message, waiting for it, or for the end, that long."""
+        """Return the messages after a number; wait some seconds for one, or for the end."""
         with self._change:
             if self._ends_at is not None and now() > self._ends_at:
                 self.closed = True
@@ -82,12 +82,12 @@ class Stream:
             return [one for one in self._messages if one[0] > number]
 
     def wait_closed(self, seconds: float) -> bool:
-        """Wait for the end; False when the time is over first."""
+        """Wait for the end; return False if the seconds pass first."""
         with self._change:
             return self._change.wait_for(lambda: self.closed, seconds)
 
     def only(self) -> bytes | None:
-        """Give the message of a stream that ended with one message; None for any other."""
+        """Return the message of a stream that ended with one message; None for any other."""
         with self._change:
             if not self.closed or self._last != 1 or not self._messages:
                 return None
@@ -95,11 +95,11 @@ class Stream:
 
 
 def event(data: bytes, *, id: str | None = None) -> bytes:  # noqa: A002  (the field's name)
-    """Write one message as an event; its JSON stands on one line."""
+    """Return one message as an event, with its JSON on one line."""
     name = f"id: {id}\n".encode() if id is not None else b""
     return name + b"data: " + data + b"\n\n"
 
 
-def newest(streams: Iterable[Stream]) -> Stream | None:
-    """Give the stream that was opened last."""
+def newest(streams: Iterable[EventStream]) -> EventStream | None:
+    """Return the stream that was opened last."""
     return max(streams, key=lambda one: one.number, default=None)

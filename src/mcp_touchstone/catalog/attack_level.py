@@ -1,4 +1,4 @@
-"""How far attacks go: what is always fired, and what only on request. Facts."""
+"""Levels of attacks: one always runs, the others only on request. Facts."""
 
 from enum import StrEnum
 from typing import Final
@@ -22,5 +22,5 @@ MEANING: Final = {
 
 
 def tiers(asked: tuple[str, ...] = ()) -> frozenset[Tier]:
-    """Give what is fired when some levels are asked for: core is among it always."""
+    """Return the levels to run: the requested ones, and always core."""
     return frozenset({Tier.CORE, *map(Tier, asked)})

@@ -1,8 +1,8 @@
-"""Clause rows: load them from TOML, validate them, say where they hold. Executes nothing.
+"""Clause rows: loading from TOML, validation, revisions. Executes nothing.
 
-A chapter file holds ``title``, ``summary``, optionally ``deferred`` (a reason for all of its
-clauses) and a list of ``[[clause]]`` tables. A row of a deferred chapter that is judged all the
-same says ``judged = true``. ``CONTRIBUTING.md`` describes each key.
+A chapter file contains ``title``, ``summary``, optionally ``deferred`` (a reason for all of its
+clauses) and a list of ``[[clause]]`` tables. A row of a deferred chapter that is judged
+nevertheless has ``judged = true``. ``CONTRIBUTING.md`` describes each key.
 """
 
 import difflib
@@ -14,8 +14,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.mistake import Mistake
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.errors import UserError
 
 SITE: Final = "https://modelcontextprotocol.io/specification"
 SCHEMAS: Final = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema"
@@ -43,16 +43,16 @@ class Breach(StrEnum):
 
 
 class Observable(StrEnum):
-    """Whether a client sees a clause kept or broken."""
+    """Visibility of a kept or broken clause to a client."""
 
     YES = "yes"
-    """On every server that offers what the clause needs."""
+    """On every server that meets the needs of the clause."""
 
     CONDITIONAL = "conditional"
-    """On servers that do what the clause speaks of."""
+    """On servers with the behaviour that the clause covers."""
 
     NO = "no"
-    """Never: nothing on the pipe can show it."""
+    """Never: no message can show it."""
 
 
 _BREACH_OF: Final = {
@@ -65,8 +65,8 @@ _BREACH_OF: Final = {
 }
 
 
-class CatalogueError(Mistake, ValueError):
-    """A clause file is wrong; the message names file, clause and key."""
+class CatalogueError(UserError, ValueError):
+    """A clause file is invalid; the message names the file, the clause and the key."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,18 +78,18 @@ class Clause:
         group: directory of the chapter file (``basic``, ``server``, ``client``).
         chapter: stem of the chapter file.
         level: requirement level of the text.
-        breach: how a breach counts; follows the level unless the row says otherwise.
+        breach: how a breach counts; follows the level unless the row overrides it.
         strict: whether ``--strict`` raises a warning of this clause to a failure.
         source: revision -> pages (``page#anchor`` below that revision, or ``schema.ts#Name``).
         statement: the rule.
-        needs: what the server must offer for the rule to apply; empty means every server.
-        conditional: the rule speaks only of servers that do something (``needs`` or ``how``).
-        how: what is driven and what breaks the rule.
-        not_flagged: what is left alone, and why.
-        decision: how a dispute seen on a real server was settled; empty when none arose.
-        replaces: ids merged into this row; they stay retired.
-        deferred: why the clause is not judged yet; empty when it is.
-        unobservable: why nothing on the pipe can show it; empty when something can.
+        needs: features the server must offer for the rule to apply; empty means every server.
+        conditional: whether the rule applies only to some behaviour (``needs`` or ``how``).
+        how: the stimulus, and the behaviour that breaks the rule.
+        not_flagged: behaviour that is accepted, with the reason.
+        decision: the decision on a dispute about a real server; empty if there was none.
+        replaces: ids merged into this row; they are never reused.
+        deferred: the reason the clause is not judged yet; empty if it is.
+        unobservable: the reason no message can show it; empty if one can.
     """
 
     id: str
@@ -111,22 +111,22 @@ class Clause:
 
     @property
     def grade(self) -> str:
-        """How a report weighs it: the level of the text."""
+        """Its weight in a report: the level of the text."""
         return str(self.level)
 
     @property
     def file(self) -> str:
-        """The chapter file it stands in: ``basic/ping.toml``."""
+        """Its chapter file: ``basic/ping.toml``."""
         return f"{self.group}/{self.chapter}.toml"
 
     @property
     def revisions(self) -> tuple[str, ...]:
-        """Revisions in which the clause holds, oldest first."""
+        """Revisions in which the clause applies, oldest first."""
         return tuple(self.source)
 
     @property
     def observable(self) -> Observable:
-        """Whether a client sees it kept or broken."""
+        """Whether a client can observe that it is kept or broken."""
         if self.unobservable:
             return Observable.NO
         return Observable.CONDITIONAL if self.conditional else Observable.YES
@@ -137,13 +137,13 @@ class Clause:
         return not (self.deferred or self.unobservable)
 
     def links(self, revision: str) -> tuple[str, ...]:
-        """Give the addresses of the text in one revision; empty where the clause does not hold."""
+        """Return the URLs of the text in one revision; empty if the clause does not apply there."""
         return tuple(_address(revision, page) for page in self.source.get(revision, ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One clause file: its place, its heading, its rows."""
+    """One clause file: its path, its heading, its rows."""
 
     group: str
     name: str
@@ -160,7 +160,7 @@ class Catalogue:
     _by_id: dict[str, Clause] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Index the rows; an id used twice, or retired and used again, is refused."""
+        """Index the rows; reject an id that is used twice, or used again after it was retired."""
         rows: dict[str, Clause] = {}
         for clause in self:
             known = rows.setdefault(clause.id, clause)
@@ -178,20 +178,20 @@ class Catalogue:
         object.__setattr__(self, "_by_id", rows)
 
     def __iter__(self) -> Iterator[Clause]:
-        """Walk the clauses in the order of the files."""
+        """Iterate over the clauses in the order of the files."""
         for chapter in self.chapters:
             yield from chapter.clauses
 
     def __len__(self) -> int:
-        """Count the clauses."""
+        """Return the number of clauses."""
         return len(self._by_id)
 
     def __contains__(self, clause_id: object) -> bool:
-        """Tell whether an id is in use."""
+        """Return whether an id is in use."""
         return clause_id in self._by_id
 
     def __getitem__(self, clause_id: str) -> Clause:
-        """Look a clause up; an unknown id raises CatalogueError naming the nearest."""
+        """Return a clause by its id; an unknown id raises CatalogueError with the closest id."""
         try:
             return self._by_id[clause_id]
         except KeyError:
@@ -201,7 +201,7 @@ class Catalogue:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Phrase the closest known word as a hint: ``; did you mean 'x'?`` or nothing."""
+    """Return the closest known word as a hint: ``; did you mean 'x'?``, or nothing."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
@@ -246,7 +246,7 @@ _KEYS: Final = {
 def check_keys(
     table: Mapping[str, Any], keys: Mapping[str, str], required: tuple[str, ...], where: str
 ) -> None:
-    """Refuse a key nobody knows, a value of the wrong type, and a required key left out."""
+    """Reject an unknown key, a value of the wrong type, and a missing required key."""
     for key, value in table.items():
         if key not in keys:
             raise CatalogueError(f"{where}: unknown key {key!r}{nearest(key, keys)}")
@@ -325,7 +325,7 @@ def _clause(
 def _check_lifted(
     row: Mapping[str, Any], deferred: str, wrong: Callable[[str], CatalogueError]
 ) -> None:
-    """Refuse a ``judged`` that says nothing, or the opposite of another key."""
+    """Reject a ``judged`` key that is redundant, or contradicts another key."""
     if row["judged"] is not True:
         raise wrong("judged is true or absent; a row that is not judged says deferred and why")
     for key in ("deferred", "unobservable"):
@@ -336,7 +336,7 @@ def _check_lifted(
 
 
 def flow(text: str) -> str:
-    """Make one line of a text that stands over several."""
+    """Join the lines of a text into one."""
     return " ".join(text.split())
 
 

@@ -1,7 +1,7 @@
-"""Find and import the suite files: leaves that import the harness and that nobody imports.
+"""Find and import the suite files: they import the harness, and no module imports them.
 
-In a checkout (or an editable install of one) the suites stand at the root; in a wheel they
-stand in ``_suites`` beside this file. They get the same module names in both cases.
+In a checkout (or an editable install of one) the suites are at the root; in a wheel they
+are in ``_suites`` inside the package. They have the same module names in both cases.
 """
 
 import importlib.util
@@ -13,22 +13,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.clause import Catalogue, CatalogueError, load_catalogue
-from mcp_touchstone.scenario import Registry, collecting
-from mcp_touchstone.threat import load_threats
-
-HERE: Final = Path(__file__).resolve().parent
-NAMESPACE: Final = "mcp_touchstone._suites"
+from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, load_catalogue
+from mcp_touchstone.catalog.home import HOME, NAMESPACE
+from mcp_touchstone.catalog.scenario import Registry, collecting
+from mcp_touchstone.catalog.threat import load_threats
 
 
 def home() -> Path:
-    """Give the folder that holds the suite directories."""
-    shipped = HERE / "_suites"
-    return shipped if shipped.is_dir() else HERE.parent.parent
+    """Return the folder of the suite directories."""
+    return Path(HOME)
 
 
 def suite_file(case_id: str) -> Path:
-    """Give the file of a case id such as ``conformance/basic/ping.py::answers_a_ping``."""
+    """Return the file of a case id such as ``conformance/basic/ping.py::answers_a_ping``."""
     return home() / case_id.partition("::")[0]
 
 
@@ -46,7 +43,7 @@ def rows(suite: str) -> Catalogue:
     """Read the clauses or threats of a suite, or of all of them; imports no suite file.
 
     Raises:
-        CatalogueError: a file is wrong.
+        CatalogueError: a file is invalid.
     """
     if suite == BOTH:
         return Catalogue(tuple(chapter for name in SUITES for chapter in rows(name).chapters))
@@ -55,15 +52,15 @@ def rows(suite: str) -> Catalogue:
 
 
 def renamed() -> dict[str, str]:
-    """Give the ids of clauses that were merged, and what each is part of now."""
+    """Return the ids of merged clauses, each with the id of the clause it is part of now."""
     return {old: clause.id for clause in rows(BOTH) for old in clause.replaces}
 
 
 def load(suite: str = CONFORMANCE) -> Registry:
-    """Import every chapter of a suite and give what it declares; imported once.
+    """Import every chapter of a suite once and return its declarations.
 
     Raises:
-        CatalogueError: a clause file or a declaration is wrong.
+        CatalogueError: a clause file or a declaration is invalid.
     """
     if suite in _loaded:
         return _loaded[suite]
@@ -89,13 +86,13 @@ def load(suite: str = CONFORMANCE) -> Registry:
 
 
 def mutants(checkout: Path | None = None) -> Mapping[str, Any] | None:
-    """Import the servers that break a clause on purpose; None where there is no checkout.
+    """Import the servers that break a clause on purpose; None if there is no checkout.
 
     Args:
-        checkout: its folder, where it is not the one this package stands in.
+        checkout: its folder, if it is not the checkout of this package.
 
     Returns:
-        name -> mutant, as ``tests/mutants/kit.py`` describes it, breaking what it breaks today.
+        name -> mutant, as ``tests/mutants/kit.py`` describes it, with current clause ids.
     """
     program = (checkout or home()) / "tests" / "mutants" / "__main__.py"
     if not program.is_file():
@@ -106,7 +103,7 @@ def mutants(checkout: Path | None = None) -> Mapping[str, Any] | None:
 
 
 def _joined(registries: list[Registry]) -> Registry:
-    """Put suites behind one another: one plan, one run, one report."""
+    """Concatenate suites: one plan, one run, one report."""
     chapters = tuple(chapter for r in registries for chapter in r.catalogue.chapters)
     joined = Registry(Catalogue(chapters))
     for registry in registries:

@@ -18,10 +18,10 @@ LATEST_MODERN: Final = MODERN[-1]
 
 
 def is_modern(revision: str) -> bool:
-    """Tell whether a revision is stateless (2026-07-28 and later)."""
+    """Return whether a revision is modern, that is stateless (2026-07-28 and later)."""
     return revision in MODERN
 
 
 def since(first: str) -> tuple[str, ...]:
-    """Give every known revision from ``first`` on, oldest first."""
+    """Return every known revision from ``first`` on, oldest first."""
     return ALL[ALL.index(first) :]

@@ -1,7 +1,7 @@
-"""Register scenarios and ambient rules: what a suite file declares at import. Runs nothing.
+"""Register the scenarios and ambient rules that a suite file declares. Runs nothing.
 
 A scenario is one conversation that judges at least one clause; its name is a present-tense
-sentence about the server, its docstring is the published description. An ambient rule looks at
+sentence about the server, its docstring is the published description. An ambient rule checks
 every transcript of a run.
 """
 
@@ -9,19 +9,14 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import Breach, Catalogue, CatalogueError, Clause
-
-if TYPE_CHECKING:
-    from mcp_touchstone.ambient import Record
-    from mcp_touchstone.attack.siege import Siege
-    from mcp_touchstone.conversation import Conversation
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Breach, Catalogue, CatalogueError, Clause
 
 
 class Share(StrEnum):
-    """Which live process of a revision a scenario takes part in."""
+    """The live process of a revision that a scenario uses."""
 
     ORDINARY = "shared"
     WILLING = "willing"
@@ -29,22 +24,26 @@ class Share(StrEnum):
     LASTING = "lasting"
 
 
-Body = Callable[["Conversation"], None]
-Assault = Callable[["Siege"], None]
-Watch = Callable[["Record"], Iterator["Seen"]]
+DISCOVERY: Final = "discovery"
+"""Name used for discovery in place of a scenario; it can also be selected."""
+
+# The layer above defines the argument of a body: a Conversation, an AttackSession, a Record.
+Body = Callable[[Any], None]
+Assault = Callable[[Any], None]
+Watch = Callable[[Any], Iterator["Seen"]]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One thing an ambient rule looked at.
+    """One observation of an ambient rule.
 
     Attributes:
         clause: the clause it belongs to.
-        held: whether the clause held there.
+        held: whether the line kept the clause.
         n: number of the line.
-        expected: what the clause asks for.
-        actual: what stood there.
-        mild: a breach that counts as this at most, whatever the clause's own weight.
+        expected: the requirement of the clause.
+        actual: the observed value.
+        mild: the most severe way a breach may count here, whatever the weight of the clause.
     """
 
     clause: str
@@ -57,14 +56,14 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What scenarios and ambient rules have in common.
+    """The common part of scenarios and ambient rules.
 
     Attributes:
         id: ``conformance/basic/ping.py::answers_a_ping``; from path and name, never typed.
-        clauses: what it judges.
+        clauses: the clauses it judges.
         title: first line of the docstring.
         why: the rest of the docstring.
-        path: file, below the checkout or the package.
+        path: its file, relative to the checkout or the package.
         line: first line of the function.
     """
 
@@ -78,7 +77,7 @@ class Case:
 
     @property
     def revisions(self) -> tuple[str, ...]:
-        """Revisions in which at least one of its clauses holds."""
+        """Revisions in which at least one of its clauses applies."""
         held = {revision for clause in self.clauses for revision in clause.revisions}
         return tuple(revision for revision in rev.ALL if revision in held)
 
@@ -93,20 +92,20 @@ class Scenario(Case):
     """One conversation.
 
     Attributes:
-        body: what is said and judged.
-        fresh: needs a process nobody has spoken to; nothing has been sent on it.
-        apart: fresh, and in a world of its own, which it may change.
-        hurts: may leave the server worse than it found it; runs last on a shared process.
-        once: what it finds holds for every legacy revision, since it happens before one is agreed.
-        legacy: speaks the handshake although the clause belongs to a stateless revision.
-        willing: talks as a client that declares everything and can answer everything.
-        fixtures: trees an attack needs around the root; empty for what is no attack.
-        drawn: a property: says what is drawn for it, on processes where nothing else is said.
-        lasts: listens for seconds, mostly; is begun before others, and apart from the process they
-            share.
-        restarts: goes on with further processes, beside the one it shares.
-        everywhere: looks at what the server answered to each revision; all are asked for, however
-            few are judged.
+        body: the function that sends messages and judges the answers.
+        fresh: whether it needs an unused process, on which no message was sent.
+        apart: whether it is fresh and has a world of its own, which it may change.
+        hurts: whether it may harm the server; it then runs last on a shared process.
+        once: whether its results apply to every legacy revision, as it ends before one is agreed.
+        legacy: whether it makes the handshake although its clause belongs to a modern revision.
+        willing: whether its client declares every capability and answers every request.
+        fixtures: trees an attack needs around the root; empty if it is no attack.
+        drawn: whether it is a property: it sends generated messages, on processes of its own.
+        lasts: whether it mostly listens, for seconds; it then starts before others, and not on
+            their shared process.
+        restarts: whether it starts further processes beside the shared one.
+        everywhere: whether it compares the answers in all revisions; each is then opened, even
+            if few are judged.
     """
 
     body: Body | Assault
@@ -132,7 +131,7 @@ class Ambient(Case):
 
 @dataclass(slots=True)
 class Registry:
-    """What the suite files of one run declared."""
+    """The declarations of the suite files of one run."""
 
     catalogue: Catalogue
     scenarios: list[Scenario] = field(default_factory=list)
@@ -140,11 +139,11 @@ class Registry:
     place: str = ""
 
     def cases(self) -> list[Case]:
-        """Give everything that judges, in the order of the files."""
+        """Return all scenarios and ambient rules, in the order of the files."""
         return sorted([*self.scenarios, *self.ambients], key=lambda case: case.order)
 
     def add(self, function: Callable[..., Any], clauses: Sequence[str], **kind: Any) -> None:
-        """Take one declaration; an unknown clause or a second use of a name is refused."""
+        """Add one declaration; reject an unknown clause and a second use of a name."""
         case_id = f"{self.place}::{function.__name__}"
         if any(case.id == case_id for case in [*self.scenarios, *self.ambients]):
             raise CatalogueError(f"{case_id} stands twice")
@@ -184,12 +183,12 @@ _active: Final[list[Registry]] = []
 
 
 def collecting(registry: Registry | None) -> None:
-    """Direct the declarations of the files imported next; None ends it."""
+    """Set the registry for the declarations of the files imported next; None ends it."""
     _active[:] = [] if registry is None else [registry]
 
 
 def catalogue() -> Catalogue:
-    """Give the catalogue a suite file is held against while it is imported; none by hand."""
+    """Return the catalogue of the suite file being imported; none if a person imports it."""
     return _active[0].catalogue if _active else Catalogue(())
 
 
@@ -206,10 +205,10 @@ def scenario(
     restarts: bool = False,
     everywhere: bool = False,
 ) -> Callable[[Body], Body]:
-    """Declare a scenario that judges ``clauses``; ``Scenario`` says what the marks mean.
+    """Declare a scenario that judges ``clauses``; ``Scenario`` describes the marks.
 
     Raises:
-        CatalogueError: no such clause, or the catalogue says it is not judged.
+        CatalogueError: there is no such clause, or the catalogue marks it as not judged.
     """
 
     def declare(body: Body) -> Body:
@@ -237,12 +236,12 @@ def scenario(
 def attack(
     *threats: str, fixtures: tuple[str, ...], lasts: bool = False
 ) -> Callable[[Assault], Assault]:
-    """Declare an attack: a scenario with a process and a field of its own.
+    """Declare an attack: a scenario with a process and a world of its own.
 
     Args:
-        threats: what it judges.
+        threats: the threats it judges.
         fixtures: ids of the trees to build around the root, as in ``fixtures.toml``.
-        lasts: it takes longer than most, and is begun before others.
+        lasts: whether it takes longer than most, so that it starts before others.
     """
 
     def declare(body: Assault) -> Assault:

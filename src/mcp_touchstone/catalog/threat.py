@@ -1,7 +1,7 @@
-"""Threat rows: what an attack would do, how grave that is and why; read from TOML.
+"""Threat rows: effect, severity and cause of an attack; read from TOML.
 
-A threat is a clause of another book: it says what a server must not let happen, and it is judged,
-folded and reported as a clause is. What differs is on which promise it rests and how it is graded.
+A threat is a clause of another catalogue: it names an effect that a server must prevent, and it is
+judged and reported like a clause. It differs in two points: the promise and the severity.
 """
 
 import tomllib
@@ -11,8 +11,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import (
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.attack_level import Tier
+from mcp_touchstone.catalog.clause import (
     Breach,
     Catalogue,
     CatalogueError,
@@ -23,7 +24,6 @@ from mcp_touchstone.clause import (
     flow,
     nearest,
 )
-from mcp_touchstone.tier import Tier
 
 CWE: Final = "https://cwe.mitre.org/data/definitions/{}.html"
 OWASP: Final = "https://owasp.org/www-project-mcp-top-10/"
@@ -33,7 +33,7 @@ PAYLOADS: Final = "payloads"
 
 
 class Severity(StrEnum):
-    """How grave it is when the attack succeeds."""
+    """Severity of a successful attack."""
 
     CRITICAL = "critical"
     HIGH = "high"
@@ -52,7 +52,7 @@ _BREACH_OF: Final = {
 
 
 class Promise(StrEnum):
-    """What a server claims; a threat is judged against one of these."""
+    """A claim of a server; a threat is judged against one of these."""
 
     CONTAINMENT = "containment"
     DENY_LIST = "deny-list"
@@ -71,33 +71,33 @@ class Promise(StrEnum):
 
 
 LIMITS: Final = {Promise.SIZE_LIMIT: 10485760, Promise.READ_LIMIT: 500000}
-"""Promises that are a number, each with an example: bytes of a file, characters of an answer."""
+"""Promises with a number, each with an example: bytes of a file, characters of an answer."""
 
 MODES: Final = frozenset({Promise.READ_ONLY, Promise.DRY_RUN, Promise.AUDIT, *LIMITS})
-"""What nobody can see without being told of it; without the promise it is not judged at all."""
+"""Promises that cannot be observed; threats that need one are not judged without it."""
 
 ASSUMED: Final = frozenset({
     Promise.CONTAINMENT, Promise.LIVENESS, Promise.FRAMING, Promise.SECRECY, Promise.HONESTY,
 })  # fmt: skip
-"""What every server promises, the first if it is given a root; the rest is declared."""
+"""Promises of every server, the first one if it is given a root; the others are declared."""
 
 DECLARED: Final = tuple(str(promise) for promise in Promise if promise not in ASSUMED)
-"""Promises that are made by saying so."""
+"""Promises that a user declares for a server."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Threat(Clause):
-    """One attack, and what it would do.
+    """One attack and its effect.
 
     Attributes:
-        severity: how grave that is.
-        promise: what the server must have promised for it to count; else it is a note.
-        effect: what the attacker has when it succeeds.
-        cause: the usual fault behind it.
+        severity: its severity.
+        promise: the promise a server must make for it to count; otherwise it is a note.
+        effect: the gain of the attacker if it succeeds.
+        cause: the usual fault that permits it.
         cwe: numbers of the weaknesses.
         owasp: entries of the OWASP MCP Top 10.
-        seen_in: advisories of released software with this fault, long since mended.
-        tier: level of attacks it belongs to; beyond core it is judged on request.
+        seen_in: advisories of released software with this fault, all fixed.
+        tier: its level of attacks; a level other than core is judged on request.
     """
 
     severity: Severity
@@ -110,19 +110,19 @@ class Threat(Clause):
     tier: Tier = Tier.CORE
 
     def applies_to(self, promises: Collection[str]) -> bool:
-        """Whether it says anything about a server with these promises.
+        """Return whether it applies to a server with these promises.
 
-        In which mode a server runs and which limits it has, nobody can see otherwise.
+        Only the promises show the mode and the limits of a server.
         """
         return self.promise not in MODES or self.promise in promises
 
     @property
     def grade(self) -> str:
-        """How a report weighs it."""
+        """Its weight in a report."""
         return str(self.severity)
 
     def links(self, revision: str) -> tuple[str, ...]:
-        """Give the weaknesses behind it; they are the same in every revision."""
+        """Return its weaknesses; they are the same in every revision."""
         del revision
         return tuple(CWE.format(number) for number in self.cwe)
 
@@ -141,7 +141,7 @@ def load_family(path: Path) -> Chapter:
     """Read one threat file.
 
     Raises:
-        CatalogueError: the file is no TOML, or a row is incomplete.
+        CatalogueError: the file is not TOML, or a row is incomplete.
     """
     where = f"{path.parent.name}/{path.name}"
     try:

@@ -1,4 +1,4 @@
-"""How a client may answer what the server asks of it: each a policy, params -> answer. Pure.
+"""Policies for the answers of a client to requests of the server: params -> answer. Pure.
 
 ``answer.accept()``, ``answer.decline()``, ``answer.silence()`` and so on make policies for a
 ``Client``; a suite file reads ``Client(elicitation=answer.decline())``.
@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from mcp_touchstone.arguments import form
+from mcp_touchstone.samples.from_schema import form
 
 METHOD_NOT_FOUND: Final = -32601
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the client says to one request of the server.
+    """The answer of the client to one request of the server.
 
     Attributes:
-        body: ``{"result": ...}`` or ``{"error": ...}``; None says nothing, ever.
-        delay: seconds until it is said.
+        body: ``{"result": ...}`` or ``{"error": ...}``; None means no answer.
+        delay: seconds until it is sent.
     """
 
     body: Mapping[str, Any] | None
@@ -27,11 +27,11 @@ class Answer:
 
 
 Policy = Callable[[Mapping[str, Any]], Answer]
-"""Takes the params of the server's request."""
+"""Function: params of the server's request -> answer."""
 
 
 def give(result: Any) -> Policy:
-    """Answer with this result, whatever it is: the way to a wrong shape."""
+    """Answer with this result, even one of a wrong shape."""
     return lambda _params: Answer({"result": result})
 
 
@@ -51,12 +51,12 @@ def silence() -> Policy:
 
 
 def late(seconds: float, policy: Policy) -> Policy:
-    """Answer as another policy does, so many seconds later."""
+    """Answer as another policy does, after a delay in seconds."""
     return lambda params: replace(policy(params), delay=seconds)
 
 
 def in_turn(*policies: Policy) -> Policy:
-    """Answer the first request by the first policy, and so on; the last one stays."""
+    """Answer the first request by the first policy, and so on; repeat the last one."""
     rest: Iterator[Policy] = iter(policies[:-1])
 
     def policy(params: Mapping[str, Any]) -> Answer:
@@ -82,7 +82,7 @@ def accept(content: Any = None) -> Policy:
 
 
 def decline() -> Policy:
-    """Decline an elicitation, as a user who says no."""
+    """Decline an elicitation."""
     return give({"action": "decline"})
 
 
@@ -107,7 +107,7 @@ def say(text: str = "The answer is forty-two.") -> Policy:
 
 
 def use_tools(calls: int = 1) -> Policy:
-    """Answer a sampling request by asking for tools: the first one offered, so many times.
+    """Answer a sampling request with calls of the first offered tool.
 
     The ids differ from round to round. A request that offers no tool gets a plain message.
     """

@@ -1,13 +1,13 @@
 """Tasks of the client (2025-11-25): requests it answers with a task, to be polled. Pure.
 
-A task lives by being polled, not by the clock: after so many looks at it, it is completed.
+A task depends on polls, not on the clock: after a number of polls it is completed.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from mcp_touchstone.answer import Answer
+from mcp_touchstone.client.answers import Answer
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
 TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
@@ -27,9 +27,9 @@ class ClientTasks:
     """The tasks of one client.
 
     Args:
-        polls: looks at a task after which it is completed; None for never.
-        poll_interval: milliseconds the server is asked to wait between two looks.
-        name: what the ids begin with, to tell these tasks from those of another client.
+        polls: number of polls after which a task is completed; None for never.
+        poll_interval: milliseconds the server should wait between two polls.
+        name: prefix of the ids, to distinguish these tasks from those of another client.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ClientTasks:
         return list(self._tasks)
 
     def create(self, outcome: Answer) -> Answer:
-        """Make a task whose result will be ``outcome``; give the CreateTaskResult."""
+        """Make a task whose result will be ``outcome``; return the CreateTaskResult."""
         task = _Task(len(self._tasks) + 1, outcome)
         self._tasks[self._id(task)] = task
         return Answer({"result": {"task": self._shown(task)}})

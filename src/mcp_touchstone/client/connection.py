@@ -1,4 +1,4 @@
-"""One live pipe to a server: say, wait, answer its requests. Knows messages; judges nothing."""
+"""One live connection to a server: send, wait, answer its requests. Judges nothing."""
 
 import itertools
 import threading
@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import __version__
-from mcp_touchstone import revision as rev
-from mcp_touchstone.client import Client
-from mcp_touchstone.cost import Kind, Wait
-from mcp_touchstone.framing import Fault, encode, id_key
-from mcp_touchstone.pace import UNFINISHED_SHORT, Pace
-from mcp_touchstone.patience import Patience
-from mcp_touchstone.process import Ending, Gone, ServerProcess, now, signal_name, sleep
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.session import Message, Role
-from mcp_touchstone.transcript import Entry, Source, Transcript
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.client.profile import Client
+from mcp_touchstone.runtime.timeouts import UNFINISHED_SHORT, Pace
+from mcp_touchstone.runtime.timing import Wait, WaitKind
+from mcp_touchstone.transport.deadline import Patience
+from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, now, signal_name, sleep
+from mcp_touchstone.wire.framing import Fault, brief, encode, id_key
+from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 META: Final = rev.META
 CLIENT_INFO: Final = {"name": "mcp-touchstone", "version": __version__}
@@ -29,10 +29,13 @@ FULL_CAPABILITIES: Final[dict[str, Any]] = {
 """Every client capability of the core protocol, as a willing client declares them."""
 
 WORTH_SAYING: Final = 0.1
-"""From what share of a limit on it is said how much longer we waited."""
+"""Least share of a limit from which an extension of the wait is reported."""
+
+MOST_ANSWERS: Final = 2000
+"""Greatest number of answered server requests per connection: some servers send two for each."""
 
 FIRST_ID: Final = 101
-"""Ids below are left to scenarios that need a particular one."""
+"""Lower ids are reserved for scenarios that need a particular one."""
 
 
 class Connection:
@@ -62,8 +65,8 @@ class Connection:
         self._serving = threading.Lock()
         self._deaf_to = ""
         self._granted = 0.0
+        self._answers = 0
         self.waits: list[Wait] = []
-        self.started_ahead = False
 
     @property
     def modern(self) -> bool:
@@ -72,11 +75,11 @@ class Connection:
 
     @property
     def gone(self) -> bool:
-        """Whether the server has ended or its output has."""
+        """Whether the server or its output has ended."""
         return self.transcript.ended or not self.process.running
 
     def next_id(self) -> int:
-        """Give an id that was not used on this connection."""
+        """Return an id that was not used on this connection."""
         return next(self._ids)
 
     def meta(
@@ -105,19 +108,19 @@ class Connection:
         return self.meta(**more, **({} if level is None else {META + "logLevel": level}))
 
     def use(self, client: Client) -> None:
-        """Let another client answer from now on, and declare for itself in stateless requests.
+        """Use another client for later answers, and for the capabilities in stateless requests.
 
-        What an open session was told stays as it is.
+        The capabilities declared to an open session do not change.
         """
         self.client = client
         if self.modern:
             self.transcript.capabilities = dict(client.capabilities)
 
     def filled(self, client: Client, requests: Any) -> dict[str, Any]:
-        """Give what a client answers to ``inputRequests``."""
+        """Return the answers of a client to ``inputRequests``."""
         return client.fill(requests, world=self._roots)
 
-    # --- saying
+    # --- sending
 
     def say(
         self,
@@ -126,13 +129,13 @@ class Connection:
         required: bool = True,
         malformed: bool = False,
     ) -> int:
-        """Write one JSON value as a line; give its number."""
+        """Write one JSON value as a line; return its number."""
         return self.say_raw(encode(message), message, required=required, malformed=malformed)
 
     def say_together(self, *messages: Any, broken: int = 0) -> list[int]:
-        """Write some messages, a line each, in one write; give their numbers.
+        """Write some messages, one per line, in one write; return their numbers.
 
-        No answer to them is owed, and the first ``broken`` of them are broken on purpose.
+        They require no answer, and the first ``broken`` of them are malformed on purpose.
         """
         raws = [encode(message) for message in messages]
         lines = [
@@ -145,9 +148,9 @@ class Connection:
         return lines
 
     def say_in_pieces(self, message: Any, cuts: Sequence[int], pause: float) -> int:
-        """Write a line cut at some bytes, with a pause in seconds behind each; give its number.
+        """Write a line cut at some bytes, with a pause in seconds after each; return its number.
 
-        No answer to it is owed.
+        It requires no answer.
         """
         raw = encode(message)
         n = self.transcript.said(raw, message, malformed=False, required=False, modern=self.modern)
@@ -165,7 +168,7 @@ class Connection:
         required: bool = True,
         malformed: bool = False,
     ) -> int:
-        """Write bytes as they are; ``message`` is what they mean, where they mean something."""
+        """Write bytes unchanged; ``message`` is their JSON value, if they have one."""
         n = self.transcript.said(
             raw, message, malformed=malformed, required=required, modern=self.modern
         )
@@ -176,7 +179,7 @@ class Connection:
         try:
             self.process.send(raw, self.pace.reply)
         except Gone as gone:
-            if str(gone) != self._deaf_to:  # said once: it may be asking us thousands of times
+            if str(gone) != self._deaf_to:  # recorded once: it may send thousands of requests
                 self.transcript.happened(f"the server {gone}")
             self._deaf_to = str(gone)
         else:
@@ -190,7 +193,7 @@ class Connection:
         id: Any = None,  # noqa: A002  (the protocol's own word)
         meta: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Make a request; a stateless one gets its ``_meta`` unless params bring their own."""
+        """Make a request; a stateless one gets its ``_meta`` unless params have their own."""
         message: dict[str, Any] = {
             "jsonrpc": "2.0",
             "id": self.next_id() if id is None else id,
@@ -226,14 +229,14 @@ class Connection:
             message["params"] = dict(params)
         return self.say(message)
 
-    # --- hearing
+    # --- receiving
 
     def answer_to(
         self, asked: int, seconds: float | None = None, *, patient: bool = False
     ) -> Reply:
         """Wait for the answer to the request on line ``asked``, matched by its typed id.
 
-        A server that let us wait once is waited for shortly from then on, unless we are patient.
+        After one timeout, later waits for a server are short, unless ``patient`` is set.
         """
         limit = self.pace.reply if seconds is None else seconds
         if patient:
@@ -250,20 +253,25 @@ class Connection:
         return Reply(asked, why=self.absence(limit) + self._instead(asked))
 
     def _instead(self, asked: int) -> str:
-        """Say what came in place of an answer, where that explains it."""
+        """Return the message that came instead of an answer, if it explains the silence."""
         for entry in self.transcript.since(asked):
             if entry.source is Source.THEM and entry.raw.rstrip() == self.transcript[asked].raw:
                 return f"; line {entry.n} is what we said, said back"
             if entry.reading is not None and Fault.TOO_DEEP in entry.reading.faults:
                 return f"; line {entry.n} is {Fault.TOO_DEEP}"
+            near = _near_miss(entry, self.transcript[asked].value)
+            if near:
+                return f"; line {entry.n} is {near}"
+        if not self.transcript.spoke and '"jsonrpc"' in self.process.stderr():
+            return "; it writes JSON-RPC to stderr, and nothing to stdout"
         return ""
 
     def _heard(self) -> int:
-        """Count the server's lines: a deaf server is patient with nobody, nor are we with it."""
+        """Return the number of the server's lines, to detect a server that no longer answers."""
         return sum(entry.source is Source.THEM for entry in self.transcript)
 
     def absence(self, limit: float) -> str:
-        """Say why nothing came."""
+        """Return the reason there is no answer."""
         if self.transcript.overflow:
             return f"we stopped listening: {self.transcript.overflow}"
         status = self.process.wait(1.0) if self.transcript.ended else self.process.status
@@ -272,15 +280,17 @@ class Connection:
             return f"the server left ({how})"
         if self.transcript.ended:
             return "the server closed its output"
+        if self._answers > MOST_ANSWERS:
+            return f"we stopped answering it after {MOST_ANSWERS:,} of its requests"
         crowded = self._granted > WORTH_SAYING * limit
         besides = f", and {self._granted:.1f} s in which it had no core" if crowded else ""
         return f"no answer within {limit:.1f} s{besides}"
 
     def wait(self, seen: Callable[[], Any], seconds: float) -> Any:
-        """Wait for something in the transcript, answering the server's requests meanwhile.
+        """Wait for an entry in the transcript, and answer the server's requests meanwhile.
 
-        What may last as long as an answer is a deadline and leaves out the time in which the server
-        had no core; a shorter wait wants to know what was there by then.
+        A wait as long as that for an answer does not count the time in which the server had no
+        core. A shorter wait is not extended: its result is the state at that time.
         """
         deadline = seconds >= self.pace.reply
         patience = self.process.patience(seconds) if deadline else Patience(seconds, dict, now)
@@ -288,10 +298,12 @@ class Connection:
         spoke = self.transcript.spoke
         found = self._wait(seen, patience)
         self._granted = patience.granted
-        if self.transcript.spoke and not spoke and not self.started_ahead:
-            self.waits.append(Wait(Kind.STARTUP, begun if self.waits else self.process.born, now()))
+        if self.transcript.spoke and not spoke:
+            self.waits.append(
+                Wait(WaitKind.STARTUP, begun if self.waits else self.process.born, now())
+            )
         else:
-            self.waits.append(Wait(Kind.ANSWER if found else Kind.SILENCE, begun, now()))
+            self.waits.append(Wait(WaitKind.ANSWER if found else WaitKind.SILENCE, begun, now()))
         return found
 
     def _wait(self, seen: Callable[[], Any], patience: Patience) -> Any:
@@ -312,7 +324,7 @@ class Connection:
                 return found or None
 
     def quiet(self, seconds: float | None = None) -> list[Entry]:
-        """Listen for a while; give the server's lines that came."""
+        """Listen for some seconds; return the server's lines."""
         start = len(self.transcript)
         self.wait(lambda: False, self.pace.settle if seconds is None else seconds)
         return [e for e in self.transcript.since(start) if e.source is Source.THEM]
@@ -320,9 +332,9 @@ class Connection:
     # --- the client's side
 
     def _stirred(self, seen: Callable[[], Any]) -> Callable[[], Any]:
-        """Give what says whether something was seen, or we were asked something since now.
+        """Return a function: whether the entry was seen, or a new server request has come.
 
-        It is called at every line, so it looks at each line once.
+        It is called at every line, so it reads each line once.
         """
         mark = len(self.transcript)
         was_asked = False
@@ -338,7 +350,7 @@ class Connection:
         return stirred
 
     def _serve(self) -> None:
-        """Answer requests of the server that have no answer yet, and those whose time has come."""
+        """Answer new requests of the server, and send delayed answers that are due."""
         if not self.answering:
             return
         with self._serving:
@@ -356,7 +368,7 @@ class Connection:
 
     def _serve_one(self, message: Message) -> None:
         if self.transcript.session.echoes(message.value):
-            return  # an answer to what it says back would be taken for its own
+            return  # our answer to an echoed request would look like its own
         said = self.client.answer(
             message.method,
             message.value.get("params"),
@@ -364,6 +376,11 @@ class Connection:
             world=self._roots,
         )
         if said.body is None:
+            return
+        self._answers += 1
+        if self._answers > MOST_ANSWERS:
+            self.answering = False
+            self.transcript.happened(f"we answered {MOST_ANSWERS:,} of its requests, and no more")
             return
         reply = {"jsonrpc": "2.0", "id": message.value["id"], **said.body}
         if said.delay:
@@ -373,7 +390,7 @@ class Connection:
             self.say(reply)
 
     def _next_due(self) -> list[float]:
-        """Give the seconds until each answer that is held back."""
+        """Return the seconds until each delayed answer is due."""
         with self._serving:
             return [max(0.0, when - now()) for when, _ in self._due]
 
@@ -424,7 +441,7 @@ class Connection:
         return reply
 
     def open(self, *, capabilities: Mapping[str, Any] | None = None) -> Reply:
-        """Go through the ordinary opening of this connection's revision."""
+        """Perform the ordinary opening of this connection's revision."""
         if self.modern:
             declared = self.client.capabilities if capabilities is None else capabilities
             self.transcript.capabilities = dict(declared)
@@ -436,16 +453,34 @@ class Connection:
 
     @property
     def everyday(self) -> str:
-        """The method that every server of this revision answers."""
+        """The method that every server of this revision supports."""
         return "server/discover" if self.modern else "ping"
 
     def probe(self, *, seconds: float | None = None, required: bool = True) -> Reply:
-        """Ask what every server of this revision answers: ping, or server/discover."""
+        """Send a request that every server of this revision answers: ping, or server/discover."""
         return self.request(self.everyday, seconds=seconds, required=required)
 
     def end(self, *, polite: bool = True) -> Ending:
         """Shut the server down."""
         return self.process.end(self.pace.farewell, polite=polite, hurry=self.pace.hurry)
+
+
+def _near_miss(entry: Entry, request: Any) -> str:
+    """Return why a line that looks like an answer is none; empty if it does not look like one."""
+    said = entry.reading.value if entry.reading is not None else None
+    if not isinstance(request, dict) or not isinstance(said, dict) or "method" in said:
+        return ""
+    names = {name.lower(): name for name in said}
+    odd = [names[n] for n in ("jsonrpc", "id", "result", "error") if n in names and n not in said]
+    if "id" in names and odd:
+        return f"an answer with misspelled members: {', '.join(odd)}"
+    if "result" in said or "error" in said:
+        if "id" not in said:
+            return "an answer without an id"
+        own, other = request.get("id"), said["id"]
+        if id_key(own) != id_key(other):
+            return f"an answer under id {brief(other)} to a request under id {brief(own)}"
+    return ""
 
 
 __all__ = ["CLIENT_INFO", "FULL_CAPABILITIES", "META", "Connection", "Pace", "Reply"]

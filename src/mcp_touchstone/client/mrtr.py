@@ -1,35 +1,35 @@
-"""Making the server ask: several rounds in 2026-07-28, one request in a session.
+"""Make the server send requests: in several rounds in 2026-07-28, else during one request.
 
 first = begin(connection, exchange, client)
-second = retry(connection, first)                       as a client should
-second = retry(connection, first, state="forged")       as one should not
+second = retry(connection, first)                       a correct client
+second = retry(connection, first, state="forged")       an incorrect client
 """
 
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone.client import Client
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.dossier import Exchange
-from mcp_touchstone.questions import Question, input_requests, questions
-from mcp_touchstone.reply import Reply
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.profile import Client
+from mcp_touchstone.client.server_profile import Exchange
+from mcp_touchstone.client.server_requests import Question, input_requests, questions
+from mcp_touchstone.wire.reply import Reply
 
 SAME: Final[Any] = object()
-"""Stands for what a client has to send: the state as received, the answers that fit."""
+"""Placeholder for correct values: the state as received, the matching answers."""
 
 MOST: Final = 8
-"""Rounds after which nobody waits for a final result any more."""
+"""Greatest number of rounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One request of several, and what it got.
+    """One request of several, and its reply.
 
     Attributes:
-        exchange: the request without what the rounds add to it.
-        client: who answers.
-        sent: the params as they were sent.
-        reply: what came back.
+        exchange: the request without the members that rounds add.
+        client: the client that answers.
+        sent: the params as sent.
+        reply: the reply.
     """
 
     exchange: Exchange
@@ -39,33 +39,33 @@ class Round:
 
     @property
     def asks(self) -> bool:
-        """Whether the result asks for input."""
+        """Whether the result requests input."""
         return (self.reply.result or {}).get("resultType") == "input_required"
 
     @property
     def requests(self) -> dict[str, Any]:
-        """What it asks for, by key."""
+        """The requested input, by key."""
         return input_requests(self.reply.value)
 
     @property
     def has_state(self) -> bool:
-        """Whether it gives a requestState, of whatever type."""
+        """Whether it has a requestState, of any type."""
         return "requestState" in (self.reply.result or {})
 
     @property
     def state(self) -> Any:
-        """The requestState; None where there is none."""
+        """The requestState; None if there is none."""
         return (self.reply.result or {}).get("requestState")
 
 
 @dataclass(frozen=True, slots=True)
 class Provoked:
-    """What came of making the server ask.
+    """The result of making the server send requests.
 
     Attributes:
-        reply: what the request got in the end.
-        questions: what was asked meanwhile.
-        rounds: the rounds it took; empty in a session.
+        reply: the final reply to the request.
+        questions: the requests of the server before it.
+        rounds: the rounds; empty in a session.
     """
 
     reply: Reply
@@ -74,7 +74,7 @@ class Provoked:
 
 
 def begin(connection: Connection, exchange: Exchange, client: Client | None = None) -> Round:
-    """Send a request that may be answered with a question."""
+    """Send a request that the server may answer with a request for input."""
     who = client or connection.client
     return _send(connection, exchange, who, dict(exchange.params))
 
@@ -88,14 +88,14 @@ def retry(
     exchange: Exchange | None = None,
     required: bool = False,
 ) -> Round:
-    """Send the request again with the input it was answered with a question for.
+    """Send the request again with the input that its reply requests.
 
     Args:
-        connection: where.
-        before: the round that asked.
-        responses: inputResponses; by default what the client answers; None leaves them out.
+        connection: the connection.
+        before: the round that requested input.
+        responses: inputResponses; by default the answers of the client; None omits them.
         state: requestState; by default as received; None leaves it out.
-        exchange: another request to bring it to.
+        exchange: another request to send with them.
         required: whether its silence is a finding of its own.
     """
     goal = exchange or before.exchange
@@ -114,7 +114,7 @@ def retry(
 def rounds(
     connection: Connection, exchange: Exchange, client: Client | None = None, most: int = MOST
 ) -> list[Round]:
-    """Go on until the request has a final answer, or its questions are not answered."""
+    """Continue until the request has a final answer, or the client does not answer."""
     found = [begin(connection, exchange, client)]
     while found[-1].asks and len(found) < most:
         last = found[-1]
@@ -132,7 +132,7 @@ def provoke(
     *,
     seconds: float | None = None,
 ) -> Provoked:
-    """Make the server ask, let the client answer, and wait for the end, in either era."""
+    """Make the server send requests, let the client answer, and wait, in either era."""
     if client is not None:
         connection.use(client)
     transcript = connection.transcript

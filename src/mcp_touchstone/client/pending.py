@@ -1,24 +1,24 @@
-"""A request under way: start it, go on talking, cancel it, look at what came after."""
+"""A pending request: start it, send others, cancel it, read the later messages."""
 
 from typing import Any
 
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.dossier import Exchange
-from mcp_touchstone.framing import id_key
-from mcp_touchstone.process import now
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.session import Message, Role
-from mcp_touchstone.transcript import Entry, Source
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.server_profile import Exchange
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.framing import id_key
+from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Entry, Source
 
 
 class Pending:
-    """One request that was sent and is not waited for.
+    """One request sent without waiting for its answer.
 
     Attributes:
         id: its id.
         line: the line it was sent on.
-        token: its progress token; None where it has none.
-        cancelled: the line it was taken back on; None while it was not.
+        token: its progress token; None if it has none.
+        cancelled: the line of its cancellation; None before.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Pending:
         level: str | None = None,
         id: Any = None,  # noqa: A002  (the protocol's own word)
     ) -> None:
-        """Send it, with a progress token and a log level where they are given."""
+        """Send it, with a progress token and a log level if given."""
         self._connection = connection
         self.token = token
         meta = connection.tagged(token=token, level=level)
@@ -50,13 +50,13 @@ class Pending:
         return now() - self.sent
 
     def cancel(self, reason: str | None = None) -> int:
-        """Take it back; give the line that did."""
+        """Cancel it; return the line of the cancellation."""
         params = {"requestId": self.id, **({} if reason is None else {"reason": reason})}
         self.cancelled = self._connection.notify("notifications/cancelled", params)
         return self.cancelled
 
     def progress(self, line: int | None = None) -> list[tuple[Entry, Message]]:
-        """Give the progress reported with its token, behind a line or since it was sent."""
+        """Return the progress reported with its token, after a line or since it was sent."""
         return [
             (entry, message)
             for entry, message in heard(self._connection, self.line if line is None else line)
@@ -67,7 +67,7 @@ class Pending:
         ]
 
     def answers(self, line: int | None = None) -> list[tuple[Entry, Message]]:
-        """Give the responses to it, behind a line or since it was sent."""
+        """Return the responses to it, after a line or since it was sent."""
         return [
             (entry, message)
             for entry, message in heard(self._connection, self.line if line is None else line)
@@ -76,7 +76,7 @@ class Pending:
 
 
 class Window:
-    """A time to listen that has begun: several of them pass at once.
+    """A period of listening; several can overlap.
 
     Attributes:
         line: the last line before it.
@@ -93,7 +93,7 @@ class Window:
         return now() >= self._until
 
     def wait(self) -> list[tuple[Entry, Message]]:
-        """Listen until it is over; give the server's messages that came in it."""
+        """Listen until its end; return the server's messages in it."""
         left = self._until - now()
         if left > 0:
             self._connection.quiet(left)
@@ -101,7 +101,7 @@ class Window:
 
 
 def heard(connection: Connection, line: int) -> list[tuple[Entry, Message]]:
-    """Give the server's messages behind a line."""
+    """Return the server's messages after a line."""
     return [
         (entry, message)
         for entry in connection.transcript.since(line)

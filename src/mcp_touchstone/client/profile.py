@@ -1,4 +1,4 @@
-"""The client's side: what it declares, and what it answers when the server asks. Pure.
+"""A client: its capabilities, and its answers to requests of the server. Pure.
 
 The same client serves both eras: requests of a session, and the ``inputRequests`` of 2026-07-28.
 """
@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone import answer
-from mcp_touchstone.answer import Answer, Policy
-from mcp_touchstone.client_tasks import ClientTasks
+from mcp_touchstone.client import answers
+from mcp_touchstone.client.answers import Answer, Policy
+from mcp_touchstone.client.client_tasks import ClientTasks
 
 ASKED: Final = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",
     "roots/list": "roots",
 }
-"""What a server may ask of a client -> the capability the client has to declare for it."""
+"""Method of a server request -> the capability a client must declare for it."""
 
 _OLDEST: Final[dict[str, Any]] = {"roots": {"listChanged": True}, "sampling": {}}
 _TASKS: Final[dict[str, Any]] = {
@@ -40,24 +40,24 @@ CAPABILITIES: Final[dict[str, dict[str, Any]]] = {
         "elicitation": {"form": {}, "url": {}},
     },
 }
-"""Everything a client can declare, by revision."""
+"""All capabilities of a client, by revision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """What one client declares and answers.
+    """The capabilities and answers of one client.
 
     Attributes:
-        capabilities: what it declares, in ``initialize`` or in each stateless request.
-        elicitation: answers elicitation/create.
-        sampling: answers sampling/createMessage.
-        roots: answers roots/list; None offers the root of the world.
-        tasks: makes tasks of requests that ask for one, and serves them; None makes none.
+        capabilities: its capabilities, for ``initialize`` or for each stateless request.
+        elicitation: policy for elicitation/create.
+        sampling: policy for sampling/createMessage.
+        roots: policy for roots/list; None offers the root of the world.
+        tasks: tasks for requests that want one; None makes none.
     """
 
     capabilities: Mapping[str, Any] = field(default_factory=dict)
-    elicitation: Policy = field(default_factory=answer.decline)
-    sampling: Policy = field(default_factory=answer.say)
+    elicitation: Policy = field(default_factory=answers.decline)
+    sampling: Policy = field(default_factory=answers.say)
     roots: Policy | None = None
     tasks: ClientTasks | None = None
 
@@ -72,10 +72,10 @@ class Client:
         """Answer one request of the server.
 
         Args:
-            method: what it asks.
-            params: as it sent them.
-            declared: what was declared to it, where that is not what this client declares now.
-            world: the roots offered where this client names no others.
+            method: method of the request.
+            params: params of the request.
+            declared: the capabilities declared to the server, if they differ from this client's.
+            world: the default roots.
         """
         given = params if isinstance(params, dict) else {}
         if method == "ping":
@@ -84,11 +84,11 @@ class Client:
             return self.tasks.serve(method, given)
         needed = ASKED.get(method or "")
         if needed is None or needed not in (self.capabilities if declared is None else declared):
-            return answer.refuse(answer.METHOD_NOT_FOUND, f"the client has no {method}")(given)
+            return answers.refuse(answers.METHOD_NOT_FOUND, f"the client has no {method}")(given)
         policies = {
             "elicitation": self.elicitation,
             "sampling": self.sampling,
-            "roots": self.roots or answer.offer(*world),
+            "roots": self.roots or answers.offer(*world),
         }
         said = policies[needed](given)
         if self.tasks is not None and "task" in given:
@@ -96,7 +96,7 @@ class Client:
         return said
 
     def fill(self, requests: Any, *, world: Sequence[str] = ()) -> dict[str, Any]:
-        """Give the ``inputResponses`` for ``inputRequests``; what is refused is left out."""
+        """Return the ``inputResponses`` for ``inputRequests``, without refused ones."""
         filled = {}
         for key, asked in requests.items() if isinstance(requests, dict) else ():
             value = asked if isinstance(asked, dict) else {}
@@ -107,9 +107,9 @@ class Client:
 
 
 def willing(revision: str) -> Client:
-    """Give a client that declares everything a revision knows, and agrees to everything."""
+    """Return a client that declares all capabilities of a revision, and accepts all requests."""
     return Client(
         capabilities=CAPABILITIES[revision],
-        elicitation=answer.accept(),
+        elicitation=answers.accept(),
         tasks=ClientTasks() if "tasks" in CAPABILITIES[revision] else None,
     )

@@ -1,6 +1,6 @@
-"""What is known of one server: revisions, capabilities, lists, and examples that worked. Values.
+"""The profile of one server: revisions, capabilities, lists, working examples. Values.
 
-``recon`` fills in what the opening and the lists tell, ``learning`` what has to be tried.
+``recon`` adds facts from the opening and the lists, ``probes`` adds the results of probes.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone import needs, uri_template
-from mcp_touchstone import revision as rev
-from mcp_touchstone.arguments import is_path, required
-from mcp_touchstone.attack.bindings import Bindings
-from mcp_touchstone.framing import brief
-from mcp_touchstone.pace import Pace
-from mcp_touchstone.reply import Reply
+from mcp_touchstone.bindings.binding import Bindings
+from mcp_touchstone.catalog import needs
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.samples import uri_template
+from mcp_touchstone.samples.from_schema import is_path, required
+from mcp_touchstone.wire.framing import brief
+from mcp_touchstone.wire.reply import Reply
 
 LISTS: Final = {
     "tools": ("tools/list", "tools"),
@@ -30,7 +31,7 @@ class Exchange:
     """A request that can be sent again.
 
     Attributes:
-        method: its method; empty for what a server does by itself once it is opened.
+        method: its method; empty for unsolicited actions of a server after the opening.
         params: its params, without ``_meta``.
     """
 
@@ -38,7 +39,7 @@ class Exchange:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return it as text."""
         name = self.params.get("name") or self.params.get("uri") or ""
         words = [self.method or "(unasked)", name if isinstance(name, str) else ""]
         if self.params.get("arguments"):
@@ -48,13 +49,13 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Example(Exchange):
-    """An exchange that did once what a word asks for.
+    """An exchange that showed the feature of a word once.
 
     Attributes:
-        result: the result it got; empty where it got none.
-        seconds: how long that took.
-        item: the listed definition of the tool, resource or prompt; empty where it is not listed.
-        asked: what the server asked of the client meanwhile: method and params of each request.
+        result: its result; empty if it got none.
+        seconds: its duration, in seconds.
+        item: the listed definition of the tool, resource or prompt; empty if it is not listed.
+        asked: requests of the server during it: method and params of each.
     """
 
     result: Mapping[str, Any] = field(default_factory=dict)
@@ -70,28 +71,29 @@ class Example(Exchange):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of the call; empty where there are none."""
+        """The arguments of the call; empty if there are none."""
         found = self.params.get("arguments")
         return dict(found) if isinstance(found, dict) else {}
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The inputSchema of the tool; empty where it has none."""
+        """The inputSchema of the tool; empty if it has none."""
         found = self.item.get("inputSchema")
         return found if isinstance(found, dict) else {}
 
 
 @dataclass(slots=True)
 class Spoken:
-    """What is known of one revision.
+    """The profile of one revision.
 
     Attributes:
         opening: the answer that opened the connection.
-        lists: feature -> items of the first page; absent where the list was not asked or failed.
+        lists: feature -> items of the first page; absent if the list was not requested or failed.
         cursors: list method -> nextCursor of the first page.
-        found: word -> what was tried and did what the word asks for, the best first.
-        tried: words that were decided by trying.
-        notes: word -> why nothing does, where more can be said than that.
+        found: word -> the examples that showed its feature, the best first.
+        tried: words decided by probes.
+        notes: word -> the reason there is no example, if a more precise one is known.
+        faults: word -> a fault of ours that left it undecided.
     """
 
     opening: Reply
@@ -100,6 +102,7 @@ class Spoken:
     found: dict[str, list[Example]] = field(default_factory=dict)
     tried: set[str] = field(default_factory=set)
     notes: dict[str, str] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
 
     @property
     def harmless(self) -> list[str]:
@@ -113,18 +116,18 @@ class Spoken:
 
     @property
     def result(self) -> dict[str, Any]:
-        """The result of initialize or server/discover; empty where it was refused."""
+        """The result of initialize or server/discover; empty if it was refused."""
         return self.opening.result or {}
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """What the server declared; empty where it declared nothing readable."""
+        """The declared capabilities; empty if there are no readable ones."""
         found = self.result.get("capabilities")
         return found if isinstance(found, dict) else {}
 
     @property
     def server_info(self) -> dict[str, Any]:
-        """Name and version of the server, wherever this revision puts them."""
+        """Name and version of the server, at the place that this revision defines."""
         found = self.result.get("serverInfo")
         if not isinstance(found, dict):
             meta = self.result.get("_meta")
@@ -133,32 +136,32 @@ class Spoken:
 
     @property
     def versions(self) -> list[str]:
-        """What supportedVersions lists, as far as it can be read; empty in a handshake revision."""
+        """The readable items of supportedVersions; empty in a legacy revision."""
         found = self.result.get("supportedVersions")
         return [v for v in found if isinstance(v, str)] if isinstance(found, list) else []
 
     @property
     def extensions(self) -> dict[str, Any]:
-        """The extensions the server advertises; empty where it advertises none."""
+        """The extensions the server advertises; empty if there are none."""
         found = self.capabilities.get("extensions")
         return found if isinstance(found, dict) else {}
 
     @property
     def listing(self) -> list[str]:
-        """List methods that gave a page when they were asked."""
+        """List methods that returned a page."""
         return [LISTS[feature][0] for feature in self.lists]
 
     def items(self, feature: str) -> list[dict[str, Any]]:
-        """Give the listed items that are objects."""
+        """Return the listed items that are objects."""
         return [item for item in self.lists.get(feature, []) if isinstance(item, dict)]
 
     def named(self, feature: str, member: str = "name") -> list[dict[str, Any]]:
-        """Give the listed items that have a name (or another member) that is a string."""
+        """Return the listed items whose name (or another member) is a string."""
         return [item for item in self.items(feature) if isinstance(item.get(member), str)]
 
     @property
     def completable(self) -> list[tuple[dict[str, str], str]]:
-        """What can be completed: a reference, and the name of an argument or a variable."""
+        """The completable arguments and variables: a reference, and the name of each."""
         found = [
             ({"type": "ref/prompt", "name": prompt["name"]}, argument["name"])
             for prompt in self.named("prompts")
@@ -171,14 +174,14 @@ class Spoken:
         return found
 
     def examples(self, word: str) -> list[Example]:
-        """Give what was tried and does what a word asks for, the best first."""
+        """Return the examples of a word, the best first."""
         of_tools = _OF_TOOLS.get(word)
         if of_tools is not None:
             return [call for call in self.found.get("callable-tool", []) if of_tools(call)]
         return self.found.get(word, [])
 
     def offers(self, need: str) -> bool:
-        """Whether a word is met, or a capability declared."""
+        """Return whether a word is met, or a capability declared."""
         if need in self.tried:
             return bool(self.examples(need))
         if need in _LISTED:
@@ -186,7 +189,7 @@ class Spoken:
         return bool(self.examples(need)) if need in needs.WORDS else self.declares(need)
 
     def declares(self, path: str) -> bool:
-        """Whether a capability, or a member of one, is declared."""
+        """Return whether a capability, or a member of one, is declared."""
         feature, *members = path.split(".")
         value = self.capabilities.get(feature)
         if not isinstance(value, dict):
@@ -198,18 +201,18 @@ class Spoken:
         return True
 
     def flag(self, feature: str, name: str) -> bool:
-        """Whether a sub-flag such as ``listChanged`` is declared true."""
+        """Return whether a sub-flag such as ``listChanged`` is declared true."""
         return self.declares(f"{feature}.{name}")
 
 
 @dataclass(frozen=True, slots=True)
-class Canary:
-    """What was planted where no server has to look; where it turns up, something leaked.
+class PlantedText:
+    """Data planted where no server needs to read; its appearance in an output proves a leak.
 
     Attributes:
         folder: an absolute path beside the root.
-        name: the file in it; the name stands nowhere else.
-        text: its content; stands nowhere else either.
+        name: the unique name of the file in it.
+        text: its unique content.
         secret: a credential in the environment of the server.
     """
 
@@ -225,23 +228,21 @@ class Canary:
 
 
 @dataclass(slots=True)
-class Dossier:
-    """Everything known.
+class ServerProfile:
+    """The complete profile of a server.
 
     Attributes:
-        spoken: by revision; only what was proven.
-        offers: legacy revision asked -> protocolVersion named in the answer.
-        refused: revision -> what came instead of a result.
+        spoken: the proven revisions, with their profiles.
+        offers: requested legacy revision -> protocolVersion in the answer.
+        refused: revision -> the answer that came instead of a result.
         pace: measured latencies.
-        trouble: what kept us from learning anything; empty when we did.
-        stderr: last words of the server, where there was trouble.
-        remarks: what the user should know of what they named.
-        canary: what was planted; None where nothing was.
-        root: the folder examples were found in; empty where nothing was tried.
-        granted: folders the server was told of, by its command, its environment, or as its own.
-        bindings: what tools were seen to do to files; None where nobody looked.
-        settle: (revision, word) -> returns once the word is decided there; what is known may be
-            used while the rest is still tried.
+        trouble: the reason nothing could be learnt; empty if something was.
+        stderr: end of the server's stderr, if there was trouble.
+        remarks: remarks for the user on the names they gave.
+        canary: the planted data; None if there is none.
+        root: the folder of the examples; empty if there were no probes.
+        granted: folders given to the server by its command, its environment, or as its own.
+        bindings: the observed effects of tools on files; None if not observed.
     """
 
     pace: Pace
@@ -251,31 +252,30 @@ class Dossier:
     trouble: str = ""
     stderr: str = ""
     remarks: list[str] = field(default_factory=list)
-    canary: Canary | None = None
+    canary: PlantedText | None = None
     root: str = ""
     granted: tuple[Path, ...] = ()
     bindings: Bindings | None = None
-    settle: Callable[[str, str], None] = field(default=lambda _revision, _word: None, repr=False)
 
     @property
     def modern(self) -> bool:
-        """Whether a stateless revision is spoken."""
+        """Whether the server supports a modern revision."""
         return any(rev.is_modern(revision) for revision in self.spoken)
 
     @property
     def legacy(self) -> tuple[str, ...]:
-        """Handshake revisions spoken, oldest first."""
+        """The supported legacy revisions, oldest first."""
         return tuple(revision for revision in rev.LEGACY if revision in self.spoken)
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """Revisions the server was asked for, oldest first; of others nothing is known."""
+        """The revisions requested from the server, oldest first; others are unknown."""
         known = {*self.spoken, *self.refused, *self.offers}
         return tuple(revision for revision in rev.ALL if revision in known)
 
     @property
     def name(self) -> str:
-        """Name and version the server gives itself, newest revision first."""
+        """Name and version that the server reports, from its newest revision."""
         for revision in reversed(rev.ALL):
             info = self.spoken[revision].server_info if revision in self.spoken else {}
             if info.get("name"):
@@ -283,17 +283,23 @@ class Dossier:
         return "(a server without a name)"
 
     def lacks(self, wanted: tuple[str, ...], revision: str) -> str:
-        """Say which need is not met in a revision; empty when all are.
+        """Return the first unmet need in a revision; empty if all are met.
 
-        What only shows while the server is used (``needs.SHOWN_ONLY``) counts as met.
+        A feature that appears only in use (``needs.SHOWN_ONLY``) counts as met.
         """
         for need in wanted:
             if not any(self._meets(choice, revision) for choice in needs.choices(need)):
                 return need
         return ""
 
+    def fault(self, wanted: tuple[str, ...], revision: str) -> str:
+        """Return the fault of ours that left a need undecided; empty if there is none."""
+        spoken = self.spoken.get(revision)
+        words = (word for need in wanted for word in needs.choices(need))
+        return next((spoken.faults[w] for w in words if spoken and w in spoken.faults), "")
+
     def why(self, need: str, revision: str) -> str:
-        """Say what is missing where a need is not met; completes "the server offers no ..."."""
+        """Return the missing feature of an unmet need; completes "the server offers no ..."."""
         spoken = self.spoken.get(revision)
         notes = [spoken.notes[w] for w in needs.choices(need) if spoken and w in spoken.notes]
         if self.bindings is not None and set(needs.choices(need)) & set(needs.OPERATIONS):
@@ -312,18 +318,18 @@ class Dossier:
 
 
 def is_read_only(tool: Mapping[str, Any]) -> bool:
-    """Whether a listed tool is annotated as one that changes nothing."""
+    """Return whether a listed tool is annotated as read-only."""
     hints = tool.get("annotations")
     return isinstance(hints, dict) and hints.get("readOnlyHint") is True
 
 
 def may_be_task(tool: Mapping[str, Any]) -> bool:
-    """Whether a tool lists that it can be run as a task."""
-    return task_support(tool) in {"optional", "required"}
+    """Return whether a listed tool declares that it can run as a task."""
+    return task_support(tool) in ("optional", "required")
 
 
 def task_support(tool: Mapping[str, Any]) -> Any:
-    """Give what a listed tool says of tasks, whatever it is; None where it says nothing."""
+    """Return the taskSupport of a listed tool, of any type; None if absent."""
     execution = tool.get("execution")
     return execution.get("taskSupport") if isinstance(execution, dict) else None
 
@@ -334,7 +340,7 @@ def _needs_nothing(tool: Mapping[str, Any]) -> bool:
 
 
 def required_arguments(prompt: Mapping[str, Any]) -> list[str]:
-    """Name the arguments a listed prompt requires."""
+    """Return the names of the arguments that a listed prompt requires."""
     return [
         str(argument.get("name"))
         for argument in _list(prompt.get("arguments"))
@@ -375,10 +381,10 @@ _LISTED: Final[dict[str, Callable[[Spoken], bool]]] = {
     "listed-prompt": lambda spoken: bool(spoken.named("prompts")),
     "prompt-with-arguments": lambda spoken: any(map(required_arguments, spoken.named("prompts"))),
 }
-"""Words the lists decide."""
+"""Words that the lists decide."""
 
 _OF_TOOLS: Final[dict[str, Callable[[Example], bool]]] = {
     "argument-tool": lambda call: bool(required(call.schema)),
     "structured-tool": lambda call: isinstance(call.item.get("outputSchema"), dict),
 }
-"""Words that are met by some of the callable tools."""
+"""Words that callable tools can meet."""

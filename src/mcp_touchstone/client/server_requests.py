@@ -1,24 +1,24 @@
-"""What the server asks of its client: requests of a session, rounds of 2026-07-28. Pure."""
+"""Requests of the server to its client: in a session, or in rounds of 2026-07-28. Pure."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_touchstone.client import ASKED
-from mcp_touchstone.session import Message, Role
-from mcp_touchstone.transcript import Entry, Source
+from mcp_touchstone.client.profile import ASKED
+from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.transcript import Entry, Source
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One elicitation, sampling request or question for the roots.
+    """One elicitation, sampling request or roots request.
 
     Attributes:
-        entry: the line it stands on.
-        method: what is asked.
-        params: as the server wrote them; may be anything, or None.
+        entry: its line.
+        method: its method.
+        params: its params as received; of any type, or None.
         key: the id of the request, or its key in ``inputRequests``.
-        value: the request, or the entry of ``inputRequests``, as the server wrote it.
+        value: the request, or the entry of ``inputRequests``, as received.
         answers: our line that the interim result answers; None in a session.
     """
 
@@ -31,7 +31,7 @@ class Question:
 
     @property
     def member(self) -> dict[str, Any]:
-        """The params, where they are an object; empty otherwise."""
+        """The params if they are an object; empty otherwise."""
         return self.params if isinstance(self.params, dict) else {}
 
     @property
@@ -41,7 +41,7 @@ class Question:
 
 
 def questions(entries: Iterable[Entry]) -> Iterator[Question]:
-    """Walk what the server asked, in the order of the transcript."""
+    """Yield the requests of the server, in the order of the transcript."""
     for entry in entries:
         if entry.source is Source.THEM:
             for message in entry.messages:
@@ -59,7 +59,7 @@ def _of_message(entry: Entry, message: Message) -> Iterator[Question]:
 
 
 def input_requests(response: Any) -> dict[str, Any]:
-    """Give what an interim result asks for; empty for any other message."""
+    """Return the requests in an interim result; empty for any other message."""
     result = response.get("result") if isinstance(response, dict) else None
     if not isinstance(result, dict) or result.get("resultType") != "input_required":
         return {}
@@ -68,7 +68,7 @@ def input_requests(response: Any) -> dict[str, Any]:
 
 
 def words(method: str, params: Any) -> set[str]:
-    """Give the words of ``needs`` that a request for this method meets."""
+    """Return the words of ``needs`` that a request with this method meets."""
     given = params if isinstance(params, dict) else {}
     if method == "elicitation/create":
         return {"elicits", "elicits-url"} if given.get("mode") == "url" else {"elicits"}

@@ -1,26 +1,26 @@
-"""A subscription (2026-07-28): open it, hear what it carries, end it."""
+"""A subscription (2026-07-28): open it, read its notifications, end it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.dossier import Exchange
-from mcp_touchstone.framing import id_key
-from mcp_touchstone.pending import Pending, heard
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.session import Message, Role
-from mcp_touchstone.transcript import Entry
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.pending import Pending, heard
+from mcp_touchstone.client.server_profile import Exchange
+from mcp_touchstone.wire.framing import id_key
+from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Entry
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 ID: Final = rev.META + "subscriptionId"
 
 
 class Subscription:
-    """One ``subscriptions/listen`` and all that belongs to it.
+    """One ``subscriptions/listen`` request and its messages.
 
     Attributes:
-        request: the request, which stays open as long as the subscription does.
+        request: the request, which stays pending as long as the subscription lasts.
     """
 
     def __init__(
@@ -30,14 +30,14 @@ class Subscription:
         *,
         id: Any = None,  # noqa: A002  (the protocol's own word)
     ) -> None:
-        """Open it; ``notifications`` is the filter, None leaves it out."""
+        """Open it; ``notifications`` is the filter, None omits it."""
         self._connection = connection
         params = {} if notifications is None else {"notifications": dict(notifications)}
         self.request = Pending(connection, Exchange("subscriptions/listen", params), id=id)
 
     @property
     def id(self) -> Any:
-        """Its id, which is that of its request."""
+        """Its id, which is the id of its request."""
         return self.request.id
 
     @property
@@ -46,13 +46,13 @@ class Subscription:
         return self.request.line
 
     def acknowledged(self, seconds: float | None = None) -> tuple[Entry, Message] | None:
-        """Wait for its acknowledgment; None where none came, or an error in its place."""
+        """Wait for its acknowledgment; None if none came, or an error instead."""
         limit = self._connection.pace.reply if seconds is None else seconds
         self._connection.wait(lambda: self._acknowledgment() or self.request.answers(), limit)
         return self._acknowledgment()
 
     def _acknowledgment(self) -> tuple[Entry, Message] | None:
-        """Find it: under our id, under that in another type, or under one that is nobody's."""
+        """Find it: with our id, with our id in another type, or with an unknown id."""
         found = [pair for pair in heard(self._connection, self.line) if _acknowledges(pair[1])]
         asked = [a.value.get("id") for a in self._connection.transcript.session.asked]
         others = {id_key(one) for one in asked} - {None, id_key(self.id)}
@@ -64,7 +64,7 @@ class Subscription:
 
     @property
     def granted(self) -> dict[str, Any]:
-        """The part of the filter that was acknowledged; empty where none was."""
+        """The acknowledged part of the filter; empty if there is none."""
         found = self._acknowledgment()
         params = found[1].value.get("params") if found else None
         given = params.get("notifications") if isinstance(params, dict) else None
@@ -72,11 +72,11 @@ class Subscription:
 
     @property
     def refusal(self) -> Reply:
-        """What answered its request, if anything did."""
+        """The answer to its request, if any."""
         return self.request.reply(0.0)
 
     def heard(self, line: int | None = None) -> list[tuple[Entry, Message]]:
-        """Give the notifications that carry its id, behind a line or since it was opened."""
+        """Return the notifications with its id, after a line or since it was opened."""
         return [
             (entry, message)
             for entry, message in heard(self._connection, self.line if line is None else line)
@@ -87,7 +87,7 @@ class Subscription:
         return id_key(_id(message)) == id_key(self.id)
 
     def cancel(self) -> int:
-        """End it; give the line that did."""
+        """Cancel it; return the line of the cancellation."""
         return self.request.cancel()
 
 

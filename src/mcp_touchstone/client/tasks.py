@@ -3,26 +3,26 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_touchstone.client_tasks import TERMINAL
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.dossier import Exchange
-from mcp_touchstone.pending import Pending
-from mcp_touchstone.reply import Reply
+from mcp_touchstone.client.client_tasks import TERMINAL
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.pending import Pending
+from mcp_touchstone.client.server_profile import Exchange
+from mcp_touchstone.wire.reply import Reply
 
 TTL: Final = 60_000
-"""Milliseconds a task is asked to be kept."""
+"""Requested lifetime of a task, in milliseconds."""
 
 LONGEST_POLL: Final = 0.5
-"""Seconds between two looks at most, whatever pollInterval asks for."""
+"""Greatest seconds between two polls, even if pollInterval is longer."""
 
 
 class Task:
-    """One task, from the request that asks for it.
+    """One task, from the request that creates it.
 
     Attributes:
-        created: the answer to that request; a CreateTaskResult, if all is well.
-        states: every state of it that an answer has shown, in their order.
-        lasted: seconds after which it was still seen unfinished, or was not even created.
+        created: the answer to that request; normally a CreateTaskResult.
+        states: its states in the answers, in order.
+        lasted: seconds after which it was last observed unfinished, or not created yet.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Task:
         token: Any = None,
         more: Mapping[str, Any] | None = None,
     ) -> None:
-        """Ask for it; ``more`` are further members of ``task``."""
+        """Request it; ``more`` are further members of ``task``."""
         self._connection = connection
         wish = {**({} if ttl is None else {"ttl": ttl}), **(more or {})}
         params = {**exchange.params, "task": wish}
@@ -48,18 +48,18 @@ class Task:
 
     @property
     def id(self) -> str:
-        """Its id; empty where no task was made."""
+        """Its id; empty if no task was created."""
         found = self.states[0].get("taskId") if self.states else None
         return found if isinstance(found, str) else ""
 
     @property
     def status(self) -> Any:
-        """The last status shown; None where no task was made."""
+        """Its last status; None if no task was created."""
         return self.states[-1].get("status") if self.states else None
 
     @property
     def ended(self) -> bool:
-        """Whether a terminal status was shown."""
+        """Whether its last status is terminal."""
         return isinstance(self.status, str) and self.status in TERMINAL
 
     def get(self, meta: Mapping[str, Any] | None = None) -> Reply:
@@ -78,19 +78,19 @@ class Task:
         return reply
 
     def result(self, seconds: float | None = None) -> Reply:
-        """Wait for the result of what it does."""
+        """Wait for its result."""
         return self.start_result().reply(seconds)
 
     def start_result(self) -> Pending:
-        """Ask for the result without waiting; once asked for, it is the same request again."""
+        """Request the result without waiting; later calls return the same request."""
         if self._wanted is None:
             self._wanted = Pending(self._connection, Exchange("tasks/result", {"taskId": self.id}))
         return self._wanted
 
     def wait(self, seconds: float) -> bool:
-        """Poll until it has ended; tell whether it did in time.
+        """Poll until it has ended; return whether it ended in time.
 
-        Where it needs input, its result is asked for, which is how a server gets to ask.
+        If it needs input, its result is requested, which lets the server send its request.
         """
         begun = self.request.age
         while self.id and not self.ended:

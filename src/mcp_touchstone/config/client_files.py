@@ -1,6 +1,6 @@
-"""Commands taken from the files of MCP clients: ``.mcp.json``, Claude Desktop, VS Code. Pure.
+"""Read server commands from the files of MCP clients: ``.mcp.json``, Claude Desktop, VS Code. Pure.
 
-What a client would ask its user for is refused by name, unless the value was given.
+A value that a client would ask its user for is an error that names it, unless the user gave it.
 """
 
 import json
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.clause import nearest
-from mcp_touchstone.config import ConfigError
+from mcp_touchstone.catalog.clause import nearest
+from mcp_touchstone.config.settings import ConfigError
 
 _KINDS: Final = ("mcpServers", "servers")
 _COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -21,7 +21,7 @@ _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """How a client would start a server."""
+    """How a client starts a server."""
 
     command: tuple[str, ...]
     env: Mapping[str, str]
@@ -30,13 +30,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What variables in a client's file stand for.
+    """The values of the variables in a client's file.
 
     Attributes:
         folder: the workspace.
         home: the user's home.
         environment: variables of the shell.
-        given: variables of the server whose values the user gave; their text is not looked at.
+        given: names of variables that the user set for the server; their entries are not read.
     """
 
     folder: Path
@@ -46,16 +46,16 @@ class Surroundings:
 
 
 def read(text: str, name: str | None, where: str, around: Surroundings) -> Source:
-    """Read a client's file and take one server out of it.
+    """Read a client's file and return one of its servers.
 
     Args:
         text: the file, JSON with comments.
         name: the server; None takes the only one.
-        where: what the file is called.
-        around: what its variables stand for.
+        where: the name of the file, for messages.
+        around: the values of its variables.
 
     Raises:
-        ConfigError: it is no such file, or the server cannot be started as a client would.
+        ConfigError: the file is of another kind, or the server cannot be started as a client does.
     """
     servers = _servers(text, where)
     if name is None:
@@ -72,10 +72,10 @@ def read(text: str, name: str | None, where: str, around: Surroundings) -> Sourc
 
 
 def names(text: str, where: str) -> tuple[str, ...]:
-    """Give the names of the servers in a client's file.
+    """Return the names of the servers in a client's file.
 
     Raises:
-        ConfigError: it is no such file.
+        ConfigError: the file is of another kind.
     """
     return tuple(_servers(text, where))
 
@@ -85,7 +85,7 @@ def _servers(text: str, where: str) -> dict[str, Any]:
     try:
         document = json.loads(plain)
     except ValueError as error:
-        raise ConfigError(f"{where}: it is no JSON: {error}; mend it there") from error
+        raise ConfigError(f"{where}: invalid JSON: {error}") from error
     if isinstance(document, dict) and isinstance(document.get("mcp"), dict):
         document = document["mcp"]
     for kind in _KINDS:
@@ -100,17 +100,17 @@ def _servers(text: str, where: str) -> dict[str, Any]:
 
 def _source(server: Any, where: str, around: Surroundings) -> Source:
     if not isinstance(server, dict):
-        raise ConfigError(f"{where}: it is no object with a command")
+        raise ConfigError(f"{where}: it is not an object with a command")
     if "url" in server or server.get("type", "stdio") not in {"stdio", "local"}:
-        raise ConfigError(f"{where}: it is reached over HTTP; only servers on stdio are judged")
+        raise ConfigError(f"{where}: it is reached over HTTP; only servers on stdio can be checked")
     program, rest = server.get("command"), server.get("args", [])
     env, cwd = server.get("env") or {}, server.get("cwd")
     if not isinstance(program, str) or not program:
         raise ConfigError(f"{where}: it has no command; write the program there")
     if not isinstance(rest, list) or not all(isinstance(word, str) for word in rest):
-        raise ConfigError(f"{where}: args is no array of strings")
+        raise ConfigError(f"{where}: args is not an array of strings")
     if not isinstance(env, dict) or not (cwd is None or isinstance(cwd, str)):
-        raise ConfigError(f"{where}: env is no object, or cwd no string")
+        raise ConfigError(f"{where}: env is not an object, or cwd is not a string")
     if server.get("envFile"):
         raise ConfigError(f"{where}: envFile is not read; give its variables with --env NAME=VALUE")
     return Source(

@@ -1,4 +1,4 @@
-"""Configuration files: find them, read them, make of them what the command line would have said."""
+"""Configuration files: find them, read them, and make a layer of settings of them."""
 
 import tomllib
 from collections.abc import Collection, Mapping
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone import config
-from mcp_touchstone.baseline import FILE as BASELINE
-from mcp_touchstone.config import TABLE, ConfigError, Settings
-from mcp_touchstone.sources import Surroundings, names, read
+from mcp_touchstone.config import toml_keys
+from mcp_touchstone.config.client_files import Surroundings, names, read
+from mcp_touchstone.config.settings import ConfigError, Layer
+from mcp_touchstone.config.toml_keys import TABLE
+from mcp_touchstone.gate.baseline import FILE as BASELINE
 
 FILE: Final = "touchstone.toml"
 PROJECT: Final = "pyproject.toml"
@@ -18,33 +19,29 @@ _VSCODE: Final = ".vscode"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was configured for one target.
+    """What a file configures for one target.
 
     Attributes:
-        path: the file it stands in.
-        settings: what it says; ``env``, ``cwd`` and ``baseline`` as they are to be used.
-        command: how the server is started; empty where the file does not say.
-        baseline: where its baseline lies unless another is named.
-        words: the options that name it again.
+        path: the file.
+        layer: its settings; relative paths are resolved from the folder of the file.
+        words: the options that name this target again.
     """
 
     path: Path
-    settings: Settings
-    command: tuple[str, ...]
-    baseline: Path
+    layer: Layer
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the user said on the command line that a configuration depends on.
+    """What a configuration depends on, and the user said elsewhere.
 
     Attributes:
         config: the file; None looks for one in the working folder.
         target: the target; None takes the only one.
         environment: variables of the shell.
-        given: variables of the server that the user set.
-        command: whether the user named a command, so that none is needed.
+        given: names of variables that the user set for the server.
+        command: whether the user named a command, so that the file needs none.
     """
 
     config: Path | None
@@ -70,25 +67,26 @@ def find(asked: Asked) -> Found | None:
         return None
     if path.suffix != ".toml":
         return _client(path, asked)
-    found = config.read(_table(path), str(path))
-    name, settings = config.choose(found, asked.target, str(path))
+    found = toml_keys.read(_table(path), str(path))
+    name, table = toml_keys.choose(found, asked.target, str(path))
     folder = path.absolute().parent
     usual = BASELINE if len(found) == 1 else f"touchstone-baseline-{name}.toml"
-    command = config.command(settings)
-    if "from" in settings:
-        source = folder / settings["from"]
-        given = {*asked.given, *settings.get("env", {})}
+    layer = {**toml_keys.layer(table, str(path)), "name": name}
+    command = toml_keys.command(table)
+    if "from" in table:
+        source = folder / table["from"]
+        given = {*asked.given, *layer.get("env", {})}
         taken = read(
             _text(source, f"{path}: from = "),
-            settings.get("server"),
+            table.get("server"),
             _shown(source),
             _around(source, asked, given),
         )
         command = taken.command
-        settings = {"cwd": taken.cwd, **settings, "env": {**taken.env, **settings.get("env", {})}}
+        layer = {"cwd": taken.cwd, **layer, "env": {**taken.env, **layer.get("env", {})}}
     if not command and not asked.command:
         raise ConfigError(f'{path}: it names no server; write command = ["program", "argument"]')
-    return _placed(path, settings, command, folder / usual, asked.target)
+    return _placed(path, {**layer, "command": command}, folder / usual, asked.target)
 
 
 def present(folder: Path = Path()) -> Path | None:
@@ -112,7 +110,7 @@ def targets(path: Path) -> tuple[str, ...]:
     """
     if path.suffix != ".toml":
         return ()
-    return tuple(name for name in config.read(_table(path), str(path)) if name)
+    return tuple(name for name in toml_keys.read(_table(path), str(path)) if name)
 
 
 def servers(path: Path) -> tuple[str, ...]:
@@ -153,32 +151,30 @@ def write(path: Path, text: str) -> None:
 def _client(path: Path, asked: Asked) -> Found:
     taken = read(_text(path), asked.target, str(path), _around(path, asked, asked.given))
     folder = _workspace(path)
-    settings: Settings = {"env": dict(taken.env), "cwd": taken.cwd}
-    return _placed(path, settings, taken.command, folder / BASELINE, asked.target)
+    layer: dict[str, Any] = {"env": dict(taken.env), "cwd": taken.cwd, "command": taken.command}
+    layer["name"] = asked.target or ""
+    return _placed(path, layer, folder / BASELINE, asked.target)
 
 
-def _placed(
-    path: Path,
-    settings: Settings,
-    command: tuple[str, ...],
-    baseline: Path,
-    target: str | None,
-) -> Found:
-    """Make paths of a file hold from the working folder."""
-    settings = {key: value for key, value in settings.items() if value is not None}
+def _placed(path: Path, layer: Layer, baseline: Path, target: str | None) -> Found:
+    """Resolve paths from the folder of the baseline, and keep them short in the working folder."""
     folder = baseline.parent
     here = folder == Path.cwd()
-    if "cwd" in settings and "{root}" not in settings["cwd"]:
-        settings["cwd"] = str(folder / settings["cwd"])
-    elif "cwd" not in settings and not here:
-        settings["cwd"] = str(folder)
-    if "baseline" in settings and not here:
-        settings["baseline"] = str(folder / settings["baseline"])
+    found = {name: value for name, value in layer.items() if value is not None}
+    found["usual_baseline"] = Path(baseline.name) if here else baseline
+    if "cwd" in found and "{root}" not in found["cwd"]:
+        found["cwd"] = str(folder / found["cwd"])
+    elif "cwd" not in found and not here:
+        found["cwd"] = str(folder)
+    for name in ("baseline", "root_from"):
+        if name in found and not here:
+            found[name] = folder / found[name]
+    command = found["command"]
     if command and not here and (folder / command[0]).is_file():
-        command = (str(folder / command[0]), *command[1:])
+        found["command"] = (str(folder / command[0]), *command[1:])
     words: tuple[str, ...] = ("--config", str(path))
     words += () if target is None else ("--target", target)
-    return Found(path, settings, command, Path(baseline.name) if here else baseline, words)
+    return Found(path, found, words)
 
 
 def _around(path: Path, asked: Asked, given: Collection[str]) -> Surroundings:
@@ -211,16 +207,16 @@ def _document(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: it is no TOML: {error}; mend it there") from error
+        raise ConfigError(f"{path}: invalid TOML: {error}") from error
 
 
 def _text(path: Path, named: str = "") -> str:
     try:
         return path.read_text("utf-8-sig")
     except FileNotFoundError:
-        mend = "name another" if named else f"`mcp-touchstone init` writes a {FILE}"
-        raise ConfigError(f"{named}{_shown(path)}: there is no such file; {mend}") from None
+        hint = "name another" if named else f"`mcp-touchstone init` writes a {FILE}"
+        raise ConfigError(f"{named}{_shown(path)}: there is no such file; {hint}") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: it is no UTF-8 text; save it as such") from error
+        raise ConfigError(f"{path}: the file is not UTF-8 text; save it as UTF-8") from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}; name a file") from error

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.arguments import Places, candidates
-from mcp_touchstone.dossier import Dossier, Example
-from mcp_touchstone.target import ROOT, STARTUP, Arguments, Target
-from mcp_touchstone.toml_text import key, quoted, value
-from mcp_touchstone.world import NOTE
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.client.server_profile import Example, ServerProfile
+from mcp_touchstone.gate.toml_text import key, quoted, value
+from mcp_touchstone.runtime.scratch import NOTE
+from mcp_touchstone.samples.from_schema import Places, candidates
+from mcp_touchstone.target.target import ROOT, STARTUP, Arguments, Target
 
 SLOW: Final = 10.0
 """Seconds to the first answer from which on a server gets more patience than usual."""
@@ -34,7 +34,7 @@ Source = tuple[str, str | None] | None
 """File of a client and name of the server in it, where the command was taken from one."""
 
 
-def text(target: Target, dossier: Dossier, source: Source = None) -> str:
+def text(target: Target, dossier: ServerProfile, source: Source = None) -> str:
     """Write the file.
 
     Args:
@@ -53,7 +53,7 @@ def text(target: Target, dossier: Dossier, source: Source = None) -> str:
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
 
 
-def _heading(dossier: Dossier) -> Iterator[str]:
+def _heading(dossier: ServerProfile) -> Iterator[str]:
     yield f"# How `mcp-touchstone check` judges {_plain(dossier.name)}."
     missing = [r for r in rev.ALL if r not in dossier.spoken]
     but = f"; not {', '.join(missing)}" if missing else ""
@@ -78,7 +78,7 @@ def _taken(file: str, name: str | None) -> Iterator[str]:
         yield f"server = {quoted(name)}"
 
 
-def _running(target: Target, dossier: Dossier, *, repeat: bool) -> Iterator[str]:
+def _running(target: Target, dossier: ServerProfile, *, repeat: bool) -> Iterator[str]:
     if not repeat:
         pass
     elif target.env:
@@ -95,7 +95,7 @@ def _running(target: Target, dossier: Dossier, *, repeat: bool) -> Iterator[str]
         yield f"timeout = {wanted:g}    # seconds to the first answer; it took {took:.1f}"
 
 
-def _judged(dossier: Dossier) -> Iterator[str]:
+def _judged(dossier: ServerProfile) -> Iterator[str]:
     yield '# revision = ["2025-11-25"]    # judge these only'
     yield '# fail-on = "should"           # warnings fail the gate too; see docs/baseline.md'
     if dossier.bindings is not None and dossier.bindings.found:
@@ -123,7 +123,7 @@ def _line(name: str, arguments: Arguments) -> str:
         return f"{key(name)} = true"
 
 
-def _tools(target: Target, dossier: Dossier) -> dict[str, list[Use]]:
+def _tools(target: Target, dossier: ServerProfile) -> dict[str, list[Use]]:
     spoken = list(dossier.spoken.values())
     named = {name for name, _ in target.named.calls}
     called = {e.name: e for s in spoken for e in s.found.get("callable-tool", [])}
@@ -139,7 +139,7 @@ def _tools(target: Target, dossier: Dossier) -> dict[str, list[Use]]:
     return found
 
 
-def _prompts(target: Target, dossier: Dossier) -> dict[str, list[Use]]:
+def _prompts(target: Target, dossier: ServerProfile) -> dict[str, list[Use]]:
     spoken = list(dossier.spoken.values())
     known = {name for name, _ in target.named.prompts}
     known |= {e.name for s in spoken for e in s.found.get("rendered-prompt", [])}
@@ -162,7 +162,7 @@ def _guess(tool: Mapping[str, Any]) -> Arguments:
     return made[0] if made else None
 
 
-def _shown(example: Example, dossier: Dossier) -> Arguments:
+def _shown(example: Example, dossier: ServerProfile) -> Arguments:
     """Give arguments that worked, with the root by its name."""
     text = json.dumps(example.arguments)
     root = json.dumps(dossier.root)[1:-1]

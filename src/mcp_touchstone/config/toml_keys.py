@@ -1,16 +1,19 @@
-"""What a project writes down once: its server, and how it is judged. Pure; reads no file.
+"""The keys of a configuration file: check them, and make a layer of settings of them.
 
-The words are those of the command line without the dashes, so that there is one list of them. A
-table ``targets`` names several servers; what stands above it holds for each.
+The keys are the options of the command line without the dashes. A table ``targets`` names several
+servers; keys above it hold for each. Pure; reads no file.
 """
 
 import json
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.clause import nearest
-from mcp_touchstone.mistake import Mistake
+from mcp_touchstone.catalog.clause import nearest
+from mcp_touchstone.config import values
+from mcp_touchstone.config.settings import ConfigError, Layer
 
 TABLE: Final = "mcp-touchstone"
 """Below ``tool`` in pyproject.toml."""
@@ -22,34 +25,68 @@ _TEXTS: Final = "a string or an array of strings"
 _NUMBER: Final = "a number"
 _FLAG: Final = "true or false"
 _ENV: Final = "a table of strings"
-_USES: Final = "a table of arguments for each name, or true where we may make them up"
-_USE: Final = "a table of arguments, an array of such tables, or true where we may make them up"
-_PROMISES: Final = "a string, an array of strings, or a table of terms (or true) for each name"
-_BINDS: Final = "a table of tool, path and the like for each operation, or an array of such tables"
+_USES: Final = "a table: the arguments for each name, or true to have them generated"
+_USE: Final = "a table of arguments, an array of such tables, or true to have them generated"
+_PROMISES: Final = "a string, an array of strings, or a table: the terms for each name, or true"
+_BINDS: Final = "a table: tool, path and so on for each operation, or an array of such tables"
 _MEMBER: Final = {_ENV: _TEXT, _USES: _USE}
 
-KEYS: Final = {
-    "command": _TEXTS, "from": _TEXT, "server": _TEXT,
-    "env": _ENV, "cwd": _TEXT, "root-from": _TEXT, "offline": _FLAG, "timeout": _NUMBER,
-    "call": _USES, "prompt": _USES, "resource": _TEXTS, "promise": _PROMISES,
-    "suite": _TEXT, "select": _TEXTS, "revision": _TEXTS, "level": _TEXTS, "strict": _FLAG,
-    "attacks": _TEXTS, "bindings": _BINDS, "quick": _FLAG,
-    "fail-on": _TEXTS, "baseline": _TEXT, "jobs": _NUMBER, "examples": _NUMBER, "seed": _NUMBER,
-}  # fmt: skip
-"""Key -> what its value is. ``from`` and ``server`` name a client's file and a server in it."""
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What one key may have.
+
+    Attributes:
+        shape: what its value has to be, in words.
+        read: reads the value from its text, or one member of a list or table.
+    """
+
+    shape: str
+    read: Callable[[str], Any] = str
+
+
+KEYS: Final[Mapping[str, Key]] = {
+    "command": Key(_TEXTS),
+    "from": Key(_TEXT),
+    "server": Key(_TEXT),
+    "env": Key(_ENV),
+    "cwd": Key(_TEXT),
+    "root-from": Key(_TEXT, Path),
+    "world": Key(_TEXT, Path),
+    "offline": Key(_FLAG),
+    "sandbox": Key(_TEXT, values.sandbox),
+    "online": Key(_FLAG),
+    "timeout": Key(_NUMBER, values.seconds),
+    "call": Key(_USES, values.use),
+    "prompt": Key(_USES, values.use),
+    "resource": Key(_TEXTS),
+    "promise": Key(_PROMISES, values.promise),
+    "suite": Key(_TEXT, values.suite),
+    "select": Key(_TEXTS),
+    "revision": Key(_TEXTS, values.revision),
+    "level": Key(_TEXTS, values.level),
+    "strict": Key(_FLAG),
+    "attacks": Key(_TEXTS, values.attacks),
+    "bindings": Key(_BINDS, values.binding),
+    "quick": Key(_FLAG),
+    "fail-on": Key(_TEXTS, values.fail_on),
+    "baseline": Key(_TEXT, Path),
+    "accept-unbound": Key(_FLAG),
+    "deadline": Key(_NUMBER, values.deadline),
+    "jobs": Key(_NUMBER, values.whole(1, values.MOST_JOBS)),
+    "examples": Key(_NUMBER, values.whole(0, values.MOST_EXAMPLES)),
+    "seed": Key(_NUMBER, values.whole(0, values.MOST_EXAMPLES)),
+}
+"""All keys. ``from`` and ``server`` name a client's file and a server in it."""
 
 _SOURCES: Final = ("command", "from", "server")
 _MERGED: Final = ("env", "call", "prompt", "bindings")
 
-Settings = dict[str, Any]
-"""Key -> value, checked, for one target."""
+Table = dict[str, Any]
+"""Key -> value, of the right shape, for one target."""
 
 
-class ConfigError(Mistake, ValueError):
-    """A configuration cannot be used; the message names file and key, and how to mend it."""
-
-
-def read(table: Mapping[str, Any], where: str) -> dict[str, Settings]:
+def read(table: Mapping[str, Any], where: str) -> dict[str, Table]:
     """Check a table and give what holds for each target; one without a name is called "".
 
     Raises:
@@ -72,7 +109,7 @@ def read(table: Mapping[str, Any], where: str) -> dict[str, Settings]:
     return found
 
 
-def _merged(shared: Settings, own: Settings) -> Settings:
+def _merged(shared: Table, own: Table) -> Table:
     if any(key in own for key in _SOURCES):
         shared = {key: value for key, value in shared.items() if key not in _SOURCES[:2]}
     both = {**shared, **own}
@@ -86,8 +123,8 @@ def _check(table: Mapping[str, Any], where: str, known: Collection[str]) -> None
     for key, value in table.items():
         if key not in KEYS:
             raise ConfigError(f"{where}: unknown key {key!r}{_hint(key, known)}")
-        if not _fits(value, KEYS[key]):
-            raise ConfigError(f"{where}: {_wrong(key, value, KEYS[key])}")
+        if not _fits(value, KEYS[key].shape):
+            raise ConfigError(f"{where}: {_wrong(key, value, KEYS[key].shape)}")
     if "command" in table and "from" in table:
         raise ConfigError(f"{where}: command and from exclude each other; keep one")
     try:
@@ -147,7 +184,7 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), "a number" if isinstance(value, (int, float)) else "a date")
 
 
-def choose(found: Mapping[str, Settings], name: str | None, where: str) -> tuple[str, Settings]:
+def choose(found: Mapping[str, Table], name: str | None, where: str) -> tuple[str, Table]:
     """Give the target the user named, or the only one.
 
     Raises:
@@ -167,50 +204,50 @@ def choose(found: Mapping[str, Settings], name: str | None, where: str) -> tuple
     return name, found[name]
 
 
-def command(settings: Mapping[str, Any]) -> tuple[str, ...]:
+def command(table: Mapping[str, Any]) -> tuple[str, ...]:
     """Give the command; empty where none is named."""
-    found = settings.get("command", ())
+    found = table.get("command", ())
     return tuple(shlex.split(found)) if isinstance(found, str) else tuple(found)
 
 
-def takes(key: str, told: Any) -> bool:
-    """Whether a key counts beside what the command line says; lists there replace those here.
+def layer(table: Mapping[str, Any], where: str) -> Layer:
+    """Make a layer of settings of the keys of one target, the command and its source apart.
 
     Args:
-        key: the key.
-        told: what the command line says; ``...`` where the command has no such option.
+        table: the keys, of the right shapes.
+        where: names the file in messages.
+
+    Raises:
+        ConfigError: a value is wrong.
     """
-    replaced = isinstance(told, list) and bool(told) and key not in _MERGED
-    return told is not ... and not replaced
-
-
-def words(settings: Mapping[str, Any], known: Collection[str]) -> list[str]:
-    """Give settings as the words of a command line.
-
-    Args:
-        settings: the settings.
-        known: the keys the command knows, or the user has not said otherwise; others are left out.
-    """
-    found: list[str] = []
-    for key, value in settings.items():
-        if key in _SOURCES or key not in known:
-            continue
-        option = f"--{key}"
-        if KEYS[key] in {_USES, _BINDS}:
-            for name, given in value.items():
-                several = given if isinstance(given, list) else [given]
-                found += [f"{option}={_use(name, one)}" for one in several]
-        elif KEYS[key] == _PROMISES and isinstance(value, dict):
-            found += [f"{option}={_use(name, given)}" for name, given in value.items()]
-        elif KEYS[key] == _ENV:
-            found += [f"{option}={name}={text}" for name, text in value.items()]
-        elif KEYS[key] == _FLAG:
-            found += [option] if value else []
-        else:
-            several = value if isinstance(value, list) else [value]
-            found += [f"{option}={one}" for one in several]
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in _SOURCES:
+            try:
+                read = found[key.replace("-", "_")] = _value(KEYS[key], value)
+                if key == "fail-on" and read:
+                    values.fail_on(*read)
+            except ValueError as error:
+                raise ConfigError(f"{where}: {key}: {error}") from error
     return found
 
 
-def _use(name: str, given: Any) -> str:
+def _value(key: Key, value: Any) -> Any:
+    if key.shape in {_ENV, _FLAG}:
+        return value
+    if key.shape in {_TEXT, _NUMBER}:
+        return key.read(str(value))
+    if isinstance(value, dict):
+        pairs = [(name, one) for name, given in value.items() for one in _several(given)]
+        found = [key.read(_text(name, given)) for name, given in pairs]
+        return dict(found) if key.shape == _PROMISES else tuple(found)
+    found = [key.read(text) for text in _several(value)]
+    return dict(found) if key.shape == _PROMISES else tuple(found)
+
+
+def _several(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _text(name: str, given: Any) -> str:
     return name if given is True else f"{name}={json.dumps(given, default=str)}"

@@ -1,13 +1,13 @@
-"""One working example of each thing a server offers: a call, a resource, a prompt, a completion."""
+"""Find one working example of each feature: a call, a resource, a prompt, a completion."""
 
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcp_touchstone import uri_template
-from mcp_touchstone.arguments import candidates
-from mcp_touchstone.dossier import Exchange, required_arguments, task_support
-from mcp_touchstone.scout import NOT_NAMED, Attempt, Scout
+from mcp_touchstone.client.server_profile import Exchange, required_arguments, task_support
+from mcp_touchstone.discovery.prober import NOT_NAMED, Attempt, Prober
+from mcp_touchstone.samples import uri_template
+from mcp_touchstone.samples.from_schema import candidates
 
 READS: Final = 5
 PROMPTS: Final = 6
@@ -18,7 +18,7 @@ CONTEXT_SINCE: Final = "2025-06-18"
 """The first revision in which a completion may name values chosen before."""
 
 
-def find_calls(scout: Scout) -> None:
+def find_calls(scout: Prober) -> None:
     """Call each tool that may be called, with one candidate after another, until one succeeds."""
     tools = scout.tools()
     failed = ""
@@ -45,7 +45,7 @@ def find_calls(scout: Scout) -> None:
 
 
 def needs_task(tool: Mapping[str, Any], revision: str) -> bool:
-    """Whether a tool must be run as a task (2025-11-25 alone has that)."""
+    """Return whether a tool must run as a task (possible in 2025-11-25 alone)."""
     return task_support(tool) == "required" and revision == "2025-11-25"
 
 
@@ -57,7 +57,7 @@ def _failure(attempt: Attempt) -> str:
 
 
 def _holds(value: Any, text: str) -> bool:
-    """Whether a text stands in some string of a JSON value, as it is or as JSON."""
+    """Return whether a string of a JSON value contains a text, plain or encoded as JSON."""
     if isinstance(value, str):
         return bool(text) and (text in value or json.dumps(text)[1:-1] in value)
     parts = value.values() if isinstance(value, dict) else value
@@ -67,8 +67,8 @@ def _holds(value: Any, text: str) -> bool:
 # --- resources
 
 
-def find_reads(scout: Scout) -> None:
-    """Read the resources the user named, some that are listed, and an expansion or two."""
+def find_reads(scout: Prober) -> None:
+    """Read the resources the user named, some listed ones, and an expansion or two."""
     listed = {item["uri"]: item for item in scout.spoken.named("resources", "uri")}
     fetched = [uri for uri in listed if not uri.startswith(("http://", "https://"))]
     for uri in dict.fromkeys([*scout.named.resources, *fetched[:READS]]):
@@ -87,7 +87,7 @@ def _was_read(attempt: Attempt) -> bool:
     return attempt.succeeded and bool((attempt.reply.result or {}).get("contents"))
 
 
-def _read_template(scout: Scout, template: Mapping[str, Any]) -> None:
+def _read_template(scout: Prober, template: Mapping[str, Any]) -> None:
     """Expand a template and read it; two expansions that work are enough."""
     pattern = template["uriTemplate"]
     if not uri_template.is_template(pattern):
@@ -105,8 +105,8 @@ def _read_template(scout: Scout, template: Mapping[str, Any]) -> None:
             return
 
 
-def _values(scout: Scout, pattern: str, names: list[str]) -> Iterator[dict[str, str]]:
-    """Give values for the variables: what completion offers, then what the names suggest."""
+def _values(scout: Prober, pattern: str, names: list[str]) -> Iterator[dict[str, str]]:
+    """Yield values for the variables: completions first, then guesses from the names."""
     reference = {"type": "ref/resource", "uri": pattern}
     offered = {name: completions(scout, reference, name) for name in names}
     if names and all(offered.values()):
@@ -120,8 +120,8 @@ def _values(scout: Scout, pattern: str, names: list[str]) -> Iterator[dict[str, 
 # --- prompts
 
 
-def find_prompts(scout: Scout) -> None:
-    """Render the prompts the user named, and some that are listed."""
+def find_prompts(scout: Prober) -> None:
+    """Render the prompts the user named, and some listed ones."""
     listed = {item["name"]: item for item in scout.spoken.named("prompts")}
     named = {name: arguments for name, arguments in scout.named.prompts if arguments is not None}
     for name in list(dict.fromkeys([*(n for n, _ in scout.named.prompts), *listed]))[:PROMPTS]:
@@ -141,8 +141,8 @@ def find_prompts(scout: Scout) -> None:
         scout.spoken.notes.pop("rendered-prompt", None)
 
 
-def _prompt_arguments(scout: Scout, prompt: Mapping[str, Any]) -> dict[str, str]:
-    """Give values for what a prompt requires: what completion offers, or a plain word."""
+def _prompt_arguments(scout: Prober, prompt: Mapping[str, Any]) -> dict[str, str]:
+    """Return values for the required arguments of a prompt: a completion, or a plain word."""
     names = required_arguments(prompt)
     properties = {name: {"type": "string"} for name in names}
     schema = {"type": "object", "properties": properties, "required": names}
@@ -158,8 +158,8 @@ def _prompt_arguments(scout: Scout, prompt: Mapping[str, Any]) -> dict[str, str]
 # --- completion
 
 
-def find_completion(scout: Scout) -> None:
-    """Ask for completions: 2024-11-05 has the method and no capability that announces it."""
+def find_completion(scout: Prober) -> None:
+    """Request completions: 2024-11-05 has the method, but no capability for it."""
     for reference, name in scout.spoken.completable:
         params = {"ref": reference, "argument": {"name": name, "value": ""}}
         attempt = scout.attempt(Exchange("completion/complete", params))
@@ -170,9 +170,9 @@ def find_completion(scout: Scout) -> None:
 
 
 def completions(
-    scout: Scout, reference: Mapping[str, Any], name: str, known: Mapping[str, str] | None = None
+    scout: Prober, reference: Mapping[str, Any], name: str, known: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Give what a server that declares completions offers for an argument or a variable."""
+    """Return the completions of an argument or a variable, if the server declares completions."""
     if not scout.spoken.declares("completions"):
         return []
     params: dict[str, Any] = {"ref": reference, "argument": {"name": name, "value": ""}}

@@ -1,25 +1,25 @@
-"""What makes a server ask its client: it is used by a client that can answer everything."""
+"""Find requests of a server to its client, with a client that can answer all of them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcp_touchstone import questions
-from mcp_touchstone.arguments import words
-from mcp_touchstone.client import willing
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.dossier import Example, Exchange, may_be_task
-from mcp_touchstone.examples import needs_task
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.rounds import Provoked, provoke
-from mcp_touchstone.scout import NOT_NAMED, Scout
-from mcp_touchstone.tasks import Task
+from mcp_touchstone.client import server_requests
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.mrtr import Provoked, provoke
+from mcp_touchstone.client.profile import willing
+from mcp_touchstone.client.server_profile import Example, Exchange, may_be_task
+from mcp_touchstone.client.tasks import Task
+from mcp_touchstone.discovery.probe_features import needs_task
+from mcp_touchstone.discovery.prober import NOT_NAMED, Prober
+from mcp_touchstone.samples.from_schema import words
+from mcp_touchstone.wire.reply import Reply
 
 URL_REQUIRED: Final = -32042
 """The error of 2025-11-25 that lists URLs to be visited first."""
 
 TASK: Final = "asking-task"
 TASK_PATIENCE: Final = 5.0
-"""Seconds a task is given to ask something."""
+"""Seconds to wait for a request of a task."""
 
 CANDIDATES: Final = 2
 """Arguments tried on one tool."""
@@ -31,8 +31,8 @@ _HINTS: Final = frozenset(
 """Words in the name of a tool that is tried early; they decide nothing."""
 
 
-def find_questions(scout: Scout, wanted: set[str]) -> None:
-    """Use the server until each wanted word is met, or everything that may be used was."""
+def find_questions(scout: Prober, wanted: set[str]) -> None:
+    """Use the server until each wanted word is met, or all permitted features were used."""
     connection = scout.connection()
     if connection is None:
         return
@@ -47,7 +47,7 @@ def find_questions(scout: Scout, wanted: set[str]) -> None:
             after.use(before)
 
 
-def _use(scout: Scout, wanted: set[str]) -> None:
+def _use(scout: Prober, wanted: set[str]) -> None:
     if not scout.tools():
         for word in wanted:
             scout.spoken.notes[word] = NOT_NAMED
@@ -66,8 +66,8 @@ def _use(scout: Scout, wanted: set[str]) -> None:
                 break
 
 
-def _run_tasks(scout: Scout) -> None:
-    """Run what can be run as a task, until one asks something."""
+def _run_tasks(scout: Prober) -> None:
+    """Run tools as tasks, until one sends a request."""
     for tool in scout.tools():
         for exchange in scout.calls(tool)[:CANDIDATES] if may_be_task(tool) else ():
             connection = scout.connection()
@@ -82,7 +82,7 @@ def _run_tasks(scout: Scout) -> None:
 
 
 def _await_question(
-    scout: Scout,
+    scout: Prober,
     connection: Connection,
     task: Task,
     exchange: Exchange,
@@ -91,7 +91,7 @@ def _await_question(
     task.wait(TASK_PATIENCE)
     asked = [
         {"method": one.method, "params": one.params}
-        for one in questions.questions(connection.transcript.since(task.request.line))
+        for one in server_requests.questions(connection.transcript.since(task.request.line))
         if one.method != "roots/list"
     ]
     if asked:
@@ -99,8 +99,8 @@ def _await_question(
         scout.found(TASK, example)
 
 
-def _things(scout: Scout) -> Iterator[tuple[list[Exchange], Mapping[str, Any]]]:
-    """Walk what may be used: for each tool, prompt and resource the requests to try on it."""
+def _things(scout: Prober) -> Iterator[tuple[list[Exchange], Mapping[str, Any]]]:
+    """Yield, for each permitted tool, prompt and resource, the requests to try."""
     connection = scout.connection()
     if connection is not None and not connection.modern:
         yield [Exchange("")], {}
@@ -119,7 +119,7 @@ def _things(scout: Scout) -> Iterator[tuple[list[Exchange], Mapping[str, Any]]]:
         yield [Exchange("resources/read", {"uri": item["uri"]})], item
 
 
-def _keep(scout: Scout, exchange: Exchange, item: Mapping[str, Any], told: Provoked) -> None:
+def _keep(scout: Prober, exchange: Exchange, item: Mapping[str, Any], told: Provoked) -> None:
     asked = [{"method": q.method, "params": q.params} for q in told.questions]
     asked += [{"method": "elicitation/create", "params": one} for one in _urls(told.reply)]
     interim = [taken for taken in told.rounds if taken.asks]
@@ -131,14 +131,14 @@ def _keep(scout: Scout, exchange: Exchange, item: Mapping[str, Any], told: Provo
         asked=tuple(asked),
     )
     for one in asked:
-        for word in questions.words(one["method"], one["params"]):
+        for word in server_requests.words(one["method"], one["params"]):
             scout.found(word, example)
     if interim:
         scout.found("mrtr", example)
 
 
 def _urls(reply: Reply) -> list[Any]:
-    """Give the elicitations that an error -32042 lists; at least one, readable or not."""
+    """Return the elicitations that an error -32042 lists; at least one, readable or not."""
     if reply.code != URL_REQUIRED:
         return []
     data = (reply.error or {}).get("data")

@@ -1,23 +1,23 @@
-"""What makes a server report progress, log, take its time, run a task, or serve a subscription."""
+"""Find examples of progress, log messages, long calls, tasks and subscriptions."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcp_touchstone.arguments import SHORT, slowed
-from mcp_touchstone.dossier import LISTS, Example, Exchange, may_be_task
-from mcp_touchstone.examples import needs_task
-from mcp_touchstone.scout import Attempt, Scout
-from mcp_touchstone.subscriptions import Subscription
-from mcp_touchstone.tasks import Task
+from mcp_touchstone.client.server_profile import LISTS, Example, Exchange, may_be_task
+from mcp_touchstone.client.subscriptions import Subscription
+from mcp_touchstone.client.tasks import Task
+from mcp_touchstone.discovery.probe_features import needs_task
+from mcp_touchstone.discovery.prober import Attempt, Prober
+from mcp_touchstone.samples.from_schema import SHORT, slowed
 
 ENOUGH: Final = 10
 """Exchanges watched for progress and log messages."""
 
 SLOW: Final = 1.0
-"""Seconds a call lasts at least to count as one that lasts."""
+"""Least seconds of a lasting call."""
 
 WISHED: Final = 2.0
-"""Seconds a call should last where it takes a duration."""
+"""Wanted seconds of a call with a duration."""
 
 TASK_PATIENCE: Final = 3.0
 """Seconds a task is watched; one that lasts longer is cancelled."""
@@ -25,8 +25,8 @@ TASK_PATIENCE: Final = 3.0
 LOGGED: Final = "notifications/message"
 
 
-def find_traffic(scout: Scout) -> None:
-    """Send what worked once more, with a progress token and at log level debug."""
+def find_traffic(scout: Prober) -> None:
+    """Send the working examples again, with a progress token and at log level debug."""
     connection = scout.connection()
     if connection is not None and not connection.modern and scout.spoken.declares("logging"):
         scout.attempt(Exchange("logging/setLevel", {"level": "debug"}))
@@ -47,8 +47,8 @@ def find_traffic(scout: Scout) -> None:
         _find_unasked_log(scout)
 
 
-def _known(scout: Scout) -> Iterator[Example]:
-    """Walk what worked: calls first, then a resource, a prompt and the lists."""
+def _known(scout: Prober) -> Iterator[Example]:
+    """Yield the working examples: calls first, then a resource, a prompt and the lists."""
     found = scout.spoken.found
     yield from found.get("callable-tool", [])[: ENOUGH - 4]
     yield from found.get("readable-resource", [])[:1]
@@ -56,20 +56,20 @@ def _known(scout: Scout) -> Iterator[Example]:
     yield from (Example(LISTS[feature][0]) for feature in list(scout.spoken.lists)[:2])
 
 
-def _has_both(scout: Scout) -> bool:
+def _has_both(scout: Prober) -> bool:
     return all(scout.spoken.found.get(word) for word in ("progress-call", "log-traffic"))
 
 
-def note_traffic(scout: Scout, attempt: Attempt) -> None:
-    """Keep what reports or logs; with which token it reports is not learnt but judged."""
+def note_traffic(scout: Prober, attempt: Attempt) -> None:
+    """Record an exchange with progress or log messages; rules judge the progress token."""
     if attempt.notified("notifications/progress"):
         scout.found("progress-call", attempt.example())
     if attempt.notified(LOGGED):
         scout.found("log-traffic", attempt.example())
 
 
-def _find_unasked_log(scout: Scout) -> None:
-    """Look for log messages that belong to no exchange of ours."""
+def _find_unasked_log(scout: Prober) -> None:
+    """Find log messages that belong to no exchange of ours."""
     connection = scout.connection()
     if connection is None:
         return
@@ -80,14 +80,14 @@ def _find_unasked_log(scout: Scout) -> None:
 
 
 def may_last(tool: Mapping[str, Any]) -> bool:
-    """Whether a listed tool takes a duration."""
+    """Return whether a listed tool accepts a duration."""
     return slowed(tool.get("inputSchema"), {}, WISHED) is not None
 
 
-def find_slow(scout: Scout) -> list[Attempt]:
-    """Find a call that lasts: one that did, or one that takes a duration; give what was tried.
+def find_slow(scout: Prober) -> list[Attempt]:
+    """Find a call that lasts: one that did, or one that accepts a duration; return the attempts.
 
-    What that reported is for ``note_traffic``, once ``find_traffic`` is done.
+    ``note_traffic`` records their messages, after ``find_traffic``.
     """
     calls = scout.spoken.found.get("callable-tool", [])
     lasted: list[Attempt] = []
@@ -100,8 +100,8 @@ def find_slow(scout: Scout) -> list[Attempt]:
     return lasted
 
 
-def _lasts_again(scout: Scout, call: Example) -> Iterator[Attempt]:
-    """Send what lasted once more: a busy machine is slow once."""
+def _lasts_again(scout: Prober, call: Example) -> Iterator[Attempt]:
+    """Send a slow call again, since a busy machine may have delayed it."""
     token = f"touchstone-progress-{call.name}"
     exchange = Exchange(call.method, call.params)
     attempt = scout.attempt(exchange, call.item, token=token, level="debug")
@@ -110,8 +110,8 @@ def _lasts_again(scout: Scout, call: Example) -> Iterator[Attempt]:
         yield attempt
 
 
-def _slow_down(scout: Scout, call: Example) -> Iterator[Attempt]:
-    """Ask a call that takes a duration to last; some wait that long for each of many things."""
+def _slow_down(scout: Prober, call: Example) -> Iterator[Attempt]:
+    """Call a tool with a duration; some wait that long for each of many items."""
     wish = WISHED / max(1, int(call.seconds / SHORT))
     for _ in range(2):
         longer = slowed(call.schema, call.arguments, wish)
@@ -128,8 +128,8 @@ def _slow_down(scout: Scout, call: Example) -> Iterator[Attempt]:
         wish *= WISHED / max(SHORT, attempt.seconds)
 
 
-def find_task(scout: Scout) -> None:
-    """Run a tool as a task, where one may be called and lists that it can be."""
+def find_task(scout: Prober) -> None:
+    """Run a tool as a task, if one may be called and declares task support."""
     if not scout.spoken.declares("tasks.requests.tools.call"):
         return
     for tool in scout.tools():
@@ -144,7 +144,7 @@ def find_task(scout: Scout) -> None:
             if not task.created.answered:
                 scout.unanswered(connection, task.request)
             elif task.created.result is not None or not needs_task(tool, scout.revision):
-                # whatever a declared tool answers, the chapter on tasks judges it
+                # the chapter on tasks judges any answer of a declared tool
                 scout.found("task-tool", _watch(scout, task, exchange, tool))
                 break
             else:
@@ -153,8 +153,8 @@ def find_task(scout: Scout) -> None:
         scout.spoken.notes.pop("task-tool", None)
 
 
-def find_slow_task(scout: Scout) -> None:
-    """Find a task that lasts: a call that does and can be a task, or a task that was seen to."""
+def find_slow_task(scout: Prober) -> None:
+    """Find a task that lasts: a lasting call that can be a task, or an observed task."""
     for call in scout.spoken.found.get("slow-call", []):
         if may_be_task(call.item):
             scout.found("slow-task", call)
@@ -165,8 +165,8 @@ def find_slow_task(scout: Scout) -> None:
         _slow_task_down(scout)
 
 
-def _slow_task_down(scout: Scout) -> None:
-    """Ask a tool that takes a duration to last; one that may be called plainly was asked before."""
+def _slow_task_down(scout: Prober) -> None:
+    """Run a task-only tool with a duration; ordinary tools were called so before."""
     for known in scout.spoken.found.get("task-tool", []):
         longer = slowed(known.schema, known.arguments, WISHED)
         connection = scout.connection()
@@ -179,7 +179,7 @@ def _slow_task_down(scout: Scout) -> None:
             scout.found("slow-task", example)
 
 
-def _watch(scout: Scout, task: Task, exchange: Exchange, tool: Mapping[str, Any]) -> Example:
+def _watch(scout: Prober, task: Task, exchange: Exchange, tool: Mapping[str, Any]) -> Example:
     if not task.wait(TASK_PATIENCE) and task.id and scout.spoken.declares("tasks.cancel"):
         task.cancel()
     return Example(
@@ -191,8 +191,8 @@ def _watch(scout: Scout, task: Task, exchange: Exchange, tool: Mapping[str, Any]
     )
 
 
-def find_subscription(scout: Scout) -> None:
-    """Open a subscription to nothing; whatever is not refused with an error counts as one."""
+def find_subscription(scout: Prober) -> None:
+    """Open a subscription with an empty filter; it counts unless it is refused with an error."""
     connection = scout.connection()
     if connection is None:
         return

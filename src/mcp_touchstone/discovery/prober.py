@@ -1,30 +1,31 @@
-"""Tries things on one revision of a server: only what may be called, and not for ever.
+"""Probes of one revision of a server: permitted calls only, and within a time limit.
 
 A tool may be called if it is annotated read-only in some revision, or if the user named it.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from mcp_touchstone.arguments import Places, candidates, required
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.dossier import Example, Exchange, Spoken
-from mcp_touchstone.pending import Pending, heard
-from mcp_touchstone.process import LaunchError, now
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.session import Message, Role
-from mcp_touchstone.target import Named
+from mcp_touchstone.catalog.scenario import Share
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.pending import Pending, heard
+from mcp_touchstone.client.server_profile import Example, Exchange, Spoken
+from mcp_touchstone.samples.from_schema import Places, candidates, required
+from mcp_touchstone.target.target import Named
+from mcp_touchstone.transport.process import LaunchError, now
+from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.reply import Reply
 
 BUDGET: Final = 20.0
-"""Seconds spent on trying in one revision."""
+"""Seconds for all probes in one revision."""
 
 HANGS: Final = 2
-"""Requests without an answer after which nothing more is tried."""
+"""Unanswered requests after which probing stops."""
 
 TOOLS: Final = 14
-"""Tools called to learn what they do, beside those the user named."""
+"""Greatest number of probed tools, beside those the user named."""
 
 NOT_NAMED: Final = "no tool is annotated read-only, and none was named with --call"
 
@@ -32,24 +33,54 @@ PAGES: Final = 10
 """Pages of tools read to find one that may be called."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A process to try things on: it is started when first needed, and replaced when it hangs."""
+class Processes(Protocol):
+    """The shared processes of a run."""
 
-    get: Callable[[], Connection]
-    drop: Callable[[], None]
+    def shared(self, revision: str, share: Share) -> Connection:
+        """Return the live process of a revision.
+
+        Raises:
+            LaunchError: it could not be started.
+        """
+
+    def replace(self, revision: str, share: Share) -> None:
+        """Abandon a process that no longer answers."""
+
+    def kill(self) -> None:
+        """Kill every process."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeProcess:
+    """A process for probes: it is started on first use, and replaced if it hangs."""
+
+    processes: Processes
+    revision: str
+    share: Share
+
+    def get(self) -> Connection:
+        """Return the process.
+
+        Raises:
+            LaunchError: it could not be started.
+        """
+        return self.processes.shared(self.revision, self.share)
+
+    def drop(self) -> None:
+        """Abandon it."""
+        self.processes.replace(self.revision, self.share)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One exchange that was tried.
+    """One attempted exchange.
 
     Attributes:
-        exchange: what was sent.
-        reply: what came back.
-        seconds: how long that took.
-        messages: the server's messages behind it, up to the answer.
-        item: the listed definition it is about.
+        exchange: the request.
+        reply: its reply.
+        seconds: its duration, in seconds.
+        messages: the server's messages after it, up to the answer.
+        item: the listed definition it uses.
     """
 
     exchange: Exchange
@@ -60,15 +91,15 @@ class Attempt:
 
     @property
     def succeeded(self) -> bool:
-        """Whether it got a final result that reports no error."""
+        """Whether it got a final result without an error."""
         return self.reply.succeeded
 
     def notified(self, method: str) -> list[Message]:
-        """Give the notifications of a method that came meanwhile."""
+        """Return the notifications of a method during it."""
         return [m for m in self.messages if m.role is Role.NOTIFICATION and m.method == method]
 
     def example(self, asked: tuple[Mapping[str, Any], ...] = ()) -> Example:
-        """Keep it."""
+        """Return it as an example."""
         return Example(
             self.exchange.method,
             self.exchange.params,
@@ -79,21 +110,21 @@ class Attempt:
         )
 
 
-class Scout:
-    """Tries things on one revision.
+class Prober:
+    """Prober of one revision.
 
     Attributes:
-        revision: which.
-        spoken: what is known of it; lists may differ from client to client.
-        named: what the user named.
-        places: where paths may point.
+        revision: the revision.
+        spoken: its profile; lists may differ from client to client.
+        named: the names given by the user.
+        places: the targets of generated paths.
     """
 
     def __init__(
         self,
         revision: str,
         spoken: Spoken,
-        line: Line,
+        line: ProbeProcess,
         *,
         trusted: frozenset[str] = frozenset(),
         named: Named | None = None,
@@ -113,11 +144,11 @@ class Scout:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more should be tried."""
+        """Whether to stop probing."""
         return self._stop.is_set() or self._hangs >= HANGS or now() > self._until
 
     def connection(self) -> Connection | None:
-        """Give the process things are tried on; None where none can be had any more."""
+        """Return the connection for probes; None if no more process is available."""
         if self.over:
             return None
         try:
@@ -134,7 +165,7 @@ class Scout:
         token: Any = None,
         level: str | None = None,
     ) -> Attempt | None:
-        """Send one request and wait; None where nothing more should be tried."""
+        """Send one request and wait; None if probing should stop."""
         connection = self.connection()
         if connection is None:
             return None
@@ -147,7 +178,7 @@ class Scout:
         return Attempt(exchange, reply, seconds, messages, item or {})
 
     def unanswered(self, connection: Connection, pending: Pending | None = None) -> None:
-        """Take a request back that hangs, and give the process up if it hangs with it."""
+        """Cancel a request that hangs, and abandon the process if it hangs too."""
         self._hangs += 1
         if connection.gone:
             return
@@ -156,12 +187,12 @@ class Scout:
         if not connection.probe(seconds=connection.pace.silence, required=False).answered:
             self._line.drop()
 
-    # --- what may be called
+    # --- permitted calls
 
     def tools(self) -> list[dict[str, Any]]:
-        """Give the definitions of the tools that may be called, the most promising first.
+        """Return the definitions of the permitted tools, the most promising first.
 
-        A named tool that is not listed is among them, by its name alone.
+        A named tool that is not listed is included, with its name alone.
         """
         if self._tools is None:
             listed = {t["name"]: t for t in self._listed() if t["name"] in self._may_call}
@@ -199,12 +230,12 @@ class Scout:
         return tool["name"] not in self._named_calls, not closed, needed
 
     def arguments(self, tool: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Give the arguments to try on a tool: those the user named, or made from its schema."""
+        """Return the arguments to try on a tool: given by the user, or made from its schema."""
         named = [dict(a) for name, a in self.named.calls if name == tool["name"] and a is not None]
         return named or candidates(tool.get("inputSchema"), self.places) or [{}]
 
     def calls(self, tool: Mapping[str, Any]) -> list[Exchange]:
-        """Give the calls to try on a tool; the one that worked before alone, if one did."""
+        """Return the calls to try on a tool; only the one that worked before, if any."""
         known = [e for e in self.spoken.found.get("callable-tool", []) if e.name == tool["name"]]
         if known:
             return [Exchange(e.method, e.params) for e in known[:1]]
@@ -214,10 +245,10 @@ class Scout:
             for arguments in self.arguments(tool)
         ]
 
-    # --- what is found
+    # --- results
 
     def found(self, word: str, example: Example) -> None:
-        """Keep an example of a word, once."""
+        """Record an example of a word, once."""
         kept = self.spoken.found.setdefault(word, [])
         if all((known.method, known.params) != (example.method, example.params) for known in kept):
             kept.append(example)

@@ -1,33 +1,33 @@
-"""Find out what has to be tried, and only what a selected clause needs to know. Judges nothing.
+"""Run the probes, and only those that a selected clause needs. Judges nothing.
 
-Each revision is tried on the live process recon opened, all of them at once; a call that lasts is
-looked for beside it, on a process of its own. What a server asks of its client in a session is
-learnt on one more process, opened by a client that declares everything, in the newest handshake
-revision; older revisions take it over, and so they do a call that lasts. What is known may be
-used while the rest is still tried.
+All revisions are probed at once, each on the live process that `recon` opened; a lasting call is
+searched on a separate process. The requests of a server to its client in a session are found on
+one more process, opened by a client that declares all capabilities, in the newest legacy revision;
+older revisions reuse these results, and the lasting call. Each result is available at once, before
+the other probes end.
 """
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from mcp_touchstone import needs
-from mcp_touchstone import revision as rev
-from mcp_touchstone.arguments import Places
-from mcp_touchstone.asking import find_questions
-from mcp_touchstone.dossier import Dossier, Spoken, is_read_only
-from mcp_touchstone.examples import find_calls, find_completion, find_prompts, find_reads
-from mcp_touchstone.needs import WORDS, Probe
-from mcp_touchstone.pace import SLICE
-from mcp_touchstone.process import LaunchError
-from mcp_touchstone.recon import read_lists
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.scenario import Share
-from mcp_touchstone.scout import Attempt, Line, Scout
-from mcp_touchstone.target import Named
-from mcp_touchstone.traffic import (
+from mcp_touchstone.catalog import needs
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.errors import our_fault
+from mcp_touchstone.catalog.needs import WORDS, Probe
+from mcp_touchstone.catalog.scenario import Share
+from mcp_touchstone.client.server_profile import ServerProfile, Spoken, is_read_only
+from mcp_touchstone.discovery.probe_features import (
+    find_calls,
+    find_completion,
+    find_prompts,
+    find_reads,
+)
+from mcp_touchstone.discovery.probe_server_requests import find_questions
+from mcp_touchstone.discovery.probe_traffic import (
     find_slow,
     find_slow_task,
     find_subscription,
@@ -36,8 +36,15 @@ from mcp_touchstone.traffic import (
     may_last,
     note_traffic,
 )
+from mcp_touchstone.discovery.prober import Attempt, ProbeProcess, Prober, Processes
+from mcp_touchstone.discovery.recon import read_lists
+from mcp_touchstone.runtime.timeouts import SLICE
+from mcp_touchstone.samples.from_schema import Places
+from mcp_touchstone.target.target import Named
+from mcp_touchstone.transport.process import LaunchError
+from mcp_touchstone.wire.reply import Reply
 
-FINDERS: Final[dict[Probe, Callable[[Scout], None]]] = {
+FINDERS: Final[dict[Probe, Callable[[Prober], None]]] = {
     Probe.CALLS: find_calls,
     Probe.READS: find_reads,
     Probe.PROMPTS: find_prompts,
@@ -46,40 +53,42 @@ FINDERS: Final[dict[Probe, Callable[[Scout], None]]] = {
     Probe.TASKS: find_task,
     Probe.LISTEN: find_subscription,
 }
-"""What is tried on the live process of a revision, in this order. Questions come last."""
+"""Probes on the live process of a revision, in order. Server requests come last."""
 
 ASIDE: Final = frozenset({Probe.SLOW, Probe.LASTING})
-"""What is tried beside it, since it mostly waits."""
+"""Probes on a separate process, since they mostly wait."""
 
 QUESTIONS: Final = frozenset(
     word for word, known in WORDS.items() if Probe.QUESTIONS in known.probes
 )
 
 REPORTS: Final = frozenset(word for word, known in WORDS.items() if Probe.TRAFFIC in known.probes)
-"""Words that a call which lasts may meet too."""
+"""Words that a lasting call may meet too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What things are tried on, and with.
+    """The processes and parameters of the probes.
 
     Attributes:
-        line: (revision, share) -> a shared process of a revision.
-        named: what the user named.
-        places: where paths may point.
-        stop: set when the run is over.
-        abort: ends every process at once.
+        processes: the shared processes of each revision.
+        named: the names given by the user.
+        places: the targets of generated paths.
+        stop: set when the run ends.
     """
 
-    line: Callable[[str, Share], Line]
+    processes: Processes
     named: Named = field(default_factory=Named)
     places: Places = field(default_factory=Places)
     stop: threading.Event = field(default_factory=threading.Event)
-    abort: Callable[[], None] = lambda: None
 
-    def scout(self, revision: str, spoken: Spoken, trusted: frozenset[str], share: Share) -> Scout:
-        """Give somebody who tries things on one process."""
-        return Scout(
+    def line(self, revision: str, share: Share) -> ProbeProcess:
+        """Return the shared process of a revision."""
+        return ProbeProcess(self.processes, revision, share)
+
+    def scout(self, revision: str, spoken: Spoken, trusted: frozenset[str], share: Share) -> Prober:
+        """Return a prober on one process."""
+        return Prober(
             revision,
             spoken,
             self.line(revision, share),
@@ -91,16 +100,18 @@ class Ground:
 
 
 class Lessons:
-    """What is learnt of a server, step by step; others may use at once what is known.
+    """The results of the probes, added step by step; other threads may use them at once.
 
     Args:
-        dossier: takes what is found.
-        wanted: the words to decide in each revision. A process that cannot be had leaves its words
-            without an example, thus unmet.
-        ground: what things are tried on.
+        dossier: the profile; gets the results.
+        wanted: the words to decide in each revision. If a process cannot be started, its words
+            have no example and are unmet.
+        ground: the processes and parameters of the probes.
     """
 
-    def __init__(self, dossier: Dossier, wanted: Mapping[str, set[str]], ground: Ground) -> None:
+    def __init__(
+        self, dossier: ServerProfile, wanted: Mapping[str, set[str]], ground: Ground
+    ) -> None:
         self._dossier = dossier
         self._wanted = wanted
         self._ground = ground
@@ -124,23 +135,23 @@ class Lessons:
         self._news = True
         self._changed = threading.Condition()
 
-    # --- what others may know
+    # --- results for other threads
 
     def decided(self, revision: str, word: str) -> bool:
-        """Whether nothing that is still tried can change what a word comes to in a revision."""
+        """Return whether a word is decided in a revision: no running probe can change it."""
         missing = self._asks(revision, word) - self._done.get(revision, set())
         return not missing & self._plans.get(revision, set())
 
     def free(self, revision: str, share: Share) -> bool:
-        """Whether nothing is tried on a shared process any more."""
+        """Return whether all probes of a shared process have ended."""
         return (revision, share) not in self._busy
 
     def settle(self, revision: str, word: str) -> None:
-        """Wait until a word is decided, or everything is over."""
+        """Wait until a word is decided, or the run ends."""
         self._wait_for(lambda: self.decided(revision, word))
 
     def _wait_for(self, known: Callable[[], bool]) -> None:
-        """Wait until something is known, or everything is over."""
+        """Wait until a condition is true, or the run ends."""
         with self._changed:
             while not known() and not self._ground.stop.is_set():
                 self._changed.wait_for(known, SLICE)
@@ -149,10 +160,10 @@ class Lessons:
         probes = needs.probes([word], revision)
         return probes | {Probe.SLOW} if word in REPORTS else probes
 
-    # --- learning
+    # --- probing
 
     def steps(self) -> Iterator[None]:
-        """Try everything; give a turn whenever more is known or time passes, and at the end."""
+        """Run all probes; yield after each result, after some time, and at the end."""
         ground = self._ground
         with ThreadPoolExecutor(2 * len(self._plans) + 1, thread_name_prefix="learn") as threads:
             tried: list[Future[None]] = []
@@ -170,7 +181,7 @@ class Lessons:
                     yield
             except BaseException:
                 ground.stop.set()
-                ground.abort()  # or the threads would wait for the server, and we for them
+                ground.processes.kill()  # otherwise threads and we would wait for it
                 raise
         for future in tried:
             future.result()
@@ -183,7 +194,7 @@ class Lessons:
             self._changed.notify_all()
 
     def _await_news(self) -> None:
-        """Wait for news, for a moment."""
+        """Wait a short time for results."""
         with self._changed:
             self._changed.wait_for(lambda: self._news, SLICE)
             self._news = False
@@ -194,7 +205,7 @@ class Lessons:
         self._stir()
 
     def _release(self, revision: str, share: Share, *probes: Probe) -> None:
-        """Nothing is tried on a process any more, whatever came of it."""
+        """Mark a process as free of probes, whatever their results."""
         self._busy.discard((revision, share))
         self._learnt(revision, *probes)
 
@@ -211,42 +222,58 @@ class Lessons:
             scout = self._ground.scout(revision, spoken, self._trusted, Share.ORDINARY)
             for probe, find in FINDERS.items():
                 if probe in here:
-                    find(scout)
+                    with self._faults(revision, probe):
+                        find(scout)
                     self._learnt(revision, probe)
             if Probe.QUESTIONS in here:
-                find_questions(scout, self._wanted[revision] & QUESTIONS)
+                with self._faults(revision, Probe.QUESTIONS):
+                    find_questions(scout, self._wanted[revision] & QUESTIONS)
         finally:
             self._release(revision, Share.ORDINARY, *here)
 
     def _try_aside(self, revision: str) -> None:
         probes = self._plans[revision]
         try:
-            self._find_slow(revision)
-            scout = self._aside(revision)
-            lasted = self._lasted[revision]
-            if Probe.TRAFFIC in probes:
-                self._await(revision, Probe.TRAFFIC)
-            for attempt in lasted:
-                note_traffic(scout, attempt)
-            self._learnt(revision, Probe.SLOW)
-            if Probe.LASTING in probes:
-                self._await(revision, Probe.TASKS)
-                find_slow_task(scout)
+            with self._faults(revision, *(probes & ASIDE)):
+                self._find_slow(revision)
+                scout = self._aside(revision)
+                lasted = self._lasted[revision]
+                if Probe.TRAFFIC in probes:
+                    self._await(revision, Probe.TRAFFIC)
+                for attempt in lasted:
+                    note_traffic(scout, attempt)
+                self._learnt(revision, Probe.SLOW)
+                if Probe.LASTING in probes:
+                    self._await(revision, Probe.TASKS)
+                    find_slow_task(scout)
         finally:
             self._lasted.setdefault(revision, [])
             self._release(revision, Share.DRAWN, *(probes & ASIDE))
 
-    def _aside(self, revision: str) -> Scout:
+    @contextmanager
+    def _faults(self, revision: str, *probes: Probe) -> Iterator[None]:
+        """Limit a fault of ours to the words it leaves undecided: they are judged BROKEN."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  (the run must not end because of one probe)
+            if self._ground.stop.is_set():
+                return
+            faults = self._dossier.spoken[revision].faults
+            for word, known in WORDS.items():
+                if {*known.probes} & {*probes}:
+                    faults.setdefault(word, our_fault(error))
+
+    def _aside(self, revision: str) -> Prober:
         spoken = self._dossier.spoken[revision]
         return self._ground.scout(revision, spoken, self._trusted, Share.DRAWN)
 
     def _find_slow(self, revision: str) -> None:
-        """Find a call that lasts, and keep what was tried; older revisions take it over."""
+        """Find a call that lasts, and store the attempts; older revisions reuse them."""
         newest = self._dossier.legacy[-1] if self._dossier.legacy else revision
         alone = rev.is_modern(revision) or Probe.SLOW not in self._plans.get(newest, ())
         if alone or revision == newest:
             if any(map(may_last, self._dossier.spoken[revision].named("tools"))):
-                self._aside(revision).connection()  # it starts while calls are still learnt
+                self._aside(revision).connection()  # it starts while calls are still probed
             self._await(revision, Probe.CALLS)
             self._lasted[revision] = find_slow(self._aside(revision))
             self._stir()
@@ -261,8 +288,9 @@ class Lessons:
     def _ask_in_session(self) -> None:
         newest = self._dossier.legacy[-1]
         try:
-            words = {word for revision in self._asking for word in self._wanted[revision]}
-            self._ask(newest, words & QUESTIONS - {"mrtr"})
+            with self._faults(newest, Probe.QUESTIONS):
+                words = {word for revision in self._asking for word in self._wanted[revision]}
+                self._ask(newest, words & QUESTIONS - {"mrtr"})
             for revision in self._asking:
                 self._take_over_questions(revision)
         finally:
@@ -285,7 +313,7 @@ class Lessons:
         known.notes.update({word: why for word, why in spoken.notes.items() if word in QUESTIONS})
 
     def _take_over_questions(self, revision: str) -> None:
-        """Let an older revision have what the server asks in the newest handshake revision."""
+        """Reuse the server requests of the newest legacy revision in an older one."""
         newest = self._dossier.spoken[self._dossier.legacy[-1]]
         older = self._dossier.spoken[revision]
         for word in QUESTIONS:
@@ -293,9 +321,11 @@ class Lessons:
                 older.found[word] = newest.found[word]
             if word in newest.notes:
                 older.notes[word] = newest.notes[word]
+            if word in newest.faults:
+                older.faults[word] = newest.faults[word]
 
     def _decide(self, revision: str) -> None:
-        """Note which words are decided now, and why those are not met that need a callable tool."""
+        """Record the decided words, and the reasons for unmet words that need a callable tool."""
         spoken, probes = self._dossier.spoken[revision], self._plans[revision]
         decided = {
             word
@@ -311,14 +341,14 @@ class Lessons:
                 spoken.notes.setdefault(word, reason or "")
 
 
-def learn(dossier: Dossier, wanted: Mapping[str, set[str]], ground: Ground) -> None:
-    """Try what decides the wanted words of each revision; the dossier takes what is found."""
+def learn(dossier: ServerProfile, wanted: Mapping[str, set[str]], ground: Ground) -> None:
+    """Run the probes for the wanted words of each revision; store the results in the profile."""
     for _ in Lessons(dossier, wanted, ground).steps():
         pass
 
 
-def _lasting_there_too(scout: Scout, lasted: Iterable[Attempt]) -> Iterator[Attempt]:
-    """Let an older revision have what lasted in the newest handshake revision."""
+def _lasting_there_too(scout: Prober, lasted: Iterable[Attempt]) -> Iterator[Attempt]:
+    """Yield the lasting calls of the newest legacy revision that also last in an older one."""
     calls = {call.name: call for call in scout.spoken.examples("callable-tool")}
     for attempt in lasted:
         call = calls.get(attempt.example().name)
@@ -329,12 +359,12 @@ def _lasting_there_too(scout: Scout, lasted: Iterable[Attempt]) -> Iterator[Atte
 
 
 def _read_only(*lists: Spoken) -> frozenset[str]:
-    """Name the tools annotated read-only in any of some revisions, or for any of some clients."""
+    """Return the names of tools annotated read-only in any of these lists."""
     return frozenset(t["name"] for s in lists for t in s.named("tools") if is_read_only(t))
 
 
-def _remark(dossier: Dossier, revisions: Iterable[str]) -> None:
-    """Tell the user of what they named and what works in no revision, for no client."""
+def _remark(dossier: ServerProfile, revisions: Iterable[str]) -> None:
+    """Add a remark for each name given by the user that works in no revision."""
     notes = [dossier.spoken[revision].notes for revision in revisions]
     works = {
         f"--call {example.name}"

@@ -1,9 +1,9 @@
-"""What the server is: revisions, capabilities, lists. Judges nothing. ``learning`` goes further.
+"""Find revisions, capabilities and lists of a server. Judges nothing. ``probes`` continues.
 
 One process per revision, all at once: 2026-07-28 is proven by ``server/discover`` as the first
-message of a process of its own (nothing else proves it: legacy servers answer other methods
-with a modern ``_meta`` all the same), each legacy revision by an initialize that is echoed.
-The processes stay open; scenarios go on with them.
+message of a process of its own (nothing else proves it: legacy servers also answer other methods
+with a modern ``_meta``), each legacy revision by an initialize whose version is echoed.
+The processes stay open for the scenarios.
 """
 
 import threading
@@ -11,21 +11,21 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.dossier import LISTS, Dossier, Spoken
-from mcp_touchstone.pace import Pace
-from mcp_touchstone.process import LaunchError, now
-from mcp_touchstone.reply import Reply
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.server_profile import LISTS, ServerProfile, Spoken
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.transport.process import LaunchError, now
+from mcp_touchstone.wire.reply import Reply
 
 SLICE: Final = 0.2
-"""Seconds between two looks at the clock while server/discover is unanswered."""
+"""Seconds between two checks of the time limit of server/discover."""
 
 DISCOVER_PATIENCE: Final = 3.0
-"""Seconds server/discover may take at least, however fast the server is otherwise."""
+"""Least time limit of server/discover in seconds, even for a fast server."""
 
 Spawn = Callable[[str, str], Connection]
-"""(revision, label) -> a connection on which nothing was said."""
+"""(revision, label) -> an unused connection."""
 
 
 def explore(
@@ -33,22 +33,22 @@ def explore(
     pace: Pace,
     revisions: tuple[str, ...] = rev.ALL,
     meanwhile: Callable[[], object] = lambda: None,
-) -> tuple[Dossier, dict[str, Connection]]:
-    """Learn what a server is; give the dossier and the open connections.
+) -> tuple[ServerProfile, dict[str, Connection]]:
+    """Return the profile of a server and the open connections.
 
-    Connections of revisions the server does not speak are given too (their transcripts may hold
-    findings); the caller ends what it does not use.
+    Connections of unsupported revisions are included (their transcripts may contain findings); the
+    caller ends the connections it does not use.
 
     Args:
         spawn: starts a process.
-        pace: takes what was measured.
-        revisions: which are asked for, oldest first.
-        meanwhile: done while the processes start; what it raises ends them.
+        pace: the time limits; gets the measured times.
+        revisions: the revisions to request, oldest first.
+        meanwhile: called while the processes start; an exception in it ends them.
 
     Raises:
         LaunchError: the server could not be started.
     """
-    dossier = Dossier(pace)
+    dossier = ServerProfile(pace)
     connections: dict[str, Connection] = {}
     begun = {}
     for revision in revisions:
@@ -61,7 +61,7 @@ def explore(
             beside.result()
         except BaseException:
             for connection in connections.values():
-                connection.process.kill()  # or the threads would wait for it, and we for them
+                connection.process.kill()  # otherwise threads and we would wait for it
             raise
     _measure(dossier, connections)
     if not dossier.spoken:
@@ -70,7 +70,7 @@ def explore(
 
 
 def _meet(
-    dossier: Dossier,
+    dossier: ServerProfile,
     connections: Mapping[str, Connection],
     begun: Mapping[str, float],
     threads: ThreadPoolExecutor,
@@ -104,10 +104,10 @@ def _open(connection: Connection, begun: float, _: threading.Event) -> tuple[Rep
 def _open_modern(
     connection: Connection, begun: float, settled: threading.Event
 ) -> tuple[Reply, float]:
-    """Ask server/discover; some legacy servers never answer it, so do not wait for ever.
+    """Send server/discover; some legacy servers never answer it, so limit the wait.
 
-    Once other processes of the same server have answered, ``settled``, this one has a few times
-    as long as they took.
+    Once other processes of the same server have answered (``settled``), this one may take a few
+    times as long as they did.
     """
     asked = connection.say(connection.build("server/discover"))
     while True:
@@ -124,7 +124,7 @@ def _open_modern(
     return reply, spent
 
 
-def _note(dossier: Dossier, revision: str, reply: Reply) -> None:
+def _note(dossier: ServerProfile, revision: str, reply: Reply) -> None:
     result = reply.result
     if result is None:
         dossier.refused[revision] = reply
@@ -145,7 +145,7 @@ def _note(dossier: Dossier, revision: str, reply: Reply) -> None:
 
 
 def answers_discover(reply: Reply) -> bool:
-    """Whether an answer to server/discover proves a stateless revision."""
+    """Return whether an answer to server/discover proves a modern revision."""
     result = reply.result or {}
     return isinstance(result.get("supportedVersions"), list) or "resultType" in result
 
@@ -165,7 +165,7 @@ def read_lists(spoken: Spoken, connection: Connection) -> None:
             spoken.cursors[method] = cursor
 
 
-def _measure(dossier: Dossier, connections: Mapping[str, Connection]) -> None:
+def _measure(dossier: ServerProfile, connections: Mapping[str, Connection]) -> None:
     for revision in dossier.spoken:
         before = now()
         if connections[revision].probe().answered:
@@ -173,7 +173,7 @@ def _measure(dossier: Dossier, connections: Mapping[str, Connection]) -> None:
             return
 
 
-def _explain(dossier: Dossier, connections: Mapping[str, Connection]) -> None:
+def _explain(dossier: ServerProfile, connections: Mapping[str, Connection]) -> None:
     replies = dossier.refused
     legacy = [r for r in replies if not rev.is_modern(r)] or list(replies)
     if legacy:
@@ -188,8 +188,8 @@ def _explain(dossier: Dossier, connections: Mapping[str, Connection]) -> None:
 
 __all__ = [
     "LISTS",
-    "Dossier",
     "LaunchError",
+    "ServerProfile",
     "Spoken",
     "answers_discover",
     "explore",

@@ -1,59 +1,76 @@
-"""Processes of one run: who may reuse which, who starts a new one, who ends them. Judges nothing.
+"""The processes of one run: starting, sharing and ending them. Judges nothing.
 
 Start-up dominates the cost of judging, so conversations of one revision share a live process.
-One that died or went deaf is replaced; a scenario that needs a virgin process gets its own.
+A process that exited or no longer answers is replaced; a scenario may need an unused one.
 """
 
 import os
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
-from mcp_touchstone.ambient import Record
-from mcp_touchstone.client import willing as willing_client
-from mcp_touchstone.connection import Connection, Pace
-from mcp_touchstone.doorway import Doorway, Turn
-from mcp_touchstone.process import MARK, Ending, LaunchError, ServerProcess, now
-from mcp_touchstone.recon import Dossier
-from mcp_touchstone.scenario import Share
-from mcp_touchstone.strays import sweep
-from mcp_touchstone.target import Target
-from mcp_touchstone.transcript import Transcript
-from mcp_touchstone.world import World
+from mcp_touchstone.catalog.scenario import Share
+from mcp_touchstone.client.connection import Connection, Pace
+from mcp_touchstone.client.profile import willing as willing_client
+from mcp_touchstone.discovery.recon import ServerProfile
+from mcp_touchstone.engine.start_limiter import StartLimiter, StartPriority
+from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.runtime.scratch import World
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.command_files import sandbox_for
+from mcp_touchstone.transport.orphans import sweep
+from mcp_touchstone.transport.process import MARK, Ending, LaunchError, ServerProcess, now
+from mcp_touchstone.transport.sandbox import Sandbox, variables
+from mcp_touchstone.wire.allowance import Allowance
+from mcp_touchstone.wire.transcript import Transcript
 
 DEATHS: Final = 12
-"""Shared processes of one revision that may die before we stop asking."""
+"""Shared processes of one revision that may exit before the run gives up."""
 
 SILENCES: Final = 3
 """Shared processes of one revision that may stop answering; each costs a full deadline."""
 
 
 _Key = tuple[str, Share]
-"""A revision, and who shares the process."""
+"""A revision, and the kind of sharing."""
 
 
-class Exhausted(Exception):  # noqa: N818  (an outcome of the server's, not a fault of ours)
-    """The server died too often to go on."""
+class Exhausted(LaunchError):  # noqa: N818  (an outcome of the server's, not a fault of ours)
+    """The server exited too often to continue."""
 
 
-class Pool:
-    """Starts, shares and ends the processes of a run.
+def inherited(env: Mapping[str, str], target: Target) -> Mapping[str, str]:
+    """Return the user's variables that a server inherits: few in a sandbox, otherwise all."""
+    return env if target.sandbox is None else variables(env, network=target.network)
+
+
+class ProcessPool:
+    """The processes of a run; it starts, shares and ends them.
+
+    Args:
+        target: the server.
+        world: the folder its processes run in.
+        pace: the time limits.
+        mark: mark of another pool, which at its end also searches for strays of this one.
 
     Attributes:
-        has_repositories: whether the roots of fields to come are git repositories; the world of the
-            run stays what it is while somebody talks in it.
-        on_end: called with the record of each process that ended and is judged, on a thread of its
-            own while others still talk.
+        mark: text that identifies every process of the run.
+        has_repositories: whether the roots of future fixture trees are git repositories; the world
+            of the run does not change while a conversation uses it.
     """
 
-    def __init__(self, target: Target, world: World, pace: Pace) -> None:
+    def __init__(self, target: Target, world: World, pace: Pace, mark: str = "") -> None:
         self.target = target
         self.world = world
         self.pace = pace
         self.started = 0
-        self._mark = f"{os.getpid()}-{uuid.uuid4().hex}"
+        self.allowance = Allowance()
+        self.mark = mark or f"{os.getpid()}-{uuid.uuid4().hex}"
+        self._sweeps = not mark
         self._env = self._env_in(world, target)
         self._worlds: list[World] = []
         self._shared: dict[_Key, Connection] = {}
@@ -62,51 +79,49 @@ class Pool:
         self._all: list[Connection] = []
         self._endings: dict[int, Future[Ending]] = {}
         self._records: dict[int, Record] = {}
-        self._reserved: dict[tuple[str, str], Future[Connection]] = {}
         self._undertakers = ThreadPoolExecutor(max_workers=64, thread_name_prefix="undertaker")
         self._lock = threading.Lock()
         self._closed = False
         self.has_repositories = world.is_repository
-        self._doorway = Doorway(lambda: pace.started)
-        self._dossier = Dossier(pace)
-        self.on_end: Callable[[Record], None] = lambda _record: None
+        self._doorway = StartLimiter(lambda: pace.started)
+        self._dossier = ServerProfile(pace)
 
     def _env_in(self, world: World, target: Target) -> dict[str, str]:
-        return {**world.env(os.environ), **target.env_in(world.root), MARK: self._mark}
+        ours = inherited(os.environ, target)
+        return {**world.env(ours), **target.env_in(world.root), MARK: self.mark}
 
-    def apart(self, revision: str, label: str, *, turn: Turn = Turn.OTHER) -> Connection:
-        """Give a process nobody has spoken to, in a world of its own; else like ``spawn``.
+    @staticmethod
+    def _sandbox(target: Target, world: World, env: Mapping[str, str]) -> Sandbox | None:
+        if target.sandbox is None:
+            return None
+        return sandbox_for(
+            target.sandbox,
+            target.command_in(world.root),
+            world=world.path,
+            cwd=Path(target.cwd_in(world.root) or Path.cwd()),
+            env=env,
+            home=Path.home(),
+            network=target.network,
+        )
+
+    def apart(
+        self, revision: str, label: str, *, turn: StartPriority = StartPriority.OTHER
+    ) -> Connection:
+        """Return an unused process in a world of its own; otherwise like ``spawn``.
 
         Raises:
             LaunchError: it could not be started, or the run is over.
         """
-        with self._lock:
-            ahead = self._reserved.pop((revision, label), None)
-        if ahead is not None and not ahead.cancel():
-            connection = ahead.result()
-            if not connection.gone:
-                connection.started_ahead = connection.transcript.judged = True
-                return connection
-        return self._start_apart(revision, label, turn)
-
-    def reserve(self, revision: str, label: str) -> None:
-        """Begin to start what ``apart`` will give; it is ended unjudged if nobody asks for it."""
-
-        def start() -> Connection:
-            connection = self._start_apart(revision, label, Turn.LONG)
-            connection.transcript.judged = False
-            return connection
-
-        with self._lock:
-            self._reserved[revision, label] = self._undertakers.submit(start)
-
-    def _start_apart(self, revision: str, label: str, turn: Turn) -> Connection:
-        world = World(seed=self.target.seed, is_repository=self.world.is_repository)
+        world = World(
+            self.target.world,
+            seed=self.target.seed,
+            is_repository=self.world.is_repository,
+        )
         self.keep(world)
         return self.spawn(revision, label, world, turn=turn)
 
     def keep(self, world: World) -> None:
-        """Take a world over: it is removed when the run is over.
+        """Take ownership of a world: it is removed when the run ends.
 
         Raises:
             LaunchError: the run is over.
@@ -123,18 +138,18 @@ class Pool:
         world: World | None = None,
         target: Target | None = None,
         *,
-        turn: Turn = Turn.OTHER,
+        turn: StartPriority = StartPriority.OTHER,
     ) -> Connection:
-        """Start a process nobody has spoken to, in the world of the run or in another.
+        """Start an unused process, in the world of the run or in another.
 
-        Waits while others are starting.
+        Waits while too many others are starting.
 
         Args:
-            revision: which it is asked to speak.
-            label: what people call it.
-            world: where; by default the world of the run.
-            target: the target as it is started there, where that differs.
-            turn: whether others have to wait longer.
+            revision: the revision to request.
+            label: its name, for people.
+            world: the folder to run in; by default the world of the run.
+            target: the target to start, if it differs from that of the pool.
+            turn: its priority among waiting starts.
 
         Raises:
             LaunchError: it could not be started, or the run is over.
@@ -149,7 +164,7 @@ class Pool:
         return connection
 
     def spawn_at_once(self, revision: str, label: str) -> Connection:
-        """Start a process in the world of the run, whoever else starts; else like ``spawn``."""
+        """Start a process in the world of the run without waiting; otherwise like ``spawn``."""
         return self._start(revision, label, None, None)
 
     def _start(
@@ -158,16 +173,22 @@ class Pool:
         born = now()
         root = (world or self.world).root
         target = target or self.target
-        transcript = Transcript(revision, clock=lambda: now() - born, label=label)
+        env = self._env if world is None else self._env_in(world, target)
+        transcript = Transcript(
+            revision, clock=lambda: now() - born, label=label, allowance=self.allowance
+        )
+        if self.allowance.met:
+            raise LaunchError(f"{self.allowance.met}; we stopped starting it")
         with self._lock:
             if self._closed:
                 raise LaunchError("the run is over")
         process = ServerProcess(
             target.command_in(root),
             transcript,
-            env=self._env if world is None else self._env_in(world, target),
+            env=env,
             cwd=target.cwd_in(root),
             born=born,
+            sandbox=self._sandbox(target, world or self.world, env),
         )
         connection = Connection(process, transcript, self.pace, root=root)
         with self._lock:
@@ -180,9 +201,9 @@ class Pool:
         return connection
 
     def become_repository(self) -> bool:
-        """Make the root of the run, and those of worlds to come, a git repository.
+        """Make the root of the run, and those of future worlds, a git repository.
 
-        Gives whether that is new: some servers start nowhere else.
+        Returns whether anything changed; some servers start in a repository only.
         """
         if self.world.is_repository:
             return False
@@ -190,8 +211,8 @@ class Pool:
         self.has_repositories = True
         return True
 
-    def adopt(self, connections: Mapping[str, Connection], dossier: Dossier) -> None:
-        """Take over the connections of recon; those of revisions nobody speaks are ended."""
+    def adopt(self, connections: Mapping[str, Connection], dossier: ServerProfile) -> None:
+        """Take ownership of the connections of discovery; end those of unsupported revisions."""
         for revision, connection in connections.items():
             if revision in dossier.spoken:
                 self._shared[revision, Share.ORDINARY] = connection
@@ -200,16 +221,16 @@ class Pool:
                 self.retire(connection)
 
     def shared(self, revision: str, share: Share = Share.ORDINARY) -> Connection:
-        """Give the live process of a revision, opened in the ordinary way.
+        """Return the live process of a revision, after its opening.
 
         Args:
-            revision: which.
-            share: for whom; a willing one is opened by a client that declares everything, and
-                ambient rules do not look at what is drawn: most of it is said while searching.
+            revision: the revision.
+            share: its users. A willing one is opened by a client that declares everything. Ambient
+                rules skip the process of properties: most of its messages belong to a search.
 
         Raises:
             LaunchError: a new one could not be started.
-            Exhausted: too many died.
+            Exhausted: too many processes exited.
         """
         key = revision, share
         connection = self._shared.get(key)
@@ -223,7 +244,7 @@ class Pool:
         if self._silent.get(key, 0) >= SILENCES:
             raise Exhausted(f"the server stopped answering {SILENCES} times; we stopped asking")
         label = f"{share} {self._replaced.get(key, 0) + 1}"
-        connection = self.spawn(revision, label, turn=Turn.MANY)
+        connection = self.spawn(revision, label, turn=StartPriority.MANY)
         connection.transcript.judged = share is not Share.DRAWN
         if share is Share.WILLING:
             connection.use(willing_client(revision))
@@ -232,13 +253,13 @@ class Pool:
         return connection
 
     def release(self, revision: str, share: Share = Share.ORDINARY) -> None:
-        """Begin to end a shared process: nobody needs it any more."""
+        """Begin to end a shared process that is no longer needed."""
         connection = self._shared.pop((revision, share), None)
         if connection is not None:
             self.retire(connection)
 
     def replace(self, revision: str, share: Share = Share.ORDINARY) -> None:
-        """Give up on a shared process that no longer answers."""
+        """Abandon a shared process that no longer answers."""
         key = revision, share
         connection = self._shared.pop(key, None)
         if connection is not None:
@@ -254,13 +275,10 @@ class Pool:
             self._endings[id(connection)] = self._undertakers.submit(self._end, connection, polite)
 
     def _end(self, connection: Connection, polite: bool) -> Ending:
-        ending = connection.end(polite=polite and not self._closed)
-        if connection.transcript.judged and not self._closed:
-            self.on_end(self._record(connection))
-        return ending
+        return connection.end(polite=polite and not self._closed)
 
     def records(self, revision: str) -> list[Record]:
-        """Give the transcripts of a revision that ambient rules look at."""
+        """Return the transcripts of a revision that ambient rules check."""
         with self._lock:
             return [
                 self._record(connection)
@@ -269,7 +287,7 @@ class Pool:
             ]
 
     def _record(self, connection: Connection) -> Record:
-        """Give what rules look at; of a process that has ended always the same."""
+        """Return the record of a connection for rules; after its end, always the same."""
         process = connection.process
         known = self._records.get(id(connection))
         if known is None:
@@ -280,31 +298,53 @@ class Pool:
                 self._records[id(connection)] = known
         return known
 
-    def knows(self, dossier: Dossier) -> None:
-        """Take the dossier that records carry."""
+    def knows(self, dossier: ServerProfile) -> None:
+        """Set the profile that records contain."""
         self._dossier = dossier
 
     @property
     def connections(self) -> list[Connection]:
-        """Every connection of the run, in the order they were started."""
+        """Every connection of the run, in the order of their starts."""
         with self._lock:
             return list(self._all)
 
     def settle(self) -> None:
         """End every process politely and wait until all have ended."""
-        with self._lock:
-            reserved = [*self._reserved.values()]
-            self._reserved.clear()
-        for ahead in reserved:
-            if not ahead.cancel():
-                ahead.exception()  # until it has started: then it is among the others
         for connection in self.connections:
             self.retire(connection)
+        self._shared.clear()
         for future in list(self._endings.values()):
             future.result()
 
+    @contextmanager
+    def killed_on_error(self, stop: threading.Event) -> Iterator[None]:
+        """Kill every process if the block fails or is interrupted.
+
+        Threads that wait for a server would otherwise continue to wait, and the run for them.
+        """
+        try:
+            yield
+        except BaseException:
+            stop.set()
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        """End every process at once."""
+        for connection in self.connections:
+            connection.process.kill()
+
+    def expire(self) -> None:
+        """End the run early: no process starts any more, and no running process is judged."""
+        with self._lock:
+            self._closed = True
+        for connection in self.connections:
+            if connection.process.ending is None:
+                connection.transcript.judged = False
+                connection.process.kill()
+
     def close(self) -> int:
-        """End what still runs, by force; give how many strays had to be found by their mark."""
+        """Kill the running processes; return the number of strays found by their mark."""
         with self._lock:
             self._closed = True
         for connection in self.connections:
@@ -312,7 +352,7 @@ class Pool:
                 connection.process.kill()
         self.settle()
         self._undertakers.shutdown()
-        strays = sweep(self._mark)
+        strays = sweep(self.mark) if self._sweeps else 0
         for connection in self.connections:
             connection.process.join(1.0)
         for world in self._worlds:

@@ -1,16 +1,16 @@
-"""Hand what can be judged to the threads that judge it, as soon as it can be. Judges nothing."""
+"""Pass planned cases to threads, as soon as they can be judged. Judges nothing."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from mcp_touchstone.lane import Lane
-from mcp_touchstone.pace import SLICE
-from mcp_touchstone.plan import is_attack, share
-from mcp_touchstone.results import Slot
-from mcp_touchstone.scenario import Scenario, Share
+from mcp_touchstone.catalog.scenario import Scenario, Share
+from mcp_touchstone.engine.plan import is_attack, share
+from mcp_touchstone.engine.worker import Worker
+from mcp_touchstone.results.run import PlannedCase
+from mcp_touchstone.runtime.timeouts import SLICE
 
-Drive = Callable[[Iterable[Slot]], None]
-"""Runs the slots of one process, one behind the other."""
+Drive = Callable[[Iterable[PlannedCase]], None]
+"""Function that runs the cases of one process, one after the other."""
 
 
 class Schedule:
@@ -19,8 +19,8 @@ class Schedule:
     Args:
         threads: run one lane each.
         drive: runs a lane.
-        workers: run attacks, if not the same threads do. An attack works all the time where another
-            conversation listens, so more of them than cores only get into each other's way.
+        workers: threads for attacks, if not the same. An attack uses a core all the time while
+            other conversations listen, so more attacks than cores would only slow each other down.
     """
 
     def __init__(
@@ -32,16 +32,17 @@ class Schedule:
         self._threads = threads
         self._workers = workers or threads
         self._drive = drive
-        self._lanes: dict[tuple[str, Share], Lane] = {}
+        self._lanes: dict[tuple[str, Share], Worker] = {}
         self._waiting: set[Future[None]] = set()
 
-    def add(self, slots: Iterable[Slot]) -> None:
-        """Take slots that can be judged now, those that last long first.
+    def add(self, slots: Iterable[PlannedCase]) -> None:
+        """Add cases that can be judged now, long ones first.
 
-        What shares a process joins its lane; what needs a virgin one is a lane of its own.
+        A case that shares a process joins its lane; a case that needs an unused process is a lane
+        of its own.
         """
-        shared: dict[tuple[str, Share], list[Slot]] = {}
-        single: list[list[Slot]] = []
+        shared: dict[tuple[str, Share], list[PlannedCase]] = {}
+        single: list[list[PlannedCase]] = []
         for slot in slots:
             if not isinstance(slot.case, Scenario):
                 continue
@@ -53,7 +54,7 @@ class Schedule:
             if key in self._lanes:
                 self._lanes[key].add(together)
                 continue
-            lane = self._lanes[key] = Lane()
+            lane = self._lanes[key] = Worker()
             lane.add(together)
             self._begin(self._threads, lane)
         single.sort(key=lambda lane: not _lasts(lane[0]))
@@ -62,10 +63,10 @@ class Schedule:
             self._begin(self._workers if attack else self._threads, alone)
 
     def finish(self) -> None:
-        """Wait for every lane; nothing more is added.
+        """Wait for every lane; no case may be added afterwards.
 
         Raises:
-            Exception: what went wrong in one of them.
+            Exception: the error of a lane.
         """
         self.close()
         while self._waiting:
@@ -74,13 +75,13 @@ class Schedule:
                 future.result()
 
     def close(self) -> None:
-        """Let no lane wait for more."""
+        """Close all lanes, so that none waits for more cases."""
         for lane in self._lanes.values():
             lane.close()
 
-    def _begin(self, threads: ThreadPoolExecutor, lane: Iterable[Slot]) -> None:
+    def _begin(self, threads: ThreadPoolExecutor, lane: Iterable[PlannedCase]) -> None:
         self._waiting.add(threads.submit(self._drive, lane))
 
 
-def _lasts(slot: Slot) -> bool:
+def _lasts(slot: PlannedCase) -> bool:
     return isinstance(slot.case, Scenario) and slot.case.lasts

@@ -1,4 +1,4 @@
-"""How many processes start at a time: each more only makes all of them slower. Knows no MCP."""
+"""A limit of simultaneous starts: more of them would make all slower. Knows no MCP."""
 
 import heapq
 import itertools
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from mcp_touchstone.process import now
+from mcp_touchstone.transport.process import now
 
 WIDTH: Final = (os.cpu_count() or 1) + 1
 """Processes that start at a time: one for each core, and one that waits for the disk."""
 
 LOOK: Final = 0.004
-"""Seconds between two looks at who has started."""
+"""Seconds between two checks of started processes."""
 
 
 def _not_yet() -> bool:
@@ -24,50 +24,50 @@ def _not_yet() -> bool:
 
 @dataclass(slots=True)
 class Newcomer:
-    """A process that was let in.
+    """A process that was admitted.
 
     Attributes:
-        since: the moment.
-        settled: whether it has started, or is over.
+        since: time of the admission.
+        settled: whether it has started, or has exited.
     """
 
     since: float
     settled: Callable[[], bool] = _not_yet
 
     def gave_up(self) -> None:
-        """Nothing was started after all."""
+        """Withdraw: no process was started."""
         self.settled = lambda: True
 
 
-class Turn(IntEnum):
-    """Who goes first of those that wait."""
+class StartPriority(IntEnum):
+    """Priority of a waiting start."""
 
     MANY = 0
-    """A process that many conversations wait for."""
+    """A process for many conversations."""
     LONG = 1
-    """One with a conversation that lasts."""
+    """A process for a lasting conversation."""
     OTHER = 2
 
 
-class Doorway:
-    """Lets processes start a few at a time: by their turn, and in the order they come.
+class StartLimiter:
+    """Limiter of simultaneous starts: by priority, then in the order of arrival.
 
     Args:
-        patience: gives the seconds after which a process counts no longer: some conversations
-            begin with silence, and who is told nothing answers nothing.
-        width: how many start at a time.
+        patience: returns the seconds after which a process no longer counts: some conversations
+            begin with silence, and a server without a request gives no answer.
+        width: greatest number of simultaneous starts.
     """
 
     def __init__(self, patience: Callable[[], float], width: int = WIDTH) -> None:
         self._patience = patience
         self._width = width
         self._inside: list[Newcomer] = []
-        self._outside: list[tuple[Turn, int]] = []
+        self._outside: list[tuple[StartPriority, int]] = []
         self._numbers = itertools.count()
         self._moved = threading.Condition()
 
-    def enter(self, turn: Turn = Turn.OTHER) -> Newcomer:
-        """Wait until there is room and nobody else is due."""
+    def enter(self, turn: StartPriority = StartPriority.OTHER) -> Newcomer:
+        """Wait until there is room and no other start has priority."""
         ticket = turn, next(self._numbers)
         with self._moved:
             heapq.heappush(self._outside, ticket)

@@ -1,8 +1,8 @@
-"""Known failures: what stands in a baseline, what of it is still true. Pure; reads no file.
+"""Known failures: the entries of a baseline and their check. Pure; reads no file.
 
 An entry excuses the failures of one clause or threat, in some revisions or in all, and says why.
-It holds as long as the failure is there; from then on it is *stale*, and that is red as well, so
-that a baseline never says more than is true.
+It applies as long as the failure occurs. After that it is *stale*, and a stale entry fails the
+gate too, so that a baseline never excuses more than necessary.
 """
 
 import tomllib
@@ -10,20 +10,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import Catalogue, CatalogueError, check_keys, nearest
-from mcp_touchstone.mistake import Mistake
-from mcp_touchstone.plan import Choice
-from mcp_touchstone.results import Run, Settlement, Stale, Verdict
-from mcp_touchstone.scenario import Registry
-from mcp_touchstone.threat import Threat
-from mcp_touchstone.toml_text import listed, quoted
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, check_keys, nearest
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.catalog.threat import Threat
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.gate.toml_text import listed, quoted
+from mcp_touchstone.results.run import Run, Settlement, Stale, Verdict
+from mcp_touchstone.results.verdict import Outcome
 
 FILE: Final = "touchstone-baseline.toml"
 ALL: Final = "all"
 UNEXPLAINED: Final = "unexplained: "
-"""Stands before a reason that a person has still to write."""
+"""Prefix of a reason that a person must still write."""
 
 HEADING: Final = """\
 # Known failures: `mcp-touchstone check` shows them apart and passes. Say in each reason why.
@@ -36,23 +36,23 @@ _KEYS: Final = {
     "outcome": "string",
 }  # fmt: skip
 _REASON: Final = 140
-"""Characters of a finding kept as the reason nobody has written yet."""
+"""Characters of a finding used as a preliminary reason."""
 
 
-class BaselineError(Mistake, ValueError):
-    """A baseline cannot be used; the message names file and entry, and how to mend it."""
+class BaselineError(UserError, ValueError):
+    """A baseline cannot be used; the message names the file, the entry and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class KnownFailure:
     """One known failure.
 
     Attributes:
         rule: id of the clause or threat.
         threat: whether it is a threat.
-        revisions: where it is known to fail, oldest first; empty is everywhere.
-        broken: it cannot be judged, and that is known; excuses no failure.
-        reason: why that is accepted.
+        revisions: the revisions in which it fails, oldest first; empty means all.
+        broken: whether the entry accepts that the rule cannot be judged; excuses no failure.
+        reason: the reason it is accepted.
     """
 
     rule: str
@@ -62,11 +62,11 @@ class Entry:
     reason: str
 
     def __str__(self) -> str:
-        """Name it as a report does."""
+        """Return its name, as reports print it."""
         return f"{self.rule} ({', '.join(self.revisions) or 'all revisions'})"
 
     def covers(self, verdict: Verdict) -> bool:
-        """Whether it speaks of a verdict."""
+        """Return whether it applies to a verdict."""
         return (
             self.rule == verdict.clause.id
             and (not self.revisions or verdict.revision in self.revisions)
@@ -74,7 +74,7 @@ class Entry:
         )
 
     def text(self) -> str:
-        """Give it as TOML."""
+        """Return it as TOML."""
         where = quoted(ALL) if not self.revisions else listed(self.revisions)
         lines = [
             _HEADER,
@@ -91,17 +91,17 @@ class Baseline:
     """A baseline as it was read: its name, its entries in order, its text."""
 
     name: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[KnownFailure, ...] = ()
     text: str = HEADING
 
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What became of a baseline that was brought up to date."""
+    """The result of updating a baseline."""
 
     baseline: Baseline
-    added: tuple[Entry, ...]
-    removed: tuple[Entry, ...]
+    added: tuple[KnownFailure, ...]
+    removed: tuple[KnownFailure, ...]
 
 
 # --- reading
@@ -111,7 +111,7 @@ def read(text: str, name: str) -> Baseline:
     """Read a baseline.
 
     Raises:
-        BaselineError: it is no TOML, or an entry is wrong in itself.
+        BaselineError: it is not TOML, or an entry is invalid.
     """
     try:
         table = tomllib.loads(text)
@@ -132,7 +132,7 @@ def read(text: str, name: str) -> Baseline:
     return Baseline(name, entries, text)
 
 
-def _entry(row: Mapping[str, Any], where: str) -> Entry:
+def _entry(row: Mapping[str, Any], where: str) -> KnownFailure:
     named = [key for key in ("clause", "threat") if row.get(key)]
     where = f"{where} ({row[named[0]]})" if len(named) == 1 else where
     revisions = row.get("revision", ALL)
@@ -150,7 +150,7 @@ def _entry(row: Mapping[str, Any], where: str) -> Entry:
         if found != [ALL] and revision not in rev.ALL:
             hint = nearest(str(revision), (ALL, *rev.ALL))
             raise CatalogueError(f"{where}: unknown revision {revision!r}{hint}")
-    return Entry(
+    return KnownFailure(
         rule=row[named[0]],
         threat=named == ["threat"],
         revisions=() if found == [ALL] else tuple(r for r in rev.ALL if r in found),
@@ -159,7 +159,7 @@ def _entry(row: Mapping[str, Any], where: str) -> Entry:
     )
 
 
-def _meet(one: Entry, other: Entry) -> bool:
+def _meet(one: KnownFailure, other: KnownFailure) -> bool:
     return (
         (one.rule, one.broken) == (other.rule, other.broken)
         and (not one.revisions or not other.revisions
@@ -168,14 +168,14 @@ def _meet(one: Entry, other: Entry) -> bool:
 
 
 def check(baseline: Baseline, catalogue: Catalogue) -> None:
-    """Refuse entries that speak of nothing that is judged.
+    """Reject entries whose rule or revision does not exist.
 
     Args:
         baseline: the baseline.
-        catalogue: all clauses and threats, whatever the run judges.
+        catalogue: all clauses and threats, whether the run judges them or not.
 
     Raises:
-        BaselineError: naming the entry and the nearest right word.
+        BaselineError: an entry is rejected; names it and the closest valid word.
     """
     for number, entry in enumerate(baseline.entries, 1):
         wrong = _unknown(entry, catalogue)
@@ -183,7 +183,7 @@ def check(baseline: Baseline, catalogue: Catalogue) -> None:
             raise BaselineError(f"{baseline.name}: entry {number}: {wrong}")
 
 
-def _unknown(entry: Entry, catalogue: Catalogue) -> str:
+def _unknown(entry: KnownFailure, catalogue: Catalogue) -> str:
     kind = "threat" if entry.threat else "clause"
     if entry.rule not in catalogue:
         now = _renamed(catalogue).get(entry.rule)
@@ -208,13 +208,13 @@ def _renamed(catalogue: Catalogue) -> dict[str, str]:
     return {old: clause.id for clause in catalogue for old in clause.replaces}
 
 
-# --- holding a run against it
+# --- comparing a run with it
 
 
 def settle(baseline: Baseline, run: Run, registry: Registry, choice: Choice) -> None:
-    """Mark what is known in a run, and find what is stale; the run keeps both.
+    """Mark the known failures of a run and find the stale entries; store both in the run.
 
-    What the choice left out is neither.
+    Rules that the choice excludes are neither known nor stale.
     """
     for verdict in run.verdicts:
         if run.floor.counts(verdict.clause, verdict.outcome) or verdict.outcome is Outcome.BROKEN:
@@ -231,7 +231,7 @@ def settle(baseline: Baseline, run: Run, registry: Registry, choice: Choice) -> 
 
 
 class _View:
-    """What a run says about the entries of a baseline."""
+    """The verdicts of a run, as they concern the entries of a baseline."""
 
     def __init__(self, run: Run, registry: Registry, choice: Choice) -> None:
         self._run = run
@@ -248,12 +248,12 @@ class _View:
         self._holds = {clause.id: clause.revisions for clause in registry.catalogue}
 
     def judged(self, rule: str) -> list[str]:
-        """Give the revisions in which something was said about a rule."""
+        """Return the revisions in which a rule has a verdict."""
         known = {revision for name, revision in (*self._outcomes, *self._absent) if name == rule}
         return [revision for revision in rev.ALL if revision in known]
 
-    def stale(self, entry: Entry) -> str:
-        """Say why an entry is no longer true; empty where it is, or nobody looked."""
+    def stale(self, entry: KnownFailure) -> str:
+        """Return the reason an entry is stale; empty if it still applies or was not checked."""
         if self._run.trouble or self._run.interrupted or entry.rule not in self._whole:
             return ""
         judged = self.judged(entry.rule)
@@ -270,11 +270,11 @@ class _View:
             return ""
         return next(iter(dict.fromkeys(said.values())))
 
-    def stale_in(self, entry: Entry, revision: str) -> bool:
-        """Whether it is no longer true of one of the revisions it names."""
+    def stale_in(self, entry: KnownFailure, revision: str) -> bool:
+        """Return whether it no longer applies to a revision."""
         return bool(self.stale(replace(entry, revisions=(revision,))))
 
-    def _gone(self, entry: Entry, revision: str, judged: list[str]) -> str:
+    def _gone(self, entry: KnownFailure, revision: str, judged: list[str]) -> str:
         outcome = self._outcomes.get((entry.rule, revision))
         if outcome is Outcome.PASS:
             return "it holds now"
@@ -289,25 +289,25 @@ class _View:
         return "" if self._narrowed else f"it is not judged in {revision}" if judged else ""
 
 
-# --- bringing it up to date
+# --- updating it
 
 
 def renew(
     baseline: Baseline, run: Run, registry: Registry, choice: Choice, catalogue: Catalogue
 ) -> Renewal:
-    """Give a baseline that excuses exactly what fails, with the reasons it had.
+    """Return a baseline that excuses exactly the present failures and keeps its reasons.
 
-    What the choice left out is kept as it is. An entry that speaks of nothing known is taken out,
-    one whose clause was merged into another is renamed.
+    Entries of rules that the choice excludes are kept. An entry of an unknown rule is removed;
+    an entry whose clause was merged into another is renamed.
     """
     view = _View(run, registry, choice)
     names = _renamed(catalogue)
-    kept: list[Entry | None] = []
+    kept: list[KnownFailure | None] = []
     for entry in baseline.entries:
         moved = replace(entry, rule=names.get(entry.rule, entry.rule))
         meets = any(other is not None and _meet(moved, other) for other in kept)
         kept.append(None if meets or _unknown(moved, catalogue) else _trimmed(moved, view))
-    added: list[Entry] = []
+    added: list[KnownFailure] = []
     for fresh in _unexcused([entry for entry in kept if entry], run, view, choice):
         at = next(
             (
@@ -331,14 +331,16 @@ def renew(
     return Renewal(Baseline(baseline.name, entries, text), tuple(added), removed)
 
 
-def _trimmed(entry: Entry, view: _View) -> Entry | None:
+def _trimmed(entry: KnownFailure, view: _View) -> KnownFailure | None:
     if not entry.revisions:
         return None if view.stale(entry) else entry
     still = tuple(r for r in entry.revisions if not view.stale_in(entry, r))
     return replace(entry, revisions=still) if still else None
 
 
-def _unexcused(entries: list[Entry], run: Run, view: _View, choice: Choice) -> Iterator[Entry]:
+def _unexcused(
+    entries: list[KnownFailure], run: Run, view: _View, choice: Choice
+) -> Iterator[KnownFailure]:
     groups: dict[tuple[str, bool], list[Verdict]] = {}
     for verdict in run.verdicts:
         broken = verdict.outcome is Outcome.BROKEN
@@ -350,7 +352,7 @@ def _unexcused(entries: list[Entry], run: Run, view: _View, choice: Choice) -> I
         everywhere = not choice.revisions and not choice.quick and where == view.judged(rule)
         told = " ".join((verdicts[-1].gravest.actual or "see the report").split())
         shown = told if len(told) <= _REASON else told[: _REASON - 1] + "…"
-        yield Entry(
+        yield KnownFailure(
             rule=rule,
             threat=isinstance(verdicts[-1].clause, Threat),
             revisions=() if everywhere else tuple(where),
@@ -359,8 +361,8 @@ def _unexcused(entries: list[Entry], run: Run, view: _View, choice: Choice) -> I
         )
 
 
-def _text(baseline: Baseline, kept: list[Entry | None]) -> str:
-    """Give the new text: what is not touched stays as its author wrote it, comments and all."""
+def _text(baseline: Baseline, kept: list[KnownFailure | None]) -> str:
+    """Return the new text; unchanged entries keep their wording and their comments."""
     head, *blocks = _blocks(baseline.text)
     wanted = tuple(entry for entry in kept if entry)
     if len(blocks) == len(baseline.entries):
@@ -380,7 +382,7 @@ def _text(baseline: Baseline, kept: list[Entry | None]) -> str:
 
 
 def _blocks(text: str) -> list[str]:
-    """Cut a text before each header; comments right above a header belong to it."""
+    """Split a text before each header; comments right above a header belong to it."""
     blocks: list[list[str]] = [[]]
     for line in text.splitlines():
         if line.strip().startswith(_HEADER):
@@ -394,7 +396,7 @@ def _blocks(text: str) -> list[str]:
 
 
 def _above(block: str) -> str:
-    """Give the comments above the header of an entry."""
+    """Return the comments above the header of an entry."""
     return block.partition(_HEADER)[0]
 
 

@@ -1,26 +1,26 @@
-"""The file of a baseline: find it, read it, hold a run against it, write it anew."""
+"""The file of a baseline: finding, reading, comparing with a run, writing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_touchstone import baseline
-from mcp_touchstone.baseline import Baseline, BaselineError, Renewal
-from mcp_touchstone.clause import Catalogue
-from mcp_touchstone.plan import Choice
-from mcp_touchstone.results import Run
-from mcp_touchstone.scenario import Registry
+from mcp_touchstone.catalog.clause import Catalogue
+from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.gate import baseline
+from mcp_touchstone.gate.baseline import Baseline, BaselineError, Renewal
+from mcp_touchstone.results.run import Run
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """A baseline and where it lies.
+    """A baseline and its file.
 
     Attributes:
         path: the file.
-        baseline: what stands in it; None where there is no file.
-        catalogue: gives all clauses and threats, whatever is judged; asked where there is a file.
-        update: whether to write what a run found.
+        baseline: its contents; None if there is no file.
+        catalogue: returns all clauses and threats; called only if there is a file.
+        update: whether to write the failures of a run to the file.
     """
 
     path: Path
@@ -29,9 +29,9 @@ class Book:
     update: bool
 
     def hold(self, run: Run, registry: Registry, choice: Choice) -> Renewal | None:
-        """Mark in a run what is known; write the file first where that was asked for.
+        """Mark the known failures of a run; write the file first if ``update`` is set.
 
-        Nothing is written for a run that did not come to its end.
+        Nothing is written for a run that did not finish.
 
         Raises:
             BaselineError: the file cannot be written.
@@ -50,10 +50,10 @@ class Book:
 def find(
     named: Path | None, usual: Path, catalogue: Callable[[], Catalogue], *, update: bool
 ) -> Book:
-    """Find the baseline: the file the user named, or the usual one where there is one.
+    """Find the baseline: the file the user named, or the default file if it exists.
 
     Raises:
-        BaselineError: it cannot be read, is wrong, or is not there though it was named.
+        BaselineError: it cannot be read, is invalid, or was named and does not exist.
     """
     path = usual if named is None else named
     found = _load(path, wanted=named is not None and not update)
@@ -68,7 +68,8 @@ def _load(path: Path, *, wanted: bool) -> Baseline | None:
     except FileNotFoundError:
         if wanted:
             raise BaselineError(
-                f"--baseline {path}: there is no such file; --update-baseline writes it"
+                f"baseline {path}: there is no such file; "
+                "`mcp-touchstone check --update-baseline` writes it"
             ) from None
         return None
     except UnicodeDecodeError as error:

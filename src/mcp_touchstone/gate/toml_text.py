@@ -1,4 +1,4 @@
-"""Values written as TOML: what a person would have written by hand. Pure."""
+"""Values as TOML, in the style of a hand-written file. Pure."""
 
 import json
 import re
@@ -9,26 +9,26 @@ _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def quoted(text: str) -> str:
-    """Write a basic string."""
+    """Return a basic string."""
     sound = text.encode("utf-8", "replace").decode("utf-8")
     return json.dumps(sound, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def listed(words: Iterable[str]) -> str:
-    """Write an array of strings on one line."""
+    """Return an array of strings on one line."""
     return f"[{', '.join(map(quoted, words))}]"
 
 
 def key(name: str) -> str:
-    """Write a key, quoted only where it has to be."""
+    """Return a key, quoted only if necessary."""
     return name if _BARE.fullmatch(name) else quoted(name)
 
 
 def value(thing: Any) -> str:
-    """Write what JSON can hold, on one line.
+    """Return a JSON value as TOML on one line.
 
     Raises:
-        ValueError: it holds null, for which TOML has nothing.
+        ValueError: it contains null, which TOML cannot express.
     """
     if isinstance(thing, bool):
         return "true" if thing else "false"

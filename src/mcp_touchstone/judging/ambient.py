@@ -1,58 +1,54 @@
-"""Rules about all traffic: run them over every transcript, fold what they saw. Sends nothing."""
+"""Rules on all traffic: apply them to every transcript, combine the results. Sends nothing."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone.clause import Breach, Clause
-from mcp_touchstone.framing import Kind
-from mcp_touchstone.process import Ending
-from mcp_touchstone.recon import Dossier
-from mcp_touchstone.revision import META, is_modern
-from mcp_touchstone.scenario import Ambient, Seen
-from mcp_touchstone.session import Message, Role
-from mcp_touchstone.transcript import Entry, Source, Transcript
-from mcp_touchstone.verdict import Judgement, Outcome, evidence
+from mcp_touchstone.catalog.clause import Breach, Clause
+from mcp_touchstone.catalog.revision import META, is_modern
+from mcp_touchstone.catalog.scenario import DISCOVERY, Ambient, Seen
+from mcp_touchstone.discovery.recon import ServerProfile
+from mcp_touchstone.results.verdict import Judgement, Outcome, evidence
+from mcp_touchstone.transport.process import Ending
+from mcp_touchstone.wire.framing import Kind
+from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 CAPABILITIES: Final = META + "clientCapabilities"
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One transcript as an ambient rule sees it.
+    """One transcript, with the data that ambient rules need.
 
     Attributes:
         transcript: the numbered lines.
-        dossier: what recon learnt.
-        ending: how the process ended; None while it runs.
-        stderr: the end of what the process wrote to stderr.
-        walked: what was found by walking the transcript, for the next rule that asks: by roles,
-            with the length it had.
-        counted: what rules saw in it, by rule, once its process has ended; with its length.
+        dossier: the profile of the server.
+        ending: the end of the process; None while it runs.
+        stderr: the end of the process's stderr.
+        walked: cache of messages of the transcript by roles, with the length of the transcript
+            at that time.
     """
 
     transcript: Transcript
-    dossier: Dossier
+    dossier: ServerProfile
     ending: Ending | None = None
     stderr: bytes = b""
     walked: dict[tuple[Role, ...], tuple[int, list[tuple[Entry, Message]]]] = field(
         default_factory=dict, repr=False, compare=False
     )
-    counted: dict[str, "tuple[int, dict[str, _Tally]]"] = field(
-        default_factory=dict, repr=False, compare=False
-    )
 
     @property
     def revision(self) -> str:
-        """The revision this connection speaks."""
+        """The revision of this connection."""
         return self.transcript.revision
 
     def lines(self) -> Iterator[Entry]:
-        """Walk the server's lines."""
+        """Yield the server's lines."""
         return (entry for entry in self.transcript if entry.source is Source.THEM)
 
     def messages(self, *roles: Role) -> Iterator[tuple[Entry, Message]]:
-        """Walk the server's messages, optionally of some roles only."""
+        """Yield the server's messages, optionally of some roles only."""
         length = len(self.transcript)
         known = self.walked.get(roles)
         if known is None or known[0] != length:
@@ -66,7 +62,7 @@ class Record:
         return iter(known[1])
 
     def answers(self, kind: Kind) -> Iterator[tuple[Entry, Message]]:
-        """Walk results or errors that answer a request of ours."""
+        """Yield results or errors that answer a request of ours."""
         return (
             (entry, message)
             for entry, message in self.messages(Role.ANSWER, Role.SECOND_ANSWER)
@@ -74,7 +70,7 @@ class Record:
         )
 
     def declared(self, line: int) -> dict[str, Any]:
-        """Give what the client declares on a line: with that very request, or for the session."""
+        """Return the client's capabilities on a line: of that request, or of the session."""
         entry: Entry | None = self.transcript[line]
         if is_modern(self.revision):
             found = _member(_member(_member(entry, "params"), "_meta"), CAPABILITIES)
@@ -85,50 +81,36 @@ class Record:
         return found if isinstance(found, dict) else {}
 
     def asked_on(self, line: int | None) -> Entry | None:
-        """Give our line by its number."""
+        """Return our line by its number."""
         return None if line is None else self.transcript[line]
 
 
 def _member(value: Any, name: str) -> Any:
-    """Give a member of a JSON value, or of one of our lines; None where there is none."""
+    """Return a member of a JSON value, or of one of our lines; None if there is none."""
     if isinstance(value, Entry):
         value = value.value if value.source is Source.US else None
     return value.get(name) if isinstance(value, dict) else None
 
 
 def judge(rule: Ambient, records: Iterable[Record], clauses: Iterable[Clause]) -> list[Judgement]:
-    """Run one rule over the records of one revision; one judgement a clause, with a count."""
+    """Apply one rule to the records of one revision; return one counted judgement per clause."""
     wanted = {clause.id: clause for clause in clauses}
     tally: dict[str, _Tally] = {clause_id: _Tally() for clause_id in wanted}
     revision = ""
     for record in records:
         revision = record.revision
-        for clause_id, seen in count(rule, record, wanted.values()).items():
-            tally[clause_id].join(seen)
+        for seen in rule.watch(record):
+            if seen.clause in tally:
+                tally[seen.clause].add(seen, record, wanted[seen.clause])
     return [
         counted.judgement(wanted[clause_id], rule, revision) for clause_id, counted in tally.items()
     ]
 
 
-def count(rule: Ambient, record: Record, clauses: Iterable[Clause]) -> "dict[str, _Tally]":
-    """Count what one rule sees in one record, for each of its clauses; once it has ended, once."""
-    length = len(record.transcript)
-    before, found = record.counted.get(rule.id, (-1, {}))
-    if before != length:
-        wanted = {clause.id: clause for clause in clauses}
-        found = {clause_id: _Tally() for clause_id in wanted}
-        for seen in rule.watch(record):
-            if seen.clause in found:
-                found[seen.clause].add(seen, record, wanted[seen.clause])
-        if record.ending is not None:
-            record.counted[rule.id] = length, found
-    return found
-
-
 def breaches(
     rule: Ambient, record: Record, clauses: Iterable[Clause]
 ) -> Iterator[tuple[str, int | None]]:
-    """Walk what fails or warns in one record: the clause, and the number of the line."""
+    """Yield the failures and warnings of one record: the clause, and the number of the line."""
     wanted = {clause.id: clause for clause in clauses}
     for seen in rule.watch(record):
         clause = wanted.get(seen.clause)
@@ -156,16 +138,6 @@ class _Tally:
         if self.gravest is None or outcome.rank < self.gravest[0].rank:
             self.gravest = (outcome, seen, record)
 
-    def join(self, later: "_Tally") -> None:
-        """Take over what was seen in a later record."""
-        self.looked += later.looked
-        self.breaches += later.breaches
-        graver = self.gravest is None or (
-            later.gravest is not None and later.gravest[0].rank < self.gravest[0].rank
-        )
-        if graver:
-            self.gravest = later.gravest
-
     def judgement(self, clause: Clause, rule: Ambient, revision: str) -> Judgement:
         source = f"{rule.path.rpartition('/')[2]}:{rule.line}"
         if self.gravest is None:
@@ -189,6 +161,7 @@ class _Tally:
         entries = list(record.transcript)
         guilty = seen.n
         related: list[int] = []
+        origin = _origin(entries, guilty)
         if guilty is not None:
             related = [m.answers for m in entries[guilty - 1].messages if m.answers is not None]
         return Judgement(
@@ -202,5 +175,17 @@ class _Tally:
             count=self.breaches,
             source=source,
             process=record.transcript.label,
-            replay=record.transcript.replay,
+            replay=record.transcript.replay or ("--select", origin),
+            origin=origin,
         )
+
+
+def _origin(entries: Sequence[Entry], n: int | None) -> str:
+    """Return the scenario that caused a line: that of its request, or the last one before it."""
+    if n is not None:
+        for message in entries[n - 1].messages:
+            asked = message.answers
+            if asked is not None and entries[asked - 1].scenario:
+                return entries[asked - 1].scenario
+    earlier = (entry.scenario for entry in reversed(entries[:n]) if entry.scenario)
+    return next(earlier, DISCOVERY)

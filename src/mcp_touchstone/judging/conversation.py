@@ -1,22 +1,22 @@
-"""What a scenario holds: say, hear, judge. Prints nothing.
+"""The conversation of a scenario: send, receive, judge. Prints nothing.
 
-A conversation is one scenario's use of a connection. What it judges is fixed beforehand: judging
-anything else raises, and a clause it leaves unjudged makes the result BROKEN.
+A conversation is one scenario's use of a connection. Its clauses are fixed beforehand: judging any
+other clause raises, and a clause without a judgement makes the result BROKEN.
 """
 
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from mcp_touchstone.clause import Breach, Clause
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.dice import Dice
-from mcp_touchstone.dossier import Dossier
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.scenario import Scenario
-from mcp_touchstone.talk import Broken, Talk
-from mcp_touchstone.transcript import Entry, Transcript
-from mcp_touchstone.verdict import Judgement, Outcome, evidence
+from mcp_touchstone.catalog.clause import Breach, Clause
+from mcp_touchstone.catalog.scenario import Scenario
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.judging.run_settings import Dice
+from mcp_touchstone.judging.talk import Broken, Settle, Talk
+from mcp_touchstone.results.verdict import Judgement, Outcome, evidence
+from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Entry, Transcript
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -25,10 +25,10 @@ _OUTCOME = {Breach.FAIL: Outcome.FAIL, Breach.WARN: Outcome.WARN, Breach.NOTE: O
 
 
 class Conversation(Talk):
-    """The hands of a scenario.
+    """The conversation of one scenario with a server.
 
     Attributes:
-        fired: ids of the payloads that were sent, where it is an attack.
+        fired: ids of the sent payloads, if it is an attack.
     """
 
     def __init__(
@@ -37,11 +37,12 @@ class Conversation(Talk):
         scenario: Scenario,
         clauses: Iterable[Clause],
         *,
-        dossier: Dossier,
+        dossier: ServerProfile,
         revision: str,
         spawn: Callable[[], Connection],
+        settle: Settle = lambda _revision, _word: None,
     ) -> None:
-        super().__init__(connection, dossier=dossier, revision=revision, spawn=spawn)
+        super().__init__(connection, dossier=dossier, revision=revision, spawn=spawn, settle=settle)
         self.judgements: list[Judgement] = []
         self.dice = Dice()
         self.fired: set[str] = set()
@@ -55,7 +56,7 @@ class Conversation(Talk):
         return self._scenario.name
 
     def judges(self, *clauses: str) -> bool:
-        """Whether any of these clauses is judged here (revision and needs allow it)."""
+        """Return whether any of these clauses is judged here (by revision and needs)."""
         return any(clause in self._clauses for clause in clauses)
 
     def judge(
@@ -69,16 +70,16 @@ class Conversation(Talk):
         mild: Breach | None = None,
         because: str = "",
     ) -> bool:
-        """Record whether a clause held; several ids are one finding under several windows.
+        """Record whether a clause was kept; several ids are one rule, split by revision.
 
         Args:
             clause: id, or the ids of rows that split one rule by revision.
-            held: whether it held.
-            expected: what the clause asks for.
-            actual: what the server did; a Reply says itself.
-            at: the line that shows it.
-            mild: what a breach counts as at most here, where the clause allows for it.
-            because: why that is less than its own weight; needed where somebody may wonder.
+            held: whether it was kept.
+            expected: the requirement of the clause.
+            actual: the behaviour of the server; a Reply is converted to text.
+            at: the line that proves it.
+            mild: the most severe way a breach may count here, if the clause permits that.
+            because: the reason it counts for less than the weight of the clause, if not obvious.
         """
         for clause_id in (clause,) if isinstance(clause, str) else clause:
             if clause_id not in self._declared:
@@ -93,7 +94,7 @@ class Conversation(Talk):
         return held
 
     def unseen(self, clause: str, why: str) -> None:
-        """Say that the server did nothing this conditional clause speaks of."""
+        """Record that the server did nothing that this conditional clause covers."""
         row = self._clauses.get(clause)
         if row is not None:
             if not row.conditional:
@@ -112,6 +113,8 @@ class Conversation(Talk):
     ) -> None:
         guilty, related = _place(at)
         transcript = self.wire.transcript
+        if transcript.limit and outcome in {Outcome.FAIL, Outcome.WARN}:
+            outcome, actual = Outcome.BROKEN, f"not judged: {transcript.limit}"
         shown = outcome in {Outcome.FAIL, Outcome.WARN, Outcome.NOTE}
         self.judgements.append(
             Judgement(
@@ -130,7 +133,7 @@ class Conversation(Talk):
         )
 
     def _line(self) -> int:
-        """Give the line of the scenario that we were called from, through whatever helps it."""
+        """Return the line of the scenario that called us, directly or through helpers."""
         frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  (the documented way to callers)
         while frame is not None:
             if frame.f_code.co_filename.replace("\\", "/").endswith(self._scenario.path):
@@ -139,7 +142,7 @@ class Conversation(Talk):
         return self._scenario.line
 
     def broken(self, why: str) -> None:
-        """Make every clause that has no judgement yet BROKEN, with the reason."""
+        """Make every clause without a judgement BROKEN, with the reason."""
         judged = {judgement.clause for judgement in self.judgements}
         for clause in self._clauses.values():
             if clause.id not in judged:

@@ -1,16 +1,16 @@
-"""Resources that are files of the tree the server was given. Judges nothing."""
+"""Resources that are files of the server's folder. Judges nothing."""
 
 from pathlib import Path
 from typing import Final
 
-from mcp_touchstone.talk import Talk
+from mcp_touchstone.judging.talk import Talk
 
 READS: Final = 8
 """Resources read to find one that is a file of the tree."""
 
 
 def served(talk: Talk, uris: list[str]) -> tuple[str, Path] | None:
-    """Read listed resources until one is a file of the tree; give its URI and the file."""
+    """Read listed resources until one is a file of the folder; return its URI and the file."""
     texts = {
         file.read_text(encoding="utf-8"): file
         for file in sorted(talk.root.rglob("*"))
@@ -26,5 +26,5 @@ def served(talk: Talk, uris: list[str]) -> tuple[str, Path] | None:
 
 
 def edit(file: Path) -> None:
-    """Add a line to a file, as its user would."""
+    """Add a line to a file, as a user would."""
     file.write_text(file.read_text(encoding="utf-8") + "changed\n", encoding="utf-8")

@@ -1,26 +1,26 @@
-"""Lists of a server, whole: walk one to its end, follow one over a connection. Judges nothing."""
+"""Complete lists of a server: read one to its end, track one on a connection. Judges nothing."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_touchstone.ambient import Record
-from mcp_touchstone.dossier import LISTS
-from mcp_touchstone.framing import Kind
-from mcp_touchstone.session import Role
-from mcp_touchstone.talk import Talk
+from mcp_touchstone.client.server_profile import LISTS
+from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.judging.talk import Talk
+from mcp_touchstone.wire.framing import Kind
+from mcp_touchstone.wire.lifecycle import Role
 
 LATE: Final = 1.0
-"""Seconds a notification may come behind a list that shows the change."""
+"""Seconds a notification may come after a list with the change."""
 
 KEYS: Final = {"resources": "uri", "templates": "uriTemplate"}
-"""Feature -> the member that identifies its items; a name where it is not here."""
+"""Feature -> the member that identifies its items; the name for other features."""
 
 Lists = Sequence[list[str] | None]
 
 
 def keys(talk: Talk, feature: str) -> list[str] | None:
-    """Walk a list and give what identifies its items, in order; None where it has no end."""
+    """Return the keys of all items of a list, in order; None if the list has no end."""
     method, _ = LISTS[feature]
     found: list[str] = []
     for reply in talk.pages(method):
@@ -33,7 +33,7 @@ def keys(talk: Talk, feature: str) -> list[str] | None:
 
 
 def difference(before: list[str], after: list[str]) -> str:
-    """Say how two lists differ; empty where they hold the same, in whatever order."""
+    """Return the difference of two lists as text; empty if they differ only in order."""
     gone, new = sorted({*before} - {*after}), sorted({*after} - {*before})
     words = [f"{what}: {', '.join(few)}" for what, few in (("new", new), ("gone", gone)) if few]
     if not words and sorted(before) != sorted(after):
@@ -42,9 +42,9 @@ def difference(before: list[str], after: list[str]) -> str:
 
 
 def varies(busy: Lists, quiet: Lists) -> str:
-    """Say how two connections differ, on one of which more was asked; each was listed twice.
+    """Return the difference of two connections, a busy and a quiet one; each was listed twice.
 
-    Empty where the second differs from itself: then the list changes by itself.
+    Empty if the lists of the quiet one differ: then the list changes by itself.
     """
     before, after, first, second = (sorted(names or []) for names in (*busy, *quiet))
     if first != second:
@@ -55,7 +55,7 @@ def varies(busy: Lists, quiet: Lists) -> str:
 
 
 def until_changed(talk: Talk, feature: str, before: list[str] | None, seconds: float) -> int | None:
-    """List until the list differs; give the line on which it did, None where it never does."""
+    """Request the list until it differs; return the line where it did, None if it never did."""
     window = talk.window(seconds)
     while not window.over:
         now = keys(talk, feature)
@@ -67,13 +67,13 @@ def until_changed(talk: Talk, feature: str, before: list[str] | None, seconds: f
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One whole list, as it stands in a transcript.
+    """One complete list in a transcript.
 
     Attributes:
-        asked: number of the line that asked for its first page.
-        line: number of the line its last page came on.
-        at: when that was.
-        keys: what identifies its items, in order.
+        asked: number of the line that requested its first page.
+        line: number of the line with its last page.
+        at: time of that line, in seconds.
+        keys: keys of its items, in order.
     """
 
     asked: int
@@ -83,7 +83,7 @@ class Listing:
 
 
 def listings(record: Record, feature: str) -> Iterator[Listing]:
-    """Walk the whole lists on a connection; one that was not read to its end is left out."""
+    """Yield the complete lists on a connection; incomplete ones are skipped."""
     asked, expected = 0, None
     found: list[str] = []
     for entry, message in record.answers(Kind.RESULT):
@@ -106,9 +106,9 @@ def listings(record: Record, feature: str) -> Iterator[Listing]:
 
 
 def changes(record: Record, feature: str) -> Iterator[tuple[Listing, str, bool]]:
-    """Walk the changes of a list: where it is new, how it differs, and whether that was announced.
+    """Yield the changes of a list: the new list, the difference, and whether it was announced.
 
-    A notification counts from the request for the list before the change on.
+    A notification counts if it came after the request for the list before the change.
     """
     method = f"notifications/{feature}/list_changed"
     told = [

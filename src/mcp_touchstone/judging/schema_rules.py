@@ -1,31 +1,30 @@
-"""Which type a message of the server has to be of, and how it differs. Sends nothing.
+"""The required type of each message of the server, and its violations. Sends nothing.
 
-A clause whose whole oracle is the shape of a message is judged in one line by the chapter it
-stands in, once a schema names it in ``counted-by``: ``yield from shapes(record, "ping-shape")``.
+A clause on the shape of a message alone is judged in one line of its chapter, if a schema names it
+in ``counted-by``: ``yield from shapes(record, "ping-shape")``.
 """
 
-import contextlib
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.ambient import Record
-from mcp_touchstone.clause import Breach
-from mcp_touchstone.connection import META
-from mcp_touchstone.framing import Fault, Kind, id_key
-from mcp_touchstone.loader import home
-from mcp_touchstone.scenario import Seen
-from mcp_touchstone.schema import Flaw, Look, Schemas
-from mcp_touchstone.session import Message, Role
-from mcp_touchstone.transcript import Entry
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Breach
+from mcp_touchstone.catalog.loader import home
+from mcp_touchstone.catalog.scenario import Seen
+from mcp_touchstone.client.connection import META
+from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.wire.framing import Fault, Kind, id_key
+from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.schema import Flaw, Look, Schemas
+from mcp_touchstone.wire.transcript import Entry
 
 SCHEMAS: Final = Schemas(home() / "conformance" / "schemas")
 LONGEST: Final = 4 * 1024 * 1024
-"""Bytes of a line that is still judged: a validator takes seconds for a list of millions."""
+"""Greatest bytes of a judged line: a validator takes seconds for a list of millions."""
 SHOWN: Final = 3
-"""Flaws of one message that are told; the rest repeat them as a rule."""
+"""Reported flaws of one message; further ones usually repeat them."""
 
 _KINDS: Final = {"notifications": "a", "requests": "a", "errors": "an error"}
 _SENT: Final = {Role.NOTIFICATION: "notifications", Role.REQUEST: "requests"}
@@ -33,14 +32,14 @@ _SENT: Final = {Role.NOTIFICATION: "notifications", Role.REQUEST: "requests"}
 
 @dataclass(frozen=True)
 class Typed:
-    """A message of the server that has a type.
+    """A message of the server with a known type.
 
     Attributes:
-        entry: the line it came on.
+        entry: its line.
         revision: the revision in force.
-        part: which table of the schemas knows it.
-        method: its name there.
-        value: what is held against the schema: the result, the error, or the whole message.
+        part: the table of the schemas that contains its type.
+        method: its key in that table.
+        value: the validated value: the result, the error, or the whole message.
     """
 
     entry: Entry
@@ -51,11 +50,11 @@ class Typed:
 
     @functools.cached_property
     def look(self) -> Look:
-        """What its schema says of it."""
+        """Return the result of validating it."""
         return SCHEMAS.look(self.revision, self.part, self.method, self.value)
 
     def seen(self, clause: str, flaws: Iterable[Flaw], *, expected: str = "") -> Seen:
-        """Say of a clause that it held here, or what broke it."""
+        """Return the observation of a clause: kept here, or broken by these flaws."""
         grave: list[str] = []
         mild: list[str] = []
         for flaw in flaws:
@@ -74,7 +73,7 @@ class Typed:
 
 
 def shapes(record: Record, *clauses: str) -> Iterator[Seen]:
-    """Judge clauses that a schema names in ``counted-by``, wherever it has something of theirs."""
+    """Yield observations of clauses that a schema names in ``counted-by``."""
     for message in typed(record):
         for clause in clauses:
             if clause in message.look.clauses:
@@ -82,9 +81,9 @@ def shapes(record: Record, *clauses: str) -> Iterator[Seen]:
 
 
 def each(record: Record, *names: str) -> Iterator[tuple[Typed, str, Any]]:
-    """Walk all the server sent where a definition of the schemas is asked for (``Tool``, ``Icon``).
+    """Yield all values sent where the schemas require a definition (``Tool``, ``Icon``).
 
-    Whatever value stands there is given, of the right type or not.
+    Values of a wrong type are included.
     """
     for message in typed(record):
         for name in names:
@@ -92,23 +91,12 @@ def each(record: Record, *names: str) -> Iterator[tuple[Typed, str, Any]]:
                 yield message, place, value
 
 
-def read_ahead(record: Record) -> None:
-    """Hold all of an ended conversation against the schemas, before anybody asks.
-
-    Rules ask when every process has ended, one after the other; until then there is time to spare.
-    A fault shows when they ask.
-    """
-    with contextlib.suppress(Exception):
-        for message in typed(record):
-            _ = message.look
-
-
 def typed(record: Record) -> list[Typed]:
-    """Give the messages that have a type here.
+    """Return the messages with a known type.
 
-    A message belongs to the revision in force when it came. On a stateless connection a request
-    names it; before that, the handshake agreed on it, and a connection on which two were agreed
-    is left alone from there on.
+    A message belongs to the revision in force at its arrival. On a modern connection each request
+    names the revision; on a legacy one the handshake sets it, and if it is set twice to different
+    revisions, later messages are skipped.
     """
     key = (typed, len(record.transcript))
     found: list[Typed] | None = record.transcript.memo.get(key)
@@ -143,7 +131,7 @@ def _typed(record: Record) -> Iterator[Typed]:
 
 
 def _unread(entry: Entry) -> bool:
-    """Whether a line says other than what we read: NaN comes out as null."""
+    """Return whether a line differs from our reading of it: NaN is read as null."""
     return entry.reading is not None and Fault.CONSTANT in entry.reading.faults
 
 
@@ -155,7 +143,7 @@ def _result(message: Message) -> dict[str, Any] | None:
 
 
 def _reused(record: Record) -> set[Any]:
-    """Give the ids that stood for requests of two methods: which one an answer is to is open."""
+    """Return the ids used for requests of two methods; their answers are ambiguous."""
     methods: dict[Any, set[str | None]] = {}
     for asked in record.transcript.session.asked:
         methods.setdefault(id_key(asked.value.get("id")), set()).add(asked.method)
@@ -163,7 +151,7 @@ def _reused(record: Record) -> set[Any]:
 
 
 def _request(record: Record, message: Message) -> Any:
-    """Give the request that a message answers, out of its batch where it came in one."""
+    """Return the request that a message answers, taken out of its batch if necessary."""
     asked = record.asked_on(message.answers)
     sent: Iterable[Any] = ()
     if asked is not None:
@@ -181,13 +169,13 @@ def _params(request: Any) -> dict[str, Any]:
 
 
 def _named(params: dict[str, Any]) -> Any:
-    """Give the version a request says it is written in; None where it names none."""
+    """Return the version named in a request; None if it names none."""
     meta = params.get("_meta")
     return meta.get(META + "protocolVersion") if isinstance(meta, dict) else None
 
 
 def _part(revision: str, method: str, result: dict[str, Any], params: dict[str, Any]) -> str:
-    """Say what a result is; nothing known for a kind that an extension brought along."""
+    """Return the table of a result's type; empty for a type defined by an extension."""
     if method in SCHEMAS.methods(revision, "tasks") and "task" in params:
         return "tasks" if "task" in result and "content" not in result else "results"
     if not rev.is_modern(revision):

@@ -1,53 +1,67 @@
-"""What a scenario does to a server: say, hear, let the client answer. Judges nothing."""
+"""The actions of a scenario: send, receive, let the client answer. Judges nothing."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.client import Client
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.dossier import Dossier, Example, Exchange, Spoken
-from mcp_touchstone.framing import Kind
-from mcp_touchstone.matchers import list_methods
-from mcp_touchstone.pace import Pace
-from mcp_touchstone.pending import Pending, Window
-from mcp_touchstone.process import Ending
-from mcp_touchstone.questions import Question, questions
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.rounds import MOST, SAME, Provoked, Round, begin, provoke, retry, rounds
-from mcp_touchstone.session import LOOSE, Message, Role
-from mcp_touchstone.subscriptions import Subscription
-from mcp_touchstone.tasks import TTL, Task
-from mcp_touchstone.transcript import Entry
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.mrtr import MOST, SAME, Provoked, Round, begin, provoke, retry, rounds
+from mcp_touchstone.client.pending import Pending, Window
+from mcp_touchstone.client.profile import Client
+from mcp_touchstone.client.server_profile import Example, Exchange, ServerProfile, Spoken
+from mcp_touchstone.client.server_requests import Question, questions
+from mcp_touchstone.client.subscriptions import Subscription
+from mcp_touchstone.client.tasks import TTL, Task
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.transport.process import Ending
+from mcp_touchstone.wire.framing import Kind
+from mcp_touchstone.wire.lifecycle import LOOSE, Message, Role
+from mcp_touchstone.wire.matchers import list_methods
+from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Entry
 
 PAGES: Final = 50
-"""Pages of a list after which nobody waits for its end any more."""
+"""Greatest number of pages read from a list."""
 
 
 class Broken(Exception):  # noqa: N818  (an outcome, not a fault of ours)
-    """We could not ask: something every server does did not happen."""
+    """The scenario could not continue: a basic action of every server failed."""
+
+
+Settle = Callable[[str, str], None]
+"""(revision, word) -> returns once discovery has decided the word in the revision."""
 
 
 class Talk:
-    """One use of a server: the connection it goes on with, and what is known of the server."""
+    """One use of a server: the current connection, and the profile of the server.
+
+    Args:
+        connection: a process of the server.
+        dossier: the profile of the server.
+        revision: the judged revision.
+        spawn: starts a further process.
+        settle: waits for discovery; returns at once if discovery has ended.
+    """
 
     def __init__(
         self,
         connection: Connection,
         *,
-        dossier: Dossier,
+        dossier: ServerProfile,
         revision: str,
         spawn: Callable[[], Connection],
+        settle: Settle = lambda _revision, _word: None,
     ) -> None:
         self.wire = connection
+        self._settle = settle
         self.dossier = dossier
         self.revision = revision
         self._spawn = spawn
         self._start = len(connection.transcript)
         self._used = [connection]
 
-    # --- what it is about
+    # --- the server
 
     @property
     def modern(self) -> bool:
@@ -56,12 +70,12 @@ class Talk:
 
     @property
     def pace(self) -> Pace:
-        """How long to wait for what."""
+        """The time limits."""
         return self.wire.pace
 
     @property
     def spoken(self) -> Spoken:
-        """What is known of this revision."""
+        """The profile of this revision."""
         return self.dossier.spoken[self.revision]
 
     @property
@@ -72,10 +86,10 @@ class Talk:
         return self.wire.opening
 
     def example(self, word: str) -> Example:
-        """Give the best example of a word that a judged clause needs: ``callable-tool``.
+        """Return the best example of a word that a judged clause needs: ``callable-tool``.
 
         Raises:
-            LookupError: there is none, so no judged clause can need it: a fault of the suite.
+            LookupError: there is none although a clause uses it: a fault of the suite.
         """
         found = self.examples(word)
         if not found:
@@ -83,24 +97,24 @@ class Talk:
         return found[0]
 
     def examples(self, word: str) -> list[Example]:
-        """Give every example of a word, the best first; may be empty."""
-        self.dossier.settle(self.revision, word)
+        """Return every example of a word, the best first; may be empty."""
+        self._settle(self.revision, word)
         return self.spoken.examples(word)
 
     @property
     def root(self) -> Path:
-        """The folder the server was started for; a scenario that is ``apart`` may change it."""
+        """The folder of the server; a scenario that is ``apart`` may change it."""
         if self.wire.root is None:
             raise Broken("the server was given no folder")
         return self.wire.root
 
     def here(self, example: Example) -> Example:
-        """Give an example with its paths in the folder of this process, for who is ``apart``."""
+        """Return an example with paths in the folder of this process, for scenarios ``apart``."""
         before, after = self.dossier.root, str(self.root)
         moved: Any = _replaced(dict(example.params), before, after) if before else example.params
         return replace(example, params=moved)
 
-    # --- saying and hearing
+    # --- sending and receiving
 
     def request(
         self,
@@ -120,7 +134,7 @@ class Talk:
     def pages(
         self, method: str, params: Mapping[str, Any] | None = None, *, most: int = PAGES
     ) -> Iterator[Reply]:
-        """Ask for a list page by page, until one has no cursor or no result."""
+        """Yield the pages of a list, until one has no cursor or no result."""
         wanted = dict(params or {})
         for _ in range(most):
             reply = self.request(method, wanted or None)
@@ -131,31 +145,31 @@ class Talk:
             wanted["cursor"] = cursor
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> int:
-        """Send a notification; give the number of the line."""
+        """Send a notification; return the number of the line."""
         return self.wire.notify(method, params)
 
     def probe(self, *, required: bool = True) -> Reply:
-        """Ask what every server answers: ping, or server/discover.
+        """Send a request that every server answers: ping, or server/discover.
 
-        A scenario that judges the answer itself, behind a line it broke, sets ``required`` to
-        False: the silence would be counted twice.
+        A scenario that judges the answer itself, after a malformed line, sets ``required`` to
+        False: otherwise silence would be counted twice.
         """
         return self.wire.probe(required=required)
 
     def quiet(self, seconds: float | None = None) -> list[Entry]:
-        """Listen for a while; give the server's lines that came."""
+        """Listen for some seconds; return the server's lines."""
         return self.wire.quiet(seconds)
 
     def since(self, n: int) -> list[Entry]:
-        """Give the entries behind line ``n``."""
+        """Return the entries after line ``n``."""
         return self.wire.transcript.since(n)
 
     def strays(self, n: int) -> list[tuple[Entry, Message]]:
-        """Give the responses behind line ``n`` that answer no request of ours.
+        """Return the responses after line ``n`` that answer no request of ours.
 
-        A second response to a request is none of them, save an error under the id of a request
-        that was over before line ``n``: that is how a server answers a line it could not read,
-        when it takes the id from its last request.
+        A second response to a request is excluded, except an error with the id of a request that
+        was answered before line ``n``: some servers use the id of their last request when they
+        answer a line they could not read.
         """
         return [
             (entry, message)
@@ -170,10 +184,10 @@ class Talk:
         ]
 
     def first_response(self, line: int) -> tuple[Reply, list[tuple[Entry, Message]]]:
-        """Wait for the answer to the one request in flight; give it, and strays that came instead.
+        """Wait for the answer to the only pending request; return it, and strays instead of it.
 
-        A stray may be the answer under a changed id. It ends the long wait, yet the answer itself
-        still has a while to come.
+        A stray may be the answer with a changed id. It ends the long wait, but the answer itself
+        may still come for a short time.
         """
 
         def came() -> bool:
@@ -184,14 +198,14 @@ class Talk:
         return self.wire.answer_to(line, self.pace.silence), self.strays(line)
 
     def restart(self) -> Connection:
-        """Go on with a virgin process; the old one is shut down with the scenario."""
+        """Continue on an unused process; the old one is shut down with the scenario."""
         self.wire = self._spawn()
         self._start = 0
         self._used.append(self.wire)
         return self.wire
 
     def exercise(self) -> None:
-        """Use what the server offers, as far as that is safe on any server.
+        """Use the features of the server, as far as that is safe on any server.
 
         The lists, one listed resource, one prompt without required arguments, and tools
         annotated read-only that need no arguments.
@@ -207,26 +221,26 @@ class Talk:
             self.request("tools/call", {"name": tool, "arguments": {}}, required=False)
 
     def need(self, reply: Reply, what: str) -> dict[str, Any]:
-        """Give the result of a request nothing works without, or end the scenario as BROKEN."""
+        """Return the result of an indispensable request, or end the scenario as BROKEN."""
         if reply.result is None:
             raise Broken(f"{what}: {reply}")
         return reply.result
 
     def need_answer(self, reply: Reply, what: str) -> None:
-        """End the scenario as BROKEN where a request it rests on got neither result nor error."""
+        """End the scenario as BROKEN if an indispensable request got neither result nor error."""
         if not reply.answered:
             raise Broken(f"{what}: {reply}")
 
     # --- the client's side
 
     def use(self, client: Client) -> None:
-        """Let another client answer for the rest of the scenario; see ``Connection.use``."""
+        """Use another client for the rest of the scenario; see ``Connection.use``."""
         self.wire.use(client)
 
     def session(self, client: Client) -> Reply:
-        """Go on as another client: a session is opened anew, on a virgin process, to declare it.
+        """Continue as another client; a legacy session is opened again, on an unused process.
 
-        Stateless requests declare for themselves, so the process stays the same there.
+        Modern requests declare their own capabilities, so there the process does not change.
         """
         if self.modern:
             self.wire.use(client)
@@ -237,15 +251,15 @@ class Talk:
     def provoke(
         self, exchange: Exchange, client: Client | None = None, *, seconds: float | None = None
     ) -> Provoked:
-        """Send what makes the server ask, let the client answer, and wait for the end."""
+        """Make the server send requests, let the client answer, and wait for the end."""
         return provoke(self.wire, exchange, client, seconds=seconds)
 
     def questions(self, line: int | None = None) -> list[Question]:
-        """Give what the server asked of the client, behind a line or in this scenario."""
+        """Return the requests of the server to the client, after a line or in this scenario."""
         return list(questions(self.since(self._start if line is None else line)))
 
     def round(self, exchange: Exchange, client: Client | None = None) -> Round:
-        """Send a stateless request that may be answered with a question; answer nothing yet."""
+        """Send a modern request that may need input; do not answer the request for it."""
         return begin(self.wire, exchange, client)
 
     def retry(
@@ -257,7 +271,7 @@ class Talk:
         exchange: Exchange | None = None,
         required: bool = False,
     ) -> Round:
-        """Send the request of a round again, by default with what it asked for; see ``rounds``."""
+        """Repeat the request of a round, by default with the requested input; see ``rounds``."""
         return retry(
             self.wire,
             before,
@@ -273,7 +287,7 @@ class Talk:
         """Answer round after round until the request has its final answer."""
         return rounds(self.wire, exchange, client, most)
 
-    # --- what goes on while others talk
+    # --- concurrent exchanges
 
     def run(
         self, exchange: Exchange, *, meta: Mapping[str, Any] | None = None, required: bool = True
@@ -293,7 +307,7 @@ class Talk:
         return Pending(self.wire, exchange, token=token, level=level, id=id)
 
     def window(self, seconds: float | None = None) -> Window:
-        """Begin to listen for a while; windows opened one behind the other pass together."""
+        """Begin to listen for some seconds; several windows can overlap."""
         return Window(self.wire, self.pace.settle if seconds is None else seconds)
 
     def task(
@@ -304,7 +318,7 @@ class Talk:
         token: Any = None,
         more: Mapping[str, Any] | None = None,
     ) -> Task:
-        """Ask for an exchange as a task."""
+        """Request an exchange as a task."""
         return Task(self.wire, exchange, ttl=ttl, token=token, more=more)
 
     def subscribe(
@@ -313,12 +327,12 @@ class Talk:
         *,
         id: Any = None,  # noqa: A002  (the protocol's own word)
     ) -> Subscription:
-        """Open a subscription to what a filter names; None leaves the filter out."""
+        """Open a subscription with a filter; None omits the filter."""
         return Subscription(self.wire, notifications, id=id)
 
     @property
     def connections(self) -> list[Connection]:
-        """Every connection this scenario used, the one it was given first."""
+        """Every connection this scenario used, the initial one first."""
         return self._used
 
     def end(self) -> Ending:
@@ -327,7 +341,7 @@ class Talk:
 
 
 def _replaced(value: Any, before: str, after: str) -> Any:
-    """Put one text in the place of another, in every string of a JSON value."""
+    """Replace one text by another in every string of a JSON value."""
     if isinstance(value, str):
         return value.replace(before, after)
     if isinstance(value, list):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_touchstone.arguments import is_path, is_time, words
+from mcp_touchstone.samples.from_schema import is_path, is_time, words
 
 _ASCII: Final = 0x7F
 
@@ -93,7 +93,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class InterleavingStep:
     """One line of an interleaving.
 
     Attributes:

@@ -4,9 +4,9 @@ Rules about all traffic read whole transcripts. An example among hundreds on one
 at alone when its lines are read again, in order, by the same code. Pure.
 """
 
-from mcp_touchstone.framing import Fault, Line
-from mcp_touchstone.revision import is_modern
-from mcp_touchstone.transcript import Entry, Source, Transcript
+from mcp_touchstone.catalog.revision import is_modern
+from mcp_touchstone.wire.framing import Fault, Line
+from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 
 def excerpt(whole: Transcript, start: int) -> tuple[Transcript, int]:

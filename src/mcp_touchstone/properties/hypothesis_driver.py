@@ -20,7 +20,7 @@ from hypothesis.configuration import set_hypothesis_home_dir, storage_directory
 from hypothesis.errors import HypothesisException
 from hypothesis.strategies import SearchStrategy
 
-from mcp_touchstone.dice import Terms
+from mcp_touchstone.judging.run_settings import DrawSettings
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class _Failing(Exception):  # noqa: N818  (how Hypothesis is told that an exampl
 
 
 def draw(
-    strategy: SearchStrategy[T], terms: Terms, over: Callable[[], bool] = lambda: False
+    strategy: SearchStrategy[T], terms: DrawSettings, over: Callable[[], bool] = lambda: False
 ) -> list[T]:
     """Draw examples, the simplest first and none twice.
 
@@ -56,7 +56,9 @@ def draw(
     return list(found.values())[::step][: terms.number]
 
 
-def shrink(strategy: SearchStrategy[T], failing: T, fails: Callable[[T], bool], terms: Terms) -> T:
+def shrink(
+    strategy: SearchStrategy[T], failing: T, fails: Callable[[T], bool], terms: DrawSettings
+) -> T:
     """Give the smallest example that fails as well as a drawn one does.
 
     Args:
@@ -108,7 +110,7 @@ def _suppressed() -> Iterator[None]:
 def _run(
     strategy: SearchStrategy[T],
     body: Callable[[T], None],
-    terms: Terms,
+    terms: DrawSettings,
     phases: tuple[Phase, ...],
 ) -> None:
     quiet = settings(

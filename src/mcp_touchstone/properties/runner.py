@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final
 
-from mcp_touchstone.ambient import Record, breaches
-from mcp_touchstone.clause import Breach
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.conversation import Conversation
-from mcp_touchstone.dice import Terms
-from mcp_touchstone.excerpt import excerpt
-from mcp_touchstone.framing import encode
-from mcp_touchstone.process import now
-from mcp_touchstone.reply import Reply
+from mcp_touchstone.catalog.clause import Breach
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.judging.ambient import Record, breaches
+from mcp_touchstone.judging.conversation import Conversation
+from mcp_touchstone.judging.run_settings import DrawSettings
+from mcp_touchstone.properties.excerpt import excerpt
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.framing import encode
+from mcp_touchstone.wire.reply import Reply
 
 SECONDS: Final = 10.0
 """Patience for the examples of one property, at least; and for making one of them small."""
@@ -223,20 +223,23 @@ class Property:
 
     def _search(self) -> None:
         """Say each example, then let the ambient rules look at all of them."""
-        from mcp_touchstone import drawing, strategies  # noqa: PLC0415  (Hypothesis, when needed)
+        from mcp_touchstone.properties import (  # noqa: PLC0415  (Hypothesis, when needed)
+            hypothesis_driver,
+            strategies,
+        )
 
         dice = self.talk.dice
         limit = max(SECONDS, EACH * dice.examples)
         known = {*map(repr, self.plain)}
 
         def draw() -> Sequence[Any]:
-            return drawing.draw(self.draw.of(strategies), self._terms, dice.stopped)
+            return hypothesis_driver.draw(self.draw.of(strategies), self._terms, dice.stop.is_set)
 
         drawn = dice.drawn.give(repr((self._terms, self.draw)), draw)
         begun = now()
 
         def over() -> bool:
-            return now() - begun > limit or dice.stopped()
+            return now() - begun > limit or dice.stop.is_set()
 
         for value in drawn:
             if self._deaths > DEATHS or over():
@@ -245,18 +248,18 @@ class Property:
                 if fault.clause not in self._settled:
                     self._pursue(value, fault)
         for clause, value in list(self._against_rules()):
-            late = now() - begun > limit + SECONDS or dice.stopped()
+            late = now() - begun > limit + SECONDS or dice.stop.is_set()
             if clause not in self._settled and not late:
                 self._pursue(value, Found(clause, ambient=True))
 
     @property
-    def _terms(self) -> Terms:
+    def _terms(self) -> DrawSettings:
         dice = self.talk.dice
-        return Terms(self.talk.name, dice.examples, dice.seed, dice.home)
+        return DrawSettings(self.talk.name, dice.examples, dice.seed, dice.home)
 
     def _against_rules(self) -> Iterator[tuple[str, Any]]:
         """Walk what the ambient rules of the run find wrong: a clause, and with which example."""
-        rules = self.talk.dice.rules(self.talk.revision)
+        rules = self.talk.dice.rules
         for wire in dict.fromkeys(mark.wire for mark in self._marks):
             marks = [mark for mark in self._marks if mark.wire is wire]
             part, fell = excerpt(wire.transcript, marks[0].start)
@@ -274,19 +277,22 @@ class Property:
 
     def _pursue(self, value: Any, fault: Found) -> None:
         """Make a failing example small and show it on a process of its own."""
-        from mcp_touchstone import drawing, strategies  # noqa: PLC0415  (Hypothesis, when needed)
+        from mcp_touchstone.properties import (  # noqa: PLC0415  (Hypothesis, when needed)
+            hypothesis_driver,
+            strategies,
+        )
 
         self._settled.add(fault.clause)
         marks, self._marks = self._marks, []
         seen, deaths, until = self.talk.wire, self._deaths, now() + SECONDS
 
         def fails(other: Any) -> bool:
-            if now() > until or self.talk.dice.stopped() or repr(other) in plain:
+            if now() > until or self.talk.dice.stop.is_set() or repr(other) in plain:
                 return False
             return self._breaks(other, fault) is not None
 
         plain = {*map(repr, self.plain)}
-        smallest = drawing.shrink(self.draw.of(strategies), value, fails, self._terms)
+        smallest = hypothesis_driver.shrink(self.draw.of(strategies), value, fails, self._terms)
         shown = self._shows(smallest, fault)
         if not shown and repr(smallest) != repr(value):
             shown = self._shows(value, fault)

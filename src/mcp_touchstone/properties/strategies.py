@@ -12,8 +12,15 @@ from typing import Any, Final
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from mcp_touchstone.arguments import required
-from mcp_touchstone.drawn import Edit, Extra, Spelling, Step, properties_of, replaceable
+from mcp_touchstone.properties.examples import (
+    Edit,
+    Extra,
+    InterleavingStep,
+    Spelling,
+    properties_of,
+    replaceable,
+)
+from mcp_touchstone.samples.from_schema import required
 
 SAFE: Final = 2**53 - 1
 """The largest integer that every reader of JSON keeps (RFC 8259, section 6)."""
@@ -217,15 +224,17 @@ _SCALARS: Final = ("string", "number", "integer", "boolean")
 # --- what goes on at once
 
 
-def interleavings(requests: int, longest: int = 8) -> SearchStrategy[list[Step]]:
+def interleavings(requests: int, longest: int = 8) -> SearchStrategy[list[InterleavingStep]]:
     """Draw lines that are sent without waiting, at least one request among them.
 
     Args:
         requests: how many kinds of requests there are to choose from.
         longest: how many lines at most.
     """
-    asks = st.builds(Step, st.just("request"), st.integers(0, requests - 1), st.booleans())
-    tells = st.builds(Step, st.just("notification"), st.integers(0, 2))
-    cancels = st.builds(Step, st.just("cancel"), st.integers(0, 3))
+    asks = st.builds(
+        InterleavingStep, st.just("request"), st.integers(0, requests - 1), st.booleans()
+    )
+    tells = st.builds(InterleavingStep, st.just("notification"), st.integers(0, 2))
+    cancels = st.builds(InterleavingStep, st.just("cancel"), st.integers(0, 3))
     steps = st.lists(st.one_of(asks, asks, tells, cancels), min_size=1, max_size=longest)
     return steps.filter(lambda made: any(step.kind == "request" for step in made))

@@ -1,49 +1,47 @@
-"""Scenarios as pytest items: collect them, run the gate once, tell each item what it found.
+"""Scenarios as pytest items: collect them, check the server once, report its findings to each item.
 
-Items are not ``test_*`` functions, so a user's ``python_files``, autouse fixtures or equal
-basenames can never turn the gate into a silent zero. Under pytest-xdist one worker judges and the
-others read its results, so the server is explored once and every worker tells the same story.
+Items are not ``test_*`` functions, so a user's ``python_files``, autouse fixtures or equal file
+names cannot hide them. Under pytest-xdist one worker checks and the others read its results.
 """
 
 import re
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_touchstone import pytest_sharing as sharing
-from mcp_touchstone.gate import UsageError, judge
-from mcp_touchstone.loader import home, suite_file
-from mcp_touchstone.process import LaunchError
-from mcp_touchstone.pytest_jobs import Job, jobs
+from mcp_touchstone.catalog.loader import home, suite_file
+from mcp_touchstone.catalog.scenario import Case
+from mcp_touchstone.engine.runner import UsageError, judge
+from mcp_touchstone.pytest_plugin import TouchstoneWarning, xdist
+from mcp_touchstone.pytest_plugin.jobs import Job, jobs
+from mcp_touchstone.pytest_plugin.options import SERVER
 from mcp_touchstone.report import items as report
-from mcp_touchstone.report.items import BASELINE, Told
-from mcp_touchstone.scenario import Case
-
-
-class TouchstoneWarning(UserWarning):
-    """Something is broken that does not fail the gate: a SHOULD, as a rule."""
+from mcp_touchstone.report.items import BASELINE, ItemResult
+from mcp_touchstone.transport.process import LaunchError
 
 
 class NotConforming(Exception):  # noqa: N818  (a verdict, not a fault of ours)
     """What pytest prints for a failed item; holds the finished text."""
 
 
-class Item(pytest.Item):
-    """One scenario or rule in every revision the server speaks, or the baseline."""
+class ScenarioItem(pytest.Item):
+    """One scenario or rule in every revision the server supports, or the baseline."""
 
     suite: "Suite"
     job: Job
     case: Case | None = None
-    told_as: str = BASELINE
+    result_name: str = BASELINE
+    fixturenames: Sequence[str] = ()
+    """None are used; hooks of other plugins and of projects look here."""
 
     def runtest(self) -> None:
-        """Look up what the run found."""
-        found = self.suite.result(self.job, self.told_as)
+        """Look up the result of the run."""
+        found = self.suite.result(self.job, self.result_name)
         named = [("mcp_target", self.job.name)] if self.job.name else []
         self.user_properties += [*named, *found.properties]
         path, line, _ = self.reportinfo()
@@ -63,20 +61,20 @@ class Item(pytest.Item):
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Say where it stands."""
+        """Return file, line and name."""
         return self.path, self.case.line - 1 if self.case else 0, self.name
 
 
-class Chapter(pytest.Collector):
-    """A parent for items, so that the tree of ``--collect-only`` reads well."""
+class ChapterNode(pytest.Collector):
+    """The parent of items of one file, for the tree of ``--collect-only``."""
 
     def collect(self) -> list[Any]:
-        """Give nothing: the suite adds the items itself."""
+        """Return nothing: the suite adds the items itself."""
         return []
 
 
 class Suite:
-    """The part of the plugin that exists once a server was named."""
+    """The part of the plugin that exists once a server is named."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -84,19 +82,24 @@ class Suite:
         for name, text in _markers(self.jobs):
             config.addinivalue_line("markers", f"{name}: {text}")
         self.chosen = self._take_arguments()
-        self._found: dict[str, sharing.Document] = {}
-        self._planned: dict[str, frozenset[str]] = {}
+        self._found: dict[str, xdist.Document] = {}
+        self._planned: dict[str, tuple[str, ...]] = {}
         self._leftovers: set[str] = set()
 
     # --- collecting
 
     def _take_arguments(self) -> frozenset[str] | None:
-        """Take our node ids off the command line; None when all items are wanted."""
+        """Take our node ids off the command line; return them, or None where all items are wanted.
+
+        All are wanted unless every argument is a node id or a test file. Where an option names the
+        server, test files leave nothing out.
+        """
         config = self.config
-        named = config.args_source is pytest.Config.ArgsSource.ARGS
+        if config.args_source is not pytest.Config.ArgsSource.ARGS:
+            return None
         ours: set[str] = set()
         rest = []
-        for argument in config.args if named else []:
+        for argument in config.args:
             items = self._items_of(argument)
             ours |= items
             if not items:
@@ -104,10 +107,12 @@ class Suite:
         if ours:
             config.args[:] = rest
             return frozenset(ours)
-        option = ("--mcp-server", "--mcp-config", "--mcp")
-        if named and not any(map(config.getoption, option)):
-            return frozenset()
-        return None
+        here = config.invocation_params.dir
+        if any((here / argument).is_dir() for argument in rest):
+            return None
+        if config.getoption("--mcp") or any(config.getoption(f"--mcp-{n}") for n in SERVER):
+            return None
+        return frozenset()
 
     def _items_of(self, argument: str) -> set[str]:
         path, _, name = argument.partition("::")
@@ -130,7 +135,7 @@ class Suite:
         self, session: pytest.Session, items: list[pytest.Item]
     ) -> None:
         """Add our items behind the user's own."""
-        parents: dict[str, Chapter] = {}
+        parents: dict[str, ChapterNode] = {}
         own: dict[str, list[pytest.Item | pytest.Collector]] = {}
         for job in self.jobs:
             cases: list[Case | None] = [
@@ -150,8 +155,8 @@ class Suite:
             session.config.hook.pytest_collectreport(report=report)
 
     def _item(
-        self, session: pytest.Session, job: Job, case: Case | None, parents: dict[str, Chapter]
-    ) -> Item:
+        self, session: pytest.Session, job: Job, case: Case | None, parents: dict[str, ChapterNode]
+    ) -> ScenarioItem:
         plain = BASELINE if case is None else case.id
         page, _, name = plain.partition("::")
         if case is not None:
@@ -159,11 +164,11 @@ class Suite:
         else:
             path = self.config.rootpath / (job.book.path if job.book else "")
         if page not in parents:
-            parents[page] = Chapter.from_parent(session, name=page, nodeid=page, path=path)
-        item: Item = Item.from_parent(
+            parents[page] = ChapterNode.from_parent(session, name=page, nodeid=page, path=path)
+        item: ScenarioItem = ScenarioItem.from_parent(
             parents[page], name=name + job.suffix, nodeid=plain + job.suffix, path=path
         )
-        item.suite, item.job, item.case, item.told_as = self, job, case, plain
+        item.suite, item.job, item.case, item.result_name = self, job, case, plain
         item.add_marker("mcp")
         for marker in _marks(case):
             item.add_marker(marker)
@@ -173,45 +178,51 @@ class Suite:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Fix what is planned, once -k, -m and --lf have had their say."""
-        items = [item for item in session.items if isinstance(item, Item)]
+        """Plan the items that -k, -m and --lf have left."""
+        items = [item for item in session.items if isinstance(item, ScenarioItem)]
         for job in self.jobs:
-            self._planned[job.name] = frozenset(
-                item.told_as for item in items if item.job is job and item.case is not None
+            self._planned[job.name] = tuple(
+                item.result_name for item in items if item.job is job and item.case is not None
             )
 
     def pytest_report_header(self) -> list[str]:
-        """Say which servers are judged."""
-        return [
-            f"mcp-touchstone: {job.target.shown}{f' [{job.name}]' if job.name else ''}"
-            for job in self.jobs
-        ]
+        """Name the servers that are checked, or say why they are not."""
+        idle = ""
+        if self.chosen is not None and not self.chosen:
+            idle = "(not checked: only test files were named; add --mcp)"
+        lines = []
+        for job in self.jobs:
+            words = ("mcp-touchstone:", job.target.shown, f"[{job.name}]" if job.name else "", idle)
+            lines.append(" ".join(word for word in words if word))
+            if job.target.shelter:
+                lines.append(f"  sandbox: {job.target.shelter}")
+        return lines
 
     # --- judging
 
-    def result(self, job: Job, name: str) -> Told:
-        """Give what the run found for one item; the first call runs the gate."""
+    def result(self, job: Job, name: str) -> ItemResult:
+        """Return the result of one item; the first call checks the server."""
         if job.name not in self._found:
             uid = getattr(self.config, "workerinput", {}).get("testrunuid")
             try:
                 if uid is None:
                     found = self._judge(job)
                 else:
-                    place = sharing.folder(uid, self.jobs.index(job))
-                    found = sharing.once(place, lambda: self._judge(job))
-            except sharing.Gone as error:
-                found = _document(report.broken(str(error), {*self._planned[job.name], BASELINE}))
+                    place = xdist.folder(uid, self.jobs.index(job))
+                    found = xdist.once(place, lambda: self._judge(job))
+            except xdist.WorkerLost as error:
+                found = _document(report.broken(str(error), (*self._planned[job.name], BASELINE)))
             self._found[job.name] = found
-        return Told.read(self._found[job.name]["items"][name])
+        return ItemResult.read(self._found[job.name]["items"][name])
 
-    def _judge(self, job: Job) -> sharing.Document:
+    def _judge(self, job: Job) -> xdist.Document:
         planned = self._planned[job.name]
         cases = [case for case in job.registry.cases() if case.id in planned]
-        choice = replace(job.choice, cases=planned or None)
+        choice = replace(job.choice, cases=frozenset(planned) or None)
         try:
             run = judge(job.target, job.registry, choice)
         except (LaunchError, UsageError) as error:
-            return _document(report.broken(str(error), {*planned, BASELINE}))
+            return _document(report.broken(str(error), (*planned, BASELINE)))
         if run.interrupted:
             raise KeyboardInterrupt
         if job.book is not None:
@@ -221,11 +232,11 @@ class Suite:
     # --- showing
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
-        """Print for each server what is known and how it came out."""
+        """Print the summary of each server."""
         for number, job in enumerate(self.jobs):
             found = self._found.get(job.name)
             for uid in () if found else sorted(self._leftovers):
-                found = sharing.read(sharing.folder(uid, number)) or found
+                found = xdist.read(xdist.folder(uid, number)) or found
             if found and found["summary"]:
                 head, *lines = found["summary"]
                 terminalreporter.section(f"mcp-touchstone: {head}{job.suffix}")
@@ -233,29 +244,29 @@ class Suite:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Remember what the workers shared (controller of xdist)."""
+        """Note the folder that the workers shared (controller of xdist)."""
         self._leftovers.add(node.workerinput.get("testrunuid"))
 
     def pytest_unconfigure(self) -> None:
         """Remove what the workers shared, now that none needs it."""
         for uid in self._leftovers:
             for number in range(len(self.jobs)):
-                shutil.rmtree(sharing.folder(uid, number), ignore_errors=True)
+                shutil.rmtree(xdist.folder(uid, number), ignore_errors=True)
 
 
-def _document(told: dict[str, Told], summary: list[str] | None = None) -> sharing.Document:
+def _document(told: dict[str, ItemResult], summary: list[str] | None = None) -> xdist.Document:
     items = {name: one.document() for name, one in told.items()}
     return {"items": items, "summary": summary or []}
 
 
 def _nodes(job: Job) -> Iterator[tuple[str, str]]:
-    """Give the ids of the items of a job, with and without its name."""
+    """Yield the ids of the items of a job, with and without its name."""
     for plain in (*(case.id for case in job.registry.cases()), BASELINE):
         yield plain + job.suffix, plain
 
 
 def _marks(case: Case | None) -> Iterator[str]:
-    """Name the markers of an item: its suite and its chapter."""
+    """Yield the markers of an item: its suite and its chapters."""
     if case is not None:
         folder, _, page = case.id.partition("::")[0].partition("/")
         yield f"mcp_{folder.removesuffix('_suite')}"
@@ -265,7 +276,7 @@ def _marks(case: Case | None) -> Iterator[str]:
 
 
 def _markers(found: list[Job]) -> list[tuple[str, str]]:
-    """Give the markers there are, each with what it marks."""
+    """Return the markers, each with its description."""
     cases = [case for job in found for case in job.registry.cases()]
     named = {mark for case in cases for mark in _marks(case)}
     told = {"mcp_conformance": "the suite conformance", "mcp_security": "the suite security"}

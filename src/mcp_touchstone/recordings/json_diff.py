@@ -1,8 +1,7 @@
-"""JSON held against JSON: what differs where, what is unsteady, and what may differ. Pure.
+"""Comparison of JSON values: differences, volatile places and permitted differences. Pure.
 
-A list of things that have names is compared by name, any other list place by place. Where a
-record says ``VOLATILE`` anything may stand, or nothing; a list that begins with ``ANY_ORDER`` may
-come in any order.
+A list of named items is compared by name, any other list by position. ``VOLATILE`` in a record
+matches any value, or none; a list that begins with ``ANY_ORDER`` may come in any order.
 """
 
 import difflib
@@ -15,10 +14,10 @@ VOLATILE: Final = "<volatile>"
 ANY_ORDER: Final = "<any order>"
 
 NAMES: Final = ("name", "uri", "uriTemplate")
-"""Members by which the items of a list are told apart, where all have it and none shares it."""
+"""Members that identify the items of a list, if all items have it with different values."""
 
 ORDER: Final = "(order)"
-"""Stands for the order of a list in a path."""
+"""Placeholder for the order of a list in a path."""
 
 
 class _Nothing:
@@ -27,7 +26,7 @@ class _Nothing:
 
 
 NOTHING: Final = _Nothing()
-"""The value of a place that is not there."""
+"""The value of a missing place."""
 
 Path = tuple[str, ...]
 """Members, names of items, and places such as ``[0]``, from the outside in."""
@@ -35,12 +34,12 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place at which two values differ.
+    """A place at which two values differ.
 
     Attributes:
-        path: where.
-        old: what was recorded; NOTHING where the place is new.
-        new: what stands there now; NOTHING where the place is gone.
+        path: the place.
+        old: the recorded value; NOTHING if the place is new.
+        new: the present value; NOTHING if the place is gone.
     """
 
     path: Path
@@ -49,18 +48,18 @@ class Difference:
 
 
 def where(path: Path) -> str:
-    """Write a path down: ``inputSchema.required[0]``."""
+    """Return a path as text: ``inputSchema.required[0]``."""
     text = ""
     for step in path:
         text += step if step.startswith("[") or not text else f".{step}"
     return text
 
 
-# --- what differs
+# --- differences
 
 
 def differences(old: Any, new: Any, path: Path = ()) -> Iterator[Difference]:
-    """Say where a new value differs from a recorded one."""
+    """Yield the differences of a new value from a recorded one."""
     if old == VOLATILE:
         return
     if isinstance(old, dict) and isinstance(new, dict):
@@ -100,12 +99,12 @@ def _in_lists(old: list[Any], new: list[Any], path: Path) -> Iterator[Difference
 
 
 def _by_name(items: Sequence[Any]) -> dict[str, Any] | None:
-    """Give the items of a list by what tells them apart; None where nothing does."""
+    """Return the items of a list by their unique names; None if they have none."""
     if not all(isinstance(item, dict) for item in items):
         return None
     for member in NAMES:
         names = [item.get(member) for item in items]
-        if VOLATILE in names:  # nobody knows which is which: they stand where they stood
+        if VOLATILE in names:  # the names identify nothing: compare by position
             return None
         if all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
             return dict(zip(names, items, strict=True))
@@ -113,7 +112,7 @@ def _by_name(items: Sequence[Any]) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> str:
-    """Write a value so that two are equal when they mean the same: 1 is 1.0, and not true."""
+    """Return a text that is equal for values of equal meaning: 1 is 1.0, and not true."""
     if value is NOTHING:
         return ""
     if isinstance(value, float) and value.is_integer():
@@ -121,11 +120,11 @@ def _plain(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-# --- what is unsteady
+# --- volatile places
 
 
 def steady(one: Any, two: Any) -> Any:
-    """Give what two recordings have in common, with VOLATILE where they differ."""
+    """Return the common parts of two recordings, with VOLATILE where they differ."""
     if _plain(one) == _plain(two):
         return one
     if isinstance(one, dict) and isinstance(two, dict):
@@ -153,7 +152,7 @@ def _steady_list(one: list[Any], two: list[Any]) -> Any:
 
 
 def still_volatile(old: Any, new: Any) -> Any:
-    """Give a new record that allows what the old one allowed: marks may be set by hand."""
+    """Return a new record with the marks of the old one, which users may have set by hand."""
     if old == VOLATILE:
         return VOLATILE
     if isinstance(old, dict) and isinstance(new, dict):

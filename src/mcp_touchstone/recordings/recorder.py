@@ -1,7 +1,7 @@
-"""Golden recordings of any server: record its answers once, hold it against them later.
+"""Golden recordings of any server: record its answers once, compare with them later.
 
-One folder per revision, one JSON file per question. What differs between two recordings made one
-behind the other is marked volatile; so a difference found later is one that stays.
+One folder per revision, one JSON file per question. Two recordings are made in a row, and their
+differences are marked volatile; so a difference found later is a lasting one.
 """
 
 import os
@@ -13,43 +13,49 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.concealed import secrets
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.difference import VOLATILE, Difference, differences, steady, still_volatile
-from mcp_touchstone.dossier import Dossier, is_read_only
-from mcp_touchstone.gate import survey
-from mcp_touchstone.pace import SLICE
-from mcp_touchstone.plan import UsageError
-from mcp_touchstone.pool import Pool
-from mcp_touchstone.process import LaunchError
-from mcp_touchstone.scrubber import Scrubber
-from mcp_touchstone.shelf import Recording, Shelf
-from mcp_touchstone.target import Target
-from mcp_touchstone.tour import WORDS, Document, Offer, Stop, Tour, plan
-from mcp_touchstone.world import World
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.server_profile import ServerProfile, is_read_only
+from mcp_touchstone.engine.plan import UsageError
+from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.engine.runner import survey
+from mcp_touchstone.recordings.json_diff import (
+    VOLATILE,
+    Difference,
+    differences,
+    steady,
+    still_volatile,
+)
+from mcp_touchstone.recordings.requests import WORDS, Document, Offer, Stop, Tour, plan
+from mcp_touchstone.recordings.scrubber import Scrubber
+from mcp_touchstone.recordings.store import Recording, Shelf
+from mcp_touchstone.runtime.scratch import World
+from mcp_touchstone.runtime.secrets import secrets
+from mcp_touchstone.runtime.timeouts import SLICE
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.process import LaunchError
 
 APART: Final = 1.1
-"""Seconds that lie at least between the beginnings of two recordings: clocks often show seconds."""
+"""Least seconds between the starts of two recordings: clocks often show seconds."""
 
 _DEEP_ENOUGH: Final = 2
-"""Separators in the path of a folder of the user's that is looked for in answers: not ``/app``."""
+"""Least separators in the path of a user's folder to search for in answers: not ``/app``."""
 
 
 @dataclass(slots=True)
 class Held:
-    """What became of holding a server against a recording, or of making one.
+    """The result of comparing a server with a recording, or of making a recording.
 
     Attributes:
-        folder: where the recording lies.
-        now: what the server says now.
-        differing: (revision, stop) -> where it says something else than recorded.
-        unsteady: the same, where it does so only at times; no failure.
-        missing: (revision, stop) of answers nobody recorded.
-        unused: (revision, stop) of records nothing asks for any more.
-        written: files written; removed: files taken away.
+        folder: the folder of the recording.
+        now: the present answers of the server.
+        differing: (revision, stop) -> the differences from the recording.
+        unsteady: the same for differences that appear only sometimes; no failures.
+        missing: (revision, stop) of answers that are not recorded.
+        unused: (revision, stop) of records that no question uses any more.
+        written: files written; removed: files removed.
         silent_tools: listed tools that may not be called, or never succeeded.
-        ci: whether a missing record is a failure instead of being written.
+        create: whether answers that are not recorded yet are written; otherwise they are failures.
     """
 
     folder: Path
@@ -61,19 +67,20 @@ class Held:
     written: list[Path] = field(default_factory=list)
     removed: list[Path] = field(default_factory=list)
     silent_tools: list[str] = field(default_factory=list)
-    ci: bool = False
+    create: bool = False
 
     @property
     def exit_code(self) -> int:
-        """0 when all is as recorded (or has just been recorded), 1 when something differs."""
-        return int(bool(self.differing or self.unused or (self.ci and self.missing)))
+        """0 if every answer equals its record (or was just recorded), 1 otherwise."""
+        missing = self.missing and not self.create
+        return int(bool(self.differing or self.unused or missing))
 
 
 # --- asking
 
 
 class _Asking:
-    """One target, what is known of it, and the tours made of it."""
+    """One target, its profile, and the tours of it."""
 
     def __init__(self, target: Target, revisions: tuple[str, ...], recorded: Recording) -> None:
         with World() as world:
@@ -97,18 +104,18 @@ class _Asking:
         self._began: datetime | None = None
 
     def tour(self) -> Recording:
-        """Walk through all stops of all revisions, each on a new process in a new world."""
+        """Make all stops of all revisions, each on a new process in a new world."""
         now = datetime.now(UTC)
         if self._began is not None:
             left = APART - (now - self._began).total_seconds()
             threading.Event().wait(max(0.0, left))
         self._began = now = datetime.now(UTC)
-        pools: list[Pool] = []
+        pools: list[ProcessPool] = []
         stop = threading.Event()
 
         def walk(revision: str) -> dict[str, Document]:
             with World() as world:
-                pool = Pool(self.target, world, replace(self.dossier.pace))
+                pool = ProcessPool(self.target, world, replace(self.dossier.pace))
                 pools.append(pool)
                 try:
                     scrubber = _scrubber(self.target, world, now)
@@ -121,7 +128,7 @@ class _Asking:
             walking = {revision: threads.submit(walk, revision) for revision in self.revisions}
             try:
                 while wait(walking.values(), timeout=SLICE).not_done:
-                    pass  # a lock without a limit would keep Ctrl-C waiting on some systems
+                    pass  # a lock without a time limit would block Ctrl-C on some systems
             except BaseException:
                 stop.set()
                 for pool in pools:
@@ -131,7 +138,7 @@ class _Asking:
         return {revision: future.result() for revision, future in walking.items()}
 
 
-def _spawner(pool: Pool, revision: str, stop: threading.Event) -> Callable[[], Connection]:
+def _spawner(pool: ProcessPool, revision: str, stop: threading.Event) -> Callable[[], Connection]:
     def spawn() -> Connection:
         if stop.is_set():
             raise LaunchError("the tour was broken off")
@@ -140,7 +147,7 @@ def _spawner(pool: Pool, revision: str, stop: threading.Event) -> Callable[[], C
     return spawn
 
 
-def _may_call(dossier: Dossier, target: Target) -> set[str]:
+def _may_call(dossier: ServerProfile, target: Target) -> set[str]:
     names = {name for name, _ in target.named.calls}
     for spoken in dossier.spoken.values():
         names |= {tool["name"] for tool in spoken.named("tools") if is_read_only(tool)}
@@ -167,7 +174,7 @@ def _scrubber(target: Target, world: World, now: datetime) -> Scrubber:
     return Scrubber(places, now, environment=environment)
 
 
-# --- recording, and holding against a recording
+# --- recording, and comparing with a recording
 
 
 def record(
@@ -178,14 +185,14 @@ def record(
     update: bool = False,
     any_version: bool = False,
 ) -> Held:
-    """Record what a server answers; twice, to see what is unsteady.
+    """Record the answers of a server; twice, to find the volatile places.
 
     Args:
         target: the server.
-        folder: where the recording goes.
-        revisions: which revisions; empty is all the server speaks.
-        update: replace what is recorded there already.
-        any_version: let the server change its version without a difference.
+        folder: the folder to write.
+        revisions: the revisions to record; empty means all that the server speaks.
+        update: replace an existing recording.
+        any_version: accept any version of the server when comparing.
 
     Raises:
         UsageError: there is a recording already, or the server speaks none of the revisions.
@@ -213,29 +220,32 @@ def verify(
     revisions: tuple[str, ...] = (),
     *,
     update: bool = False,
-    ci: bool = False,
+    create: bool = False,
 ) -> Held:
-    """Hold a server against its recording.
+    """Compare a server with its recording.
 
-    Where an answer differs, or is new, the tour is made once more: a difference is one that
-    shows both times. A new answer is written down, with ``ci`` it is a failure.
+    If an answer differs or is new, the tour is made once more: a difference must appear both
+    times. An answer that is not recorded yet is a failure, unless ``create`` is set.
 
     Args:
         target: the server.
-        folder: where the recording lies.
-        revisions: which revisions; empty is all there are.
-        update: take what differs over, and remove what is not used.
-        ci: write nothing unless ``update`` says so.
+        folder: the folder of the recording.
+        revisions: the revisions to compare; empty means all that are recorded.
+        update: record the differing answers, and remove unused records.
+        create: record answers that are not recorded yet.
 
     Raises:
-        UsageError: a record cannot be read, or the server speaks none of the revisions.
+        UsageError: there is no recording, a record cannot be read, or the server speaks none of the
+            revisions.
         LaunchError: the server cannot be started, or does not answer.
     """
     shelf = Shelf(folder)
     recorded = shelf.read()
+    if not recorded and not create:
+        raise UsageError(f"{folder} holds no recording: `golden record` makes one")
     asking = _Asking(target, revisions, recorded)
     first = asking.tour()
-    held = Held(folder, now=first, ci=ci)
+    held = Held(folder, now=first, create=create)
     changed = dict(_changed(recorded, first))
     held.missing = [key for key in _stops_of(first) if key[1] not in recorded.get(key[0], {})]
     held.unused = [
@@ -243,7 +253,7 @@ def verify(
         for key in _stops_of(recorded)
         if (not revisions or key[0] in revisions) and key[1] not in first.get(key[0], {})
     ]
-    if changed or (held.missing and not ci) or update:
+    if changed or (held.missing and create) or update:
         second = asking.tour()
         again = dict(_changed(recorded, second))
         for key, found in changed.items():
@@ -254,7 +264,7 @@ def verify(
             elif found:
                 held.unsteady[key] = found
         held.now = _both(first, second)
-    if update or (held.missing and not ci):
+    if update or (held.missing and create):
         _keep(held, shelf, recorded, revisions, everything=update)
     _count_silent(held, asking)
     return held
@@ -288,7 +298,7 @@ def _both(one: Recording, two: Recording) -> Recording:
 def _keep(
     held: Held, shelf: Shelf, recorded: Recording, revisions: tuple[str, ...], *, everything: bool
 ) -> None:
-    """Write what is new, or everything that changed; what nothing asks for goes with the latter."""
+    """Write new answers, or all changed ones; in the latter case also remove unused records."""
     for revision, name in _stops_of(held.now):
         old = recorded.get(revision, {}).get(name)
         if old is not None and not everything:

@@ -1,8 +1,8 @@
-"""A tour of a server: the same questions in the same order, and its answers, made comparable.
+"""A tour of a server: fixed questions in a fixed order, with comparable answers.
 
-Where it goes follows from what recon learnt: the opening, the lists, what may be called, what can
-be read, rendered and completed, and common mistakes. What was asked before is asked again in the
-same words, as long as the server still offers it. Judges nothing.
+The profile of the server determines the stops: the opening, the lists, calls that are allowed,
+resources, prompts, completions, and common mistakes. A recorded question is repeated unchanged as
+long as the server still offers its subject. Judges nothing.
 """
 
 import hashlib
@@ -11,30 +11,30 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.arguments import incomplete, mistyped
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.dossier import LISTS, Example, Exchange, Spoken
-from mcp_touchstone.process import LaunchError
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.scrubber import Scrubber, lined
-from mcp_touchstone.session import Role
-from mcp_touchstone.target import ROOT, replaced
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.server_profile import LISTS, Example, Exchange, Spoken
+from mcp_touchstone.recordings.scrubber import Scrubber, lined
+from mcp_touchstone.samples.from_schema import incomplete, mistyped
+from mcp_touchstone.target.target import ROOT, replaced
+from mcp_touchstone.transport.process import LaunchError
+from mcp_touchstone.wire.lifecycle import Role
+from mcp_touchstone.wire.reply import Reply
 
 Document = dict[str, Any]
-"""One stop as it is kept: ``ask``, ``answer``, for a list ``pages``, and ``of`` for a template."""
+"""The record of one stop: ``ask``, ``answer``, for a list ``pages``, and ``of`` for a template."""
 
 WORDS: Final = frozenset(
     {"callable-tool", "readable-resource", "readable-template", "rendered-prompt", "completions"}
 )
-"""What recon has to know of a server before a tour."""
+"""The words that discovery must decide before a tour."""
 
 UNASKED: Final = "unasked"
-"""The stop that holds what the server said of its own accord, in any order."""
+"""The stop with the unsolicited messages of the server, in any order."""
 
 PAGES: Final = 50
 SILENCES: Final = 3
-"""Questions without an answer after which a tour is given up."""
+"""Unanswered questions after which a tour is abandoned."""
 
 _CLIENT: Final = {"name": "touchstone-golden", "version": "1"}
 
@@ -44,9 +44,9 @@ class Stop:
     """One question.
 
     Attributes:
-        name: what it is called among the stops of a revision; names a file.
-        ask: what is sent; ``{root}`` in it stands for the folder of the run.
-        of: the listed thing it is about, where ``ask`` does not name it.
+        name: name, unique among the stops of a revision; also names a file.
+        ask: the request; ``{root}`` in it stands for the folder of the run.
+        of: the listed item it concerns, if ``ask`` does not name it.
         member: for a list, the member of the result that holds the items.
     """
 
@@ -57,13 +57,13 @@ class Stop:
 
     @property
     def about(self) -> str:
-        """The listed thing it is about; empty where it is about none."""
+        """The listed item it concerns; empty if there is none."""
         named = self.ask.params.get("name") or self.ask.params.get("uri")
         return self.of or (named if isinstance(named, str) else "")
 
 
 def title(name: str, document: Document) -> str:
-    """Say what a stop asks for: ``tools/call echo``."""
+    """Return the method and subject of a stop: ``tools/call echo``."""
     ask = document.get("ask")
     if not isinstance(ask, dict) or name == UNASKED:
         return name
@@ -73,17 +73,17 @@ def title(name: str, document: Document) -> str:
     return f"{shown} ({name})" if name.startswith("error-") else shown
 
 
-# --- where it goes
+# --- the plan of a tour
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a server offers in one revision, and what may be called there.
+    """The offer of a server in one revision, and the tools that may be called there.
 
     Attributes:
-        spoken: what recon learnt.
+        spoken: its profile in that revision.
         may_call: names of tools that may be called.
-        root: the folder recon was on; its path stands in the examples.
+        root: the folder used by discovery; the examples contain its path.
     """
 
     spoken: Spoken
@@ -91,7 +91,7 @@ class Offer:
     root: str
 
     def __contains__(self, stop: Stop) -> bool:
-        """Whether a question that was asked once can be asked again."""
+        """Return whether a recorded question can be asked again."""
         if stop.ask.method == "tools/call":
             return stop.about in self.may_call or not stop.about
         feature = _FEATURES.get(stop.name.partition("-")[0])
@@ -111,7 +111,7 @@ _MEMBERS: Final = {
 
 
 def plan(revision: str, offer: Offer, recorded: Mapping[str, Document]) -> list[Stop]:
-    """Lay the tour of a revision out; what was recorded is asked in the same words."""
+    """Plan the tour of a revision; recorded questions are repeated unchanged."""
     stops = {stop.name: stop for stop in _stops(revision, offer)}
     for name, document in recorded.items():
         known = _stop(name, document)
@@ -123,7 +123,7 @@ def plan(revision: str, offer: Offer, recorded: Mapping[str, Document]) -> list[
 
 
 def _stop(name: str, document: Document) -> Stop | None:
-    """Read a stop back from what was kept; None where it cannot be asked again."""
+    """Read a stop from its record; None if it cannot be asked again."""
     ask = document.get("ask")
     if not isinstance(ask, dict) or not isinstance(ask.get("method"), str):
         return None
@@ -170,7 +170,7 @@ def _anywhere(exchange: Exchange, root: str) -> Exchange:
 
 
 def slug(name: str) -> str:
-    """Turn a name into a part of a file name; two names never give the same."""
+    """Turn a name into a part of a file name; different names give different parts."""
     plain = re.sub(r"[^a-z0-9._-]+", "_", name.lower()).strip("._")[:48]
     if plain == name:
         return plain
@@ -212,12 +212,12 @@ def _mistakes(revision: str, offer: Offer) -> Iterator[Stop]:
 
 @dataclass(slots=True)
 class Tour:
-    """One walk through all stops of a revision.
+    """One pass through all stops of a revision.
 
     Attributes:
-        spawn: starts a process nobody has spoken to.
+        spawn: starts an unused process.
         scrubber: makes answers comparable; one for the whole tour.
-        root: the folder the server is let loose on.
+        root: the folder the server works on.
     """
 
     spawn: Callable[[], Connection]
@@ -227,7 +227,7 @@ class Tour:
     _silences: int = 0
 
     def take(self, stops: list[Stop]) -> dict[str, Document]:
-        """Ask everything; give what came back, by the name of the stop.
+        """Make all stops; return the answers by the name of the stop.
 
         Raises:
             LaunchError: the server does not start, open or answer.
@@ -242,7 +242,7 @@ class Tour:
         return found
 
     def _connection(self) -> Connection:
-        """Give the open process; another one where the last has gone."""
+        """Return the open process; a new one if the last has exited."""
         if self._connections and not self._connections[-1].gone:
             return self._connections[-1]
         connection = self.spawn()
@@ -273,7 +273,7 @@ class Tour:
         return {**asked, "pages": pages, "answer": shown}
 
     def _whole_list(self, stop: Stop) -> tuple[Reply, list[Any], list[int]]:
-        """Follow the cursors: the first page, the items of all, and how many each page has."""
+        """Follow the cursors; return the first page, all items, and items per page."""
         first = reply = self._ask(stop.ask.method, {})
         items: list[Any] = []
         pages: list[int] = []
@@ -307,7 +307,7 @@ class Tour:
         return shown
 
     def _unasked(self) -> Document:
-        """Gather notifications and requests of the server: what, not when and how often."""
+        """Collect notifications and requests of the server, without time and number."""
         heard: dict[str, list[Any]] = {}
         for connection in self._connections:
             for entry in connection.transcript:

@@ -1,7 +1,7 @@
-"""Answers made comparable and readable: names for what varies from run to run, lines. Pure.
+"""Comparable and readable answers: names in place of values of one run, and line breaks. Pure.
 
-What is written down for later (golden files) must not hold the folder a server was let loose on,
-the time of day, random ids or what stands in somebody's environment.
+Golden files must not contain the folder of a run, the time of day, random ids or values of
+somebody's environment.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
+from mcp_touchstone.catalog import revision as rev
 
 WIDTH: Final = 100
 """Columns of ``pretty``."""
@@ -20,11 +20,13 @@ NAMED: Final = {
     "cursor": "cursor",
     "requestState": "state",
     "taskId": "task",
+    "request_id": "request",
+    "mcp-touchstone/request_id": "request",
 }
-"""Members whose values are random: each value gets a name, the same wherever it stands."""
+"""Members with random values: each value gets a name, the same at every place."""
 
 NEAR: Final = timedelta(days=2)
-"""A time this close to now is taken for the time of the run, in whatever zone it is told."""
+"""A time this close to now, in any time zone, is treated as the time of the run."""
 
 TIME: Final = "<time>"
 WEEKDAY: Final = "<weekday>"
@@ -51,21 +53,21 @@ _STAMPS: Final = tuple(
         rf"(?P<month>\d\d?)/(?P<day>\d\d?)/(?P<year>\d{{4}}),? {_CLOCK}",
     )
 )
-"""How servers write a moment: ISO 8601, JavaScript, C, e-mail, American."""
+"""Formats of times: ISO 8601, JavaScript, C, e-mail, American."""
 
 _SERVER: Final = rev.META + "serverInfo"
 _SAME_VARIABLES: Final = 3
-"""Members an object has in common with our environment when it is taken for a copy of it."""
+"""Least members in common with our environment that make an object a copy of it."""
 
 
 class Scrubber:
-    """Gives names to what changes from run to run, and leaves out what is said over and over.
+    """Replacement of values that differ in each run by names, without repeated texts.
 
     Args:
-        places: texts that stand for folders or secrets of one run -> what to call them.
-        now: the time of the run, with a zone.
-        named: members whose values are random -> what to call their values.
-        environment: the variables the server was given.
+        places: folders or secrets of one run -> their names.
+        now: the time of the run, with a time zone.
+        named: members with random values -> names for these values.
+        environment: the environment variables of the server.
     """
 
     def __init__(
@@ -86,7 +88,7 @@ class Scrubber:
         self._server: Any = None
 
     def scrub(self, value: Any, member: str = "") -> Any:
-        """Give a JSON value as it is written down."""
+        """Return a JSON value as it is written to a file."""
         if isinstance(value, dict):
             return self._object(value)
         if isinstance(value, list):
@@ -103,7 +105,7 @@ class Scrubber:
             return ENVIRONMENT
         shown = {name: self._member(name, inner, whole) for name, inner in whole.items()}
         if TIME in shown.values():
-            # The day of the week beside a time is that time told once more.
+            # The day of the week beside a time only repeats that time.
             days = {name for name, value in shown.items() if value in _DAYS}
             shown = {name: WEEKDAY if name in days else value for name, value in shown.items()}
         return shown
@@ -116,12 +118,12 @@ class Scrubber:
         return self.scrub(value, name)
 
     def _about_server(self, told: Any) -> Any:
-        """Show who the server says it is where that changes, thus once."""
+        """Return the name and version of the server where they change, thus once."""
         known, self._server = self._server == told, told
         return AS_BEFORE if known else {name: self.scrub(one, name) for name, one in told.items()}
 
     def _content(self, text: str) -> Any:
-        """Show a serialized object as what it is."""
+        """Return a serialized object as an object."""
         try:
             inside = json.loads(text)
         except ValueError:
@@ -134,7 +136,7 @@ class Scrubber:
         return self.text(value)
 
     def text(self, value: str) -> str:
-        """Give a text without the places and times of this run."""
+        """Return a text without the places and times of this run."""
         for place, name in self._places.items():
             value = value.replace(place, name)
         for stamp in _STAMPS:
@@ -153,7 +155,7 @@ class Scrubber:
         return TIME if abs(self._now - day) < NEAR else found[0]
 
     def _is_now(self, value: float) -> bool:
-        """Whether a number is the time in seconds or milliseconds since 1970."""
+        """Return whether a number is the time in seconds or milliseconds since 1970."""
         then, off = self._now.timestamp(), NEAR.total_seconds()
         return abs(value - then) < off or abs(value / 1000 - then) < off
 
@@ -168,7 +170,7 @@ class Scrubber:
 
 
 def lined(value: Any) -> Any:
-    """Show each text of several lines as a list of its lines."""
+    """Replace each text of several lines by a list of its lines."""
     if isinstance(value, dict):
         return {name: lined(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -179,7 +181,7 @@ def lined(value: Any) -> Any:
 
 
 def pretty(value: Any, indent: int = 0) -> str:
-    """Write a JSON value on as many lines as it needs; a text of several lines on as many."""
+    """Return a JSON value on as many lines as it needs, as does a text of several lines."""
     plain = json.dumps(value)
     if indent + len(plain) <= WIDTH:
         return plain

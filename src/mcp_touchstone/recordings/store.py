@@ -1,28 +1,28 @@
-"""The folder golden recordings are kept in: one folder per revision, one JSON file per question."""
+"""The folder of golden recordings: one folder per revision, one JSON file per question."""
 
 import json
 from pathlib import Path
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.plan import UsageError
-from mcp_touchstone.scrubber import pretty
-from mcp_touchstone.tour import Document
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.engine.plan import UsageError
+from mcp_touchstone.recordings.requests import Document
+from mcp_touchstone.recordings.scrubber import pretty
 
 Recording = dict[str, dict[str, Document]]
-"""Revision -> name of the stop -> what was kept."""
+"""Revision -> name of the stop -> its record."""
 
 
 class Shelf:
-    """The folder recordings are kept in."""
+    """The folder of the recordings."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def read(self) -> Recording:
-        """Give everything recorded.
+        """Read all records.
 
         Raises:
-            UsageError: a file is no record.
+            UsageError: a file is not a record.
         """
         found: Recording = {}
         for revision in rev.ALL:
@@ -37,14 +37,14 @@ class Shelf:
         return found
 
     def write(self, revision: str, name: str, document: Document) -> Path:
-        """Keep one stop; give its file."""
+        """Write the record of one stop; return its file."""
         path = self.path(revision, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(pretty(document) + "\n", encoding="utf-8", newline="\n")
         return path
 
     def remove(self, revision: str, name: str) -> Path:
-        """Take the record of a stop away, and its folder when that was the last."""
+        """Remove the record of a stop, and its folder if it becomes empty."""
         path = self.path(revision, name)
         path.unlink(missing_ok=True)
         if not any(path.parent.iterdir()):
@@ -52,5 +52,5 @@ class Shelf:
         return path
 
     def path(self, revision: str, name: str) -> Path:
-        """Give the file of a stop."""
+        """Return the file of a stop."""
         return self.folder / revision / f"{name}.json"

@@ -1,1 +1,1 @@
-"""Results into what people and programs read. Runs nothing."""
+"""Reports: the results of a run, formatted for people and programs. Runs nothing."""

@@ -6,15 +6,15 @@ from typing import Any, Final
 from mcp_touchstone.report import standing
 from mcp_touchstone.report.digest import by_clause, noun
 from mcp_touchstone.report.text import plural
-from mcp_touchstone.results import Run
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import Outcome
 
 _COLORS: Final = {0: "brightgreen", 1: "red", 2: "lightgrey", 130: "lightgrey"}
 """Exit code -> colour."""
 
 
 def document(run: Run) -> dict[str, Any]:
-    """Build the badge: what was judged on the left, where the server stands on the right."""
+    """Build the badge: the checked catalogue on the left, the result on the right."""
     word, _, _ = standing.closing(run)
     judged = [outcome for outcome in by_clause(run.verdicts).values() if outcome in _JUDGED]
     broken = judged.count(Outcome.FAIL)
@@ -31,7 +31,7 @@ def document(run: Run) -> dict[str, Any]:
 
 
 def render(run: Run) -> str:
-    """Give the file."""
+    """Render the file."""
     return json.dumps(document(run), indent=2) + "\n"
 
 

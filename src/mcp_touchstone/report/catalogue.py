@@ -4,11 +4,11 @@ import fnmatch
 import textwrap
 from collections.abc import Sequence
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import Catalogue, CatalogueError, Clause, Observable, nearest
-from mcp_touchstone.loader import BOTH, rows
-from mcp_touchstone.threat import Threat
-from mcp_touchstone.tier import MEANING, Tier
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.attack_level import MEANING, Tier
+from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause, Observable, nearest
+from mcp_touchstone.catalog.loader import BOTH, rows
+from mcp_touchstone.catalog.threat import Threat
 
 WIDTH = 96
 
@@ -19,10 +19,10 @@ def catalogue() -> Catalogue:
 
 
 def listing(words: Sequence[str]) -> None:
-    """Print one line for each clause that one of the words names; all without words.
+    """Print one line for each clause that a word names; without words, for every clause.
 
     Raises:
-        CatalogueError: a word names nothing.
+        CatalogueError: a word matches no clause.
     """
     known = catalogue()
     for word in words:
@@ -75,12 +75,12 @@ def explain(clause_id: str) -> None:
         _paragraph("level", f"{clause.level}; breaking it is {breach}")
         _paragraph("revisions", ", ".join(clause.revisions))
     _paragraph("needs", ", ".join(clause.needs))
-    _paragraph("observable", _OBSERVABLE[clause.observable])
-    _paragraph("judged", clause.how)
+    _paragraph("testable", _OBSERVABLE[clause.observable])
+    _paragraph("checked by", clause.how)
     _paragraph("not flagged", clause.not_flagged)
-    _paragraph("settled", clause.decision)
+    _paragraph("decision", clause.decision)
     _paragraph("not yet", clause.deferred)
-    _paragraph("out of reach", clause.unobservable)
+    _paragraph("not testable", clause.unobservable)
     links = dict.fromkeys(link for r in clause.revisions for link in clause.links(r))
     print()
     for link in links:
@@ -93,8 +93,8 @@ def explain(clause_id: str) -> None:
 
 
 _OBSERVABLE = {
-    Observable.YES: "on every server that offers what it needs",
-    Observable.CONDITIONAL: "on servers that do what it speaks of",
+    Observable.YES: "always, if the server has the features it needs",
+    Observable.CONDITIONAL: "only if the server shows the behaviour",
     Observable.NO: "no",
 }
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mcp_touchstone.comparison import Change, Comparison, Item, grouped
 from mcp_touchstone.report.text import cell, cut, plural, prose, safe, window
+from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison, grouped
 
 WIDTH: Final = 100
 SHOWN: Final = (
@@ -14,7 +14,7 @@ _LOUD: Final = {Change.NEW, Change.FIXED}
 
 
 def document(comparison: Comparison) -> dict[str, Any]:
-    """Build the JSON; it stands in a report as ``since``."""
+    """Build the JSON; a report has it as ``since``."""
     return {
         "old": comparison.old,
         "exit_code": comparison.exit_code,
@@ -36,7 +36,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
 
 
 def text(comparison: Comparison, *, verbose: bool = False) -> Iterator[str]:
-    """Give the lines: what is new in full, the rest by name; ends with the one that matters."""
+    """Render lines: new findings in full, others by name, the verdict last."""
     yield from _heading(comparison)
     for change in SHOWN:
         found = grouped(comparison.of(change))
@@ -54,18 +54,19 @@ def text(comparison: Comparison, *, verbose: bool = False) -> Iterator[str]:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Say in one line whether it is worse than before."""
+    """Return one line: whether the new report is worse than the old one."""
     worse = dict.fromkeys(item.rule for item in comparison.items if item.counts)
     if comparison.exit_code == 1:
-        return f"worse than before: read a rule with `mcp-touchstone explain {next(iter(worse))}`"
+        first = f"`mcp-touchstone explain {next(iter(worse))}` describes the first rule"
+        return f"worse than before: {first}"
     if comparison.exit_code:
-        return f"could not judge: {comparison.trouble or 'what could be judged before'}"
+        return f"not checked: {comparison.trouble or 'a rule that was checked before'}"
     better = comparison.count(Change.FIXED)
     return "better than before" if better else "not worse than before"
 
 
 def markdown(comparison: Comparison) -> Iterator[str]:
-    """Give it as Markdown, for a job summary or a comment."""
+    """Render it as Markdown, for a job summary or a comment."""
     counts = [f"{comparison.count(c)} {c}" for c in SHOWN if comparison.count(c)]
     yield f"**{prose(verdict(comparison))}** ({', '.join(counts) or 'no finding'})"
     yield ""
@@ -84,12 +85,12 @@ def _heading(comparison: Comparison) -> Iterator[str]:
     if was != now:
         yield f"server   {safe(was) or 'unnamed'} → {safe(now) or 'unnamed'}"
     if not comparison.same:
-        yield "command  another than then; what differs may be due to that"
+        yield "note     the command differs from that of the older report"
 
 
 def _word(change: Change) -> str:
     return change.upper() if change in _LOUD else str(change)
 
 
-def _turn(item: Item) -> str:
+def _turn(item: ComparedFinding) -> str:
     return item.now if item.was == item.now else f"was {item.was}, now {item.now}"

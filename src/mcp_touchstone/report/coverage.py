@@ -1,14 +1,13 @@
-"""How much of the catalogue is judged: clause, revision, scenario, mutant. Pure."""
+"""The coverage of the catalogue: clause, revision, scenario, mutant. Pure."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.clause import Catalogue, Clause, Observable
+from mcp_touchstone.catalog.clause import Catalogue, Clause, Observable
+from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.report.text import plural
-from mcp_touchstone.scenario import Registry
 
 WIDTH: Final = 96
 
@@ -23,7 +22,7 @@ JUDGED: Final = "○"
 """Judged in a revision."""
 
 PUT_OFF: Final = "-"
-"""Not judged in a revision, though it holds there."""
+"""Not judged in a revision, though it applies there."""
 
 
 class Mutant(Protocol):
@@ -39,12 +38,12 @@ class Mutant(Protocol):
 
     @property
     def revision(self) -> str:
-        """The revision it breaks them in."""
+        """The revision in which it breaks them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is known of the judging of one clause.
+    """The scenarios, rules and mutants of one clause.
 
     Attributes:
         clause: the clause.
@@ -58,11 +57,11 @@ class Row:
 
     @property
     def reason(self) -> str:
-        """Why it is not judged; empty when it is."""
+        """The reason it is not judged; empty if it is judged."""
         return self.clause.deferred or self.clause.unobservable
 
     def mark(self, revision: str) -> str:
-        """Say in one character what becomes of it in a revision; empty where it does not hold."""
+        """Return its state in a revision as one character; empty if it does not apply there."""
         if revision not in self.clause.revisions:
             return ""
         if not self.clause.judged:
@@ -72,13 +71,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """So many of so many."""
+    """A count out of a total."""
 
     judged: int
     clauses: int
 
     def __str__(self) -> str:
-        """Give both counts, and the share of whole per cent that is reached for certain."""
+        """Return both counts and the percentage, rounded down."""
         if not self.clauses:
             return "-"
         return f"{self.judged} of {self.clauses} ({100 * self.judged // self.clauses} %)"
@@ -86,12 +85,12 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What is known of the judging of all clauses.
+    """The scenarios, rules and mutants of all clauses.
 
     Attributes:
         catalogue: the clauses.
         rows: by clause id.
-        mutants: how many mutants there are; None where they are not known.
+        mutants: number of mutants; None if unknown.
     """
 
     catalogue: Catalogue
@@ -101,13 +100,13 @@ class Coverage:
     def share(
         self, observable: Observable | None = None, clauses: Iterable[Clause] | None = None
     ) -> Share:
-        """Count the judged among some clauses, or among those of one kind."""
+        """Count the judged clauses among the given ones, or among those of one kind."""
         among = self.catalogue if clauses is None else clauses
         chosen = [c for c in among if observable is None or c.observable is observable]
         return Share(sum(clause.judged for clause in chosen), len(chosen))
 
     def shares(self, clauses: Iterable[Clause] | None = None) -> dict[Observable | None, str]:
-        """Show the share of each kind, and under None of all; of what is out of reach a count."""
+        """Return the share of each kind, and of all under None; a count if unobservable."""
         among = tuple(self.catalogue if clauses is None else clauses)
         return {
             Observable.YES: str(self.share(Observable.YES, among)),
@@ -118,14 +117,14 @@ class Coverage:
 
     @property
     def survivors(self) -> list[str]:
-        """Judged clauses that no mutant breaks; none where mutants are not known."""
+        """Judged clauses that no mutant breaks; empty if the mutants are unknown."""
         if self.mutants is None:
             return []
         return [name for name, row in self.rows.items() if row.clause.judged and not row.mutants]
 
 
 def measure(registry: Registry, mutants: Mapping[str, Mutant] | None) -> Coverage:
-    """Put together what the catalogue, the suite files and the mutants say."""
+    """Combine the catalogue, the suite files and the mutants."""
     cases: dict[str, list[str]] = {}
     for case in registry.cases():
         for clause in case.clauses:
@@ -141,69 +140,11 @@ def measure(registry: Registry, mutants: Mapping[str, Mutant] | None) -> Coverag
     return Coverage(registry.catalogue, rows, None if mutants is None else len(mutants))
 
 
-# --- as a page
-
-
-def page(coverage: Coverage) -> Iterator[str]:
-    """Write it as Markdown."""
-    yield "# Coverage\n"
-    yield (
-        "Which clauses are judged, in which revision, by which scenario or rule, and which mutants "
-        "(servers that break a clause on purpose) prove that the judge can find a breach. "
-        "`mcp-touchstone coverage` prints the same in short.\n"
-    )
-    yield "| observable | judged | what that means |\n|---|---|---|"
-    for kind, meaning in _MEANINGS.items():
-        yield f"| {kind} | {coverage.shares()[kind]} | {meaning} |"
-    yield f"| all clauses | {coverage.share()} | |\n"
-    if coverage.mutants is None:
-        yield f"{NO_MUTANTS}\n"
-    else:
-        left = ", ".join(f"`{name}`" for name in coverage.survivors) or "none"
-        yield f"{plural(coverage.mutants, 'mutant')}. Judged clauses that none breaks: {left}.\n"
-    yield (
-        f"In the tables: {BROKEN} judged, and a mutant breaks it in this revision; {JUDGED} "
-        f"judged; {PUT_OFF} not judged; empty where the clause does not hold.\n"
-    )
-    yield "| chapter | observable: yes | conditional | out of reach | all clauses |"
-    yield "|---|---|---|---|---|"
-    for chapter in coverage.catalogue.chapters:
-        cells = coverage.shares(chapter.clauses).values()
-        yield f"| {chapter.group}/{chapter.name} | {' | '.join(cells)} |"
-    for chapter in coverage.catalogue.chapters:
-        yield f"\n## {chapter.group}/{chapter.name}\n"
-        yield f"| clause | observable | {' | '.join(rev.ALL)} | judged by | broken by |"
-        yield "|---|---|" + ":-:|" * len(rev.ALL) + "---|---|"
-        rows = [coverage.rows[clause.id] for clause in chapter.clauses]
-        yield from map(_line, rows)
-        if not all(row.clause.judged for row in rows):
-            yield "\nNot judged:\n"
-        for row in rows:
-            if row.reason:
-                yield f"- `{row.clause.id}`: {row.reason}"
-
-
-def _line(row: Row) -> str:
-    clause = row.clause
-    marks = " | ".join(map(row.mark, rev.ALL))
-    cases = ", ".join(f"`{case.rpartition('::')[2]}`" for case in row.cases)
-    mutants = ", ".join(one.name for one in row.mutants)
-    name = f"[{clause.id}](clauses.md#{clause.id})"
-    return f"| {name} | {clause.observable} | {marks} | {cases} | {mutants} |"
-
-
-_MEANINGS: Final = {
-    Observable.YES: "shows on every server that offers what the clause needs",
-    Observable.CONDITIONAL: "shows on servers that do what the clause speaks of",
-    Observable.NO: "nothing on the pipe can show it",
-}
-
-
 # --- on the terminal
 
 
 def text(coverage: Coverage) -> Iterator[str]:
-    """Write it for a terminal: the shares, and what is not judged with its reason."""
+    """Yield lines for a terminal: the shares, then each unjudged clause with its reason."""
     yield _columns(("judged", "observable: yes", "conditional", "out of reach", "all clauses"))
     for chapter in coverage.catalogue.chapters:
         cells = coverage.shares(chapter.clauses).values()

@@ -1,14 +1,14 @@
-"""A run, gathered the way reports show it: by clause, by finding, by chapter. Pure."""
+"""Group the verdicts of a run by clause, finding and chapter, as reports show them."""
 
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mcp_touchstone.clause import Clause
-from mcp_touchstone.results import Run, Verdict
-from mcp_touchstone.threat import Threat
-from mcp_touchstone.tier import Tier
-from mcp_touchstone.verdict import Judgement, Outcome
+from mcp_touchstone.catalog.attack_level import Tier
+from mcp_touchstone.catalog.clause import Clause, Level
+from mcp_touchstone.catalog.threat import Severity, Threat
+from mcp_touchstone.results.run import Run, Verdict
+from mcp_touchstone.results.verdict import Judgement, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,10 @@ class Finding:
 
     Attributes:
         clause: the clause.
-        outcome: what became of it.
-        revisions: where it was found, oldest first.
+        outcome: its outcome.
+        revisions: the revisions it was found in, oldest first.
         judgement: the judgement shown (of the newest revision).
-        known: the reason the baseline gives; empty where it is not known.
+        known: the reason given in the baseline; empty if the baseline does not accept it.
     """
 
     clause: Clause
@@ -32,19 +32,19 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ChapterCount:
-    """How the clauses of one chapter fared, each counted once by its gravest outcome."""
+    """Number of clauses of a chapter for each outcome; a clause counts by its worst outcome."""
 
     name: str
     counts: dict[Outcome, int]
 
 
 def findings(run: Run, *outcomes: Outcome, known: bool = False) -> list[Finding]:
-    """Gather verdicts of some outcomes, the same finding in several revisions once.
+    """Group verdicts into findings, the most severe first; revisions of one finding are joined.
 
     Args:
         run: the run.
-        outcomes: what is gathered.
-        known: what the baseline knows, or what it does not.
+        outcomes: the outcomes to include.
+        known: whether to list the failures the baseline accepts, or the others.
     """
     groups: dict[tuple[str, ...], list[Verdict]] = {}
     for verdict in run.of(*outcomes):
@@ -64,11 +64,19 @@ def findings(run: Run, *outcomes: Outcome, known: bool = False) -> list[Finding]
         )
         for group in groups.values()
     ]
-    return sorted(found, key=lambda finding: finding.outcome.rank)
+    return sorted(found, key=severity)
+
+
+def severity(finding: Finding) -> tuple[int, int]:
+    """Order findings: by outcome, then by the severity or level of their rule."""
+    clause = finding.clause
+    levels = tuple(Severity) if isinstance(clause, Threat) else tuple(Level)
+    grade = clause.severity if isinstance(clause, Threat) else clause.level
+    return finding.outcome.rank, levels.index(grade)
 
 
 def by_clause(verdicts: Iterable[Verdict]) -> dict[str, Outcome]:
-    """Give each clause one outcome: the gravest of its revisions; unseen only where all are."""
+    """Return the worst outcome of each clause over its revisions."""
     outcomes: dict[str, Outcome] = {}
     for verdict in verdicts:
         known = outcomes.get(verdict.clause.id)
@@ -78,7 +86,7 @@ def by_clause(verdicts: Iterable[Verdict]) -> dict[str, Outcome]:
 
 
 def excused(run: Run) -> dict[Outcome, int]:
-    """Count the clauses of which all that is as grave as it gets is known, by that outcome."""
+    """Count, for each outcome, the clauses whose worst findings the baseline accepts."""
     counts: dict[Outcome, int] = {}
     for clause, outcome in by_clause(run.verdicts).items():
         gravest = [v for v in run.of(outcome) if v.clause.id == clause]
@@ -98,14 +106,14 @@ def chapters(run: Run) -> list[ChapterCount]:
 
 
 def noun(run: Run) -> str:
-    """Name what was judged: clauses, threats, or rules where there are both."""
+    """Return the noun for what was checked: clause, threat, or rule for both."""
     judged = [slot.case.clauses[0] for slot in run.slots] or [v.clause for v in run.verdicts]
     kinds = {isinstance(clause, Threat) for clause in judged} or {False}
     return "rule" if len(kinds) > 1 else "threat" if True in kinds else "clause"
 
 
 def again(run: Run, finding: Finding) -> str:
-    """Give the one command that shows a finding again."""
+    """Return the command that checks a finding again."""
     words = ["mcp-touchstone", "check", "-v"]
     if isinstance(finding.clause, Threat):
         words += ["--suite", "security"]
@@ -114,3 +122,13 @@ def again(run: Run, finding: Finding) -> str:
     words += ["--select", finding.clause.id, *finding.judgement.replay]
     words += ["--revision", finding.judgement.revision]
     return shlex.join([*words, *run.target.words()])
+
+
+def hint(run: Run) -> list[str]:
+    """Return a line with the next step if the server could not be checked; else nothing."""
+    program = run.target.command[0].rpartition("/")[2] if run.target.command else ""
+    if program.startswith("python") and "ModuleNotFoundError" in run.dossier.stderr:
+        return [
+            f"hint: `{program}` is the first on PATH; {{python}} is the interpreter of this run"
+        ]
+    return []

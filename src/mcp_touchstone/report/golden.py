@@ -1,25 +1,25 @@
-"""What became of a golden recording, on the terminal: which reply, field or schema changed."""
+"""Golden recordings on the terminal: the replies, fields and schemas that changed."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.difference import NOTHING, VOLATILE, Difference, where
-from mcp_touchstone.golden import Held
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.recordings.json_diff import NOTHING, VOLATILE, Difference, where
+from mcp_touchstone.recordings.recorder import Held
+from mcp_touchstone.recordings.requests import title
 from mcp_touchstone.report.text import cut, plural, safe
-from mcp_touchstone.tour import title
 
 WIDTH: Final = 96
 SHOWN: Final = 12
 """Differences shown of one answer; the rest are counted."""
 
 Found = Mapping[tuple[str, str], list[Difference]]
-"""(revision, stop) -> what differs there."""
+"""(revision, stop) -> the differences there."""
 
 
 def recorded(held: Held) -> Iterator[str]:
-    """Say what was recorded."""
+    """Yield lines that list the recorded replies."""
     for revision, stops in held.now.items():
         unsteady = [name for name, document in stops.items() if _has_mark(document)]
         told = f", volatile in part: {', '.join(unsteady)}" if unsteady else ""
@@ -31,7 +31,7 @@ def recorded(held: Held) -> Iterator[str]:
 
 
 def verified(held: Held, *, verbose: bool = False) -> Iterator[str]:
-    """Say what differs, or that nothing does."""
+    """Yield lines that list the differences, or one line if there are none."""
     for subject, found, revisions in _grouped(held, held.differing):
         yield f"CHANGED  {safe(subject)}    {_window(revisions, held)}"
         yield from _changes(found, len(found) if verbose else SHOWN)
@@ -42,7 +42,7 @@ def verified(held: Held, *, verbose: bool = False) -> Iterator[str]:
         yield f"    write {json.dumps(VOLATILE)} there, or let `golden verify --update` do it"
     for revision, name in held.unused:
         yield f"UNUSED   {revision}/{name}.json: nothing asks for it any more"
-    told = "MISSING " if held.ci else "new     "
+    told = "new     " if held.create else "MISSING "
     for revision, name in held.missing:
         yield f"{told} {revision}/{name}.json: never recorded"
     if verbose:
@@ -57,7 +57,7 @@ def _summary(held: Held) -> str:
         f"{len(found)} {word}"
         for word, found in (
             ("changed", held.differing), ("unsteady", held.unsteady), ("unused", held.unused),
-            ("missing" if held.ci else "new", held.missing),
+            ("new" if held.create else "missing", held.missing),
         )
         if found
     ]  # fmt: skip
@@ -65,8 +65,10 @@ def _summary(held: Held) -> str:
         told.append("as recorded" if not held.written and not held.removed else "taken over")
     if held.written or held.removed:
         told.append(f"{plural(len(held.written), 'file')} written, {len(held.removed)} removed")
-    if held.exit_code:
+    if held.differing or held.unused:
         told.append("`golden verify --update` takes this over")
+    elif held.exit_code:
+        told.append("`golden verify --create` records it")
     return f"{held.folder}: {'; '.join(told)}"
 
 
@@ -78,7 +80,7 @@ def _not_called(held: Held) -> Iterator[str]:
 
 
 def _grouped(held: Held, found: Found) -> Iterator[tuple[str, list[Difference], list[str]]]:
-    """Give subject, changes, revisions: what changed alike in several revisions stands once."""
+    """Yield subject, changes, revisions; a change that several revisions share comes once."""
     groups: dict[str, tuple[str, list[Difference], list[str]]] = {}
     for (revision, name), changes in found.items():
         subject = title(name, held.now[revision][name])
@@ -109,7 +111,7 @@ def _places(found: Sequence[Difference]) -> str:
 
 
 def _place(one: Difference) -> str:
-    """Name a place: the tool (or other listed thing) first, then the field."""
+    """Return the name of a place: the tool (or other listed item) first, then the field."""
     path = one.path
     if path[:2] == ("answer", "result"):
         path = path[2:]

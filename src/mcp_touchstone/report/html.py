@@ -1,8 +1,8 @@
 """A run as one HTML file: no network, no dependency, dark and light, printable.
 
 The picture on top has a row for each chapter and a column for each revision; a click on a square
-shows its findings. What a server said reaches the page as escaped text only, and the policy of the
-page lets nothing load or run but the one script below, named by its hash.
+shows its findings. All text from a server is escaped. The content security policy of the page
+allows the one script below, by its hash, and blocks everything else.
 """
 
 import base64
@@ -14,15 +14,23 @@ from pathlib import Path
 from typing import Final
 
 from mcp_touchstone import __version__
-from mcp_touchstone import revision as rev
-from mcp_touchstone.loader import BOTH, rows
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import BOTH, rows
+from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import standing
 from mcp_touchstone.report.comparison import SHOWN
-from mcp_touchstone.report.digest import Finding, again, by_clause, excused, findings, noun
+from mcp_touchstone.report.digest import (
+    Finding,
+    again,
+    by_clause,
+    excused,
+    findings,
+    noun,
+    severity,
+)
 from mcp_touchstone.report.text import plural, safe, window
-from mcp_touchstone.results import Run, Verdict
-from mcp_touchstone.threat import Threat
-from mcp_touchstone.verdict import Outcome, WireLine
+from mcp_touchstone.results.run import Run, Verdict
+from mcp_touchstone.results.verdict import Outcome, WireLine
 
 HERE: Final = Path(__file__).parent
 STYLE: Final = HERE / "page.css"
@@ -30,7 +38,7 @@ SCRIPT: Final = HERE / "page.js"
 
 WORDS: Final = {
     Outcome.FAIL: "fail",
-    Outcome.BROKEN: "not judged",
+    Outcome.BROKEN: "not checked",
     Outcome.WARN: "warn",
     Outcome.NOTE: "note",
     Outcome.PASS: "pass",
@@ -45,7 +53,7 @@ _SIDES: Final = {"→": "client", "←": "server", "·": "event"}
 
 
 def render(run: Run) -> str:
-    """Give the file."""
+    """Render the file."""
     return "\n".join(_page(run)) + "\n"
 
 
@@ -69,7 +77,9 @@ def _page(run: Run) -> Iterator[str]:
     yield from _stale(run)
     yield from _findings(run)
     yield from _all(run)
-    yield f"</main>\n<footer>mcp-touchstone {__version__}</footer>"
+    facts = [run.started, plural(run.processes, "process"), f"{run.seconds:.1f} s"]
+    footer = ", ".join([f"mcp-touchstone {__version__}", *(fact for fact in facts if fact)])
+    yield f"</main>\n<footer>{_text(footer)}</footer>"
     yield f"<script>{script}</script>\n</body>\n</html>"
 
 
@@ -84,14 +94,23 @@ def _head(run: Run, name: str) -> Iterator[str]:
     yield f"<p><code>{_text(run.target.shown)}</code></p>"
     spoken = ", ".join(run.dossier.spoken) or "no revision"
     judged = len(outcomes) - outcomes.count(Outcome.UNSEEN)
-    yield f"<p>Speaks {_text(spoken)}. {plural(judged, noun(run))} judged:</p>"
+    yield f"<p>Supports {_text(spoken)}. {plural(judged, noun(run))} checked:</p>"
     yield '<ul class="counts">'
     for outcome in Outcome:
         if count := outcomes.count(outcome):
             yield f'<li class="{outcome}"><b>{count}</b> {WORDS[outcome]}</li>'
+    for grade, count in _grades(run):
+        yield f'<li class="grade"><b>{count}</b> {_text(grade)}</li>'
     if known := sum(excused(run).values()):
-        yield f'<li class="known"><b>{known}</b> of them known</li>'
+        yield f'<li class="known"><b>{known}</b> of them accepted by the baseline</li>'
     yield "</ul>\n</header>"
+
+
+def _grades(run: Run) -> Iterator[tuple[str, int]]:
+    """Count the failed rules by severity or level, the most severe first."""
+    rules = {finding.clause.id: finding.clause.grade for finding in findings(run, Outcome.FAIL)}
+    grades = list(rules.values())
+    yield from ((grade, grades.count(grade)) for grade in dict.fromkeys(grades))
 
 
 # --- the picture
@@ -109,7 +128,7 @@ def _picture(run: Run) -> Iterator[str]:
     if not cells:
         return
     shown = [r for r in rev.ALL if any(r in row for row in cells.values())]
-    yield '<section>\n<h2>Where it stands</h2>\n<div class="wide"><table class="picture">'
+    yield '<section>\n<h2>Chapters and revisions</h2>\n<div class="wide"><table class="picture">'
     heads = "".join(f'<th scope="col">{revision}</th>' for revision in shown)
     yield f'<thead><tr><th scope="col">chapter</th>{heads}</tr></thead>\n<tbody>'
     for place in sorted(cells):
@@ -119,12 +138,13 @@ def _picture(run: Run) -> Iterator[str]:
         yield f'<tr><th scope="row">{_text(place)}</th>{squares}</tr>'
     yield "</tbody></table></div>"
     signs = (f'<span class="{o}">{_SIGNS[o]} {WORDS[o]}</span>' for o in Outcome)
-    yield f'<p class="legend">{" ".join(signs)} <span>· does not apply</span></p>\n</section>'
+    yield f'<p class="legend">{" ".join(signs)} <span>· not applicable</span>'
+    yield "<span>numbers: rules with the worst outcome / rules checked</span></p>\n</section>"
 
 
 def _square(place: str, revision: str, verdicts: list[Verdict] | None) -> str:
     if not verdicts:
-        return '<span class="none" title="does not apply">·</span>'
+        return '<span class="none" title="not applicable">·</span>'
     gravest = min((verdict.outcome for verdict in verdicts), key=lambda outcome: outcome.rank)
     counts = {o: sum(v.outcome is o for v in verdicts) for o in Outcome}
     told = ", ".join(f"{count} {WORDS[o]}" for o, count in counts.items() if count)
@@ -162,7 +182,7 @@ def _since(run: Run) -> Iterator[str]:
 def _stale(run: Run) -> Iterator[str]:
     if not run.stale:
         return
-    yield f"<section>\n<h2>No longer true in {_text(standing.file(run))}</h2>\n<ul>"
+    yield f"<section>\n<h2>Entries that no longer apply in {_text(standing.file(run))}</h2>\n<ul>"
     for entry in run.stale:
         yield (
             f"<li><code>{_text(entry.rule)}</code> ({window(entry.revisions)}): "
@@ -179,7 +199,10 @@ def _findings(run: Run) -> Iterator[str]:
         return
     yield '<form class="filters" autocomplete="off">'
     yield from _choice("outcome", [(str(o), WORDS[o]) for o in _FOUND], found)
-    yield from _choice("level", [(g, g) for g in dict.fromkeys(f.clause.grade for f in found)])
+    yield from _choice(
+        "level",
+        [(g, g) for g in dict.fromkeys(f.clause.grade for f in sorted(found, key=severity))],
+    )
     revisions = [r for r in rev.ALL if any(r in finding.revisions for finding in found)]
     yield from _choice("revision", [(r, r) for r in revisions])
     chapters = sorted({_place(finding) for finding in found})
@@ -187,7 +210,7 @@ def _findings(run: Run) -> Iterator[str]:
     yield '<button type="reset">show all</button> <output aria-live="polite"></output>\n</form>'
     for finding in found:
         yield from _finding(run, finding)
-    yield '<p class="nothing" hidden>No finding is like that.</p>\n</section>'
+    yield '<p class="nothing" hidden>No finding matches.</p>\n</section>'
 
 
 def _choice(
@@ -209,7 +232,7 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     marks = " ".join(f'data-{key}="{_text(value)}"' for key, value in data.items())
     unfolded = " open" if finding.outcome is Outcome.FAIL and not finding.known else ""
     known = ' <span class="known">known</span>' if finding.known else ""
-    yield f'<details class="finding" {marks}{unfolded}>'
+    yield f'<details class="finding" id="{_anchor(finding)}" {marks}{unfolded}>'
     yield (
         f'<summary><span class="{finding.outcome}">{_SIGNS[finding.outcome]} '
         f"{WORDS[finding.outcome]}</span> <code>{_text(clause.id)}</code> "
@@ -220,17 +243,20 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     if isinstance(clause, Threat):
         yield from _row("effect", clause.effect)
         yield from _row("cause", clause.cause)
+        weakness = [f"CWE-{number}" for number in clause.cwe]
+        yield from _row("weakness", ", ".join([*weakness, *(f"OWASP {o}" for o in clause.owasp)]))
+        yield from _row("seen in", ", ".join(clause.seen_in))
     yield from _row("known", finding.known)
     yield from _row("expected", judgement.expected)
     yield from _row("actual", judgement.actual)
     yield from _row(f"why a {WORDS[finding.outcome]}", judgement.because)
-    yield from _row("settled", clause.decision)
+    yield from _row("decision", clause.decision)
     links = "<br>".join(
         f'<a href="{_text(link)}" rel="noreferrer">{_text(link)}</a>'
         for link in clause.links(judgement.revision)
     )
     if links:
-        yield f"<dt>text</dt><dd>{links}</dd>"
+        yield f"<dt>specification</dt><dd>{links}</dd>"
     yield "</dl>"
     if judgement.wire:
         yield f'<p class="over">the conversation, {_text(judgement.revision)}</p>'
@@ -240,7 +266,12 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     if judgement.reproduction:
         lines = "\n".join(map(_text, judgement.reproduction.splitlines()))
         yield f'<p class="over">without mcp-touchstone</p><pre>{lines}</pre>'
-    yield f'<p class="over">see it again</p><pre>{_text(again(run, finding))}</pre>\n</details>'
+    yield f'<p class="over">check it again</p><pre>{_text(again(run, finding))}</pre>\n</details>'
+
+
+def _anchor(finding: Finding) -> str:
+    """Return the anchor of a finding: its rule, then the newest revision it was found in."""
+    return f"{finding.clause.id}-{finding.outcome}-{finding.revisions[-1]}"
 
 
 def _line(line: WireLine) -> str:
@@ -258,7 +289,7 @@ def _row(label: str, text: str) -> Iterator[str]:
 
 
 def _all(run: Run) -> Iterator[str]:
-    """List every verdict, folded away."""
+    """Yield the list of every verdict, collapsed."""
     if not run.verdicts:
         return
     yield '<section>\n<details class="all"><summary>Every verdict</summary>'
@@ -283,12 +314,12 @@ def _place(finding: Finding) -> str:
 
 
 def _source(text: str) -> str:
-    """Name an inline style or script for the policy of the page."""
+    """Return the hash of an inline style or script for the content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _prose(text: str) -> str:
-    """Show what stands between backticks as code."""
+    """Render text between backticks as code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", _text(text))
 
 

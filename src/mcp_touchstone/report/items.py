@@ -1,17 +1,17 @@
-"""A run, as test items tell it: one for each scenario or rule, one for the baseline. Pure."""
+"""The outcome of each pytest item: one for each scenario or rule, and one for the baseline."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from mcp_touchstone.report.digest import Finding, findings
+from mcp_touchstone.catalog.scenario import Case
+from mcp_touchstone.report.digest import Finding, findings, hint
 from mcp_touchstone.report.terminal import in_full, in_short
-from mcp_touchstone.results import Run, Verdict
-from mcp_touchstone.scenario import Case
-from mcp_touchstone.verdict import Outcome, worst
+from mcp_touchstone.results.run import Run, Verdict
+from mcp_touchstone.results.verdict import Outcome, worst
 
 BASELINE: Final = "mcp-touchstone::the_baseline_is_true"
-"""Id of the item that is red where an entry of the baseline is stale."""
+"""Id of the item that fails if an entry of the baseline is stale."""
 
 PASS: Final = "pass"  # noqa: S105  (an outcome)
 FAIL: Final = "fail"
@@ -22,14 +22,14 @@ _SAID: Final = (Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What one item says.
+class ItemResult:
+    """The result of one pytest item.
 
     Attributes:
         outcome: pass, fail, skip or known (a failure the baseline excuses).
-        text: the finding in full, or the reason.
-        warnings: findings that do not fail the gate, a line each.
-        properties: pairs for JUnit.
+        text: the full finding, or the reason.
+        warnings: findings that do not fail the gate, one line each.
+        properties: pairs of name and value for JUnit.
     """
 
     outcome: str = PASS
@@ -38,35 +38,44 @@ class Told:
     properties: tuple[tuple[str, str], ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Give it as JSON."""
+        """Return it as JSON."""
         return asdict(self)
 
     @classmethod
-    def read(cls, document: dict[str, Any]) -> "Told":
-        """Read what :meth:`document` gave."""
+    def read(cls, document: dict[str, Any]) -> "ItemResult":
+        """Read the JSON that :meth:`document` returned."""
         pairs = tuple((name, value) for name, value in document["properties"])
         return cls(**{**document, "warnings": tuple(document["warnings"]), "properties": pairs})
 
 
-def broken(why: str, names: Iterable[str]) -> dict[str, Told]:
-    """Let every item say that the server could not be judged."""
+def broken(why: str, names: Sequence[str]) -> dict[str, ItemResult]:
+    """Return results for a server that could not be checked: one item fails, the rest skip."""
     properties = (("mcp_verdict", "broken"),)
-    return dict.fromkeys(names, Told(outcome=FAIL, text=f"BROKEN  {why}", properties=properties))
+    first = names[0]
+    text = f"the server could not be checked: see {first}"
+    others = ItemResult(outcome=SKIP, text=text, properties=properties)
+    fails = ItemResult(outcome=FAIL, text=f"BROKEN  {why}", properties=properties)
+    return {**dict.fromkeys(names, others), first: fails}
 
 
-def tell(run: Run, cases: Iterable[Case]) -> dict[str, Told]:
-    """Give what each item says: those of some cases, and the one of the baseline."""
-    told = {case.id: _told(run, case) for case in cases}
+def tell(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
+    """Return the results of the items: one for each case, and one for the baseline."""
+    known = [*cases]
+    told = {case.id: _told(run, case) for case in known}
     told[BASELINE] = _baseline(run)
+    if run.trouble:
+        silent = [case.id for case in known if not _own(run, case).verdicts]
+        said = [line for line in run.dossier.stderr.splitlines() if line.strip()][-3:]
+        told |= broken("\n".join([run.trouble, *said, *hint(run)]), [*silent, BASELINE])
     return told
 
 
 def summary(run: Run) -> list[str]:
-    """Say for a person how the whole run came out."""
+    """Return the result of the whole run as lines for a person."""
     return [f"{run.dossier.name or run.target.shown}", *in_short(run).splitlines()]
 
 
-def _told(run: Run, case: Case) -> Told:
+def _told(run: Run, case: Case) -> ItemResult:
     own = _own(run, case)
     if not own.verdicts:
         return _absent(run, case)
@@ -79,19 +88,19 @@ def _told(run: Run, case: Case) -> Told:
     properties = _properties(own.verdicts, known=bool(excused) and not grave)
     if grave:
         text = "\n".join(in_full(run, finding) + "\n" for finding in grave)
-        return Told(outcome=FAIL, text=text, warnings=warnings, properties=properties)
+        return ItemResult(outcome=FAIL, text=text, warnings=warnings, properties=properties)
     if excused:
         reasons = dict.fromkeys(f"{f.clause.id}: {f.known}" for f in excused)
         text = f"known: {'; '.join(reasons)}"
-        return Told(outcome=KNOWN, text=text, warnings=warnings, properties=properties)
+        return ItemResult(outcome=KNOWN, text=text, warnings=warnings, properties=properties)
     if all(verdict.outcome is Outcome.UNSEEN for verdict in own.verdicts):
         text = f"not seen: {own.verdicts[0].gravest.actual}"
-        return Told(outcome=SKIP, text=text, properties=properties)
-    return Told(warnings=warnings, properties=properties)
+        return ItemResult(outcome=SKIP, text=text, properties=properties)
+    return ItemResult(warnings=warnings, properties=properties)
 
 
 def _own(run: Run, case: Case) -> Run:
-    """Narrow a run to what one case found: an item never hides behind a graver one."""
+    """Narrow a run to the findings of one case, so that no graver case hides them."""
     found = []
     for verdict in run.verdicts:
         judgements = [j for j in verdict.judgements if j.scenario == case.id]
@@ -105,43 +114,39 @@ def _own(run: Run, case: Case) -> Run:
     return replace(run, verdicts=found)
 
 
-def _absent(run: Run, case: Case) -> Told:
-    if run.trouble:
-        said = [line for line in run.dossier.stderr.splitlines() if line.strip()][-3:]
-        text = "\n".join([f"BROKEN  {run.trouble}", *said])
-        return Told(outcome=FAIL, text=text, properties=(("mcp_verdict", "broken"),))
+def _absent(run: Run, case: Case) -> ItemResult:
     ids = {clause.id for clause in case.clauses}
     reasons = sorted({row.why for row in run.absent if row.clause in ids})
     spoken = ", ".join(run.dossier.spoken)
-    why = reasons[0] if reasons else f"it says nothing in {spoken}"
-    return Told(
+    why = reasons[0] if reasons else f"the clause does not exist in {spoken}"
+    return ItemResult(
         outcome=SKIP, text=f"not applicable: {why}", properties=(("mcp_verdict", "not applicable"),)
     )
 
 
-def _baseline(run: Run) -> Told:
-    if run.trouble:
-        return Told(outcome=FAIL, text=f"BROKEN  {run.trouble}")
+def _baseline(run: Run) -> ItemResult:
     if not run.stale or run.settled is None:
-        return Told(properties=(("mcp_verdict", "pass"),))
+        return ItemResult(properties=(("mcp_verdict", "pass"),))
     lines = [
         f"STALE  {entry.rule} ({', '.join(entry.revisions) or 'all revisions'}): {entry.why}"
         for entry in run.stale
     ]
     mend = f"take it out of {run.settled.file}, or let `mcp-touchstone check --update-baseline`"
-    return Told(
+    return ItemResult(
         outcome=FAIL, text="\n".join([*lines, mend]), properties=(("mcp_verdict", "stale"),)
     )
 
 
 def _line(finding: Finding) -> str:
     judgement = finding.judgement
-    said = f"{judgement.expected}; {judgement.actual} ({', '.join(finding.revisions)})"
+    said = (
+        f"expected {judgement.expected}; actual {judgement.actual} ({', '.join(finding.revisions)})"
+    )
     return f"{finding.clause.id}: {said}"
 
 
 def _properties(verdicts: list[Verdict], *, known: bool) -> tuple[tuple[str, str], ...]:
-    """Name clauses, revisions and the gravest outcome."""
+    """Return the clauses, the revisions and the most severe outcome."""
     gravest = min((v.outcome for v in verdicts), key=lambda outcome: outcome.rank)
     clauses = sorted({verdict.clause.id for verdict in verdicts})
     revisions = sorted({verdict.revision for verdict in verdicts})

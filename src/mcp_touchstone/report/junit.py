@@ -1,7 +1,7 @@
 """A run as JUnit XML: a suite for each chapter, a case for each clause in each revision.
 
-Keeps to what Jenkins, GitLab and the like agree on (the Surefire dialect). What fails the gate is a
-failure, what could not be judged an error, what is known or did not show itself is skipped.
+Uses the elements that Jenkins and GitLab both read (the Surefire dialect). A verdict that fails the
+run is a failure, one that could not be checked an error; a known or untriggered one is skipped.
 """
 
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from mcp_touchstone import __version__
 from mcp_touchstone.report.digest import Finding
 from mcp_touchstone.report.terminal import in_full
 from mcp_touchstone.report.text import safe
-from mcp_touchstone.results import Run, Slot, Verdict
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.results.run import PlannedCase, Run, Verdict
+from mcp_touchstone.results.verdict import Outcome
 
 _SAID: Final = {Outcome.FAIL, Outcome.WARN, Outcome.NOTE}
 _TALLIES: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def render(run: Run) -> str:
-    """Give the file; ``time`` is the only thing in it that we say differently each time."""
+    """Render the file; only ``time`` differs between runs of an unchanged server."""
     root = Element("testsuites", name="mcp-touchstone")
     chapters: dict[str, list[Verdict]] = {}
     for verdict in run.verdicts:
@@ -61,26 +61,27 @@ def _case(
     case = SubElement(suite, "testcase", classname=f"{clause.group}.{clause.chapter}")
     took = seconds.get((judgement.scenario, verdict.revision), 0.0)
     _set(case, name=f"{clause.id} [{verdict.revision}]", time=f"{took:.3f}")
-    told = judgement.actual
+    expected = f"expected {judgement.expected}; " if judgement.expected else ""
+    message = f"{expected}actual {judgement.actual}"
     if verdict.known:
         _set(SubElement(case, "skipped"), message=f"known: {verdict.known}")
     elif verdict.outcome is Outcome.BROKEN:
         error = SubElement(case, "error", type="not judged")
-        _set(error, message=told).text = _story(run, verdict)
+        _set(error, message=judgement.actual).text = _story(run, verdict)
     elif run.counts(verdict):
         failure = SubElement(case, "failure", type=clause.grade)
-        _set(failure, message=told).text = _story(run, verdict)
+        _set(failure, message=message).text = _story(run, verdict)
     elif verdict.outcome is Outcome.FAIL:
         why = "not new" if run.since is not None else f"below --fail-on {' '.join(run.floor.words)}"
-        _set(SubElement(case, "skipped"), message=f"{why}: {told}")
+        _set(SubElement(case, "skipped"), message=f"{why}: {message}")
     elif verdict.outcome is Outcome.UNSEEN:
-        _set(SubElement(case, "skipped"), message="the server did nothing the rule speaks of")
+        _set(SubElement(case, "skipped"), message="the server never triggered this rule")
     if verdict.outcome in _SAID and case.find("failure") is None:
         SubElement(case, "system-out").text = _story(run, verdict)
 
 
 def _story(run: Run, verdict: Verdict) -> str:
-    """Tell a finding in full: what was asked, what came, the lines, and how to see it again."""
+    """Render a finding in full, with the script that reproduces it."""
     finding = Finding(
         verdict.clause, verdict.outcome, (verdict.revision,), verdict.gravest, verdict.known
     )
@@ -91,13 +92,13 @@ def _story(run: Run, verdict: Verdict) -> str:
 
 
 def _whole(root: Element, run: Run) -> None:
-    """Add what is about no single clause: a run that could not be, a baseline that is untrue."""
+    """Add a case for the run if it failed as a whole, and one for each stale baseline entry."""
     if run.trouble or run.interrupted:
         suite = _suite(root, "run")
-        case = SubElement(suite, "testcase", classname="run", name="the server can be judged")
+        case = SubElement(suite, "testcase", classname="run", name="the server can be checked")
         error = SubElement(case, "error", type="not judged")
-        told = "interrupted before everything was judged" if run.interrupted else run.trouble
-        _set(error, message=told).text = "\n".join(map(_legal, run.dossier.stderr.split("\n")))
+        why = "interrupted before everything was checked" if run.interrupted else run.trouble
+        _set(error, message=why).text = "\n".join(map(_legal, run.dossier.stderr.split("\n")))
         _count(suite)
     if run.settled is not None:
         suite = _suite(root, "baseline")
@@ -119,9 +120,9 @@ def _count(suite: Element) -> None:
 
 
 def _seconds(run: Run) -> dict[tuple[str, str], float]:
-    """Share the time of each scenario among the clauses it judges."""
+    """Divide the time of each scenario among the clauses it judges."""
 
-    def share(slot: Slot) -> float:
+    def share(slot: PlannedCase) -> float:
         return slot.seconds / max(1, len(slot.clauses))
 
     return {(slot.case.id, slot.revision): share(slot) for slot in run.slots}
@@ -134,6 +135,6 @@ def _set(element: Element, **attributes: str) -> Element:
 
 
 def _legal(text: str) -> str:
-    """Escape what XML has no way to say."""
+    """Escape characters that XML cannot contain."""
     shown = safe(text)
     return shown.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")

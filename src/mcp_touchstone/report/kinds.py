@@ -1,16 +1,18 @@
-"""The reports one can ask for, and the writing of several of them: ``--report KIND:PATH``."""
+"""The kinds of report, and the function that writes them: ``--report KIND:PATH``."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from mcp_touchstone.clause import nearest
-from mcp_touchstone.report import badge, html, junit, machine, markdown, sarif, save
+from mcp_touchstone.catalog.clause import nearest
+from mcp_touchstone.config.values import SHARED_REPORTS
+from mcp_touchstone.report import badge, combined, html, junit, machine, markdown, sarif, save
+from mcp_touchstone.report.combined import Part
 from mcp_touchstone.report.recorded import ReportError
-from mcp_touchstone.report.text import masked
-from mcp_touchstone.results import Run
+from mcp_touchstone.report.text import masked, safe
+from mcp_touchstone.results.run import Run
 
 JSON: Final = "json"
 TRANSCRIPTS: Final = "transcripts"
@@ -22,14 +24,18 @@ RENDERERS: Final[Mapping[str, Callable[[Run], str]]] = {
     "markdown": markdown.render,
     "sarif": sarif.render,
 }
-"""Kind -> what makes the text of the file; JSON also holds the witness and is made apart."""
+"""Kind -> function that renders the file; JSON is rendered separately."""
 
 KINDS: Final = tuple(sorted({*RENDERERS, JSON}))
 
 
+Parts = dict[Path, list[Part]]
+"""Path of a report that several targets share -> the parts of the checked targets."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A report that was asked for: its kind and its file."""
+    """A requested report: its kind and its file."""
 
     kind: str
     path: Path
@@ -61,22 +67,24 @@ def wanted(
 def write(
     reports: Iterable[Wanted],
     run: Run,
-    interop: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
+    name: str = "",
+    parts: Parts | None = None,
 ) -> list[str]:
-    """Write all reports; give a line for each that could not be written.
+    """Write all reports; return a line for each that could not be written.
 
     Args:
-        reports: what was asked for.
-        run: what was found.
-        interop: what the official client says, where it was asked.
-        environment: our variables; values that look secret are kept out, transcripts apart.
+        reports: the requested reports.
+        run: the finished run.
+        environment: our variables; their secret values are masked, except in transcripts.
+        name: name of the target.
+        parts: the reports that several targets share; the part of this target is added.
     """
     known = {**(environment or {}), **run.target.env}
     lost = []
     for report in reports:
         try:
-            _write(report, run, interop, known)
+            _write(report, run, known, name, parts or {})
         except OSError as error:
             reason = error.strerror or type(error).__name__
             lost.append(f"{report.path}: {report.kind} could not be written: {reason}")
@@ -84,16 +92,46 @@ def write(
 
 
 def _write(
-    report: Wanted, run: Run, interop: Mapping[str, Any] | None, environment: Mapping[str, str]
+    report: Wanted, run: Run, environment: Mapping[str, str], name: str, parts: Parts
 ) -> None:
     if report.kind == TRANSCRIPTS:
-        save.transcripts(run.connections, report.path)
+        save.transcripts(run.connections, report.path, environment)
         return
     if report.kind == JSON:
-        text = json.dumps(machine.document(run, interop), indent=2) + "\n"
+        text = json.dumps(machine.document(run), indent=2) + "\n"
     else:
         text = RENDERERS[report.kind](run)
-    report.path.write_text(masked(text, environment), encoding="utf-8", newline="\n")
+    text = masked(text, environment)
+    if report.path in parts:
+        parts[report.path].append(Part(name, text))
+        text = combined.combine(report.kind, parts[report.path])
+    report.path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def shared(words: Iterable[str]) -> Parts:
+    """Return the reports that several targets share, without parts.
+
+    Args:
+        words: ``KIND:PATH`` words that all targets have in common.
+
+    Raises:
+        ReportError: a kind is unknown, or a file cannot be there.
+    """
+    return {one.path: [] for one in wanted(words) if one.kind in SHARED_REPORTS}
+
+
+def write_missing(reports: Iterable[Wanted], parts: Parts, name: str, trouble: str) -> list[str]:
+    """Add a target that could not be checked to shared reports; return lines as `write` does."""
+    lost = []
+    for report in reports:
+        if report.path in parts:
+            parts[report.path].append(Part(name, trouble=safe(trouble)))
+            try:
+                text = combined.combine(report.kind, parts[report.path])
+                report.path.write_text(text, encoding="utf-8", newline="\n")
+            except OSError as error:
+                lost.append(f"{report.path}: {report.kind} could not be written: {error.strerror}")
+    return lost
 
 
 def _read(word: str) -> Wanted:

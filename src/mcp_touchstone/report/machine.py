@@ -1,20 +1,19 @@
 """A run as JSON. The format is versioned; ``schema.json`` beside this file describes it."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import __version__
-from mcp_touchstone.cost import Cost
+from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import comparison
 from mcp_touchstone.report.digest import by_clause
-from mcp_touchstone.results import Run, Settlement, Verdict
-from mcp_touchstone.threat import Threat
-from mcp_touchstone.verdict import Judgement, Outcome
+from mcp_touchstone.results.run import Run, Settlement, Verdict
+from mcp_touchstone.results.verdict import Judgement, Outcome
+from mcp_touchstone.runtime.timing import Cost
 
 FORMAT: Final = 1
-"""Raised when a reader of an older report would misread a newer one."""
+"""Version of the format; incremented if a reader of the old format would misread a new report."""
 
 SCHEMA: Final = Path(__file__).with_name("schema.json")
 
@@ -22,8 +21,8 @@ VOLATILE: Final = ("seconds", "startup_seconds", "cost")
 """Members of ``summary`` that differ from run to run; a quotation differs where the server does."""
 
 
-def document(run: Run, interop: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Build the report; ``interop`` is what the official client says, where it was asked."""
+def document(run: Run) -> dict[str, Any]:
+    """Build the report."""
     outcomes = list(by_clause(run.verdicts).values())
     return {
         "format": FORMAT,
@@ -64,17 +63,16 @@ def document(run: Run, interop: Mapping[str, Any] | None = None) -> dict[str, An
         "not_applicable": [
             {"clause": row.clause, "revision": row.revision, "why": row.why} for row in run.absent
         ],
-        **({} if interop is None else {"interop": dict(interop)}),
     }
 
 
-def write(run: Run, path: Path, interop: Mapping[str, Any] | None = None) -> None:
+def write(run: Run, path: Path) -> None:
     """Write the report to a file.
 
     Raises:
         OSError: the file cannot be written.
     """
-    path.write_text(json.dumps(document(run, interop), indent=2, ensure_ascii=True) + "\n", "utf-8")
+    path.write_text(json.dumps(document(run), indent=2, ensure_ascii=True) + "\n", "utf-8")
 
 
 def _cost(cost: Cost) -> dict[str, float]:
@@ -134,7 +132,7 @@ def _threat(threat: Threat) -> dict[str, Any]:
 
 
 def _shown(verdict: Verdict) -> list[Judgement]:
-    """Give one judgement for each scenario, the gravest; a hundred passes say no more than one."""
+    """Return the most severe judgement of each scenario; repeated passes add no information."""
     gravest: dict[str, Judgement] = {}
     for judgement in verdict.judgements:
         known = gravest.get(judgement.scenario)

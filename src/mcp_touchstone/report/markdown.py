@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_touchstone import __version__
+from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import comparison, standing
 from mcp_touchstone.report.digest import (
     Finding,
@@ -16,8 +17,8 @@ from mcp_touchstone.report.digest import (
     noun,
 )
 from mcp_touchstone.report.text import cell, cut, plural, prose, safe, window
-from mcp_touchstone.results import Run
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import Outcome
 
 ROOM: Final = 400_000
 """Characters given to findings in full; GitHub shows no job summary above one MiB."""
@@ -28,7 +29,7 @@ _COLUMNS: Final = (
 )  # fmt: skip
 _WORDS: Final = {
     Outcome.FAIL: "fail",
-    Outcome.BROKEN: "not judged",
+    Outcome.BROKEN: "not checked",
     Outcome.WARN: "warn",
     Outcome.NOTE: "note",
     Outcome.PASS: "pass",
@@ -37,33 +38,33 @@ _WORDS: Final = {
 
 
 def render(run: Run) -> str:
-    """Give the file."""
+    """Render the file."""
     return "\n".join(_lines(run)) + "\n"
 
 
 def _lines(run: Run) -> Iterator[str]:
     word, _, rest = standing.closing(run)
-    yield f"## MCP: {word}"
+    yield f"## {'MCP security' if noun(run) == 'threat' else 'MCP'}: {word}"
     yield ""
-    yield f"**{cell(run.dossier.name or run.target.shown)}**: {word}{prose(rest)}"
+    yield f"{word}{prose(rest)}"
     yield ""
     spoken = ", ".join(run.dossier.spoken) or "no revision"
     outcomes = list(by_clause(run.verdicts).values())
     counts = [f"{outcomes.count(o)} {_WORDS[o]}" for o in _COLUMNS if outcomes.count(o)]
     judged = plural(len(outcomes) - outcomes.count(Outcome.UNSEEN), noun(run))
-    yield f"Speaks {spoken}. {judged} judged: {', '.join(counts) or 'none'}."
+    yield f"Supports {spoken}. {judged} checked: {', '.join(counts) or 'none'}."
     if run.trouble:
-        yield f"\nNot everything could be judged: {cell(run.trouble)}"
+        yield f"\nNot everything could be checked: {cell(run.trouble)}"
     if excused(run):
         known = plural(sum(excused(run).values()), "failure")
-        yield f"\n{known} known to {cell(standing.file(run))}."
+        yield f"\n{cell(standing.file(run))} accepts {known}."
     if run.since is not None:
         yield f"\n### Since {cell(run.since.old)}\n"
         yield from comparison.markdown(run.since)
     yield from _chapters(run)
     yield from _stale(run)
     yield from _findings(run)
-    yield f"\nmcp-touchstone {__version__}"
+    yield f"\nmcp-touchstone {__version__}, {plural(run.processes, 'process')}, {run.seconds:.1f} s"
 
 
 def _chapters(run: Run) -> Iterator[str]:
@@ -82,7 +83,7 @@ def _chapters(run: Run) -> Iterator[str]:
 
 def _stale(run: Run) -> Iterator[str]:
     if run.stale:
-        yield f"\n### No longer true in {cell(standing.file(run))}\n"
+        yield f"\n### Entries that no longer apply in {cell(standing.file(run))}\n"
     for entry in run.stale:
         yield f"- `{entry.rule}` ({window(entry.revisions)}): {cell(entry.why)}"
 
@@ -119,9 +120,15 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     yield f"- actual: {cell(cut(judgement.actual, _LINE))}"
     if judgement.because:
         yield f"- why a {word}: {cell(judgement.because)}"
+    if isinstance(clause, Threat):
+        yield f"- effect: {cell(clause.effect)}"
+        weakness = [f"CWE-{number}" for number in clause.cwe]
+        yield f"- weakness: {', '.join([*weakness, *(f'OWASP {one}' for one in clause.owasp)])}"
+        if clause.seen_in:
+            yield f"- seen in: {', '.join(clause.seen_in)}"
     links = clause.links(judgement.revision)
     if links:
-        yield f"- text: {', '.join(f'<{link}>' for link in links)}"
+        yield f"- specification: {', '.join(f'<{link}>' for link in links)}"
     if judgement.wire:
         shown = [
             f"{'>' if line.guilty else ' '} {line.n:>4} {line.arrow} {cut(safe(line.text), _LINE)}"
@@ -135,7 +142,7 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
 
 
 def _fenced(language: str, lines: list[str]) -> Iterator[str]:
-    """Fence lines so that nothing in them ends the fence."""
+    """Yield the lines in a fence that nothing in them can close."""
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"\n{fence}{language}"

@@ -1,22 +1,25 @@
-"""How far a run is: what is under way, how long the rest may take. Pure but for its clock."""
+"""The progress of a run: steps under way and time left. Pure except for its clock."""
 
 import threading
 from collections.abc import Callable
 from typing import Final
 
 _ENOUGH: Final = 5.0
-"""Seconds after which the pace so far says something about the rest."""
+"""Seconds after which the pace so far permits an estimate."""
+
+HEARTBEAT: Final = 15.0
+"""Seconds between two lines of a run that has no terminal."""
 
 _MINUTE: Final = 60
 _STEP: Final = 5
-"""Seconds an estimate is rounded up to: it is none to the second."""
+"""Seconds to a multiple of which an estimate is rounded up."""
 
 
 class Progress:
-    """Counts what is done of a plan, on one line; lanes in several threads tell it.
+    """Counter of finished steps, shown on one line; several threads may report to it.
 
     Args:
-        clock: gives seconds.
+        clock: returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -28,7 +31,7 @@ class Progress:
         self._lock = threading.Lock()
 
     def plan(self, count: int) -> None:
-        """Say how many steps there are; some may be done already."""
+        """Set the number of steps; some may be done already."""
         self._planned = count
 
     def start(self, step: str) -> None:
@@ -44,7 +47,7 @@ class Progress:
                 self._under_way.remove(step)
 
     def text(self) -> str:
-        """Say it: ``12/340  basic/ping  2025-11-25  about 40 s left``."""
+        """Return the line: ``12/340  basic/ping  2025-11-25  about 40 s left``."""
         with self._lock:
             parts = [f"{self._done}/{self._planned or '…'}", *self._under_way[-1:], self._left()]
         return "  ".join(part for part in parts if part)
@@ -57,3 +60,37 @@ class Progress:
         if seconds >= 2 * _MINUTE:
             return f"about {round(seconds / _MINUTE)} min left"
         return f"about {-(-int(seconds + 1) // _STEP) * _STEP} s left"
+
+
+class Heartbeat:
+    """Printer of the elapsed time and progress of a run, for output that is no terminal.
+
+    Args:
+        clock: returns seconds.
+        say: prints one line.
+        text: returns the progress of the run.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float], say: Callable[[str], None], text: Callable[[], str]
+    ) -> None:
+        self._clock = clock
+        self._say = say
+        self._text = text
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def start(self) -> None:
+        """Print a line every few seconds from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop printing, and wait until the line that is being printed is complete."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join(1.0)
+
+    def _beat(self) -> None:
+        begun = self._clock()
+        while not self._over.wait(HEARTBEAT):
+            self._say(f"{self._clock() - begun:.0f} s: {self._text()}")

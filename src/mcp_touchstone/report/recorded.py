@@ -1,22 +1,22 @@
-"""A report read back from its file: whole, ours, of a format we know. Judges nothing."""
+"""Reading of a report from its file, with a check of its format. Judges nothing."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from mcp_touchstone.mistake import Mistake
+from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.report.machine import FORMAT, SCHEMA
 
 
-class ReportError(Mistake, ValueError):
-    """A report cannot be used; the message names the file and how to mend it."""
+class ReportError(UserError, ValueError):
+    """A report cannot be used; the message names the file and the remedy."""
 
 
 def load(path: Path) -> dict[str, Any]:
     """Read a report that `check --json` wrote.
 
     Raises:
-        ReportError: there is no such file, or it is no report of a format we know.
+        ReportError: there is no such file, or it is no report of a supported format.
     """
     try:
         document = json.loads(path.read_text("utf-8"))

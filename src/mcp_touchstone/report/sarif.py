@@ -1,7 +1,7 @@
-"""A run as SARIF 2.1.0, in the shape that code scanning shows.
+"""A run as SARIF 2.1.0, in the shape that code scanning services display.
 
-One result for each rule that is broken, whatever the number of revisions, so that one fault is one
-alert. What could not be judged is no result but a notification of the tool.
+Each broken rule is one result, whatever the number of revisions, so that one fault is one alert.
+A rule that could not be checked is a notification of the tool.
 """
 
 import hashlib
@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import __version__
-from mcp_touchstone.clause import Clause
-from mcp_touchstone.comparison import Change
+from mcp_touchstone.catalog.clause import Clause
+from mcp_touchstone.catalog.threat import OWASP, Severity, Threat
 from mcp_touchstone.report.digest import Finding, again, findings
 from mcp_touchstone.report.text import cut, safe, window
-from mcp_touchstone.results import Run
-from mcp_touchstone.threat import OWASP, Severity, Threat
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.results.comparison import Change
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import Outcome
 
 SCHEMA: Final = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -65,12 +65,12 @@ def document(run: Run) -> dict[str, Any]:
 
 
 def render(run: Run) -> str:
-    """Give the file."""
+    """Render the file."""
     return json.dumps(document(run), indent=2) + "\n"
 
 
 def fingerprint(rule: str) -> str:
-    """Identify a result by its rule alone: neither scenarios nor lines nor words move it."""
+    """Return a fingerprint made of the rule alone: nothing else can change it."""
     return hashlib.sha256(rule.encode()).hexdigest()[:32]
 
 
@@ -91,9 +91,9 @@ def _rule(clause: Clause) -> dict[str, Any]:
     if threat:
         parts += [("Effect", threat.effect), ("Cause", threat.cause)]
     parts += [
-        ("How it is judged", clause.how),
-        ("What is left alone", clause.not_flagged),
-        ("Settled", clause.decision),
+        ("How it is checked", clause.how),
+        ("Not flagged", clause.not_flagged),
+        ("Decision", clause.decision),
     ]
     told = [(label, text) for label, text in parts if text]
     tags = ["mcp", clause.group, f"{clause.group}/{clause.chapter}", clause.grade]
@@ -109,7 +109,7 @@ def _rule(clause: Clause) -> dict[str, Any]:
     return {
         "id": clause.id,
         "name": "".join(word.capitalize() for word in clause.id.split("-")),
-        "shortDescription": {"text": _escaped(cut(clause.statement, _LONGEST))},
+        "shortDescription": {"text": _escaped(cut(f"Broken rule: {clause.statement}", _LONGEST))},
         "fullDescription": {"text": _escaped(cut(clause.statement, _LONGEST))},
         "help": {
             "text": "\n\n".join([*(f"{a}: {b}" for a, b in told), *links]),
@@ -154,12 +154,12 @@ def _result(run: Run, group: list[Finding], places: dict[str, int]) -> dict[str,
 
 def _message(finding: Finding, revisions: tuple[str, ...]) -> str:
     judgement = finding.judgement
-    lines = [f"{finding.clause.id} ({finding.clause.grade}) in {window(revisions)}."]
+    lines = [f"Actual: {cut(safe(' '.join(judgement.actual.split())), _LONGEST)}"]
     if judgement.expected:
         lines.append(f"Expected: {judgement.expected}.")
-    lines.append(f"Actual: {cut(safe(' '.join(judgement.actual.split())), _LONGEST)}")
+    lines.append(f"{finding.clause.id} ({finding.clause.grade}) in {window(revisions)}.")
     if judgement.because:
-        lines.append(f"A {_LEVELS[finding.outcome]}, as {judgement.because}.")
+        lines.append(f"Why a {_LEVELS[finding.outcome]}: {judgement.because}.")
     lines += [
         f"Line {line.n} of the conversation: {cut(safe(line.text), _LONGEST)}"
         for line in judgement.wire
@@ -169,7 +169,7 @@ def _message(finding: Finding, revisions: tuple[str, ...]) -> str:
 
 
 def _location(run: Run, clause: Clause) -> dict[str, Any]:
-    """Point to the server's program where it lies below the working folder."""
+    """Return the location of the server's program if it is below the working folder."""
     return {
         "physicalLocation": {
             "artifactLocation": {"uri": _program(run.target.command)},
@@ -213,7 +213,7 @@ def _invocation(run: Run, places: dict[str, int]) -> dict[str, Any]:
             "level": "error",
             "message": {
                 "text": _escaped(
-                    f"{finding.clause.id} could not be judged: {safe(finding.judgement.actual)}"
+                    f"{finding.clause.id} could not be checked: {safe(finding.judgement.actual)}"
                 )
             },
             "associatedRule": {
@@ -235,7 +235,7 @@ def _invocation(run: Run, places: dict[str, int]) -> dict[str, Any]:
 
 
 def _escaped(text: str) -> str:
-    """Keep what stands in a message from being read as a link or a placeholder."""
+    """Escape a message so that no part of it is read as a link or a placeholder."""
     for char in "\\[]":
         text = text.replace(char, "\\" + char)
     return text.replace("{", "{{").replace("}", "}}")

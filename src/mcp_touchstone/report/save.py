@@ -1,15 +1,17 @@
 """Whole transcripts as text files, for ``--save``."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.report.text import safe
-from mcp_touchstone.verdict import ARROWS
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.report.text import masked, safe
+from mcp_touchstone.results.verdict import ARROWS
 
 
-def transcripts(connections: Iterable[Connection], directory: Path) -> int:
-    """Write one file for each process, with time, direction and scenario; give how many.
+def transcripts(
+    connections: Iterable[Connection], directory: Path, environment: Mapping[str, str]
+) -> int:
+    """Write one file for each process, with time, direction and scenario; return their number.
 
     Raises:
         OSError: the directory cannot be made or written.
@@ -30,5 +32,6 @@ def transcripts(connections: Iterable[Connection], directory: Path) -> int:
         words = connection.process.stderr()
         if words.strip():
             lines += ["# stderr", *(safe(line) for line in words.splitlines())]
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        text = masked("\n".join(lines) + "\n", environment)
+        path.write_text(text, encoding="utf-8")
     return count

@@ -1,4 +1,4 @@
-"""Where a run stands against its baseline, for a person at a terminal."""
+"""The last lines of a run: its verdict and its baseline."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 from mcp_touchstone.report import comparison
 from mcp_touchstone.report.digest import excused, findings, noun
 from mcp_touchstone.report.text import cut, plural, window
-from mcp_touchstone.results import Run
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import Outcome
 
 if TYPE_CHECKING:
-    from mcp_touchstone.baseline import Renewal
+    from mcp_touchstone.gate.baseline import Renewal
 
 Line = Callable[..., None]
 GREY: Final = "dim"
@@ -21,75 +21,106 @@ GREEN: Final = "green"
 
 
 def known(run: Run, say: Line, width: int) -> None:
-    """Print what the baseline excuses, with its reasons."""
+    """Print the failures the baseline accepts, with its reasons."""
     if run.settled is None:
         return
     excused = findings(run, *Outcome, known=True)
     if excused:
         count = plural(len({finding.clause.id for finding in excused}), "known failure")
         say("")
-        say(("known", AMBER), "  ", (f"{count}, excused by {run.settled.file}", "bold"))
+        say(("known", AMBER), "  ", (f"{count}, accepted by {run.settled.file}", "bold"))
         for finding in excused:
             say("  ", finding.clause.id, ("  " + window(finding.revisions), GREY))
             say("      ", cut(finding.known, width - 6))
 
 
 def stale(run: Run, say: Line) -> None:
-    """Print the entries of the baseline that are no longer true."""
+    """Print the entries of the baseline that no longer apply."""
     for entry in run.stale:
         say("")
         say(("STALE", RED), "  ", (entry.rule, "bold"), ("  " + window(entry.revisions), GREY))
-        say("      ", f"{entry.why}: take it out of {file(run)}")
+        say("      ", f"{entry.why}: remove it from {file(run)}")
 
 
 def file(run: Run) -> str:
-    """Name the baseline of a run."""
+    """Return the name of the baseline file; empty without one."""
     return "" if run.settled is None else run.settled.file
 
 
+def server(run: Run) -> str:
+    """Return the name the server gives itself, or else its command."""
+    name = run.dossier.name or run.target.shown
+    return f"{name} (the bundled reference server)" if run.target.bundled else name
+
+
 def passed(run: Run) -> tuple[str, str]:
-    """Say why the gate is open: in two words, and in a sentence."""
+    """Return a word and a sentence for a run that passes."""
     failures = findings(run, Outcome.FAIL)
+    name = server(run)
     if run.since is not None:
-        return comparison.verdict(run.since), f": nothing new since {run.since.old}"
-    if excused(run):
-        return "nothing new", f": what fails is known, for the reasons in {file(run)}"
+        return comparison.verdict(run.since), f": {name} has no new failure since {run.since.old}"
+    if accepted := sum(excused(run).values()):
+        count = plural(accepted, "known failure")
+        return "passed", f": {name} has no new failure; {file(run)} accepts {count}"
     if failures:
         floor = " ".join(run.floor.words)
-        return "passed", f": {plural(len(failures), 'failure')} below --fail-on {floor}"
+        count = plural(len(failures), "failure")
+        return "passed", f": {name} has {count} below --fail-on {floor}"
     if noun(run) == "threat":
-        return "withstood", ": no attack had an effect"
-    return "conforming", f": no {noun(run)} is broken"
+        if run.unbound:
+            return (
+                "passed",
+                f": no attack on the protocol of {name} succeeded",
+            )
+        return "passed", f": no attack on {name} succeeded"
+    return "passed", f": {name} breaks no {noun(run)}"
 
 
 def closing(run: Run) -> tuple[str, str, str]:
-    """Say where the server stands: a word or two, their style, and what to do next."""
+    """Return the verdict on the server: a word or two, their style, and the next step."""
     failed = sorted(filter(run.counts, run.verdicts), key=lambda verdict: verdict.outcome.rank)
     if run.interrupted:
-        done = "; what was judged until then is shown" if run.verdicts else " before it was judged"
+        done = ": the report covers what was checked until then" if run.verdicts else ""
         return "interrupted", "bold", done
     if failed:
-        told = "not safe" if noun(run) == "threat" else "not conforming"
-        word = told if run.since is None else "worse than before"
-        return word, RED, f": read a rule with `mcp-touchstone explain {failed[0].clause.id}`"
+        word = "failed" if run.since is None else "worse than before"
+        rules = dict.fromkeys(verdict.clause.id for verdict in failed)
+        count = plural(len(rules), f"{'' if run.since is None else 'new '}{noun(run)}")
+        verb = "is open to" if noun(run) == "threat" else "breaks"
+        return (
+            word,
+            RED,
+            f": {server(run)} {verb} {count}; `mcp-touchstone explain {next(iter(rules))}`",
+        )
     if run.stale:
-        mend = ": --update-baseline takes out what is mended"
-        return "the baseline is no longer true", RED, mend
+        many = len(run.stale) > 1
+        entries = f"{len(run.stale)} entries" if many else "1 entry"
+        count = f"{entries} of {file(run)} no longer appl{'y' if many else 'ies'}"
+        return "failed", RED, f": {count}; --update-baseline removes them"
     if run.trouble or run.unjudged:
         if "no answer within" in run.trouble:
-            rest = ": does the command wait for something? --timeout gives it longer"
+            rest = "did not answer. Does it speak stdio? --timeout waits longer"
         elif run.trouble:
-            rest = ": start the command by hand and see what it says"
+            rest = "could not be checked: run the command by hand to see its output"
         else:
-            rest = " everything: -v shows the conversations"
-        return "could not judge", MAGENTA, rest
+            count = plural(len({verdict.clause.id for verdict in run.unjudged}), noun(run))
+            rest = f"could not be checked for {count}: -v shows the conversations"
+        return "not checked", MAGENTA, f": {server(run)} {rest}"
+    nothing = ""
+    if run.empty:
+        nothing = f": no selected {noun(run)} applies to {server(run)}"
+    elif run.unbound and not run.accept_unbound:
+        nothing = ": no file tool was attacked; name one with --bindings, or pass --accept-unbound"
+    if nothing:
+        return "not checked", MAGENTA, nothing
     good, rest = passed(run)
-    warned = "; --strict counts the warnings" if run.count(Outcome.WARN) else ""
+    warnings = len({verdict.clause.id for verdict in run.of(Outcome.WARN)})
+    warned = f"; {plural(warnings, 'warning')}, which --strict counts" if warnings else ""
     return good, GREEN, rest + warned
 
 
 def since(run: Run, say: Line) -> None:
-    """Print what changed since an older report."""
+    """Print the changes since an older report."""
     if run.since is not None:
         say("")
         for line in list(comparison.text(run.since))[:-1]:
@@ -97,12 +128,12 @@ def since(run: Run, say: Line) -> None:
 
 
 def renewed(renewal: "Renewal") -> list[str]:
-    """Say what became of a baseline that was written."""
+    """List the changes of a baseline that was written."""
     new = renewal.baseline
     lines = [f"  + {entry}" for entry in renewal.added]
     lines += [f"  - {entry}" for entry in renewal.removed]
     kept = plural(len(new.entries), "known failure")
-    told = f"wrote {new.name}: {kept}"
+    head = f"wrote {new.name}: {kept}"
     if renewal.added:
-        told += f", {len(renewal.added)} new; say in each reason why it is accepted"
-    return [told, *lines]
+        head += f", {len(renewal.added)} new; replace each reason with yours"
+    return [head, *lines]

@@ -1,14 +1,14 @@
-"""What recon learnt of a server, as text for a person and as JSON."""
+"""The profile of a server from discovery, as text for a person and as JSON."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.dossier import Dossier, Example, Spoken
-from mcp_touchstone.framing import brief
-from mcp_touchstone.needs import SHOWN_ONLY, WORDS
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.needs import SHOWN_ONLY, WORDS
+from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
 from mcp_touchstone.report.text import cut, safe
+from mcp_touchstone.wire.framing import brief
 
 WIDTH: Final = 100
 LABEL: Final = 24
@@ -18,7 +18,7 @@ SHOWN: Final = 3
 OPENING: Final = frozenset({"modern-only", "dual-era"})
 
 
-def document(dossier: Dossier, revisions: list[str], processes: int) -> dict[str, Any]:
+def document(dossier: ServerProfile, revisions: list[str], processes: int) -> dict[str, Any]:
     """Build the JSON."""
     return {
         "name": dossier.name if dossier.spoken else None,
@@ -33,7 +33,7 @@ def document(dossier: Dossier, revisions: list[str], processes: int) -> dict[str
     }
 
 
-def _revision(dossier: Dossier, revision: str) -> dict[str, Any]:
+def _revision(dossier: ServerProfile, revision: str) -> dict[str, Any]:
     spoken = dossier.spoken[revision]
     return {
         "server": spoken.server_info,
@@ -66,8 +66,28 @@ def _example(example: Example) -> dict[str, Any]:
     }
 
 
-def text(dossier: Dossier, revisions: list[str], processes: int) -> Iterator[str]:
-    """Give the lines for a person: the newest of each era in full, the others by what differs."""
+def text(
+    dossier: ServerProfile,
+    revisions: list[str],
+    processes: int,
+    *,
+    shelter: str = "",
+    variables: Iterable[str] = (),
+) -> Iterator[str]:
+    """Yield lines for a person: the newest revision of each era in full, then differences.
+
+    Args:
+        dossier: the profile of the server.
+        revisions: the revisions to show.
+        processes: number of processes started.
+        shelter: the sandbox that protects the user's files and processes from the server.
+        variables: names of the user's environment variables that the server inherits.
+    """
+    names = ", ".join(sorted(variables))
+    if dossier.spoken and shelter:
+        yield from _row("sandbox", shelter)
+    if dossier.spoken and names:
+        yield from _row("inherits", names)
     if not dossier.spoken:
         yield f"nothing could be learnt: {safe(dossier.trouble)}"
         return
@@ -104,7 +124,7 @@ def text(dossier: Dossier, revisions: list[str], processes: int) -> Iterator[str
         before = {} if rev.is_modern(revision) else found
 
 
-def _facts(dossier: Dossier, revision: str) -> Iterator[tuple[str, str]]:
+def _facts(dossier: ServerProfile, revision: str) -> Iterator[tuple[str, str]]:
     spoken = dossier.spoken[revision]
     yield "declares", ", ".join(_declared(spoken.capabilities)) or "nothing"
     listed = [f"{len(items)} {feature}" for feature, items in spoken.lists.items()]

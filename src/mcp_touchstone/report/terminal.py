@@ -1,16 +1,19 @@
-"""A run, for a person at a terminal: what was judged, each failure in full, what to do next."""
+"""A run on the terminal: counts for each chapter, each failure in full, and the next step."""
 
+import contextlib
 import io
+import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from rich.console import Console
 from rich.text import Text
 
 from mcp_touchstone import __version__
-from mcp_touchstone import revision as rev
-from mcp_touchstone.cost import Cost
-from mcp_touchstone.recon import Dossier
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.threat import Threat
+from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.report import standing
 from mcp_touchstone.report.digest import (
     Finding,
@@ -19,13 +22,14 @@ from mcp_touchstone.report.digest import (
     chapters,
     excused,
     findings,
+    hint,
     noun,
 )
-from mcp_touchstone.report.progress import Progress
-from mcp_touchstone.report.text import cut, plural, safe
-from mcp_touchstone.results import Run, Slot
-from mcp_touchstone.threat import Threat
-from mcp_touchstone.verdict import Outcome, WireLine
+from mcp_touchstone.report.progress import Heartbeat, Progress
+from mcp_touchstone.report.text import cut, masked, middle, plural, safe
+from mcp_touchstone.results.run import PlannedCase, Run
+from mcp_touchstone.results.verdict import Outcome, WireLine
+from mcp_touchstone.runtime.timing import Cost
 
 STYLES = {
     Outcome.FAIL: "bold red",
@@ -45,82 +49,111 @@ WORDS = {
 }
 LABEL = 11
 WIDEST = 120
+LONGEST = 1200
+"""Characters of a value that are printed; the middle of a longer one is left out."""
 STDERR_LINES = 12
 
 
-class Terminal:
-    """Prints a run while it happens and when it is over."""
+LISTED = 10
+"""New files of the user's working folder that are listed."""
 
-    def __init__(self, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
+
+class Terminal:
+    """Prints the progress of a run, and its report.
+
+    Args:
+        console: where to print.
+        verbose: print conversations and all findings.
+        quiet: print failures and the last lines only.
+        environment: variables whose secrets are hidden.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        verbose: bool = False,
+        quiet: bool = False,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.console = console
+        self._environment = environment
         self.verbose = verbose
         self.quiet = quiet
         self._status = console.status("starting the server") if console.is_terminal else None
         self._progress = Progress(console.get_time)
+        self._state = "starting the server"
+        self._heartbeat = Heartbeat(console.get_time, _to_stderr, lambda: self._state)
 
     @property
     def width(self) -> int:
-        """Columns used: the terminal's, but not more than reads well."""
+        """Number of columns used: those of the terminal, at most ``WIDEST``."""
         return min(self.console.width, WIDEST)
 
     def say(self, *parts: str | tuple[str, str], wrap: bool = False) -> None:
-        """Print one line, wrapped where it is prose; a pair is text with a style."""
+        """Print one line. A pair is text and its style; ``wrap`` breaks it at the width."""
         line = Text()
         for part in parts:
             text, style = (part, "") if isinstance(part, str) else part
-            line.append(safe(text), style)
+            line.append(masked(safe(text), self._environment), style)
         if wrap:
             self.console.print(line, width=self.width, highlight=False)
         else:
             self.console.print(line, soft_wrap=True, highlight=False)
 
-    # --- while it runs
+    # --- during the run
 
-    def start(self, command: str) -> None:
-        """Say what is about to be judged."""
+    def start(self, command: str, shelter: str = "") -> None:
+        """Print the version, the command under test and its sandbox."""
         if not self.quiet:
-            self.say(("mcp-touchstone ", "bold"), (__version__, "bold"), "  judges  ", command)
+            self.say(("mcp-touchstone ", "bold"), (__version__, "bold"), "  checks  ", command)
+            if shelter:
+                self._row("sandbox", shelter)
         if self._status:
             self._status.start()
+        elif not self.quiet:
+            self._heartbeat.start()
 
     def stop(self) -> None:
-        """Take the progress line away."""
+        """Remove the progress line."""
+        self._heartbeat.stop()
         if self._status:
             self._status.stop()
 
     def on_event(self, what: str, subject: object) -> None:
-        """Follow the gate."""
-        if what == "recon" and isinstance(subject, Dossier):
+        """Show an event of the runner."""
+        if what == "recon" and isinstance(subject, ServerProfile):
             if not self.quiet:
                 self.introduce(subject)
-            self._show_progress("trying what it offers")
-        elif what == "learnt" and isinstance(subject, Dossier):
+            self._show_progress("calling what it offers")
+        elif what == "learnt" and isinstance(subject, ServerProfile):
             for remark in subject.remarks:
                 self._row("remark", remark, STYLES[Outcome.WARN])
         elif what == "plan" and isinstance(subject, list):
             self._progress.plan(len(subject))
-        elif what in {"start", "done"} and isinstance(subject, Slot):
+        elif what in {"start", "done"} and isinstance(subject, PlannedCase):
             place = subject.case.id.partition("::")[0].removesuffix(".py")
             step = f"{place}  {subject.revision}"
             (self._progress.start if what == "start" else self._progress.done)(step)
             self._show_progress(self._progress.text())
 
     def _show_progress(self, text: str) -> None:
+        self._state = text
         if self._status:
             self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
 
-    def introduce(self, dossier: Dossier) -> None:
-        """Say what recon learnt."""
+    def introduce(self, dossier: ServerProfile) -> None:
+        """Print the name of the server and the revisions it supports."""
         if not dossier.spoken:
             return
         self._row("server", dossier.name)
-        more = "" if dossier.asked == rev.ALL else " (asked for no other)"
-        self._row("speaks", ", ".join(dossier.spoken) + more)
+        more = "" if dossier.asked == rev.ALL else " (as requested)"
+        self._row("supports", ", ".join(dossier.spoken) + more)
         silent = [revision for revision in dossier.asked if revision not in dossier.spoken]
         if silent:
-            self._row("not", ", ".join(silent))
+            self._row("lacks", ", ".join(silent))
 
-    # --- when it is over
+    # --- after the run
 
     def finish(self, run: Run) -> None:
         """Print the whole report."""
@@ -137,10 +170,12 @@ class Terminal:
         standing.stale(run, self.say)
         if not self.quiet:
             self._lost(run)
+        self._dropped(run)
         self._close(run)
 
     def _row(self, label: str, text: str, style: str = "") -> None:
-        lines = textwrap.wrap(safe(text), max(30, self.width - LABEL - 2)) or [""]
+        text = masked(middle(safe(text), LONGEST), self._environment)
+        lines = textwrap.wrap(text, max(30, self.width - LABEL - 2)) or [""]
         for number, line in enumerate(lines):
             self.say("  ", (f"{label if not number else '':<{LABEL}}", "dim"), (line, style))
 
@@ -173,29 +208,29 @@ class Terminal:
             for link in finding.clause.links(judgement.revision):
                 self.say("  ", (f"{'spec':<{LABEL}}", "dim"), link)
         if finding.clause.decision:
-            self._row("settled", finding.clause.decision)
+            self._row("decision", finding.clause.decision)
         if judgement.expected:
             self._row("expected", judgement.expected)
         self._row("actual", judgement.actual or "(see below)", "bold")
         if judgement.because:
             self._row(f"why a {WORDS[finding.outcome]}", judgement.because)
         if judgement.count > 1:
-            self._row("times", str(judgement.count))
+            self._row("count", str(judgement.count))
         self._wire(judgement.wire)
         if self.verbose:
             for line in judgement.reproduction.splitlines():
                 self.say("    ", line)
-            self._row("judged by", f"{judgement.scenario} ({judgement.source})")
+            self._row("scenario", f"{judgement.scenario} ({judgement.source})")
             self._row("process", judgement.process)
             if finding.clause.not_flagged:
-                self._row("not judged", finding.clause.not_flagged)
+                self._row("not flagged", finding.clause.not_flagged)
         self.say("  ", (f"{'again':<{LABEL}}", "dim"), again(run, finding))
 
     def _threat(self, threat: Threat) -> None:
         self._row("effect", threat.effect)
         self._row("cause", threat.cause)
         weaknesses = [f"CWE-{number}" for number in threat.cwe]
-        self._row("catalogues", ", ".join([*weaknesses, *(f"OWASP {o}" for o in threat.owasp)]))
+        self._row("weakness", ", ".join([*weaknesses, *(f"OWASP {o}" for o in threat.owasp)]))
         if threat.seen_in:
             self._row("seen in", ", ".join(threat.seen_in))
 
@@ -209,7 +244,7 @@ class Terminal:
             head = f"  {mark} {line.n:>{number}} {line.arrow} "
             style = "bold" if line.guilty else ("dim" if line.arrow == "·" else "")
             room = self.width - len(head)
-            text = safe(line.text)
+            text = masked(middle(safe(line.text), LONGEST), self._environment)
             if self.verbose or line.guilty:
                 pieces = textwrap.wrap(text, max(20, room), break_on_hyphens=False) or [""]
                 pieces = pieces if self.verbose else pieces[:6]
@@ -228,9 +263,9 @@ class Terminal:
             self.say(
                 ("BROKEN", STYLES[Outcome.BROKEN]),
                 "  ",
-                (f"{plural(len(group), noun(run))} could not be judged", "bold"),
+                (f"{plural(len(group), noun(run))} could not be checked", "bold"),
             )
-            self._row("because", why)
+            self._row("reason", why)
             names = [finding.clause.id for finding in group]
             shown = names if self.verbose else names[:6]
             more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
@@ -239,15 +274,19 @@ class Terminal:
         if run.trouble:
             self.say("")
             self.say(
-                ("BROKEN", STYLES[Outcome.BROKEN]), "  ", ("the server could not be judged", "bold")
+                ("BROKEN", STYLES[Outcome.BROKEN]),
+                "  ",
+                ("the server could not be checked", "bold"),
             )
-            self._row("because", run.trouble)
+            self._row("reason", run.trouble)
             self._words(run.dossier.stderr)
+            for line in hint(run):
+                self.say("  ", line)
 
     def _words(self, stderr: str) -> None:
         lines = [line for line in stderr.splitlines() if line.strip()][-STDERR_LINES:]
         for number, line in enumerate(lines):
-            label = "its stderr" if not number else ""
+            label = "stderr" if not number else ""
             self.say("  ", (f"{label:<{LABEL}}", "dim"), cut(safe(line), self.width - LABEL - 2))
 
     def _lightly(self, run: Run) -> None:
@@ -260,8 +299,12 @@ class Terminal:
             self.say("")
             head = WORDS[finding.outcome]
             self.say((head, STYLES[finding.outcome]), "  ", (finding.clause.id, "bold"))
-            told = [text for text in (judgement.expected, judgement.actual) if text]
-            self._row(finding.clause.grade, "; ".join(told))
+            self._row("level", finding.clause.grade)
+            if judgement.expected:
+                self._row("expected", judgement.expected)
+            self._row("actual", judgement.actual)
+            if judgement.because:
+                self._row(f"why a {head}", judgement.because)
             self._row("revision", ", ".join(finding.revisions))
             for line in judgement.wire:
                 if line.guilty:
@@ -271,15 +314,25 @@ class Terminal:
                     )
 
     def _lost(self, run: Run) -> None:
-        """Say which conversations cost the server its life, whether or not a clause counts it."""
-        lost: dict[str, list[Slot]] = {}
+        """List the scenarios after which the server had exited or no longer answered."""
+        lost: dict[str, list[PlannedCase]] = {}
         for slot in run.lost:
             lost.setdefault(slot.case.id, []).append(slot)
         for case, slots in lost.items():
             self.say("")
-            self.say(("lost", STYLES[Outcome.WARN]), "  ", (case, "bold"))
-            self._row("after it", slots[-1].left)
+            self.say(("server lost", STYLES[Outcome.WARN]), "  ", (case, "bold"))
+            self._row("ended by", slots[-1].left)
             self._row("revision", ", ".join(slot.revision for slot in slots))
+
+    def _dropped(self, run: Run) -> None:
+        """List the files that are new in the user's working folder."""
+        if run.dropped:
+            self.say("")
+            self.say(("new files", STYLES[Outcome.WARN]), "  in your working folder")
+            for name in run.dropped[:LISTED]:
+                self.say(f"  {name}")
+            if len(run.dropped) > LISTED:
+                self.say(f"  and {len(run.dropped) - LISTED} more")
 
     def _close(self, run: Run) -> None:
         outcomes = list(by_clause(run.verdicts).values())
@@ -287,7 +340,7 @@ class Terminal:
         revisions = {verdict.revision for verdict in run.verdicts}
         known = excused(run)
         self.say("")
-        if not judged and (run.trouble or run.interrupted):
+        if not judged:
             self.say(*self._next(run), wrap=True)
             return
         parts: list[str | tuple[str, str]] = []
@@ -298,7 +351,7 @@ class Terminal:
         if known:
             parts += [f", {sum(known.values())} known"]
         self.say(
-            f"{plural(len(judged), noun(run))} judged in {plural(len(revisions), 'revision')}: ",
+            f"{plural(len(judged), noun(run))} checked in {plural(len(revisions), 'revision')}: ",
             *parts,
             f"   ({plural(run.processes, 'process')}, {run.seconds:.1f} s)",
             wrap=True,
@@ -310,18 +363,18 @@ class Terminal:
         left = len({row.clause for row in run.absent if row.by_choice} - seen)
         unseen = outcomes.count(Outcome.UNSEEN)
         why = {
-            _agree(absent, "need what the server does not offer"): absent,
-            _agree(unseen, "speak of what it did not do"): unseen,
+            _agree(absent, "need a feature the server lacks"): absent,
+            _agree(unseen, "were never triggered"): unseen,
         }
         if any(why.values()) and not self.quiet:
-            told = ", ".join(text for text, count in why.items() if count)
-            head = _agree(absent + unseen, "do not apply", before=" more")
-            self.say((f"{head}: {told}", "dim"), wrap=True)
+            reasons = ", ".join(text for text, count in why.items() if count)
+            head = f"{plural(absent + unseen, noun(run))} not applicable"
+            self.say((f"{head}: {reasons}", "dim"), wrap=True)
         if left and not self.quiet:
-            self.say((_agree(left, "were left out by choice", before=" more"), "dim"), wrap=True)
+            self.say((f"{plural(left, noun(run))} not selected", "dim"), wrap=True)
         if short := [v for v in run.verdicts if any(j.left for j in v.judgements)]:
-            told = _agree(len(short), "were not fired in full, as a tool took too long")
-            self.say((f"{told}; -v says what was left out", STYLES[Outcome.NOTE]), wrap=True)
+            told = _agree(len(short), "were not attacked in full, because a tool took too long")
+            self.say((f"{told}; -v lists what was left out", STYLES[Outcome.NOTE]), wrap=True)
         self.say(*self._next(run), wrap=True)
 
     def _next(self, run: Run) -> Iterator[str | tuple[str, str]]:
@@ -330,26 +383,31 @@ class Terminal:
         yield rest
 
 
+def _to_stderr(line: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            print(f"mcp-touchstone: {line}", file=sys.stderr, flush=True)  # noqa: T201  (no report)
+
+
 def _spent(cost: Cost) -> str:
-    """Say where the time went."""
+    """Return the time spent on each kind of work."""
     return (
-        f"of {cost.wall:.1f} s: start-up {cost.startup:.1f}, answers {cost.answers:.1f}, "
-        f"silence {cost.silence:.1f}, ours {cost.ours:.1f}; "
-        f"floor {cost.floor:.1f} s, efficiency {cost.efficiency:.2f}"
+        f"{cost.wall:.1f} s: server start-up {cost.startup:.1f}, replies {cost.answers:.1f}, "
+        f"time-outs {cost.silence:.1f}, mcp-touchstone {cost.ours:.1f}"
     )
 
 
-_SINGULAR = {"need": "needs", "speak": "speaks", "do": "does", "were": "was"}
+_SINGULAR = {"need": "needs", "were": "was"}
 
 
-def _agree(count: int, said: str, before: str = "") -> str:
-    """Count things that do something, with the verb as the number wants it."""
-    verb, _, rest = said.partition(" ")
-    return f"{count}{before} {_SINGULAR[verb] if count == 1 else verb} {rest}"
+def _agree(count: int, predicate: str) -> str:
+    """Return a count before a predicate, with its verb in the singular for one."""
+    verb, _, rest = predicate.partition(" ")
+    return f"{count} {_SINGULAR[verb] if count == 1 else verb} {rest}"
 
 
 def in_full(run: Run, finding: Finding, width: int = 100) -> str:
-    """Give one finding as plain text, as the terminal shows it."""
+    """Render one finding as plain text, as the terminal shows it."""
     console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
     terminal = Terminal(console)
     with console.capture() as capture:
@@ -358,7 +416,7 @@ def in_full(run: Run, finding: Finding, width: int = 100) -> str:
 
 
 def in_short(run: Run, width: int = 100) -> str:
-    """Give as plain text what is known, what is stale, the count, and what to do next."""
+    """Render known failures, stale entries, the counts and the next step as plain text."""
     console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
     terminal = Terminal(console)
     with console.capture() as capture:

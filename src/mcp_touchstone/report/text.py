@@ -1,4 +1,4 @@
-"""Text that came from a server, made safe to show. Pure."""
+"""Escaping and shortening of text for reports, above all text from a server. Pure."""
 
 import json
 import re
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from html import escape
 from typing import Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.concealed import secrets
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.runtime.secrets import secrets
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Unicode categories that change what a terminal or page shows instead of being shown."""
+"""Unicode categories of characters that control the display and are not displayed."""
 
 
 def safe(text: str) -> str:
@@ -27,9 +27,9 @@ def safe(text: str) -> str:
 
 
 def masked(text: str, environment: Mapping[str, str]) -> str:
-    """Take out the values of variables that look like secrets, in the finished text of a report.
+    """Replace secrets of an environment by ``HIDDEN-NAME``.
 
-    A server may show the environment it was given, and reports are kept and published.
+    A server may print its environment, and people publish reports and logs.
     """
     for name, value in secrets(environment):
         plain = [value]
@@ -46,20 +46,28 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(1, width - 1)] + "…"
 
 
+def middle(text: str, most: int) -> str:
+    """Replace the middle of a text of more than ``most`` characters by its length."""
+    if len(text) <= most:
+        return text
+    head = most * 2 // 3
+    return f"{text[:head]} … ({len(text):,} characters) … {text[head - most :]}"
+
+
 def plural(count: int, noun: str) -> str:
-    """Count things: ``1 clause``, ``2 clauses``, ``3 processes``."""
+    """Return a count with its noun: ``1 clause``, ``2 clauses``, ``3 processes``."""
     if count == 1:
         return f"1 {noun}"
     return f"{count} {noun}es" if noun.endswith("s") else f"{count} {noun}s"
 
 
 def window(revisions: tuple[str, ...]) -> str:
-    """Name revisions, all of them by one word."""
+    """Return the names of revisions; one word for all of them."""
     return "all revisions" if revisions in {(), rev.ALL} else ", ".join(revisions)
 
 
 def cell(text: str) -> str:
-    """Give one line of Markdown that shows the text as it is, also in a table."""
+    """Return one line of Markdown that shows the text unchanged, also in a table."""
     flat = safe(" ".join(text.split())).replace("&", "&amp;")
     for char in "\\|<>`*_[]":
         flat = flat.replace(char, f"&#{ord(char)};" if char in "<>`" else f"\\{char}")
@@ -67,5 +75,5 @@ def cell(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Give a sentence of ours as Markdown; what stands between backticks stays code."""
+    """Return a sentence of ours as Markdown; text between backticks stays code."""
     return re.sub("&#96;([^&\\\\]*)&#96;", r"`\1`", cell(text))

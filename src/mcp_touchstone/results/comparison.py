@@ -1,6 +1,6 @@
-"""Two reports held against each other: what is new, fixed, still open. Pure; works on JSON.
+"""Comparison of two reports: new, fixed and open findings. Pure; works on JSON.
 
-Only findings are looked at: what fails, warns or could not be judged, then or now.
+It considers findings only: failures, warnings and rules not judged, in either report.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.floor import DEFAULT, Floor
-from mcp_touchstone.threat import Severity
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.threat import Severity
+from mcp_touchstone.results.threshold import DEFAULT, Floor
+from mcp_touchstone.results.verdict import Outcome
 
 ABSENT: Final = "not applicable"
 UNASKED: Final = "not judged"
@@ -21,10 +21,10 @@ _HELD: Final = {str(Outcome.PASS), str(Outcome.NOTE)}
 
 
 class Change(StrEnum):
-    """What became of a finding between two reports."""
+    """The change of a finding between two reports."""
 
     NEW = "new"
-    """It fails now, and was judged and held before, or did not apply then."""
+    """It fails now; before, it passed or did not apply."""
 
     NEWLY = "newly judged"
     """It was not judged before: the suite grew, less was chosen, or it could not be judged."""
@@ -32,25 +32,26 @@ class Change(StrEnum):
     OPEN = "still open"
     FIXED = "fixed"
     GONE = "no longer applicable"
-    """It was found before, and the server does not do or offer any more what it speaks of."""
+    """It was found before, and the server no longer has the feature of the rule."""
 
     UNASKED = "not judged now"
-    """It was found before, and nobody looked: less was chosen, or the rule was retired."""
+    """It was found before, and is not checked now: less was chosen, or the rule was retired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class ComparedFinding:
     """One finding of two reports.
 
     Attributes:
-        rule: clause or threat.
-        revision: where it was found.
-        change: what became of it.
-        was: outcome before, or that it did not apply or was not judged.
-        now: the same of now.
+        rule: id of the clause or threat.
+        revision: the revision it was found in.
+        change: its change.
+        was: outcome in the old report, or that it did not apply or was not judged.
+        now: the same in the new report.
         grade: level of the clause, or severity of the threat.
-        counts: whether it makes things worse: new, grave enough, not known to the baseline.
-        actual: what the server does now, or did; why it no longer applies.
+        counts: whether it makes the result worse: new, severe enough, not in the baseline.
+        actual: behaviour of the server in the new or else the old report, or the reason it
+            no longer applies.
     """
 
     rule: str
@@ -65,46 +66,46 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changed from one report to another.
+    """The changes from one report to another.
 
     Attributes:
         old: name of the old report.
-        items: findings of either, in the order of the new report, then of the old.
-        servers: what the server called itself in the old report and in the new one.
-        same: whether the command was the same.
-        trouble: why the new run could not judge everything; empty when it could.
+        items: findings of both reports, in the order of the new report, then of the old.
+        servers: the name the server gave in the old report and in the new one.
+        same: whether both reports used the same command.
+        trouble: the reason the new run could not judge everything; empty if it could.
     """
 
     old: str
-    items: tuple[Item, ...]
+    items: tuple[ComparedFinding, ...]
     servers: tuple[str, str]
     same: bool
     trouble: str = ""
 
-    def of(self, *changes: Change) -> list[Item]:
-        """Give the items of some changes."""
+    def of(self, *changes: Change) -> list[ComparedFinding]:
+        """Return the items with one of these changes."""
         return [item for item in self.items if item.change in changes]
 
     def count(self, change: Change) -> int:
-        """Count rules, each once, whatever the number of revisions."""
+        """Return the number of rules; several revisions of a rule count once."""
         return len({item.rule for item in self.of(change)})
 
     @property
     def exit_code(self) -> int:
-        """0 not worse than before, 1 worse, 2 something could be judged before and not now."""
+        """0 not worse than before, 1 worse, 2 a rule was judged before and not now."""
         worse = [item for item in self.items if item.counts]
         if any(item.now != str(Outcome.BROKEN) for item in worse):
             return 1
         return 2 if worse or self.trouble else 0
 
     def makes_worse(self, rule: str, revision: str) -> bool:
-        """Whether a finding of now is one that counts."""
+        """Return whether a finding of the new report counts."""
         return any(i.counts and (i.rule, i.revision) == (rule, revision) for i in self.items)
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What one report says of one rule in one revision."""
+    """The state of one rule in one revision of one report."""
 
     word: str
     grade: str = ""
@@ -160,8 +161,8 @@ def compare(
     Args:
         old: the older report, as JSON.
         new: the newer one.
-        name: what the older one is called.
-        floor: from which gravity on something new makes things worse.
+        name: name of the older report.
+        floor: the least severity of a new finding that makes the result worse.
         renamed: ids merged since then -> the id they are part of now.
     """
     before, after = _Report(old, renamed or {}), _Report(new, renamed or {})
@@ -184,7 +185,7 @@ def _server(document: Mapping[str, Any]) -> str:
 
 def _items(
     keys: Iterable[tuple[str, str]], before: _Report, after: _Report, floor: Floor
-) -> Iterator[Item]:
+) -> Iterator[ComparedFinding]:
     for rule, revision in keys:
         was, now = before.states.get((rule, revision)), after.states.get((rule, revision))
         shown = now if now and now.found else was
@@ -193,7 +194,7 @@ def _items(
         change, why = _change(was, now, revision, before, after)
         grave = floor.admits(_FINDINGS[shown.word], shown.severity)
         broken = shown.word == str(Outcome.BROKEN) and not floor.never
-        yield Item(
+        yield ComparedFinding(
             rule=rule,
             revision=revision,
             change=change,
@@ -208,7 +209,7 @@ def _items(
 def _change(
     was: _State | None, now: _State | None, revision: str, before: _Report, after: _Report
 ) -> tuple[Change, str]:
-    """Say what became of a finding, and why where that is not plain."""
+    """Return the change of a finding, and its reason if that is not obvious."""
     if now is not None and now.found:
         return _found(was, now, revision in before.spoken), ""
     if now is None:
@@ -232,9 +233,9 @@ def _found(was: _State | None, now: _State, spoken: bool) -> Change:
     return Change.NEW
 
 
-def grouped(items: Iterable[Item]) -> list[tuple[Item, tuple[str, ...]]]:
-    """Gather the same change of a rule in several revisions; give the newest and all of them."""
-    groups: dict[tuple[str, ...], list[Item]] = {}
+def grouped(items: Iterable[ComparedFinding]) -> list[tuple[ComparedFinding, tuple[str, ...]]]:
+    """Group equal changes of a rule in several revisions; return the newest and all of them."""
+    groups: dict[tuple[str, ...], list[ComparedFinding]] = {}
     for item in items:
         groups.setdefault((item.rule, item.change, item.was, item.now), []).append(item)
     return [

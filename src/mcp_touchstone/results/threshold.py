@@ -1,35 +1,35 @@
-"""From which gravity on a finding fails the gate. Pure."""
+"""The threshold of the gate: the least severity of a finding that fails it. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from mcp_touchstone.clause import Clause, nearest
-from mcp_touchstone.threat import Severity, Threat
-from mcp_touchstone.verdict import Outcome
+from mcp_touchstone.catalog.clause import Clause, nearest
+from mcp_touchstone.catalog.threat import Severity, Threat
+from mcp_touchstone.results.verdict import Outcome
 
 NEVER: Final = "never"
 
 _CLAUSES: Final = {"must": Outcome.FAIL, "should": Outcome.WARN, "may": Outcome.NOTE}
-"""Word -> the lightest outcome of a clause that counts."""
+"""Word -> the mildest outcome of a clause that counts."""
 
 _ADMITTED: Final = {Severity.LOW: Outcome.WARN, Severity.INFO: Outcome.NOTE}
-"""Floor -> the lightest outcome of a threat that counts, where that is lighter than a failure."""
+"""Floor -> the mildest outcome of a threat that counts, if that is milder than a failure."""
 
 _SEVERITIES: Final = tuple(Severity)
 
 WORDS: Final = (*_CLAUSES, *map(str, _SEVERITIES), NEVER)
-"""What ``--fail-on`` takes."""
+"""The words accepted by ``--fail-on``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """From which gravity on a finding counts; by default every failure, and nothing else.
+    """The least severity of a finding that counts; by default every failure, nothing else.
 
     Attributes:
-        clauses: the lightest outcome of a clause that counts; None where none does.
-        threats: the lightest severity that counts; None takes every failure.
-        never: nothing counts, the run only reports.
+        clauses: the mildest outcome of a clause that counts; None if none counts.
+        threats: the lowest severity of a threat that counts; None for every failure.
+        never: whether nothing counts and the run only reports.
     """
 
     clauses: Outcome = Outcome.FAIL
@@ -60,12 +60,12 @@ class Floor:
         return floor
 
     def counts(self, clause: Clause, outcome: Outcome) -> bool:
-        """Whether a finding of this outcome fails the gate."""
+        """Return whether a finding of this outcome fails the gate."""
         severity = clause.severity if isinstance(clause, Threat) else None
         return self.admits(outcome, severity)
 
     def admits(self, outcome: Outcome, severity: Severity | None) -> bool:
-        """Whether a finding counts, said without the clause: a threat has a severity."""
+        """Return whether a finding counts, from its outcome; a threat also has a severity."""
         if self.never or outcome not in {Outcome.FAIL, Outcome.WARN, Outcome.NOTE}:
             return False
         if severity is None:
@@ -78,7 +78,7 @@ class Floor:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Give it as the words of ``--fail-on``; empty where it is the default."""
+        """Return it as the words of ``--fail-on``; empty if it is the default."""
         if self.never:
             return (NEVER,)
         found = [w for w, o in _CLAUSES.items() if o is self.clauses and o is not Outcome.FAIL]

@@ -1,11 +1,11 @@
-"""What a run finds: outcomes, judgements, evidence. Plain values; pure."""
+"""Outcomes, judgements and their evidence. Plain values; pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from mcp_touchstone.transcript import Entry, Source
+from mcp_touchstone.wire.transcript import Entry, Source
 
 TEXT_KEPT: Final = 4000
 """Characters of a line kept as evidence."""
@@ -15,10 +15,10 @@ CONTEXT: Final = 8
 
 
 class Outcome(StrEnum):
-    """What became of one clause in one revision, gravest first.
+    """The outcome of one clause in one revision, most severe first.
 
-    UNSEEN is only for conditional clauses: the server did nothing the rule speaks of. It is
-    counted with what is not applicable, never with what passed.
+    UNSEEN is only for conditional clauses: the server did nothing that the rule covers. It is
+    counted with the clauses that do not apply, never with those that passed.
     """
 
     FAIL = "fail"
@@ -30,7 +30,7 @@ class Outcome(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Position from grave (0) to light."""
+        """Position from most severe (0) to mildest."""
         return _RANK[self]
 
 
@@ -41,7 +41,7 @@ ARROWS: Final = {Source.US: "→", Source.THEM: "←", Source.EVENT: "·"}
 
 @dataclass(frozen=True, slots=True)
 class WireLine:
-    """One line of the conversation, as shown with a finding."""
+    """One line of the conversation, as printed with a finding."""
 
     n: int
     arrow: str
@@ -56,19 +56,24 @@ class Judgement:
     Attributes:
         clause: id of the clause.
         revision: the revision it was judged in.
-        outcome: what was found.
+        outcome: its outcome.
         scenario: id of the scenario or rule.
-        expected: what the clause asks for, in a few words.
-        actual: what the server did.
-        wire: the lines that show it.
-        count: how many times (ambient rules look at every message).
+        expected: the behaviour the clause requires, in a few words.
+        actual: the behaviour of the server.
+        wire: the lines of the conversation that prove it.
+        count: number of occurrences (ambient rules check every message).
         source: file and line of the judgement, ``ping.py:31``.
-        process: label of the process it was seen on.
-        reproduction: a shell script that shows it again without us; empty where there is none.
-        replay: words of the command line that draw again what showed it; empty where nothing was
-            drawn.
-        because: why it counts for less than its clause says; empty where it does not.
-        left: what was not tried because it took too long; empty where all was.
+        process: label of the process it was observed on.
+        reproduction: a shell script that reproduces it without this program; empty if there is
+            none.
+        replay: command line options that generate the same input again; empty if nothing was
+            generated.
+        because: the reason it counts for less than its clause says; empty if it does not.
+        left: the checks skipped for lack of time; empty if none were.
+        origin: id of the scenario that made the traffic, or ``discovery``, if a rule on all
+            traffic found it; empty if the scenario itself judged.
+        tried: number of runs of the case, repetitions included; 1 if it was not repeated.
+        found: number of these runs in which the finding appeared.
     """
 
     clause: str
@@ -85,17 +90,25 @@ class Judgement:
     replay: tuple[str, ...] = ()
     because: str = ""
     left: str = ""
+    origin: str = ""
+    tried: int = 1
+    found: int = 1
+
+    @property
+    def sometimes(self) -> bool:
+        """Whether the finding did not appear in each repetition."""
+        return self.found < self.tried
 
 
 def worst(judgements: Iterable[Judgement]) -> Judgement:
-    """Give the gravest of some judgements; of equals the first."""
-    return min(judgements, key=lambda judgement: judgement.outcome.rank)
+    """Return the most severe judgement; of equals, the first that appeared in every run."""
+    return min(judgements, key=lambda judgement: (judgement.outcome.rank, judgement.sometimes))
 
 
 def evidence(
     entries: Sequence[Entry], guilty: int | None, related: Iterable[int] = ()
 ) -> tuple[WireLine, ...]:
-    """Pick the lines that show a finding: the guilty one, what it belongs to, what came before."""
+    """Select the lines that prove a finding: the guilty one, related ones, the ones before."""
     if not entries:
         return ()
     wanted = set(related)

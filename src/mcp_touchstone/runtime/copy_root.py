@@ -1,4 +1,4 @@
-"""Copy a user's folder into a root: what is in it, and nothing it points at. Knows no MCP."""
+"""Copy the content of a user's folder into a root, not the targets of its links. Knows no MCP."""
 
 import os
 from pathlib import Path
@@ -9,14 +9,14 @@ MOST: Final = 5_000
 
 
 class SeedError(ValueError):
-    """A folder cannot be copied; the message says why, and how to mend it."""
+    """A folder cannot be copied; the message names the reason and the remedy."""
 
 
 def check(folder: Path) -> None:
-    """Refuse a folder that is none, or too large to be copied for each attack.
+    """Reject a path that is no folder, or a folder too large to be copied for each attack.
 
     Raises:
-        SeedError: it says why.
+        SeedError: the folder is rejected; the message names the reason.
     """
     if not folder.is_dir():
         raise SeedError(f"{folder} is no folder; name one whose content is copied into the root")
@@ -33,9 +33,9 @@ def check(folder: Path) -> None:
 
 
 def copy(folder: Path, root: Path) -> None:
-    """Copy files, folders and those links that stay inside; nothing else, and nothing twice.
+    """Copy files, folders and links inside the folder; nothing else, and nothing twice.
 
-    A link that leads out of the folder would point at the user's own files: it is left out.
+    A link out of the folder would point at the user's own files: it is skipped.
     """
     inside = folder.resolve()
     for here, folders, names in os.walk(folder):

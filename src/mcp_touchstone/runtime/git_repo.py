@@ -1,4 +1,4 @@
-"""A folder made a git repository with one commit, without git: what some servers ask of a root.
+"""A git repository with one commit, made without git: some servers require one as their root.
 
 Written after git's own documentation of its formats (gitformat-index(5), gitrepository-layout(5)).
 """
@@ -15,13 +15,13 @@ FOLDER: Final = ".git"
 WHO: Final = "mcp-touchstone <mcp-touchstone@localhost> 1700000000 +0000"
 
 LARGEST: Final = 1 << 20
-"""Bytes of an object that are looked at."""
+"""Greatest number of bytes read from an object."""
 
 _FILE: Final = 0o100644
 _ALIGNED: Final = 8
 _HEADER: Final = struct.Struct(">4sII")
 _KNOWN: Final = 62
-"""Bytes of an entry of the index before its name."""
+"""Length of an index entry before its name, in bytes."""
 
 
 def commit(folder: Path, names: Iterable[str], subject: str = "First commit") -> None:
@@ -50,15 +50,14 @@ def commit(folder: Path, names: Iterable[str], subject: str = "First commit") ->
 
 
 def keeps(folder: Path, data: bytes) -> bool:
-    """Whether the bytes of a file lie in the repository of a folder, unpacked."""
+    """Return whether the repository of a folder contains these bytes, unpacked."""
     return _object(folder / FOLDER, b"blob", data)[1].exists()
 
 
 def staged(folder: Path) -> dict[str, bytes]:
-    """Give what the index of a repository holds: names, each with mode and blob; nothing if none.
+    """Return the index of a repository: name -> mode and blob; empty if there is none.
 
-    What git keeps beside them, to know which files it need not read again, is left out: looking at
-    a repository writes that anew.
+    The cached file times are left out: reading a repository with git updates them.
     """
     try:
         data = (folder / FOLDER / "index").read_bytes()
@@ -77,7 +76,7 @@ def staged(folder: Path) -> dict[str, bytes]:
 
 
 def unpacked(data: bytes) -> bytes:
-    """Give what an object of a repository holds; empty where it is none."""
+    """Return the content of a repository object; empty if it is not an object."""
     try:
         return zlib.decompressobj().decompress(data, LARGEST)
     except zlib.error:
@@ -85,14 +84,14 @@ def unpacked(data: bytes) -> bytes:
 
 
 def _object(git: Path, kind: bytes, data: bytes) -> tuple[bytes, Path]:
-    """Give the name of an object, and where it lies."""
+    """Return the name and the path of an object."""
     whole = kind + b" %d\0" % len(data) + data
     name = hashlib.sha1(whole, usedforsecurity=False).digest()
     return name, git / "objects" / name.hex()[:2] / name.hex()[2:]
 
 
 def _keep(git: Path, kind: bytes, data: bytes) -> bytes:
-    """Write an object and give its name."""
+    """Write an object and return its name."""
     name, path = _object(git, kind, data)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(zlib.compress(kind + b" %d\0" % len(data) + data))
@@ -104,7 +103,7 @@ def _tree(git: Path, files: dict[tuple[str, ...], bytes]) -> bytes:
     for name in {parts[0] for parts in files if len(parts) > 1}:
         below = {parts[1:]: blob for parts, blob in files.items() if parts[0] == name}
         rows[name] = (b"40000", _tree(git, below))
-    # folders stand as if their names ended with a slash
+    # git sorts folders as if their names ended with a slash
     order = sorted(rows, key=lambda name: name + "/" * (rows[name][0] == b"40000"))
     data = b"".join(rows[n][0] + b" " + n.encode() + b"\0" + rows[n][1] for n in order)
     return _keep(git, b"tree", data)

@@ -1,25 +1,25 @@
-"""Start a server where there is no network: in a network namespace of its own, on Linux."""
+"""Start a server without a network: in a network namespace of its own, on Linux."""
 
 import subprocess
 import sys
 from typing import Final
 
 WAYS: Final = (("unshare", "--net", "--"), ("unshare", "--map-current-user", "--net", "--"))
-"""Words in front of a command, the first for who may make namespaces, the second for the rest."""
+"""Command prefixes: the first for users who may make namespaces, the second for others."""
 
 PATIENCE: Final = 10.0
-"""Seconds a way may take to show that it works."""
+"""Seconds for the test of a method."""
 
 
 class OfflineError(Exception):
-    """No way works here; the message says what to do."""
+    """No method works on this machine; the message names the remedy."""
 
 
 def way() -> tuple[str, ...]:
-    """Give the words that take the network from the command behind them; they replace themselves.
+    """Return a command prefix that runs the command after it without a network, using exec.
 
     Raises:
-        OfflineError: none works here.
+        OfflineError: no method works on this machine.
     """
     why = "only Linux takes the network from one process"
     if sys.platform == "linux":

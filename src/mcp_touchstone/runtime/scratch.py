@@ -1,7 +1,7 @@
-"""The throw-away tree a server is let loose on: a root, and a home of its own. Knows no MCP.
+"""The temporary tree a server works on: a root and a home. Knows no MCP.
 
-Some servers refuse roots below the temporary folder or the user's home, others allow those on top
-of the root they were given; so the world lies outside both where the system has such a place.
+Some servers reject roots below the temporary folder or the user's home; others allow both folders
+beside their root. So the world is outside both if the system has such a place.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from mcp_touchstone import repository, seeding
+from mcp_touchstone.runtime import copy_root, git_repo
 
 if sys.platform != "win32":
     import fcntl
@@ -24,7 +24,7 @@ if sys.platform != "win32":
 PREFIX: Final = "mcp-touchstone-"
 
 HELD: Final = re.compile(rf"{PREFIX}held_\w+")
-"""Name of a world whose folder is locked for as long as the process lives that made it."""
+"""Name of a world whose folder is locked as long as its process lives."""
 
 PLACES: Final = ("/dev/shm", "/Users/Shared")  # noqa: S108  (outside /tmp is the point)
 """Folders every user may write to that are neither temporary nor a home, by platform."""
@@ -64,17 +64,17 @@ NOTES: Final = {
 
 
 NOTE: Final = "notes/today.txt"
-"""The file of the root that paths point at."""
+"""The file of the root that generated paths name."""
 
 SECRET: Final = "MCP_TOUCHSTONE_API_KEY"  # noqa: S105  (its name, not its value)
-"""Environment variable of the server that holds a credential nobody uses."""
+"""Environment variable of the server with an unused credential."""
 
 
 class World:
-    """A folder of our own with ``root``, ``home`` and ``tmp`` in it; removed at the end.
+    """A temporary folder with ``root``, ``home`` and ``tmp`` in it; removed at the end.
 
     Attributes:
-        canary: a file beside the root, with a name and a content that stand nowhere else.
+        canary: a file beside the root, with a unique name and content.
         secret: a random credential, in the server's environment.
     """
 
@@ -86,12 +86,12 @@ class World:
         seed: Path | None = None,
         is_repository: bool = False,
     ) -> None:
-        """Make the tree.
+        """Create the tree.
 
         Args:
-            parent: where; by default below the first fitting place.
-            isolated: whether a server that lives in it gets a home and a temporary folder of its
-                own; else it keeps the user's.
+            parent: the folder to create it in; by default the first suitable place.
+            isolated: whether the server gets a home and a temporary folder of its own; otherwise
+                it keeps the user's.
             seed: a folder whose content is copied into the root.
             is_repository: whether the root is a git repository with a commit.
         """
@@ -108,7 +108,7 @@ class World:
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8", newline="\n")
         if seed is not None:
-            seeding.copy(seed, self.root)
+            copy_root.copy(seed, self.root)
         if is_repository:
             self.become_repository()
         self.secret = f"sk-touchstone-{secrets.token_hex(12)}"
@@ -117,13 +117,13 @@ class World:
         self.canary.write_text(f"canary {secrets.token_hex(12)}\n", encoding="utf-8")
 
     def become_repository(self) -> None:
-        """Make the root a git repository with a commit, unless the user's folder was one."""
+        """Make the root a git repository with a commit, unless the user's folder is one."""
         self.is_repository = True
-        if not (self.root / repository.FOLDER).exists():
-            repository.commit(self.root, NOTES)
+        if not (self.root / git_repo.FOLDER).exists():
+            git_repo.commit(self.root, NOTES)
 
     def env(self, ours: Mapping[str, str]) -> dict[str, str]:
-        """Give our environment with home, temporary and XDG folders moved into the world."""
+        """Return our environment with home, temporary and XDG folders moved into the world."""
         if not self._isolated:
             return dict(ours)
         home = Path(ours.get("HOME") or ours.get("USERPROFILE") or "~").expanduser()
@@ -145,7 +145,7 @@ class World:
         return env
 
     def remove(self) -> None:
-        """Remove the tree, and let go of it."""
+        """Remove the tree, and release its lock."""
         clear(self.path)
         if self._lock is not None:
             os.close(self._lock)
@@ -165,8 +165,29 @@ class World:
         self.remove()
 
 
+SKIPPED: Final = {".git", "node_modules", ".venv", "venv", "__pycache__", ".tox"}
+"""Folders that are not searched for new files of a server."""
+
+LOOKED_AT: Final = 10_000
+"""Greatest number of entries read from a folder."""
+
+
+def entries(folder: Path) -> frozenset[str] | None:
+    """Return the names of all files below a folder; None if there are too many.
+
+    Caches, packages, repositories and other hidden folders are skipped.
+    """
+    found: list[str] = []
+    for place, below, names in os.walk(folder):
+        below[:] = [name for name in below if name not in SKIPPED and not name.startswith(".")]
+        found += [os.path.relpath(os.path.join(place, name), folder) for name in names]  # noqa: PTH118
+        if len(found) + len(below) > LOOKED_AT:
+            return None
+    return frozenset(found)
+
+
 def traces(folder: Path) -> dict[str, tuple[int, int]]:
-    """Give size in bytes and time of the last change in ns of every file below a folder."""
+    """Return the size in bytes and the modification time in ns of every file below a folder."""
     found = {}
     for place, _, names in os.walk(folder):
         for name in names:
@@ -178,7 +199,7 @@ def traces(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def abandoned(places: Iterable[Path] | None = None) -> list[Path]:
-    """Give the worlds whose process is no longer there: killed before it could remove them."""
+    """Return the worlds whose process was killed before it could remove them."""
     if sys.platform == "win32":
         return []
     found = []
@@ -195,7 +216,7 @@ def abandoned(places: Iterable[Path] | None = None) -> list[Path]:
 
 
 def _is_held(path: Path) -> bool:
-    """Whether a process lives that holds a world; one that cannot be asked about is held."""
+    """Return whether a live process has locked a world; assume so if that is unknown."""
     if sys.platform == "win32":
         return True
     try:
@@ -212,7 +233,7 @@ def _is_held(path: Path) -> bool:
 
 
 def _made(parent: Path) -> tuple[Path, int | None]:
-    """Make a folder and lock it; it gets the name by which it is looked for when it is locked."""
+    """Make a folder, lock it, and only then give it the name that `abandoned` looks for."""
     path = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=parent)).resolve()
     plain = path.name.removeprefix(f".{PREFIX}")
     if sys.platform != "win32":
@@ -225,9 +246,9 @@ def _made(parent: Path) -> tuple[Path, int | None]:
 
 
 def clear(path: Path) -> None:
-    """Remove a tree, also what a server made unreadable or very deep; follows no link.
+    """Remove a tree, even if a server made it unreadable or very deep; follow no link.
 
-    Folders are moved up before they are emptied: no path grows too long, no call too deep.
+    Folders are moved up before they are emptied, so that no path is too long and no call too deep.
     """
     numbers = itertools.count()
     folders = [path]

@@ -1,8 +1,8 @@
-"""What the time of a run went into, and what it could not have done without. Pure.
+"""The parts of the time of a run, and the least time it needs. Pure.
 
 At each moment of a run some process may be starting, else some conversation may be waiting for an
-answer, else some may be listening to a server that has nothing to say; what is left is ours. So the
-four add up to the wall time, however many conversations there are at once.
+answer, else some may be listening to a silent server; the rest is our own time. So the four add up
+to the wall time, however many conversations run at once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,8 +11,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 
-class Kind(IntEnum):
-    """What is waited for; of two at a time the first counts."""
+class WaitKind(IntEnum):
+    """Kind of a wait; of two at the same time the first counts."""
 
     STARTUP = 0
     ANSWER = 1
@@ -22,23 +22,23 @@ class Kind(IntEnum):
 class Wait(NamedTuple):
     """One wait on one connection; times in seconds of one clock."""
 
-    kind: Kind
+    kind: WaitKind
     begun: float
     ended: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Where the wall time of a run went, in seconds.
+    """The parts of the wall time of a run, in seconds.
 
     Attributes:
-        startup: some process was starting.
-        answers: none was, and some answer was waited for.
-        silence: neither, and some conversation was listening.
+        startup: a process was starting.
+        answers: no process was starting, and a conversation waited for an answer.
+        silence: neither, and a conversation was listening.
         ours: none of these: judging, reading, ending processes.
-        floor: what no judge could do without who has these conversations: the processor time of all
-            servers, their start-ups and their answers, spread over all cores; or one start-up and
-            the longest conversation, if that is longer.
+        floor: the least time these conversations need: the processor time of all servers, their
+            start-ups and their answers, spread over all cores; or one start-up and the longest
+            conversation, if that is longer.
     """
 
     startup: float
@@ -49,12 +49,12 @@ class Cost:
 
     @property
     def wall(self) -> float:
-        """All of it."""
+        """The sum of the parts: the wall time, in seconds."""
         return self.startup + self.answers + self.silence + self.ours
 
     @property
     def efficiency(self) -> float:
-        """The floor as a share of the wall time; 1 is the best there is."""
+        """The floor as a share of the wall time; 1 is the best possible."""
         return min(1.0, self.floor / self.wall) if self.wall else 1.0
 
 
@@ -66,21 +66,21 @@ def account(
     processor: float,
     cores: int,
 ) -> Cost:
-    """Split the time from ``begun`` to ``ended`` into what it was spent on.
+    """Split the time from ``begun`` to ``ended`` into its parts.
 
     Args:
         conversations: the waits of each process.
-        begun: when the run began.
-        ended: when it was over.
-        processor: processor time of all servers together, in seconds; 0 where nobody knows.
-        cores: how many processes can run at a time.
+        begun: start of the run, in seconds.
+        ended: end of the run, in seconds.
+        processor: processor time of all servers together, in seconds; 0 if unknown.
+        cores: number of processes that can run at the same time.
     """
     waits = [wait for conversation in conversations for wait in conversation]
     spent = []
-    for kind in Kind:
+    for kind in WaitKind:
         inside = [(max(begun, w.begun), min(ended, w.ended)) for w in waits if w.kind <= kind]
         spent.append(_covered(inside))
-    starts = [w.ended - w.begun for w in waits if w.kind is Kind.STARTUP]
+    starts = [w.ended - w.begun for w in waits if w.kind is WaitKind.STARTUP]
     longest = max((_answering(conversation) for conversation in conversations), default=0.0)
     shortest = min(starts, default=0.0)
     return Cost(
@@ -93,11 +93,11 @@ def account(
 
 
 def _answering(conversation: Iterable[Wait]) -> float:
-    return sum(wait.ended - wait.begun for wait in conversation if wait.kind is Kind.ANSWER)
+    return sum(wait.ended - wait.begun for wait in conversation if wait.kind is WaitKind.ANSWER)
 
 
 def _covered(intervals: Sequence[tuple[float, float]]) -> float:
-    """Measure the union of intervals."""
+    """Return the length of the union of intervals."""
     total = 0.0
     reached = float("-inf")
     for begun, ended in sorted(intervals):

@@ -1,7 +1,7 @@
-"""A text for a regular expression: the shortest obvious one, or none. Pure.
+"""A text that matches a regular expression: a short, obvious one, or none. Pure.
 
-Enough for the patterns that stand in real schemas: literals, classes, groups, alternatives,
-quantifiers, anchors. What looks ahead, looks behind or refers back is given up.
+It supports the patterns of real schemas: literals, classes, groups, alternatives, quantifiers,
+anchors. It does not support look-ahead, look-behind and back-references.
 """
 
 import re
@@ -14,7 +14,16 @@ _LIKED: Final = "a1A0-_ ./:"
 """Characters tried first where a class excludes some."""
 
 LONGEST: Final = 1000
-"""Repetitions beyond which a pattern is given up."""
+"""Greatest number of repetitions in a supported pattern."""
+
+LONGEST_PATTERN: Final = 2000
+"""Greatest length of a supported pattern, in characters."""
+
+LONGEST_TEXT: Final = 10_000
+"""Greatest length of a text, in characters."""
+
+MOST_STEPS: Final = 1_000_000
+"""Greatest number of steps of a match; a text that needs more is returned unchecked."""
 
 
 _SET: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
@@ -26,25 +35,41 @@ class _GaveUp(Exception):  # noqa: N818  (an outcome)
 
 
 def text_for(pattern: str) -> str | None:
-    """Give a text the pattern is found in; None where this is beyond us."""
+    """Return a text that the pattern matches; None if the pattern is not supported."""
+    if len(pattern) > LONGEST_PATTERN:
+        return None
     try:
         text = _Reader(pattern).read()
-        return text if _compiled(pattern).search(text) else None
-    except (_GaveUp, re.error, IndexError, RecursionError, ValueError):
-        return None
+        compiled = _compiled(pattern)
+        if _steps(pattern, len(text)) > MOST_STEPS or compiled.search(text):
+            return text
+    except (_GaveUp, re.error, IndexError, OverflowError, RecursionError, ValueError):
+        pass
+    return None
+
+
+_CHOICE: Final = re.compile(r"[*+?|]|\{\d+,")
+_REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
+
+
+def _steps(pattern: str, length: int) -> int:
+    """Estimate the worst number of steps of a backtracking search, which cannot be stopped."""
+    if _REPEATED_GROUP.search(pattern):
+        return 1 << min(length, 64)
+    return int(max(2, length) ** min(len(_CHOICE.findall(pattern)), 64))
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile the pattern of a stranger, who knows nothing of signs Python keeps for later.
+    """Compile a foreign pattern, which may contain signs that Python reserves.
 
-    In a set those are brackets and doubled signs: Python warns of them, so they are escaped.
+    In a set these are brackets and doubled signs: Python warns about them, so they are escaped.
     """
     return re.compile(_SET.sub(lambda found: _calm(found[0]), pattern))
 
 
 def _calm(part: str) -> str:
     if not part.startswith("["):
-        return part  # an escape, taken whole so that its sign opens no set
+        return part  # a whole escape, so that its sign opens no set
     if "--" in part:
         raise _GaveUp
     opening = 2 if part.startswith("[^") else 1
@@ -53,7 +78,7 @@ def _calm(part: str) -> str:
 
 
 class _Reader:
-    """Reads a pattern from left to right and writes what it asks for."""
+    """Reader of a pattern, from left to right, that writes a matching text."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -163,6 +188,6 @@ class _Reader:
             return text
         if self._peek() in {"?", "+"}:
             self._take()
-        if least > LONGEST:
+        if least > LONGEST or len(text) * least > LONGEST_TEXT:
             raise _GaveUp
         return text * least

@@ -1,31 +1,42 @@
-"""Values that fit a JSON Schema: arguments for a tool, content for a form. Pure, always the same.
+"""Values that fit a JSON Schema: arguments for a tool, content for a form. Pure, deterministic.
 
-Nothing here is random and nothing is thorough: a few obvious candidates, the best first. Whether
-one is right, the server says. Paths point into the world.
+The candidates are few and obvious, the best first. The server decides whether one is valid. Paths
+point into the world.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import chain, islice
+from math import isfinite
+from typing import Any, Final, TypeGuard
 
-from mcp_touchstone.patterns import text_for
+from mcp_touchstone.samples.from_regex import text_for
 
 CANDIDATES: Final = 4
 """Argument objects tried on one tool."""
 
 DEEPEST: Final = 8
 
+MOST_VALUES: Final = 2000
+"""Greatest number of values made for one schema; further values are a short text."""
+
+MOST_BRANCHES: Final = 100
+"""Greatest number of combined members of an ``allOf``."""
+
 LONGEST: Final = 10_000
 """Characters of a text that is made long enough."""
+
+LARGEST_AMOUNT: Final = 1e15
+"""Bounds beyond this are ignored: floats are no longer exact there, and NaN is no bound."""
 
 WORD: Final = "hello"
 
 BRIEF: Final = 0.001
-"""Seconds asked for where nobody wants to see a tool at work."""
+"""Seconds for a tool with a duration, if the call should be short."""
 
 SHORT: Final = 0.1
-"""Seconds asked for where a tool takes a duration; 1 where it takes whole seconds."""
+"""Seconds for a tool with a duration; 1 if it accepts whole seconds only."""
 
 _FOLDERS: Final = frozenset({"dir", "directory", "folder", "repo", "repository", "root", "cwd"})
 _FILES: Final = frozenset({"path", "paths", "file", "files", "filename", "filepath"})
@@ -50,13 +61,13 @@ _FORMATS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where paths may point.
+    """The targets of generated paths.
 
     Attributes:
-        folder: the root the server was given, an absolute path.
+        folder: the root of the server, an absolute path.
         file: a text file in it, relative, with forward slashes.
-        text: what that file holds.
-        seconds: how long a call shall last, where that can be said.
+        text: content of that file.
+        seconds: wanted duration of a call, in seconds, if a tool accepts a duration.
     """
 
     folder: str = "."
@@ -79,22 +90,22 @@ class Places:
 
 
 def words(name: str) -> list[str]:
-    """Take the name of a property apart: ``repoPath``, ``repo_path`` -> repo, path."""
+    """Split the name of a property: ``repoPath``, ``repo_path`` -> repo, path."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
 
 
 def is_path(name: str) -> bool:
-    """Whether a property looks, by its name, as if it took a path."""
+    """Return whether the name of a property suggests a path."""
     return bool({*words(name)} & (_FILES | _FOLDERS))
 
 
 def is_time(name: str) -> bool:
-    """Whether a property looks, by its name, as if it took a duration."""
+    """Return whether the name of a property suggests a duration."""
     return bool({*words(name)} & _TIMES)
 
 
 def candidates(schema: Any, places: Places | None = None) -> list[dict[str, Any]]:
-    """Give argument objects for an ``inputSchema``: required members only, the best first."""
+    """Return argument objects for an ``inputSchema``: required members only, the best first."""
     found: list[dict[str, Any]] = []
     for turn in range(CANDIDATES):
         made = _Maker(schema, places or Places(), turn).value(schema, "", 0)
@@ -104,19 +115,19 @@ def candidates(schema: Any, places: Places | None = None) -> list[dict[str, Any]
 
 
 def form(schema: Any) -> dict[str, Any]:
-    """Give content for a ``requestedSchema``: every member, as somebody who agrees."""
+    """Return content for a ``requestedSchema``: every member, as a user who agrees."""
     made = _Maker(schema, Places(), 0, whole=True).value(schema, "", 0)
     return made if isinstance(made, dict) else {}
 
 
 def required(schema: Any) -> list[str]:
-    """Name the required members of an object schema, as far as that can be read."""
+    """Return the names of the required members of an object schema, as far as it is readable."""
     found = schema.get("required") if isinstance(schema, dict) else None
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
 def incomplete(schema: Any, good: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Leave one required member without a default out: its name, and the rest."""
+    """Omit a required member without a default; return its name and the other members."""
     for name in required(schema):
         if name in good and "default" not in _property(schema, name):
             return name, {key: value for key, value in good.items() if key != name}
@@ -124,16 +135,16 @@ def incomplete(schema: Any, good: Mapping[str, Any]) -> tuple[str, dict[str, Any
 
 
 def mistyped(schema: Any, good: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Put an object where a string, number or boolean is declared: its name, and all members."""
+    """Replace a declared string, number or boolean by an object; return name and members."""
     for name in [*required(schema), *good]:
         kind = _property(schema, name).get("type")
-        if name in good and kind in {"string", "number", "integer", "boolean"}:
+        if name in good and kind in ("string", "number", "integer", "boolean"):
             return name, {**good, name: {"touchstone": True}}
     return None
 
 
 def slowed(schema: Any, good: Mapping[str, Any], seconds: float) -> dict[str, Any] | None:
-    """Ask a tool that takes a duration to take so long; None where it takes none."""
+    """Set the duration of a tool that accepts one; None if it accepts none."""
     for name, kind in _timers(schema):
         return {**good, name: _time(name, kind, seconds)}
     return None
@@ -149,7 +160,7 @@ def _timers(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     for name in properties if isinstance(properties, dict) else ():
         kind = _property(schema, name)
-        if is_time(name) and kind.get("type") in {"number", "integer"}:
+        if is_time(name) and _type(kind) in {"number", "integer"}:
             yield name, kind
 
 
@@ -158,13 +169,13 @@ def _time(name: str, schema: Mapping[str, Any], seconds: float) -> float:
 
 
 def _short(name: str, schema: Mapping[str, Any], seconds: float) -> float:
-    whole_seconds = schema.get("type") == "integer" and not {*words(name)} & _MILLISECONDS
+    whole_seconds = _type(schema) == "integer" and not {*words(name)} & _MILLISECONDS
     return _time(name, schema, 1 if whole_seconds else seconds)
 
 
 def _number(schema: Mapping[str, Any], wish: float) -> float:
-    """Give the number nearest to a wish that the bounds allow."""
-    whole = schema.get("type") == "integer"
+    """Return the number closest to a wish that the bounds allow."""
+    whole = _type(schema) == "integer"
     gap = 1 if whole else 0.5
     value: float = wish
     for key, sign, distance in (
@@ -172,21 +183,32 @@ def _number(schema: Mapping[str, Any], wish: float) -> float:
         ("maximum", -1, 0.0), ("exclusiveMaximum", -1, gap),
     ):  # fmt: skip
         bound = schema.get(key)
-        if isinstance(bound, int | float) and not isinstance(bound, bool):
+        if _is_amount(bound):
             limit = bound + sign * distance
             value = max(value, limit) if sign > 0 else min(value, limit)
     multiple = schema.get("multipleOf")
-    if isinstance(multiple, int | float) and multiple > 0:
+    if _is_amount(multiple) and multiple > 0:
         value = -(-value // multiple) * multiple
+    if not isfinite(value):
+        return wish
     if whole or float(value).is_integer():
         return -int(-value // 1)
     return value
 
 
+def _is_amount(value: Any) -> TypeGuard[float]:
+    """Return whether a JSON value is a number that a float can represent."""
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and -LARGEST_AMOUNT <= value <= LARGEST_AMOUNT
+    )
+
+
 def _type(schema: Mapping[str, Any]) -> str:
     kind = schema.get("type")
     if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), "null")
+        kind = next((one for one in kind if isinstance(one, str) and one != "null"), "null")
     if isinstance(kind, str):
         return kind
     return "object" if "properties" in schema else "array" if "items" in schema else "string"
@@ -198,7 +220,7 @@ def _least(schema: Mapping[str, Any]) -> int:
 
 
 def _options(schema: Any) -> list[Any]:
-    """List what an enum allows, in either of its forms."""
+    """Return the values of an enum, in either of its forms."""
     if not isinstance(schema, dict):
         return []
     found = schema.get("enum")
@@ -209,17 +231,21 @@ def _options(schema: Any) -> list[Any]:
 
 
 class _Maker:
-    """Makes one value; ``turn`` chooses among paths, ``whole`` fills optional members too."""
+    """Maker of one value; ``turn`` chooses among paths, ``whole`` fills optional members too."""
 
     def __init__(self, root: Any, places: Places, turn: int, *, whole: bool = False) -> None:
         self._root = root
         self._places = places
         self._turn = turn
         self._whole = whole
+        self._left = MOST_VALUES
 
     def value(self, schema: Any, name: str, depth: int) -> Any:
+        self._left -= 1
+        if self._left < 0 or depth > DEEPEST:
+            return WORD
         schema = self._plain(schema)
-        if not schema or depth > DEEPEST:
+        if not schema:
             return self._text({}, name)
         kind = _type(schema)
         if (given := self._given(schema, kind, name)) is not None:
@@ -231,7 +257,7 @@ class _Maker:
         return self._scalar(schema, kind, name)
 
     def _given(self, schema: Mapping[str, Any], kind: str, name: str) -> Any:
-        """Give what the schema itself says, where it says something; None otherwise."""
+        """Return a value that the schema itself contains; None if there is none."""
         for key in ("const", "default"):
             agrees = self._whole and schema.get(key) is False
             if schema.get(key) is not None and not agrees:
@@ -258,7 +284,7 @@ class _Maker:
             merged = dict(plain)
             if isinstance(reference := merged.pop("$ref", None), str):
                 merged = {**self._at(reference), **merged}
-            for branch in _objects(merged.pop("allOf", None)):
+            for branch in _objects(merged.pop("allOf", None))[:MOST_BRANCHES]:
                 merged = _both(merged, branch)
             for key in ("anyOf", "oneOf"):
                 branches = [b for b in _objects(merged.pop(key, None)) if b.get("type") != "null"]
@@ -279,7 +305,8 @@ class _Maker:
     def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         properties = schema.get("properties")
         named = properties if isinstance(properties, dict) else {}
-        wanted = list(dict.fromkeys([*required(schema), *(named if self._whole else ())]))
+        members = chain(required(schema), named if self._whole else ())
+        wanted = list(islice(dict.fromkeys(members), max(0, self._left)))
         made = {name: self.value(named.get(name), name, depth + 1) for name in wanted}
         return made | {
             name: _short(name, kind, self._places.seconds) for name, kind in _timers(schema)

@@ -1,4 +1,4 @@
-"""URI templates (RFC 6570): read them, name their variables, expand them with texts. Pure."""
+"""URI templates (RFC 6570): parsing, variables, expansion. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -33,10 +33,10 @@ class Expression:
 
 
 def parts(template: str) -> list[str | Expression]:
-    """Take a template apart into literals and expressions.
+    """Split a template into literals and expressions.
 
     Raises:
-        ValueError: the grammar of RFC 6570 rejects it; the message says what and where.
+        ValueError: the grammar of RFC 6570 rejects it; the message names the fault and its place.
     """
     found: list[str | Expression] = []
     at = 0
@@ -73,7 +73,7 @@ def _expression(text: str) -> Expression:
 
 
 def is_template(text: str) -> bool:
-    """Whether the grammar of RFC 6570 accepts a text."""
+    """Return whether the grammar of RFC 6570 accepts a text."""
     try:
         parts(text)
     except ValueError:
@@ -82,7 +82,7 @@ def is_template(text: str) -> bool:
 
 
 def variables(template: str) -> list[str]:
-    """Name the variables in their order, each once; none where the template cannot be read."""
+    """Return the variables in order, each once; empty if the template cannot be parsed."""
     try:
         read = parts(template)
     except ValueError:
@@ -94,10 +94,10 @@ def variables(template: str) -> list[str]:
 
 
 def expand(template: str, values: Mapping[str, str]) -> str:
-    """Put texts in place of the variables; one without a value is left out.
+    """Replace the variables by texts; a variable without a value is left out.
 
     Raises:
-        ValueError: the template cannot be read.
+        ValueError: the template cannot be parsed.
     """
     return "".join(
         part if isinstance(part, str) else _expanded(part, values) for part in parts(template)
@@ -105,7 +105,7 @@ def expand(template: str, values: Mapping[str, str]) -> str:
 
 
 def path(text: str) -> str:
-    """Write a text as the path of a URI; slashes stay, and a percent sign is encoded."""
+    """Return a text as the path of a URI; slashes stay, and a percent sign is encoded."""
     return quote(text, _PATH)
 
 

@@ -10,19 +10,35 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone import repository
-from mcp_touchstone.arguments import BRIEF, Places, words
-from mcp_touchstone.attack.bindings import ROOT, Binding, Bindings, Operation, Style, fill, rooted
-from mcp_touchstone.attack.canary import MARK, NAME_MARK, Area
-from mcp_touchstone.attack.field import Field, tell
-from mcp_touchstone.attack.slots import Pointer, Role, Slot, assemble, dry_run, slots
-from mcp_touchstone.attack.told import Told
-from mcp_touchstone.attack.ways import DANGER, DELETING, MAKING, STAGING, UNDOING, Way, ways
-from mcp_touchstone.clause import nearest
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.dossier import Spoken, is_read_only
-from mcp_touchstone.process import LaunchError, now
-from mcp_touchstone.reply import Reply
+from mcp_touchstone.bindings.argument_roles import (
+    ArgumentRole,
+    ArgumentSlot,
+    Pointer,
+    assemble,
+    dry_run,
+    slots,
+)
+from mcp_touchstone.bindings.binding import ROOT, Binding, Bindings, Operation, Style, fill, rooted
+from mcp_touchstone.bindings.call_variants import (
+    DANGER,
+    DELETING,
+    MAKING,
+    STAGING,
+    UNDOING,
+    CallVariant,
+    ways,
+)
+from mcp_touchstone.bindings.canary import MARK, NAME_MARK, Area
+from mcp_touchstone.bindings.declared import Declaration
+from mcp_touchstone.catalog.clause import nearest
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.server_profile import Spoken, is_read_only
+from mcp_touchstone.runtime import git_repo
+from mcp_touchstone.samples.from_schema import BRIEF, Places, words
+from mcp_touchstone.security.fixture_tree import FixtureTree, tell
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.process import LaunchError, now
+from mcp_touchstone.wire.reply import Reply
 
 BUDGET: Final = 60.0
 """Seconds spent on one server."""
@@ -40,6 +56,12 @@ OWN: Final = re.compile(rf"{OWN_FOLDER}(/|$)")
 """Where the binder makes files of its own: what changes there says nothing by itself."""
 
 
+def may_call(tool: Mapping[str, Any], target: Target) -> bool:
+    """Whether a tool may be called that the user did not bind."""
+    named = {name for name, _ in target.named.calls}
+    return target.guesses or is_read_only(tool) or tool["name"] in named
+
+
 class Binder:
     """Tries the tools of one server.
 
@@ -49,12 +71,25 @@ class Binder:
     """
 
     def __init__(
-        self, get: Callable[[], Connection], field: Field, named: Iterable[str] = ()
+        self,
+        get: Callable[[], Connection],
+        field: FixtureTree,
+        named: Iterable[str] = (),
+        may_call: Callable[[Mapping[str, Any]], bool] = lambda _tool: True,
     ) -> None:
+        """Take where it is tried.
+
+        Args:
+            get: gives a connection to the server.
+            field: where; its root is the root of the server.
+            named: tools that the user named.
+            may_call: whether a tool may be called that the user did not bind.
+        """
         self.field = field
         self.calls = 0
         self._get = get
         self._named = set(named)
+        self._may_call = may_call
         self._places = Places(folder=str(field.root), file="control.txt", seconds=BRIEF)
         self._until = now() + BUDGET
         self._hangs = 0
@@ -66,11 +101,12 @@ class Binder:
         if field.is_repository:
             tell(self._folder, self._listed)
 
-    def find(self, spoken: Spoken, told: Iterable[Told] = ()) -> Bindings:
+    def find(self, spoken: Spoken, told: Iterable[Declaration] = ()) -> Bindings:
         """Try what the user says, then what looks as if it took a path."""
         found: list[Binding] = []
         tools = sorted(self._tools(spoken), key=lambda tool: not is_read_only(tool))
         untrue = tuple(why for one in told if (why := self._try_told(one, tools, found)))
+        tools = [tool for tool in tools if self._may_call(tool)]
         plans = [plan for tool in tools for plan in ways(tool, self._named)]
         for plan in plans:
             self._try(plan, found)
@@ -104,7 +140,7 @@ class Binder:
 
     # --- what to try
 
-    def _try(self, plan: Way, found: list[Binding]) -> None:
+    def _try(self, plan: CallVariant, found: list[Binding]) -> None:
         """Try what a plan may do, unless it is known; what it does is added."""
         for operation, attempt in self._attempts(plan):
             if self._over or any(_settles(b, operation, plan) for b in found):
@@ -113,7 +149,9 @@ class Binder:
             if worked:
                 found.append(self._bound(operation, plan, worked))
 
-    def _try_told(self, told: Told, tools: Iterable[dict[str, Any]], found: list[Binding]) -> str:
+    def _try_told(
+        self, told: Declaration, tools: Iterable[dict[str, Any]], found: list[Binding]
+    ) -> str:
         """Try what the user says of a tool; give why it is not so, empty where it is."""
         tool = next((tool for tool in tools if tool["name"] == told.tool), None)
         if tool is None:
@@ -141,9 +179,9 @@ class Binder:
             Operation.DELETE: self._deletes,
         }[operation]
 
-    def _try_to_undo(self, plan: Way, found: list[Binding]) -> None:
+    def _try_to_undo(self, plan: CallVariant, found: list[Binding]) -> None:
         """Try whether a tool takes back what one that edits has done."""
-        if self._over or not plan.words & UNDOING or plan.roles - {Role.PATH}:
+        if self._over or not plan.words & UNDOING or plan.roles - {ArgumentRole.PATH}:
             return
         worked: dict[Style, dict[str, Any]] = {}
         for edit in [b for b in found if b.operation in {Operation.EDIT, Operation.WRITE}]:
@@ -154,9 +192,9 @@ class Binder:
     def _try_scripts(self, tool: dict[str, Any], found: list[Binding]) -> None:
         """Try whether a tool does what a script says; paths stand in it, so it may take none."""
         schema = tool.get("inputSchema")
-        for slot in self._slots_of(tool, Role.SCRIPT):
+        for slot in self._slots_of(tool, ArgumentRole.SCRIPT):
             dry = dry_run(schema)
-            plan = Way(tool, {(dry,): False} if dry else {}, (slot,))
+            plan = CallVariant(tool, {(dry,): False} if dry else {}, (slot,))
             worked = {s: a for s in Style if (a := self._creates(plan, s)) is not None}
             if worked:
                 found.append(self._bound(Operation.SCRIPT, plan, worked))
@@ -167,24 +205,26 @@ class Binder:
         What it is asked for is never the whole of what has to come back.
         """
         known = slots(tool.get("inputSchema"))
-        below = [one for one in known if one.role in {Role.PATH, Role.BASE}][:1]
-        for pattern in self._slots_of(tool, Role.PATTERN)[:1]:
+        below = [one for one in known if one.role in {ArgumentRole.PATH, ArgumentRole.BASE}][:1]
+        for pattern in self._slots_of(tool, ArgumentRole.PATTERN)[:1]:
             for operation, forms in ((Operation.GLOB, GLOBS), (Operation.SEARCH, (MARK,))):
                 for form in forms:
-                    way = Way(tool, {pattern.pointer: form}, (*below, pattern))
+                    way = CallVariant(tool, {pattern.pointer: form}, (*below, pattern))
                     worked = {s: a for s in Style if (a := self._walks(way, s, operation))}
                     if worked:
                         found.append(self._bound(operation, way, worked))
                         break
 
-    def _slots_of(self, tool: Mapping[str, Any], role: Role) -> list[Slot]:
+    def _slots_of(self, tool: Mapping[str, Any], role: ArgumentRole) -> list[ArgumentSlot]:
         """Give the arguments of a role of a tool that may be called."""
         if tool["name"] not in self._named and {*words(tool["name"])} & DANGER:
             return []
         return [slot for slot in slots(tool.get("inputSchema")) if slot.role is role]
 
-    def _bound(self, does: Operation, plan: Way, worked: dict[Style, dict[str, Any]]) -> Binding:
-        base = [s for s in slots(plan.tool.get("inputSchema")) if s.role is Role.BASE]
+    def _bound(
+        self, does: Operation, plan: CallVariant, worked: dict[Style, dict[str, Any]]
+    ) -> Binding:
+        base = [s for s in slots(plan.tool.get("inputSchema")) if s.role is ArgumentRole.BASE]
         return Binding(
             does,
             plan.tool["name"],
@@ -194,14 +234,17 @@ class Binder:
             schema=plan.tool.get("inputSchema") or {},
         )
 
-    def _attempts(self, plan: Way) -> Iterator[tuple[Operation, "Attempt"]]:
+    def _attempts(self, plan: CallVariant) -> Iterator[tuple[Operation, "Attempt"]]:
         roles = plan.roles
-        if {Role.FROM, Role.TO} <= roles:
+        if {ArgumentRole.FROM, ArgumentRole.TO} <= roles:
             yield Operation.MOVE, self._moves
             yield Operation.COPY, self._copies
-        elif roles & {Role.OLD, Role.DIFF} or {Role.NEW, Role.LINE} <= roles:
+        elif (
+            roles & {ArgumentRole.OLD, ArgumentRole.DIFF}
+            or {ArgumentRole.NEW, ArgumentRole.LINE} <= roles
+        ):
             yield Operation.EDIT, self._edits
-        elif roles & {Role.CONTENT, Role.NEW}:
+        elif roles & {ArgumentRole.CONTENT, ArgumentRole.NEW}:
             yield Operation.CREATE, self._creates
             yield Operation.WRITE, self._writes
             yield Operation.EDIT, self._edits
@@ -234,15 +277,16 @@ class Binder:
         return relative if style is Style.RELATIVE else f"{self.field.root}/{relative}"
 
     def _call(
-        self, plan: Way, path: str, *, to: str = "", before: bytes = b"", content: str = ""
+        self, plan: CallVariant, path: str, *, to: str = "", before: bytes = b"", content: str = ""
     ) -> tuple[Reply, dict[str, Any]]:
         tool = plan.tool
-        values: dict[Pointer, Any] = dict(plan.fixed)
+        root = str(self.field.root)
+        values: dict[Pointer, Any] = {p: rooted(v, ROOT, root) for p, v in plan.fixed.items()}
         for slot in plan.slots:
-            if slot.role is Role.LINE:
+            if slot.role is ArgumentRole.LINE:
                 values[slot.pointer] = 1
-            elif slot.role is Role.BASE:
-                values[slot.pointer] = str(self.field.root)
+            elif slot.role is ArgumentRole.BASE:
+                values[slot.pointer] = root
             else:
                 value = fill(slot.role, path, to=to, before=before, content=content)
                 values |= {} if value is None else {slot.pointer: value}
@@ -266,17 +310,19 @@ class Binder:
         seen = self.field.canaries.found_in_message(reply.value or {}, {Area.INSIDE})
         return any(canary.token == token for canary in seen)
 
-    def _reads(self, plan: Way, style: Style) -> dict[str, Any] | None:
+    def _reads(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         path, data = self._file()
         canary = self.field.canaries.planted[-1]
         reply, arguments = self._call(plan, self._spell(path, style), before=data)
         return arguments if self._shows(reply, canary.token) and _holds(path, data) else None
 
-    def _lists(self, plan: Way, style: Style) -> dict[str, Any] | None:
+    def _lists(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         reply, arguments = self._call(plan, self._spell(self._folder, style))
         return arguments if self._shows(reply, self._listed.token) else None
 
-    def _walks(self, plan: Way, style: Style, operation: Operation) -> dict[str, Any] | None:
+    def _walks(
+        self, plan: CallVariant, style: Style, operation: Operation
+    ) -> dict[str, Any] | None:
         token = self._listed.token
         if operation is Operation.SEARCH:
             self._file()
@@ -285,40 +331,40 @@ class Binder:
         reply, arguments = self._call(plan, path)
         return arguments if self._shows(reply, token) else None
 
-    def _creates(self, plan: Way, style: Style) -> dict[str, Any] | None:
+    def _creates(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         path, content = self._fresh(), f"made {secrets.token_hex(8)}\n"
         _, arguments = self._call(plan, self._spell(path, style), content=content)
         return arguments if content.strip().encode() in _read(path) else None
 
-    def _writes(self, plan: Way, style: Style) -> dict[str, Any] | None:
+    def _writes(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         (path, data), content = self._file(), f"written {secrets.token_hex(8)}\n"
         _, arguments = self._call(plan, self._spell(path, style), before=data, content=content)
         found = _read(path)
         return arguments if content.strip().encode() in found and data not in found else None
 
-    def _edits(self, plan: Way, style: Style) -> dict[str, Any] | None:
+    def _edits(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         (path, data), content = self._file(), f"edited {secrets.token_hex(8)}"
         _, arguments = self._call(plan, self._spell(path, style), before=data, content=content)
         return arguments if content.encode() in _read(path) else None
 
-    def _makes_folders(self, plan: Way, style: Style) -> dict[str, Any] | None:
+    def _makes_folders(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         path = self._fresh("")
         _, arguments = self._call(plan, self._spell(path, style))
         return arguments if path.is_dir() else None
 
-    def _deletes(self, plan: Way, style: Style) -> dict[str, Any] | None:
+    def _deletes(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         path, _ = self._file()
         _, arguments = self._call(plan, self._spell(path, style))
         return arguments if not path.exists() and self._folder.is_dir() else None
 
-    def _stages(self, plan: Way, style: Style) -> dict[str, Any] | None:
+    def _stages(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         path = self.field.root / self._fresh().name  # the folder is a repository of its own
         canary = self.field.canaries.plant(self.field.shown(path), Area.INSIDE)
         path.write_bytes(canary.content.encode())
         _, arguments = self._call(plan, self._spell(path, style))
-        return arguments if repository.keeps(self.field.root, path.read_bytes()) else None
+        return arguments if git_repo.keeps(self.field.root, path.read_bytes()) else None
 
-    def _undoes(self, plan: Way, style: Style, edit: Binding) -> dict[str, Any] | None:
+    def _undoes(self, plan: CallVariant, style: Style, edit: Binding) -> dict[str, Any] | None:
         (path, data), content = self._file(), f"edited {secrets.token_hex(8)}"
         root = str(self.field.root)
         where = edit.spelled(path.relative_to(self.field.root).as_posix(), root)
@@ -327,13 +373,13 @@ class Binder:
         _, arguments = self._call(plan, self._spell(path, style), before=changed)
         return arguments if changed != data and _holds(path, data) else None
 
-    def _moves(self, plan: Way, style: Style) -> dict[str, Any] | None:
+    def _moves(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         return self._carries(plan, style, stays=False)
 
-    def _copies(self, plan: Way, style: Style) -> dict[str, Any] | None:
+    def _copies(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         return self._carries(plan, style, stays=True)
 
-    def _carries(self, plan: Way, style: Style, *, stays: bool) -> dict[str, Any] | None:
+    def _carries(self, plan: CallVariant, style: Style, *, stays: bool) -> dict[str, Any] | None:
         (path, data), to = self._file(), self._fresh()
         _, arguments = self._call(plan, self._spell(path, style), to=self._spell(to, style))
         return arguments if _holds(to, data) and path.exists() is stays else None
@@ -368,11 +414,11 @@ class Binder:
         return self._shows(reply, token)
 
 
-Attempt = Callable[[Way, Style], dict[str, Any] | None]
+Attempt = Callable[[CallVariant, Style], dict[str, Any] | None]
 """Tries a plan with a way to write paths: the arguments, where it did what was hoped for."""
 
 
-def _settles(binding: Binding, operation: Operation, plan: Way) -> bool:
+def _settles(binding: Binding, operation: Operation, plan: CallVariant) -> bool:
     """Whether a binding of the same call leaves nothing to try: writing a file is no edit of it."""
     same = operation is binding.operation or (
         operation is Operation.EDIT and binding.operation is Operation.WRITE

@@ -13,12 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone import repository
-from mcp_touchstone.attack.canary import Area, Canaries, Canary
-from mcp_touchstone.attack.denied import DEFAULT, Denied
-from mcp_touchstone.attack.payload import CANARY, Payload, filled
-from mcp_touchstone.attack.snapshot import Change, Fact, changes, fact, take
-from mcp_touchstone.world import World
+from mcp_touchstone.bindings.canary import Area, Canaries, Canary
+from mcp_touchstone.runtime import git_repo
+from mcp_touchstone.runtime.scratch import World
+from mcp_touchstone.security.payload import CANARY, Payload, filled
+from mcp_touchstone.security.tree_snapshot import Fact, TreeChange, changes, fact, take
+from mcp_touchstone.target.deny_list import DEFAULT, Denied
 
 DENYING: Final = "denied"
 """The fixture with what deny lists speak of."""
@@ -36,10 +36,10 @@ CONTROL: Final = "control.txt"
 """The file of the root that stands for all that may be read."""
 
 _BYTES: Final[Mapping[str, bytes]] = {
-    "all 256 values, four times": bytes(range(256)) * 4,
-    "caf\\xe9": b"caf\xe9",
-    "UTF-16LE with BOM": b"\xff\xfe" + "utf-16 control\n".encode("utf-16-le"),
-    "a\\x00b": b"a\x00b",
+    "every-value": bytes(range(256)) * 4,
+    "latin-1": b"caf\xe9",
+    "utf-16": b"\xff\xfe" + "utf-16 control\n".encode("utf-16-le"),
+    "nul": b"a\x00b",
 }
 CLIMBS: Final = 40
 
@@ -47,7 +47,7 @@ PLANTED: Final = 1_000_000_000
 """Seconds since 1970 that planted files are dated: a write in the same tick of the clock shows."""
 
 
-class Field(World):
+class FixtureTree(World):
     """A world with canaries in it.
 
     Attributes:
@@ -86,6 +86,7 @@ class Field(World):
             "sibling": self.sibling,
             "base": self.path,
             "home": self.home,
+            "upper": self.root.with_name(self.root.name.upper()),
         }
         self.names = self._names()
         self.variable = self.canaries.plant(VARIABLE, Area.ENVIRONMENT)
@@ -126,6 +127,7 @@ class Field(World):
             "sibling": str(self.sibling),
             "sibling_name": self.sibling.name,
             "canary": CANARY,
+            "climbs": "/.." * CLIMBS,
             "canary_nfd": CANARY,
         }
 
@@ -153,10 +155,7 @@ class Field(World):
         kind, where = entry["type"], entry.get("at", "")
         if where == "env" or kind == "name-canary":
             return
-        name = self._filled(entry["path"].replace("upper-case twin of root", "{root_name}"))
-        if "upper-case twin" in entry["path"]:
-            name = name.replace(self.root.name, self.root.name.upper(), 1)
-        place = self._places.get(where, self.root) / name
+        place = self._places.get(where, self.root) / self._filled(entry["path"])
         with contextlib.suppress(FileExistsError, NotADirectoryError):
             place.parent.mkdir(parents=True, exist_ok=True)
         if os.path.lexists(place) or self._is_own(place) or not place.parent.is_dir():
@@ -164,10 +163,7 @@ class Field(World):
         if kind in {"canary", "file"}:
             self._file(place, entry, kind)
         elif kind == "symlink":
-            target = self._filled(entry["target"])
-            if target.startswith("forty times"):
-                target = "/.." * CLIMBS + f"{self.outside}/{CANARY}"
-            self._link(place, target)
+            self._link(place, self._filled(entry["target"]))
         elif kind == "symlink-chain":
             for n in range(1, entry["count"]):
                 self._link(place.with_name(f"{place.name}_{n}"), f"{place.name}_{n + 1}")
@@ -175,8 +171,6 @@ class Field(World):
             self._link(place, f"{place.name}_1")
         elif kind == "hardlink":
             place.hardlink_to(self.root / self._filled(entry["target"]))
-        elif entry["path"] == "sock1":
-            return
         elif kind == "fifo" and hasattr(os, "mkfifo"):
             for n in range(1, entry.get("count", 1) + 1):
                 os.mkfifo(place if n == 1 else place.with_name(f"{place.name[:-1]}{n}"))
@@ -303,7 +297,7 @@ class Field(World):
                 found.append(Path(folder))
         return found
 
-    def damage(self) -> list[Change]:
+    def damage(self) -> list[TreeChange]:
         """Say what is not as it was outside the root, since the field was built or mended."""
         return changes(self._before, self._forbidden())
 
@@ -318,7 +312,7 @@ class Field(World):
                     continue
                 with contextlib.suppress(OSError):
                     data = path.read_bytes()
-                    data += repository.unpacked(data) if self._is_own(path) else b""
+                    data += git_repo.unpacked(data) if self._is_own(path) else b""
                     found += [
                         (self.shown(path), canary)
                         for canary in self.canaries.found(data, areas)
@@ -343,7 +337,7 @@ class Field(World):
                 here.unlink(missing_ok=True)
                 here.mkdir()
 
-    def mend(self, damage: Sequence[Change] | None = None) -> None:
+    def mend(self, damage: Sequence[TreeChange] | None = None) -> None:
         """Put everything that was planted back, and take away what was made outside the root.
 
         Args:
@@ -369,8 +363,7 @@ class Field(World):
                 elif path.is_symlink() or not path.is_file() or path.read_bytes() != kept:
                     self._make_way(path)
                     remove(path)
-                    path.write_bytes(kept)
-                    os.utime(path, (PLANTED, PLANTED))
+                    write_dated(path, kept)
             self._kept[where] = fact(str(path))
         if mended:
             self._before = self._forbidden()
@@ -381,10 +374,10 @@ def tell(folder: Path, name: Canary) -> None:
 
     What it was a repository of before is gone.
     """
-    remove(folder / repository.FOLDER)
+    remove(folder / git_repo.FOLDER)
     file = folder / name.token
     file.write_bytes(b"committed\n")
-    repository.commit(folder, [name.token], f"Add {name.token}")
+    git_repo.commit(folder, [name.token], f"Add {name.token}")
     file.write_bytes(b"")
 
 
@@ -393,6 +386,12 @@ def _entries(fixtures: Path) -> dict[str, list[dict[str, Any]]]:
     """Read a fixture file, once: id -> its entries."""
     table = tomllib.loads(fixtures.read_text(encoding="utf-8"))
     return {row["id"]: row.get("entry", []) for row in table["fixture"]}
+
+
+def write_dated(path: Path, data: bytes) -> None:
+    """Write a file of ours and date it back, so that a later write always shows."""
+    path.write_bytes(data)
+    os.utime(path, (PLANTED, PLANTED))
 
 
 def remove(path: Path) -> None:

@@ -6,7 +6,7 @@ import socket
 import threading
 from typing import Final
 
-from mcp_touchstone.process import now
+from mcp_touchstone.transport.process import now
 
 HOST: Final = "127.0.0.1"
 LINE: Final = 4096
@@ -18,7 +18,7 @@ PATIENCE: Final = 1.0
 ANSWER: Final = b"HTTP/1.0 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
-class Listener:
+class RequestListener:
     """Listens on a port of its own until it is closed; refuses whatever is asked for."""
 
     def __init__(self) -> None:
@@ -28,14 +28,30 @@ class Listener:
         self._changed = threading.Condition()
         self._marks = 0
         self._secret = secrets.token_hex(8)
-        self._thread = threading.Thread(target=self._listen, daemon=True)
-        self._thread.start()
+        self._sockets = [self._socket]
+        self._threads: list[threading.Thread] = []
+        self._start(self._socket)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Address and port it listens on."""
+        return HOST, int(self._socket.getsockname()[1])
+
+    def also(self, listening: socket.socket) -> None:
+        """Listen on another socket as well, of another network; it is closed with the others."""
+        self._sockets.append(listening)
+        self._start(listening)
+
+    def _start(self, listening: socket.socket) -> None:
+        thread = threading.Thread(target=self._listen, args=(listening,), daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def url(self) -> str:
         """Give a URL that nobody was given before."""
         self._marks += 1
-        port = self._socket.getsockname()[1]
-        return f"http://{HOST}:{port}/{self._secret}/{self._marks}"
+        host, port = self.address
+        return f"http://{host}:{port}/{self._secret}/{self._marks}"
 
     def heard(self, url: str, seconds: float = 0.0) -> bool:
         """Whether somebody asked for a URL, now or within so many seconds."""
@@ -45,15 +61,17 @@ class Listener:
 
     def close(self) -> None:
         """Listen no more."""
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # wakes who waits for a caller
-        self._socket.close()
-        self._thread.join(PATIENCE)
+        for listening in self._sockets:
+            with contextlib.suppress(OSError):
+                listening.shutdown(socket.SHUT_RDWR)  # wakes who waits for a caller
+            listening.close()
+        for thread in self._threads:
+            thread.join(PATIENCE)
 
-    def _listen(self) -> None:
+    def _listen(self, listening: socket.socket) -> None:
         while True:
             try:
-                caller, _ = self._socket.accept()
+                caller, _ = listening.accept()
             except OSError:
                 return
             with caller, contextlib.suppress(OSError):

@@ -20,7 +20,7 @@ HEAD: Final = struct.Struct("iIII")
 BUFFER: Final = 65_536
 
 
-class Lookout:
+class OpenWatcher:
     """Looks out over folders, not over those in them, until it is closed."""
 
     def __init__(self, folders: Iterable[Path]) -> None:

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.attack import shells
-from mcp_touchstone.attack.bindings import Binding, Operation
-from mcp_touchstone.attack.canary import Area, Canary
-from mcp_touchstone.attack.payload import CANARY, Payload
-from mcp_touchstone.attack.reproduction import early, talk
-from mcp_touchstone.attack.shells import Names, Shell
-from mcp_touchstone.attack.siege import Siege
-from mcp_touchstone.attack.slots import Role
-from mcp_touchstone.attack.tally import shown, whose
-from mcp_touchstone.clause import Breach
-from mcp_touchstone.framing import Kind, encode
-from mcp_touchstone.process import LaunchError
-from mcp_touchstone.reply import Reply
-from mcp_touchstone.talk import Broken
-from mcp_touchstone.transcript import Entry, Source
+from mcp_touchstone.bindings.argument_roles import ArgumentRole
+from mcp_touchstone.bindings.binding import Binding, Operation
+from mcp_touchstone.bindings.canary import Area, Canary
+from mcp_touchstone.catalog.clause import Breach
+from mcp_touchstone.judging.talk import Broken
+from mcp_touchstone.security import line_payloads
+from mcp_touchstone.security.attack_session import AttackSession
+from mcp_touchstone.security.line_payloads import LinePayload, Names
+from mcp_touchstone.security.payload import CANARY, Payload
+from mcp_touchstone.security.repro_calls import early, talk
+from mcp_touchstone.security.tally import shown, whose
+from mcp_touchstone.transport.process import LaunchError
+from mcp_touchstone.wire.framing import Kind, encode
+from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Entry, Source
 
 PATIENCE: Final = 10.0
 """Seconds within which a server answers what every server answers, whatever came before."""
@@ -38,7 +38,7 @@ NOBODY: Final = "touchstone_no_such_tool"
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class LineHit:
     """One effect that must not be.
 
     Attributes:
@@ -48,41 +48,41 @@ class Hit:
     """
 
     what: str
-    guilty: Shell | None = None
+    guilty: LinePayload | None = None
     at: Reply | Entry | None = None
 
 
-class Barrage:
+class LineAttack:
     """Fires lines at one server and judges by what became of it."""
 
-    def __init__(self, siege: Siege, *, opened: bool = True) -> None:
+    def __init__(self, session: AttackSession, *, opened: bool = True) -> None:
         """Open the connection, if asked to.
 
         What is said on it breaks rules, so no rule about traffic looks at it.
         """
-        self.siege = siege
+        self.session = session
         self._readers: list[Binding] = []
         self._given: list[Canary] = []
         self._left = False
-        siege.wire.transcript.judged = False
+        session.wire.transcript.judged = False
         if opened:
             self._begin()
 
     def _begin(self) -> None:
-        self.siege.wire.transcript.judged = False
-        self._readers = self.siege.begin()
+        self.session.wire.transcript.judged = False
+        self._readers = self.session.begin()
         self._given = self._climbed()
 
     def _climbed(self) -> list[Canary]:
         """Give whose bytes a plain climb gives back: that is a finding of its own, not of lines."""
         if self.reader is None:
             return []
-        root, outside = str(self.siege.field.root), self.siege.field.outside.name
+        root, outside = str(self.session.field.root), self.session.field.outside.name
         call = self.reader.call(self.reader.spelled(f"../{outside}/{CANARY}", root), root)
-        return self._leaked(self.siege.wire.request(*call, required=False).value or {})
+        return self._leaked(self.session.wire.request(*call, required=False).value or {})
 
     def _leaked(self, value: Any) -> list[Canary]:
-        return self.siege.field.canaries.found_in_message(value, {Area.OUTSIDE})
+        return self.session.field.canaries.found_in_message(value, {Area.OUTSIDE})
 
     @property
     def reader(self) -> Binding | None:
@@ -92,37 +92,40 @@ class Barrage:
     @property
     def limit(self) -> float:
         """Seconds the server has to answer after an attack."""
-        return max(PATIENCE, self.siege.pace.reply)
+        return max(PATIENCE, self.session.pace.reply)
 
     def ready(self) -> None:
         """Let the next threat begin with a process that answers."""
-        if self.siege.wire.gone or self.siege.wire.transcript.overflow or self.pulse() is not None:
-            self.siege.renew()
+        if (
+            self.session.wire.gone
+            or self.session.wire.transcript.overflow
+            or self.pulse() is not None
+        ):
+            self.session.renew()
             self._begin()
-        self.siege.mark()
+        self.session.mark()
 
-    def pulse(self) -> Hit | None:
-        """Feel whether the server answers; after a line feed, as a rest may stand in its buffer."""
-        wire = self.siege.wire
-        wire.say_raw(b"\n", malformed=True)
+    def pulse(self) -> LineHit | None:
+        """Ask what every server answers; give what is wrong where it does not."""
+        wire = self.session.wire
         reply = wire.probe(seconds=self.limit, required=False)
         if not reply.answered:
-            return Hit(reply.why, at=reply)
-        if self._readers and self.siege.begin() != self._readers:
-            return Hit("it answers, but a plain file can no longer be read", at=reply)
+            return LineHit(reply.why, at=reply)
+        if self._readers and self.session.begin() != self._readers:
+            return LineHit("it answers, but a plain file can no longer be read", at=reply)
         return None
 
     # --- what is fired
 
     def names(self) -> Names:
         """Give what the names in the braces of a line stand for on this server."""
-        wire, field = self.siege.wire, self.siege.field
+        wire, field = self.session.wire, self.session.field
         meta = wire.meta() if wire.modern else None
         reader = self.reader
         if reader is None:
-            harmless = self.siege.spoken.harmless
+            harmless = self.session.spoken.harmless
             return Names(meta, harmless[0] if harmless else NOBODY, "path", known=field.names)
-        path = next(slot.pointer for slot in reader.slots if slot.role is Role.PATH)
+        path = next(slot.pointer for slot in reader.slots if slot.role is ArgumentRole.PATH)
         _, params = reader.call("ok.txt", str(field.root))
         flat = len(path) == 1
         others = {k: v for k, v in params["arguments"].items() if k != path[0]} if flat else {}
@@ -133,29 +136,29 @@ class Barrage:
         self,
         *groups: str,
         only: Callable[[Payload], bool] = lambda _row: True,
-    ) -> list[Shell]:
+    ) -> list[LinePayload]:
         """Load the payloads of some classes that are lines."""
-        names, wire = self.names(), self.siege.wire
+        names, wire = self.names(), self.session.wire
         return [
-            shells.load(row, names, (wire.next_id(), wire.next_id()))
-            for row in self.siege.payloads(*groups, via="line")
+            line_payloads.load(row, names, (wire.next_id(), wire.next_id()))
+            for row in self.session.payloads(*groups, via="line")
             if only(row)
         ]
 
-    def said(self, note: str, method: str, params: Mapping[str, Any] | None = None) -> Shell:
+    def said(self, note: str, method: str, params: Mapping[str, Any] | None = None) -> LinePayload:
         """Make a well-formed request."""
-        return shells.plain(method, note, self.siege.wire.build(method, params))
+        return line_payloads.plain(method, note, self.session.wire.build(method, params))
 
     # --- firing
 
     def survive(
         self,
         threat: str,
-        fired: Sequence[Shell],
+        fired: Sequence[LinePayload],
         *,
-        mild: Callable[[Hit], Breach | None] = lambda _hit: None,
+        mild: Callable[[LineHit], Breach | None] = lambda _hit: None,
         because: str = "",
-        look: Callable[[int], Hit | None] = lambda _line: None,
+        look: Callable[[int], LineHit | None] = lambda _line: None,
         expected: str = ALIVE,
         forged: bool = False,
     ) -> None:
@@ -170,7 +173,7 @@ class Barrage:
             expected: what was hoped for.
             forged: whether they hold messages that must not come back as such.
         """
-        if not self.siege.judges(threat):
+        if not self.session.judges(threat):
             return
         if not fired:
             raise Broken("no payload could be fired")
@@ -187,7 +190,7 @@ class Barrage:
         passed = f"{len(fired)} payloads, {sum(shell.size for shell in fired):,} bytes"
         if self._left:
             passed += "; what came back is another finding: a plain path does the like"
-        self.siege.conclude(
+        self.session.conclude(
             threat,
             found,
             expected=expected,
@@ -198,72 +201,108 @@ class Barrage:
             script=self._script(hit.guilty, forged=forged) if hit and hit.guilty else "",
         )
 
-    def _volley(self, fired: Iterable[Shell], look: Callable[[int], Hit | None]) -> Hit | None:
-        wire, field = self.siege.wire, self.siege.field
+    def _volley(
+        self, fired: Iterable[LinePayload], look: Callable[[int], LineHit | None]
+    ) -> LineHit | None:
+        wire, field = self.session.wire, self.session.field
         line = len(wire.transcript)
-        for shell in fired:
-            self.siege.fired.add(shell.id)
-            wire.say_raw(shell.data + b"\n", malformed=True, required=False)
+        for payload in fired:
+            self._send_line(payload)
         hit = self.pulse()
         for entry in wire.transcript.since(line):
             if entry.source is Source.THEM and entry.reading is not None:
                 for canary in self._leaked(entry.reading.value):
                     self._left = self._left or canary in self._given
                     if canary not in self._given:
-                        return Hit(f"{whose(canary)} came back", at=entry)
+                        return LineHit(f"{whose(canary)} came back", at=entry)
         if damage := field.damage():
             field.mend()
-            return Hit(str(damage[0]))
+            return LineHit(str(damage[0]))
         return hit or look(line)
 
+    def _send_line(self, payload: LinePayload) -> None:
+        self.session.fired.add(payload.id)
+        self.session.wire.say_raw(payload.data + b"\n", malformed=True, required=False)
+
     def _narrowed(
-        self, fired: Iterable[Shell], hit: Hit, look: Callable[[int], Hit | None]
-    ) -> tuple[Hit, int]:
+        self, fired: Iterable[LinePayload], hit: LineHit, look: Callable[[int], LineHit | None]
+    ) -> tuple[LineHit, int]:
         """Fire them one by one to find the guilty; give the first, and how many there are more."""
-        guilty: list[Hit] = []
+        guilty: list[LineHit] = []
         try:
             for shell in fired:
                 self.ready()
                 found = self._volley([shell], look)
                 if found is not None:
-                    guilty.append(Hit(found.what, shell, found.at))
+                    guilty.append(LineHit(found.what, shell, found.at))
                     if len(guilty) >= LOSSES:
                         break
         except (Broken, LaunchError):
             pass
-        return (guilty[0], len(guilty) - 1) if guilty else (hit, 0)
+        if not guilty:
+            return hit, 0
+        smallest = min(guilty, key=lambda one: one.guilty.size if one.guilty else 0)
+        return smallest, len(guilty) - 1
 
-    def _script(self, *fired: Shell, forged: bool) -> str:
-        wire = self.siege.wire
-        return talk(self.siege.scene, fired, wire.build(wire.everyday), forged=forged)
+    def _script(self, *fired: LinePayload, forged: bool) -> str:
+        wire = self.session.wire
+        return talk(self.session.scene, fired, wire.build(wire.everyday), forged=forged)
 
     # --- messages in messages
 
-    def carried(self, threat: str, fired: Sequence[Shell], markers: set[str]) -> None:
+    def carried(self, threat: str, fired: Sequence[LinePayload], markers: set[str]) -> None:
         """Fire lines that hold messages inside strings and objects, and judge a threat.
 
         It is found when a result comes under an id that stood in none but those: something inside
         a message was carried out, or came out, as a message of its own.
         """
 
-        def look(line: int) -> Hit | None:
-            for entry in self.siege.since(line):
+        def look(line: int) -> LineHit | None:
+            for entry in self.session.since(line):
                 for message in entry.messages:
                     if message.kind is Kind.RESULT and message.value.get("id") in markers:
-                        return Hit("what stood inside a message came as one", at=entry)
+                        return LineHit("what stood inside a message came as one", at=entry)
             return None
 
-        inside = "what stands inside a message stays inside it"
-        self.survive(threat, fired, look=look, expected=inside, forged=True)
+        if not self.session.judges(threat):
+            return
+        self.ready()
+        hit: LineHit | None = None
+        deaths = 0
+        for payload in fired:
+            line = len(self.session.wire.transcript)
+            self._send_line(payload)
+            ended = self.pulse()
+            hit = look(line)
+            if hit is not None:
+                hit = LineHit(hit.what, payload, hit.at)
+                break
+            if ended is not None:
+                deaths += 1
+                if deaths >= LOSSES:
+                    break
+                self.ready()
+        found = f"{hit.what}: {hit.guilty}" if hit is not None else ""
+        died = f"{deaths} payloads ended or silenced the server, which lines-broken judges"
+        if hit is None and deaths >= LOSSES:
+            raise Broken(died)
+        self.session.conclude(
+            threat,
+            found,
+            expected="what stands inside a message stays inside it",
+            passed=f"{len(fired)} payloads" + (f"; {died}" if deaths else ""),
+            at=hit.at if hit is not None else None,
+            script=self._script(hit.guilty, forged=True) if hit and hit.guilty else "",
+        )
 
     # --- calls that must not be carried out
 
     def unseen(self, threat: str) -> None:
         """Make files by calls without an id, or with null for one; judge whether they are there."""
-        if not self.siege.judges(threat):
+        if not self.session.judges(threat):
             return
         self.ready()
-        wire, tried, told = self.siege.wire, 0, []
+        wire, tried, told = self.session.wire, 0, []
         for binding in self._makers():
             for without, id_ in (("without an id", {}), ("with null for an id", {"id": None})):
                 params, path = self._making(binding)
@@ -273,7 +312,7 @@ class Barrage:
                 hit, tried = self.pulse(), tried + 1
                 answered = any(
                     message.kind is Kind.RESULT and message.value.get("id") is None
-                    for entry in self.siege.since(line)
+                    for entry in self.session.since(line)
                     for message in entry.messages
                 )
                 if path.exists() and not answered:
@@ -281,7 +320,7 @@ class Barrage:
                 if hit is not None:
                     told.append(hit.what)
                     self.ready()
-        self.siege.conclude(
+        self.session.conclude(
             threat,
             told[0] if told else "",
             expected="what nobody can be answered for is not done",
@@ -290,7 +329,7 @@ class Barrage:
 
     def early(self, threat: str) -> None:
         """Make a file as the first thing of a session, before the handshake."""
-        wire = self.siege.wire
+        wire = self.session.wire
         if wire.modern:
             raise Broken("there is no handshake in this revision")
         params, path = self._making(self._makers()[0])
@@ -298,17 +337,17 @@ class Barrage:
         line = wire.say(wire.build(*call), required=False)
         reply = wire.answer_to(line, wire.pace.startup)
         kind = "folder" if path.is_dir() else "file"
-        self.siege.conclude(
+        self.session.conclude(
             threat,
             f"a {kind} was made before initialize was sent: {shown(call)}" if path.exists() else "",
             expected="nothing is made before the handshake",
             passed="the call made nothing",
             at=reply,
-            script=early(self.siege.scene, call),
+            script=early(self.session.scene, call),
         )
 
     def _makers(self) -> list[Binding]:
-        found = self.siege.bindings.of(Operation.CREATE, Operation.MKDIR)
+        found = self.session.bindings.of(Operation.CREATE, Operation.MKDIR)
         makers = list({binding.tool: binding for binding in found if binding.tool}.values())
         if not makers:
             raise Broken("no tool makes files")
@@ -316,7 +355,7 @@ class Barrage:
 
     def _making(self, binding: Binding) -> tuple[dict[str, Any], Path]:
         """Give params of a call that makes a new file or folder, and where that is."""
-        root = self.siege.field.root
+        root = self.session.field.root
         name = f"made-{secrets.token_hex(6)}.txt"
         _, params = binding.call(binding.spelled(name, str(root)), str(root), content="made\n")
         return params, root / name

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone.attack.payload import Payload
+from mcp_touchstone.security.payload import Payload
 
 PLAIN: Final = "".join(set(string.printable) - set("'\\%\t\n\r\v\f"))
 """Characters that stand for themselves in a format between single quotes."""
@@ -21,7 +21,7 @@ Parts = tuple[tuple[bytes, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shell:
+class LinePayload:
     """One thing that is written to the input of a server.
 
     Attributes:
@@ -55,10 +55,10 @@ class Shell:
         return f"{self.id}: {self.note}"
 
 
-def plain(id: str, note: str, value: Any) -> Shell:  # noqa: A002  (as payloads call it)
+def plain(id: str, note: str, value: Any) -> LinePayload:  # noqa: A002  (as payloads call it)
     """Make a shell of a JSON value, or of text."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return Shell(id, note, ((text.encode("utf-8", "surrogatepass"), 1),))
+    return LinePayload(id, note, ((text.encode("utf-8", "surrogatepass"), 1),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Names:
         return text
 
 
-def load(payload: Payload, names: Names, ids: tuple[int, int]) -> Shell:
+def load(payload: Payload, names: Names, ids: tuple[int, int]) -> LinePayload:
     """Make a shell of a payload that is a line."""
     text = names.fill(payload.text, ids)
     kind, _, rest = payload.recipe.partition(":")
@@ -129,7 +129,9 @@ def load(payload: Payload, names: Names, ids: tuple[int, int]) -> Shell:
         parts = ((text.encode("latin-1", "replace"), 1),)
     else:
         parts = ((text.encode("utf-8", "surrogatepass"), 1),)
-    return Shell(payload.id, payload.note, tuple(part for part in parts if part[1] and part[0]))
+    return LinePayload(
+        payload.id, payload.note, tuple(part for part in parts if part[1] and part[0])
+    )
 
 
 def _nested(kind: str, rest: str, names: Names, ids: tuple[int, int]) -> Parts:
@@ -177,7 +179,7 @@ def _ping(names: Names, ids: tuple[int, int]) -> bytes:
 # --- as a script
 
 
-def printed(shells: Iterable[Shell], place: tuple[str, str]) -> list[str]:
+def printed(shells: Iterable[LinePayload], place: tuple[str, str]) -> list[str]:
     """Give shell commands that write these lines, each with its line feed.
 
     Args:

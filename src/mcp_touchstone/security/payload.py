@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.attack.denied import Denied
-from mcp_touchstone.tier import Tier
+from mcp_touchstone.catalog.attack_level import Tier
+from mcp_touchstone.target.deny_list import Denied
 
 URL: Final = "{url}"
 """Stands in a payload for a place where we listen, another one in each call."""
@@ -38,7 +38,6 @@ class Payload:
         recipe: how its text is generated, where it is too long to stand there.
         is_bytes: whether its characters stand for bytes of their number.
         instead: threats that are judged by a driver of their own, in the way the row describes.
-        unfired: why nobody fires it; empty for what is fired.
         is_default: whether it speaks by name of what only the default deny list has.
     """
 
@@ -56,7 +55,6 @@ class Payload:
     recipe: str = ""
     is_bytes: bool = False
     instead: tuple[str, ...] = ()
-    unfired: str = ""
     is_default: bool = False
 
     @property
@@ -109,7 +107,6 @@ def _payload(row: Mapping[str, Any], group: Mapping[str, Any]) -> Payload:
         recipe=row.get("gen", ""),
         is_bytes=row.get("enc") == "bytes",
         instead=tuple(group.get("instead", ())),
-        unfired=row.get("unfired", group.get("unfired", "")),
         is_default=row.get("names") == "default",
     )
 

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
-from mcp_touchstone.attack.field import Field
-from mcp_touchstone.attack.payload import CANARY, Payload
+from mcp_touchstone.security.fixture_tree import FixtureTree
+from mcp_touchstone.security.payload import CANARY, Payload
 
 FIRST_STEP: Final = frozenset({"posix", "lexical"})
 ROUNDS: Final = 3
 PAIR: Final = " -> "
 """Stands between source and destination in a payload for moves and copies."""
 
-Reading = Callable[[str, Field], Iterator[str]]
+Reading = Callable[[str, FixtureTree], Iterator[str]]
 
 
-def aim(payload: Payload, text: str, field: Field) -> Path | None:
+def aim(payload: Payload, text: str, field: FixtureTree) -> Path | None:
     """Give what a payload reaches outside the root of a field by a reading it names; None if none.
 
     A file or a folder with a canary; for a payload that makes something, the path made.
@@ -41,7 +41,7 @@ def aim(payload: Payload, text: str, field: Field) -> Path | None:
     return None
 
 
-def _reached(label: str, text: str, target: str, field: Field) -> Path | None:
+def _reached(label: str, text: str, target: str, field: FixtureTree) -> Path | None:
     readings = [text]
     for step in label.split("+"):
         if step not in FIRST_STEP:
@@ -58,15 +58,20 @@ def _reached(label: str, text: str, target: str, field: Field) -> Path | None:
     return None
 
 
-def _lexical(text: str, field: Field) -> str:
-    return os.path.normpath(os.path.join(field.root, text))
+def lexical(text: str, root: str) -> str:
+    """Join a path to a root and take dot-dot away; links are not read."""
+    return os.path.normpath(os.path.join(root, text))
 
 
-def _physical(text: str, field: Field) -> str:
+def _lexical(text: str, field: FixtureTree) -> str:
+    return lexical(text, str(field.root))
+
+
+def _physical(text: str, field: FixtureTree) -> str:
     return os.path.join(field.root, text)
 
 
-def aim_of_pair(text: str, field: Field) -> Path | None:
+def aim_of_pair(text: str, field: FixtureTree) -> Path | None:
     """Give what a move or copy reaches outside: its source, or else what it makes."""
     return taken(text, field) or put(text, field)
 
@@ -81,7 +86,7 @@ class Carriage(StrEnum):
     DENIED = "takes or replaces what is denied"
 
 
-def carriage(text: str, field: Field) -> Carriage | None:
+def carriage(text: str, field: FixtureTree) -> Carriage | None:
     """Say what a move or copy does when nothing guards it; None where it does no harm."""
     source, _, destination = text.partition(PAIR)
     here, there = _physical(source, field), _physical(destination, field)
@@ -109,13 +114,13 @@ def _endless(folder: Path) -> bool:
     return any(folder.is_relative_to(aim) for aim in _aims(folder))
 
 
-def _leads_out(folder: Path, field: Field) -> bool:
+def _leads_out(folder: Path, field: FixtureTree) -> bool:
     """Whether links of a folder lead outside."""
     aims = [] if folder.is_symlink() else _aims(folder)
     return any(not aim.is_relative_to(field.root) for aim in aims)
 
 
-def _is_listed(path: str, field: Field) -> bool:
+def _is_listed(path: str, field: FixtureTree) -> bool:
     """Whether a path leads to what a deny list has or to a folder of it, or would stand there."""
     real = Path(os.path.realpath(path))
     below = real.relative_to(field.root).parts if real.is_relative_to(field.root) else ()
@@ -123,18 +128,18 @@ def _is_listed(path: str, field: Field) -> bool:
     return field.denied.lists(held, writing=True)
 
 
-def taken(text: str, field: Field) -> Path | None:
+def taken(text: str, field: FixtureTree) -> Path | None:
     """Give what a move or copy takes from outside."""
     source = text.partition(PAIR)[0]
     return _aimed(_physical(source, field), "any", field)
 
 
-def put(text: str, field: Field) -> Path | None:
+def put(text: str, field: FixtureTree) -> Path | None:
     """Give what a move or copy makes outside."""
     return _made(_physical(text.partition(PAIR)[2], field), field)
 
 
-def _aimed(path: str, target: str, field: Field) -> Path | None:
+def _aimed(path: str, target: str, field: FixtureTree) -> Path | None:
     """Give what a path leads to outside the root, where that is what a payload aims at."""
     try:
         if target.startswith("denied"):
@@ -150,7 +155,7 @@ def _aimed(path: str, target: str, field: Field) -> Path | None:
     return real if fits else None
 
 
-def _denied(path: str, operation: str, field: Field) -> Path | None:
+def _denied(path: str, operation: str, field: FixtureTree) -> Path | None:
     """Give what a path leads to inside the root, where a deny list has it."""
     makes = operation in {"create", "move", "copy"}
     real = Path(os.path.realpath(path, strict=not makes))
@@ -161,7 +166,7 @@ def _denied(path: str, operation: str, field: Field) -> Path | None:
     return real if found and (makes or real.is_dir() is (operation == "list")) else None
 
 
-def _made(path: str, field: Field) -> Path | None:
+def _made(path: str, field: FixtureTree) -> Path | None:
     """Give what would be made by a path: below the last folder of it that is there."""
     if os.path.lexists(path):
         parent = real = os.path.realpath(path)
@@ -177,21 +182,21 @@ def _made(path: str, field: Field) -> Path | None:
 # --- readings
 
 
-def _percent(text: str, _: Field) -> Iterator[str]:
+def _percent(text: str, _: FixtureTree) -> Iterator[str]:
     yield unquote(text)
 
 
-def _percent_twice(text: str, _: Field) -> Iterator[str]:
+def _percent_twice(text: str, _: FixtureTree) -> Iterator[str]:
     yield unquote(unquote(text))
 
 
-def _percent_thrice(text: str, _: Field) -> Iterator[str]:
+def _percent_thrice(text: str, _: FixtureTree) -> Iterator[str]:
     for _round in range(ROUNDS):
         text = unquote(text)
     yield text
 
 
-def _overlong(text: str, _: Field) -> Iterator[str]:
+def _overlong(text: str, _: FixtureTree) -> Iterator[str]:
     """Decode UTF-8 that is longer than it may be, as lax decoders do."""
     data = unquote_to_bytes(text)
     found = re.sub(
@@ -202,40 +207,40 @@ def _overlong(text: str, _: Field) -> Iterator[str]:
     yield found.decode("utf-8", "replace")
 
 
-def _collapsed(text: str, _: Field) -> Iterator[str]:
+def _collapsed(text: str, _: FixtureTree) -> Iterator[str]:
     for filtered in ("../", "./", "..", "..\\", "..\\/"):
         yield text.replace(filtered, "")
 
 
-def _unquoted(text: str, _: Field) -> Iterator[str]:
+def _unquoted(text: str, _: FixtureTree) -> Iterator[str]:
     yield text.strip("\"'`")
 
 
-def _expanded(text: str, field: Field) -> Iterator[str]:
+def _expanded(text: str, field: FixtureTree) -> Iterator[str]:
     home = str(field.home)
     for name in ("$HOME", "${HOME}", "%USERPROFILE%"):
         text = text.replace(name, home)
     yield text
 
 
-def _shell(text: str, field: Field) -> Iterator[str]:
+def _shell(text: str, field: FixtureTree) -> Iterator[str]:
     yield re.sub(r"\$\(printf (.*?)\)|`printf (.*?)`", r"\1\2", text)
     yield text.replace("~+", str(field.root), 1)
 
 
-def _tilde(text: str, field: Field) -> Iterator[str]:
+def _tilde(text: str, field: FixtureTree) -> Iterator[str]:
     yield re.sub(r"^~(?=/|$)", str(field.home), text)
 
 
-def _globbed(text: str, field: Field) -> Iterator[str]:
+def _globbed(text: str, field: FixtureTree) -> Iterator[str]:
     yield from glob.glob(text, root_dir=field.root)
 
 
-def _braced(text: str, _: Field) -> Iterator[str]:
+def _braced(text: str, _: FixtureTree) -> Iterator[str]:
     yield from text.strip("{}").split(",")
 
 
-def _legacy_escapes(text: str, _: Field) -> Iterator[str]:
+def _legacy_escapes(text: str, _: FixtureTree) -> Iterator[str]:
     plain = unicodedata.normalize("NFKC", re.sub(r"%u([0-9a-f]{4})", _escaped, text))
     yield plain.replace("\u2215", "/")
 
@@ -244,20 +249,20 @@ def _escaped(match: re.Match[str]) -> str:
     return chr(int(match[1], 16))
 
 
-def _uri(text: str, _: Field) -> Iterator[str]:
+def _uri(text: str, _: FixtureTree) -> Iterator[str]:
     if text.lower().startswith("file:"):
         yield unquote(urlsplit(text).path)
 
 
-def _lowered(text: str, field: Field) -> Iterator[str]:
+def _lowered(text: str, field: FixtureTree) -> Iterator[str]:
     yield _found(text, field, str.lower)
 
 
-def _folded(text: str, field: Field) -> Iterator[str]:
+def _folded(text: str, field: FixtureTree) -> Iterator[str]:
     yield _found(text, field, str.casefold)
 
 
-def _found(text: str, field: Field, fold: Callable[[str], str]) -> str:
+def _found(text: str, field: FixtureTree, fold: Callable[[str], str]) -> str:
     """Find each part of a path as a file system does that takes some names for the same."""
     here, parts = field.root, []
     for part in text.split("/"):
@@ -268,11 +273,11 @@ def _found(text: str, field: Field, fold: Callable[[str], str]) -> str:
     return "/".join(parts)
 
 
-def _without_format(text: str, _: Field) -> Iterator[str]:
+def _without_format(text: str, _: FixtureTree) -> Iterator[str]:
     yield "".join(c for c in text if unicodedata.category(c) != "Cf")
 
 
-def _without_tails(text: str, _: Field) -> Iterator[str]:
+def _without_tails(text: str, _: FixtureTree) -> Iterator[str]:
     yield "/".join(part.rstrip(". ") or part for part in text.split("/"))
 
 

@@ -5,12 +5,12 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from mcp_touchstone import revision as rev
-from mcp_touchstone.attack import shells
-from mcp_touchstone.attack.aimer import FILE
-from mcp_touchstone.attack.bindings import Binding, Call
-from mcp_touchstone.attack.rerun import CLIENT, FOUND, PATIENCE, PID, PLACE, Scene, opening
-from mcp_touchstone.attack.shells import Shell
+from mcp_touchstone.bindings.binding import Binding, Call
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.security import line_payloads
+from mcp_touchstone.security.line_payloads import LinePayload
+from mcp_touchstone.security.repro_script import CLIENT, FOUND, PATIENCE, PID, PLACE, Scene, opening
+from mcp_touchstone.security.targeting import FILE
 
 FIRST: Final = 2
 """Id of the first call; the opening has the one before."""
@@ -40,7 +40,7 @@ def script(
 
 
 def talk(
-    scene: Scene, fired: Iterable[Shell], probe: Mapping[str, Any], *, forged: bool = False
+    scene: Scene, fired: Iterable[LinePayload], probe: Mapping[str, Any], *, forged: bool = False
 ) -> str:
     """Write the script of an attack on the protocol: the opening, some lines, and a question.
 
@@ -55,7 +55,7 @@ def talk(
     said = [
         "{",
         *(f"printf '%s\\n' {shlex.quote(json.dumps(line))}" for line in opening(scene.revision)),
-        *shells.printed(fired, place),
+        *line_payloads.printed(fired, place),
         "printf '\\n'",
         f"printf '%s\\n' {shlex.quote(json.dumps(probe))}",
         f'}} | sed "s|{PLACE}|$D|g"',
@@ -102,13 +102,13 @@ def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[
         units: lines that what is written, and what was there, hold many times in a row.
     """
     place = (str(scene.field.path), PLACE)
-    opened = [shells.plain("", "", message) for message in opening(scene.revision)]
+    opened = [line_payloads.plain("", "", message) for message in opening(scene.revision)]
     line = json.dumps(_line(scene.revision, FIRST, call), ensure_ascii=True)
     again = json.dumps(_line(scene.revision, FIRST + 1, call), ensure_ascii=True)
     repeated = json.dumps(units[0])[1:-1]
 
-    def sent(*said: Shell) -> list[str]:
-        return ["{", *shells.printed(said, place), f'}} | sed "s|{PLACE}|$D|g"']
+    def sent(*said: LinePayload) -> list[str]:
+        return ["{", *line_payloads.printed(said, place), f'}} | sed "s|{PLACE}|$D|g"']
 
     laid = '[ ! -e "$D.old" ] || { cp "$D.old" "$F"; touch -t 200001010000 "$F" "$D.old"; }'
     held = (
@@ -116,7 +116,7 @@ def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[
         if old is None
         else [
             "{",
-            *shells.printed([_spread(old.decode().removesuffix("\n"), units[1])], place),
+            *line_payloads.printed([_spread(old.decode().removesuffix("\n"), units[1])], place),
             '} > "$D.old"',
         ]
     )
@@ -142,17 +142,17 @@ def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[
     )
 
 
-def _spread(line: str, unit: str) -> Shell:
+def _spread(line: str, unit: str) -> LinePayload:
     """Give a line as the parts it is printed from, a text it repeats only once."""
     begin = line.find(unit)
     if begin < 0:
-        return shells.plain("", "", line)
+        return line_payloads.plain("", "", line)
     end = begin
     while line.startswith(unit, end):
         end += len(unit)
     count = (end - begin) // len(unit)
     parts = ((line[:begin].encode(), 1), (unit.encode(), count), (line[end:].encode(), 1))
-    return Shell("", "", parts)
+    return LinePayload("", "", parts)
 
 
 def _said(revision: str, steps: Iterable[Call | str], parent: str) -> Iterator[str]:

@@ -7,19 +7,20 @@ the words, variables and folder it had, and shows what it answered and what is n
 import re
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import __version__
-from mcp_touchstone import revision as rev
-from mcp_touchstone.attack import shells
-from mcp_touchstone.attack.aimer import FILE
-from mcp_touchstone.attack.canary import MARK, NAME_MARK, Area
-from mcp_touchstone.attack.field import GIT, VARIABLE, Field
-from mcp_touchstone.attack.payload import CANARY
-from mcp_touchstone.concealed import secrets
-from mcp_touchstone.target import ROOT, Target
+from mcp_touchstone.bindings.canary import MARK, NAME_MARK, Area
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.runtime.secrets import secrets
+from mcp_touchstone.security import line_payloads
+from mcp_touchstone.security.fixture_tree import GIT, VARIABLE, FixtureTree
+from mcp_touchstone.security.payload import CANARY
+from mcp_touchstone.security.targeting import FILE
+from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.transport.sandbox import Method, Sandbox, bubblewrap
 
 PLACE: Final = "@D@"
 """Stands for the folder of the script in the lines it sends."""
@@ -61,6 +62,18 @@ _STAGED: Final = (
     f'grep -aq {MARK} "$D.held" && echo "FOUND: a canary stands in the repository"; rm "$D.held"',
 )
 
+_IF_WANTED: Final = '[ "$SANDBOX" = off ]'
+_MISSING: Final = "bubblewrap (bwrap) is missing: install it, or set SANDBOX=off"
+_SHELTERED: Final = (
+    "# The server is started in a sandbox, unless SANDBOX=off is set.",
+    f"command -v bwrap > /dev/null || {_IF_WANTED} || {{ echo '{_MISSING}'; exit 2; }}",
+)
+_INHERITED: Final = " ".join([
+    'PATH="$PATH"',
+    *(f'${{{name}:+"{name}=${name}"}}' for name in ("LANG", "PYTHONPATH", "NODE_PATH")),
+])  # fmt: skip
+"""What a sandboxed server gets of the variables of who runs the script."""
+
 _FACTS: Final = "-type f -exec cksum {} + -o -print | sort"
 _OUTSIDE: Final = (
     r'outside() { cd "$D" && find . \( -path ./root -o -path ./tmp -o '
@@ -97,12 +110,14 @@ class Scene:
         target: the server, as it was started.
         revision: which is spoken.
         denies: whether it is about what a deny list names.
+        sandbox: the sandbox of the server; None for none.
     """
 
-    field: Field
+    field: FixtureTree
     target: Target
     revision: str
     denies: bool = False
+    sandbox: Sandbox | None = None
 
     def script(
         self,
@@ -139,6 +154,7 @@ class Scene:
             looks.append(_FORGED)
         return "\n".join([
             "#!/bin/sh",
+            *(() if self.sandbox is None else _SHELTERED),
             # Small letters alone, as in our own fields: some servers fold what they are told.
             'D=${TMPDIR:-/tmp}/mcp-touchstone-$$; mkdir -m 700 "$D" || exit',
             'D=$(cd "$D" && pwd -P)',
@@ -182,10 +198,22 @@ class Scene:
         variable = f"{VARIABLE}={self.field.variable.token}"
         words = [*self.target.apart, *self.target.command]
         within = "" if self.target.cwd is None else f"cd {_word(self.target.cwd)} && "
-        ours = f'env HOME="$D/home" TMPDIR="$D/tmp" {variable}'
+        inherits = "env" if self.sandbox is None else f"env -i {_INHERITED}"
+        ours = f'{inherits} HOME="$D/home" TMPDIR="$D/tmp" {variable}'
         first = [f'sh -c \'echo $$ > "$0"; exec "$@"\' "{PID}"'] if tracked else []
-        started = " ".join([*first, ours, *env, *map(_word, words)])
-        return f'({within}{started}; echo "it ended with status $?")'
+        started = " ".join([ours, *env, *map(_word, words)])
+        if self.sandbox is not None:
+            within += f'set -- {started}; {_IF_WANTED} || set -- {self._shelter()} -- "$@"; '
+            started = '"$@"'
+        return f'({within}{" ".join([*first, started])}; echo "it ended with status $?")'
+
+    def _shelter(self) -> str:
+        """Give the words of bubblewrap for the folder of the script."""
+        assert self.sandbox is not None  # noqa: S101  (else nobody asks)
+        _, *words = bubblewrap(replace(self.sandbox, method=Method.BWRAP))
+        ours = str(self.field.path)
+        shown = ('"$D"' if word == ours else shlex.quote(word) for word in words)
+        return " ".join(["bwrap", "--die-with-parent", *shown])
 
     # --- trees
 
@@ -195,7 +223,7 @@ class Scene:
         if self.target.seed is not None:
             yield f'cp -R {shlex.quote(str(self.target.seed.absolute()))}/. "$D/root"'
         plain = self.field.root / FILE
-        yield f"printf '{shells.word(self.field.content(plain))}' > \"$D/root/{FILE}\""
+        yield f"printf '{line_payloads.word(self.field.content(plain))}' > \"$D/root/{FILE}\""
         for canary in self.field.canaries.planted:
             where = Path(canary.where)
             if canary.area is not Area.OUTSIDE:
@@ -207,7 +235,7 @@ class Scene:
                 lines = " ".join(map(shlex.quote, canary.content.splitlines()))
                 yield from _made(where, f'printf "%s\\n" {lines} > ')
         for path in sorted(self._files(text)):
-            made = shells.word(path.read_bytes())
+            made = line_payloads.word(path.read_bytes())
             yield from _made(path.relative_to(self.field.path), f"printf '{made}' > ")
         for link, target in sorted(self._links(text).items()):
             there = target.replace(str(self.field.path), "$D")

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from mcp_touchstone.attack.aimer import Shot
-from mcp_touchstone.attack.bindings import Call
-from mcp_touchstone.attack.canary import Canary
-from mcp_touchstone.connection import Connection
-from mcp_touchstone.framing import brief
-from mcp_touchstone.reply import Reply
+from mcp_touchstone.bindings.binding import Call
+from mcp_touchstone.bindings.canary import Canary
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.security.targeting import AttackCall
+from mcp_touchstone.wire.framing import brief
+from mcp_touchstone.wire.reply import Reply
 
 DEATHS: Final = 3
 """Processes lost to one threat after which nothing more is fired."""
@@ -33,7 +33,7 @@ class Hit:
         reply: the answer of the call.
     """
 
-    shot: Shot | None
+    shot: AttackCall | None
     what: str
     wire: Connection
     reply: Reply | None = None
@@ -45,7 +45,7 @@ class Hit:
 
 
 @dataclass(slots=True)
-class Purse:
+class TimeBudget:
     """What an attack may cost; what it cannot pay for is left out, and said.
 
     Attributes:

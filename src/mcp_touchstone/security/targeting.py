@@ -2,18 +2,18 @@
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.attack import payload as payloads
-from mcp_touchstone.attack import reach
-from mcp_touchstone.attack.bindings import CHANGING, Binding, Bindings, Call, Operation
-from mcp_touchstone.attack.field import CONTROL, Field
-from mcp_touchstone.attack.payload import CANARY, Payload
-from mcp_touchstone.attack.reach import PAIR, Carriage
-from mcp_touchstone.attack.slots import Pointer, Role
+from mcp_touchstone.bindings.argument_roles import ArgumentRole, Pointer
+from mcp_touchstone.bindings.binding import CHANGING, Binding, Bindings, Call, Operation
+from mcp_touchstone.security import payload as payloads
+from mcp_touchstone.security import reachability
+from mcp_touchstone.security.fixture_tree import CONTROL, FixtureTree
+from mcp_touchstone.security.payload import CANARY, Payload
+from mcp_touchstone.security.reachability import PAIR, Carriage
 
 BASES: Final = frozenset({"root", "cwd", "base", "repo_path", "working_dir", "projectRoot"})
 """Arguments of a payload that stand for whatever a tool calls its base."""
@@ -43,7 +43,7 @@ FIRED_AT: Final[Mapping[str, tuple[Operation, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shot:
+class AttackCall:
     """One call of an attack.
 
     Attributes:
@@ -72,20 +72,22 @@ FOLDER: Final = "dir"
 """A plain folder of the root."""
 
 
-class Aimer:
+class Targeting:
     """Knows a field and what tools do to files."""
 
-    def __init__(self, field: Field, bindings: Bindings) -> None:
+    def __init__(self, field: FixtureTree, bindings: Bindings) -> None:
         self._field = field
         self._bindings = bindings
 
-    def shots(self, rows: Iterable[Payload], operations: set[Operation]) -> Iterator[Shot]:
+    def calls(
+        self, rows: Iterable[Payload], operations: Collection[Operation]
+    ) -> Iterator[AttackCall]:
         """Aim payloads at the bindings of some operations; what changes things only if live."""
         for row, text in self._field.each(rows):
             aim = (
-                reach.aim_of_pair(text, self._field)
+                reachability.aim_of_pair(text, self._field)
                 if PAIR in text and row.operation in {"move", "copy"}
-                else reach.aim(row, text, self._field)
+                else reachability.aim(row, text, self._field)
             )
             for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
                 if binding.operation not in operations or self._takes_no_path(binding):
@@ -93,14 +95,14 @@ class Aimer:
                 if binding.operation in CHANGING and aim is None:
                     continue
                 call = self._aimed(row, text, binding, aim)
-                yield Shot(row, text, binding, call, aim is not None)
+                yield AttackCall(row, text, binding, call, aim is not None)
 
     def _takes_no_path(self, binding: Binding) -> bool:
         """Whether a walk begins where it always does, or where a listing of the same tool does."""
         if binding.operation not in {Operation.SEARCH, Operation.GLOB}:
             return False
         lists = {known.tool for known in self._bindings.of(Operation.LIST)}
-        return binding.tool in lists or not binding.has(Role.PATH)
+        return binding.tool in lists or not binding.has(ArgumentRole.PATH)
 
     def plain(self, binding: Binding, content: str | None = None) -> Call:
         """Give a plain call on a plain file.
@@ -117,14 +119,16 @@ class Aimer:
         to = binding.spelled(f"{new}.txt", root)
         return binding.call(binding.spelled(name, root), root, to=to, before=data, content=text)
 
-    def carried(self, rows: Iterable[Payload], kind: Carriage) -> Iterator[Shot]:
+    def carried(self, rows: Iterable[Payload], kind: Carriage) -> Iterator[AttackCall]:
         """Aim payloads of a kind, each a source and a destination, at what moves and copies."""
         for row in rows:
             for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
                 # for each binding anew: where one has put something, another puts nothing
                 for _, text in self._field.each([row]):
-                    if PAIR in text and reach.carriage(text, self._field) is kind:
-                        yield Shot(row, text, binding, self._aimed(row, text, binding, None), True)
+                    if PAIR in text and reachability.carriage(text, self._field) is kind:
+                        yield AttackCall(
+                            row, text, binding, self._aimed(row, text, binding, None), True
+                        )
 
     def _aimed(self, row: Payload, text: str, binding: Binding, aim: Path | None) -> Call:
         root = str(self._field.root)
@@ -141,7 +145,7 @@ class Aimer:
             return binding.call(binding.spelled(CONTROL, root), root, to=path)
         return binding.call(path, root, to=inside, before=before, content=content)
 
-    def rebased(self, rows: Iterable[Payload]) -> Iterator[Shot]:
+    def rebased(self, rows: Iterable[Payload]) -> Iterator[AttackCall]:
         """Tell every tool that takes one another base for its paths."""
         for row, path, base, _ in self._asked(rows):
             for binding in self._bindings.based():
@@ -150,7 +154,7 @@ class Aimer:
                     here = "." if binding.operation is Operation.LIST else path
                     yield self._told(row, f"{base}/{here}", binding, here, {slot.pointer: base})
 
-    def smuggled(self, rows: Iterable[Payload]) -> Iterator[Shot]:
+    def smuggled(self, rows: Iterable[Payload]) -> Iterator[AttackCall]:
         """Send arguments that no schema names beside a path that leads outside."""
         for row, path, base, more in self._asked(rows):
             for binding in self._bindings.of(Operation.READ):
@@ -171,9 +175,11 @@ class Aimer:
 
     def _told(
         self, row: Payload, text: str, binding: Binding, path: str, more: Mapping[Pointer, Any]
-    ) -> Shot:
-        paths = [slot.pointer for slot in binding.slots if slot.role is Role.PATH]
+    ) -> AttackCall:
+        paths = [slot.pointer for slot in binding.slots if slot.role is ArgumentRole.PATH]
         values = {**dict.fromkeys(paths, path), **more}
-        live = reach.aim(replace(row, target="any", live=("posix", "lexical")), text, self._field)
+        live = reachability.aim(
+            replace(row, target="any", live=("posix", "lexical")), text, self._field
+        )
         call = binding.calls_with(values, str(self._field.root))
-        return Shot(row, text, binding, call, live is not None)
+        return AttackCall(row, text, binding, call, live is not None)

@@ -16,7 +16,7 @@ HASHED: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TreeChange:
     """One path that is not as it was.
 
     Attributes:
@@ -66,10 +66,10 @@ def take(
     return found
 
 
-def changes(before: Mapping[str, Fact], after: Mapping[str, Fact]) -> list[Change]:
+def changes(before: Mapping[str, Fact], after: Mapping[str, Fact]) -> list[TreeChange]:
     """Say what is not as it was; files before the folders they stand in."""
     found = [
-        Change(path, _told(before.get(path), after.get(path)))
+        TreeChange(path, _told(before.get(path), after.get(path)))
         for path in sorted({*before, *after}, key=lambda path: (-path.count("/"), path))
         if before.get(path) != after.get(path)
     ]

@@ -31,7 +31,7 @@ ANYWHERE: Final = "**"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DenyEntry:
     """One entry of a deny list.
 
     Attributes:
@@ -50,7 +50,7 @@ class Entry:
         return self.parts[0] == ANYWHERE
 
 
-def entry(text: str) -> Entry:
+def entry(text: str) -> DenyEntry:
     """Read an entry.
 
     Raises:
@@ -76,7 +76,7 @@ def entry(text: str) -> Entry:
         del parts[0]
     names = [_example(part) for part in parts if part != ANYWHERE]
     wanted = (*parts, "*") if is_content else tuple(parts)
-    made = Entry(wanted, is_content or text.endswith("/"), "/".join(names))
+    made = DenyEntry(wanted, is_content or text.endswith("/"), "/".join(names))
     if not names or not _matches(wanted, (*names, STAR)):
         raise ValueError(f"{text!r} names nothing an example can be made of; write it otherwise")
     for path in SERVED:
@@ -120,8 +120,8 @@ class Denied:
         is_default: whether it is the one that rows speak of by name.
     """
 
-    entries: tuple[Entry, ...]
-    written: tuple[Entry, ...] = ()
+    entries: tuple[DenyEntry, ...]
+    written: tuple[DenyEntry, ...] = ()
     is_default: bool = False
 
     def lists(self, parts: Iterable[str], *, writing: bool = False) -> bool:

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_touchstone.attack import denied
-from mcp_touchstone.clause import nearest
-from mcp_touchstone.threat import DECLARED, LIMITS, Promise
+from mcp_touchstone.catalog.clause import nearest
+from mcp_touchstone.catalog.threat import DECLARED, LIMITS, Promise
+from mcp_touchstone.target import deny_list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class PromiseTerms:
     """How one promise is kept.
 
     Attributes:
@@ -45,13 +45,13 @@ class Terms:
         return {key: value for key, value in found.items() if value}
 
 
-def shown(name: str, terms: Terms) -> str:
+def shown(name: str, terms: PromiseTerms) -> str:
     """Write a promise as a word of a command line."""
     given = terms.document()
     return f"{name}={json.dumps(given)}" if given else name
 
 
-def read(text: str) -> tuple[str, Terms]:
+def read(text: str) -> tuple[str, PromiseTerms]:
     """Read a promise with its terms.
 
     Raises:
@@ -71,7 +71,7 @@ def read(text: str) -> tuple[str, Terms]:
         raise ValueError(f"{name}: write {how}, or {name} alone") from error
     for key, value in pairs:
         _check(name, key, value)
-    terms = Terms(
+    terms = PromiseTerms(
         args=tuple(given.get("args", ())),
         env=given.get("env", {}),
         limit=given.get("limit"),
@@ -105,11 +105,11 @@ def _check(name: str, key: str, value: Any) -> None:
 def _check_denied(name: str, entries: list[str]) -> None:
     if name != Promise.DENY_LIST:
         raise ValueError(f"{name}: deny belongs to {Promise.DENY_LIST}; move it there")
-    if len(entries) > denied.MOST:
-        raise ValueError(f"{name}: deny has {len(entries)} entries; name {denied.MOST} at most")
+    if len(entries) > deny_list.MOST:
+        raise ValueError(f"{name}: deny has {len(entries)} entries; name {deny_list.MOST} at most")
     for entry in entries:
         try:
-            denied.entry(entry)
+            deny_list.entry(entry)
         except ValueError as error:
             raise ValueError(f"{name}: deny: {error}") from error
 

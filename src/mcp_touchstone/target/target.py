@@ -10,12 +10,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.attack import denied
-from mcp_touchstone.attack.told import Told
-from mcp_touchstone.terms import Terms, shown
+from mcp_touchstone.bindings.declared import Declaration
+from mcp_touchstone.target import deny_list
+from mcp_touchstone.target.promises import PromiseTerms, shown
+from mcp_touchstone.transport.sandbox import Method
 
 ROOT: Final = "{root}"
 """Stands in a command, an environment value or ``--cwd`` for the folder made for the server."""
+
+PYTHON: Final = "{python}"
+"""In a command, stands for the interpreter that runs this program."""
 
 STARTUP: Final = 60.0
 """Seconds a server may take to its first answer; cold starts of ten and more are common."""
@@ -80,9 +84,15 @@ class Target:
         promises: what the server claims beside what every server with a root does.
         terms: how it is started for a promise, and what more is said of it.
         seed: a folder whose content is copied into each root; None for none.
+        world: a folder to make the roots in; None leaves it to the harness.
         told: what its tools do to files, beside what is found by trying.
         origin: words of a command line that name it instead; no values of a configuration.
         apart: words in front of the command that keep it from the network; empty for none.
+        sandbox: how its processes are kept from the user's files and processes; None where they
+            are not.
+        network: whether it has the network of the machine in a sandbox.
+        unsafe: why there is no sandbox where there should be one; empty otherwise.
+        wanted: the word of the user for the sandbox; empty where there was none.
     """
 
     command: tuple[str, ...]
@@ -92,11 +102,34 @@ class Target:
     bundled: bool = False
     named: Named = Named()
     promises: frozenset[str] = frozenset()
-    terms: Mapping[str, Terms] = field(default_factory=dict)
-    told: tuple[Told, ...] = ()
+    terms: Mapping[str, PromiseTerms] = field(default_factory=dict)
+    told: tuple[Declaration, ...] = ()
     origin: tuple[str, ...] = ()
     seed: Path | None = None
+    world: Path | None = None
     apart: tuple[str, ...] = ()
+    sandbox: Method | None = None
+    network: bool = False
+    unsafe: str = ""
+    wanted: str = ""
+
+    @property
+    def guesses(self) -> bool:
+        """Whether tools may be called that nobody named and that are not said to read only."""
+        return not self.unsafe
+
+    @property
+    def shelter(self) -> str:
+        """What keeps the user's files and processes from the server; empty for nothing to say."""
+        if self.sandbox is not None:
+            net = "with the network" if self.network else "without the network"
+            return f"{self.sandbox}: only its own files and processes, {net}"
+        if self.unsafe:
+            return (
+                f"none: {self.unsafe}; tools are called only if they are named or annotated "
+                "read-only (--sandbox off calls the others too)"
+            )
+        return "off: the server can do all that you can" if self.wanted == "off" else ""
 
     @property
     def shown(self) -> str:
@@ -104,9 +137,13 @@ class Target:
         return "(the bundled reference server)" if self.bundled else shlex.join(self.command)
 
     def words(self) -> list[str]:
-        """Give it as words of a command line; what the bundled server has anyway is left out."""
+        """Return the words of a command line that names this target again."""
         if self.origin:
             return list(self.origin)
+        return [*self.options(), *(["--self"] if self.bundled else ["--", *self.command])]
+
+    def options(self) -> list[str]:
+        """Return its settings as options; those that the bundled server has anyway are left out."""
         ours = reference() if self.bundled else Target(command=())
         env = {name: value for name, value in self.env.items() if ours.env.get(name) != value}
         calls = tuple(call for call in self.named.calls if call not in ours.named.calls)
@@ -115,12 +152,16 @@ class Target:
             found += ["--cwd", self.cwd]
         if self.seed is not None:
             found += ["--root-from", str(self.seed)]
+        if self.world is not None:
+            found += ["--world", str(self.world)]
         found += ["--offline"] if self.apart else []
+        found += ["--sandbox", self.wanted] if self.wanted else []
+        found += ["--online"] if self.network else []
         found += replace(self.named, calls=calls).words()
         found += [word for one in self.told for word in ("--bindings", one.text)]
         for promise in sorted(self.promises - ours.promises):
             found += ["--promise", shown(promise, self.on(promise))]
-        return found if self.bundled else [*found, "--", *self.command]
+        return found
 
     @property
     def rooted(self) -> bool:
@@ -140,14 +181,14 @@ class Target:
         words = [str(Path(word).absolute()) if Path(word).is_file() else word for word in rest]
         return replace(self, command=(program, *words), cwd=ROOT)
 
-    def on(self, promise: str) -> Terms:
+    def on(self, promise: str) -> PromiseTerms:
         """Give the terms of a promise."""
-        return self.terms.get(promise, Terms())
+        return self.terms.get(promise, PromiseTerms())
 
     @property
-    def denied(self) -> denied.Denied:
+    def denied(self) -> deny_list.Denied:
         """What its deny list has."""
-        return denied.read(self.on("deny-list").deny)
+        return deny_list.read(self.on("deny-list").deny)
 
     def under(self, promises: Iterable[str]) -> "Target":
         """Give the same target, started such that it keeps some promises."""
@@ -157,8 +198,9 @@ class Target:
         return replace(self, command=(*self.command, *words), env={**self.env, **env})
 
     def command_in(self, root: Path) -> tuple[str, ...]:
-        """The command with the root filled in."""
-        return (*self.apart, *(word.replace(ROOT, str(root)) for word in self.command))
+        """The command with the root and the interpreter filled in."""
+        words = (word.replace(ROOT, str(root)) for word in self.command)
+        return (*self.apart, *(word.replace(PYTHON, sys.executable) for word in words))
 
     def cwd_in(self, root: Path) -> str | None:
         """The working folder with the root filled in."""
@@ -230,12 +272,12 @@ An insertion can be called again and again, and each time it changes a file of t
 """
 
 
-OWN: Final[Mapping[str, Terms]] = {
-    "read-only": Terms(args=("--read-only",)),
-    "dry-run": Terms(tools=("apply_cedarscript",)),
-    "patch-only": Terms(tools=("file.apply_patch_only",)),
-    "size-limit": Terms(args=("--max-file-size", "65536"), limit=65536),
-    "read-limit": Terms(limit=500_000, tools=("file.read",)),
+OWN: Final[Mapping[str, PromiseTerms]] = {
+    "read-only": PromiseTerms(args=("--read-only",)),
+    "dry-run": PromiseTerms(tools=("apply_cedarscript",)),
+    "patch-only": PromiseTerms(tools=("file.apply_patch_only",)),
+    "size-limit": PromiseTerms(args=("--max-file-size", "65536"), limit=65536),
+    "read-limit": PromiseTerms(limit=500_000),
 }
 """What the reference server promises, beside its deny list, and how it is started for it."""
 
@@ -250,7 +292,7 @@ def reference(
 
     It is started and used such that it shows all it can ask of a client.
     """
-    from mcp_touchstone.loader import home  # noqa: PLC0415  (only this target lives in a suite)
+    from mcp_touchstone.catalog.loader import home  # noqa: PLC0415  (only this target lives in a suite)
 
     return Target(
         command=(sys.executable, "-m", "reference_server", "--root", ROOT, "--confirm-writes"),

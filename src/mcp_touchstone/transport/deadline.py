@@ -1,28 +1,28 @@
-"""A limit in seconds, without those in which a busy machine gave the server no core. Pure."""
+"""A time limit that does not count the seconds in which the server waited for a core. Pure."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 FIRST_LOOK: Final = 0.2
-"""Share of the limit after which we look who waits for a core: most answers come before."""
+"""Share of the limit after which we check the waits for a core: most answers come before."""
 
 SHORT: Final = 0.2
-"""Seconds of a limit that is not worth a look."""
+"""Seconds of a limit that is too short for a check."""
 
 MOST: Final = 6.0
-"""What a limit can grow to, as a multiple of itself."""
+"""Greatest extension of a limit, as a multiple of it."""
 
 NEARLY: Final = 0.01
-"""Seconds that are not worth another wait."""
+"""Seconds that are too short for another wait."""
 
 
-class Turn(NamedTuple):
-    """How a thread fared in its life.
+class ThreadTimes(NamedTuple):
+    """The times of a thread since its start.
 
     Attributes:
         waited: seconds in which it was ready to run and had no core; a wait that has not ended may
             be missing.
-        ran: seconds in which it had one.
+        ran: seconds in which it had a core.
         ready: whether it runs or waits for a core now.
     """
 
@@ -31,17 +31,17 @@ class Turn(NamedTuple):
     ready: bool = False
 
 
-Turns = Mapping[int, Turn]
-"""By the number of the thread."""
+Turns = Mapping[int, ThreadTimes]
+"""Thread id -> its times."""
 
-NEVER: Final = Turn(0.0)
+NEVER: Final = ThreadTimes(0.0)
 
 
 class Patience:
-    """One wait: how long it may go on.
+    """One wait and its time limit.
 
     Attributes:
-        granted: seconds it got beyond its limit.
+        granted: seconds added to its limit.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class Patience:
         turns: Callable[[], Turns],
         clock: Callable[[], float],
     ) -> None:
-        """Begin to wait for at most ``seconds``, times ``MOST`` on a machine that is that busy.
+        """Begin to wait for at most ``seconds``, or ``MOST`` times that on a busy machine.
 
         Args:
             seconds: the limit.
-            turns: tells of each thread that matters.
-            clock: seconds of some clock.
+            turns: returns the times of each relevant thread.
+            clock: returns seconds.
         """
         self.granted = 0.0
         self._seconds = seconds
@@ -66,7 +66,7 @@ class Patience:
         self._looked = 0.0
 
     def left(self) -> float:
-        """Give the seconds to wait before it is worth asking again; 0 when it is over."""
+        """Return the seconds to wait before the next call; 0 if the time is over."""
         spent = self._clock() - self._begun
         if self._before is None and self._seconds > SHORT:
             if spent < FIRST_LOOK * self._seconds:
@@ -87,6 +87,6 @@ class Patience:
         for thread, turn in self._turns().items():
             earlier = before.get(thread, NEVER)
             lost = max(lost, turn.waited - earlier.waited)
-            if turn.ready:  # what it waits now is not counted yet
+            if turn.ready:  # its present wait is not counted yet
                 lost = max(lost, elapsed - (turn.ran - earlier.ran))
         return lost

@@ -1,4 +1,4 @@
-"""What servers leave behind: finding it, ending it. Knows no MCP."""
+"""Find and end processes that servers leave behind. Knows no MCP."""
 
 import contextlib
 import ctypes
@@ -11,17 +11,17 @@ from typing import Final
 
 import psutil
 
-from mcp_touchstone.process import MARK, alive, everybody, launched
+from mcp_touchstone.transport.process import MARK, alive, everybody, launched
 
 _PR_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
 _adopting: Final = threading.Event()
 
 
 def adopt() -> None:
-    """Become the parent of what servers leave behind, where the system can do that (Linux).
+    """Become the parent of processes that servers leave behind, if the system can (Linux).
 
-    So ``sweep`` finds also what took another session and another environment. For a program that
-    starts nothing but servers: from now on every other child of this process counts as left behind.
+    So ``sweep`` also finds processes with another session and another environment. Only for a
+    program that starts no other children: from now on every other child counts as left behind.
     """
     with contextlib.suppress(OSError, AttributeError):
         if sys.platform == "linux":
@@ -31,7 +31,7 @@ def adopt() -> None:
 
 
 def _end_adopted() -> int:
-    """End the children we did not start, and those they leave us; give how many there were."""
+    """End the children we did not start, and their descendants; return their number."""
     found = 0
     for _ in range(100):  # each round is a generation
         with contextlib.suppress(psutil.Error, OSError, IndexError):
@@ -48,7 +48,7 @@ def _end_adopted() -> int:
 
 
 def end_abandoned(worlds: Iterable[Path]) -> int:
-    """End the servers of runs that were killed: those whose home lies in a world nobody holds."""
+    """End the servers of runs that were killed: those whose home is in an abandoned world."""
     places = tuple(f"{world}{os.sep}" for world in worlds)
     found = 0
     for process in everybody() if places else ():
@@ -61,9 +61,9 @@ def end_abandoned(worlds: Iterable[Path]) -> int:
 
 
 def sweep(mark: str) -> int:
-    """End every process that carries the mark of this run; give how many there were.
+    """End every process with the mark of this run; return their number.
 
-    Finds what left its process group and its parent. Costs one look at each process of the user.
+    Finds processes that left their group and their parent. Reads each process of the user once.
     """
     found = _end_adopted() if _adopting.is_set() else 0
     own = os.getpid()

@@ -1,8 +1,7 @@
-"""Start a server, hold its pipes, end it and everything it started. The only impure module.
+"""Start a server, read and write its pipes, end it and all processes it started.
 
-Knows nothing of MCP: bytes in, lines out, deadlines on every wait. What only POSIX has (process
-groups, signals) stands here behind a Windows path; the Windows path was never run, see
-``docs/platforms.md``.
+Knows no MCP: bytes in, lines out, deadlines on every wait. Features of POSIX alone (process groups,
+signals) have a Windows alternative here, which was never run, see ``docs/platforms.md``.
 """
 
 import contextlib
@@ -10,6 +9,7 @@ import errno
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -21,11 +21,12 @@ from typing import IO, Final, Protocol
 
 import psutil
 
-from mcp_touchstone.feed import Feed
-from mcp_touchstone.framing import Line, LineSplitter, is_whole
-from mcp_touchstone.mistake import Mistake
-from mcp_touchstone.patience import Patience
-from mcp_touchstone.turns import turns
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.transport.cpu_wait import turns
+from mcp_touchstone.transport.deadline import Patience
+from mcp_touchstone.transport.sandbox import COMMAND, Sandbox, command_pid, is_helper, listen, wrap
+from mcp_touchstone.transport.stdin_writer import Feed
+from mcp_touchstone.wire.framing import Line, LineSplitter, is_whole
 
 if sys.platform == "linux":
     import fcntl
@@ -34,13 +35,13 @@ if sys.platform == "linux":
 WINDOWS: Final = sys.platform == "win32"
 CHUNK: Final = 65_536
 PIPE: Final = 4096
-"""Bytes the pipe of an output holds that nobody reads, where the system lets us say so."""
+"""Size of the pipe of an unread output in bytes, if the system permits to set it."""
 
 STDERR_KEPT: Final = 65_536
 """Bytes of the end of stderr kept for people; all of it is drained."""
 
 LAST_WORDS: Final = 1.0
-"""Seconds in which the stderr of a process that has left is read to its end, at most."""
+"""Greatest seconds for reading the stderr of an exited process to its end."""
 
 MARK: Final = "MCP_TOUCHSTONE_RUN"
 """Environment variable that every process of a run inherits, so that strays can be found."""
@@ -52,15 +53,15 @@ now = time.monotonic
 sleep = time.sleep
 
 
-class LaunchError(Mistake):
-    """The server could not be started; the message says what, and how to mend it."""
+class LaunchError(UserError):
+    """The server could not be started; the message names the reason and the remedy."""
 
 
 class Gone(Exception):  # noqa: N818  (an event of the server's life, not a fault of ours)
-    """The server is no longer there, or no longer reads."""
+    """The server has exited, or no longer reads."""
 
 
-class Stream(StrEnum):
+class OutputStream(StrEnum):
     """An output of a process."""
 
     STDOUT = "stdout"
@@ -68,7 +69,7 @@ class Stream(StrEnum):
 
 
 class Step(StrEnum):
-    """At which step of the shutdown a process ended."""
+    """The step of the shutdown at which a process ended."""
 
     ITSELF = "by itself"
     INPUT_CLOSED = "when its input was closed"
@@ -78,14 +79,14 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a process ended.
+    """The end of a process.
 
     Attributes:
-        step: what it took.
-        status: exit status; negative for a signal, as subprocess counts.
-        seconds: from the first step of the shutdown to the exit.
-        strays: processes it left behind, ended by us.
-        hurried: whether it had hardly time to leave when its input was closed.
+        step: the step of the shutdown that ended it.
+        status: exit status; negative for a signal, as in subprocess.
+        seconds: seconds from the first step of the shutdown to the exit.
+        strays: number of processes it left behind, which we ended.
+        hurried: whether it had little time to exit after its input was closed.
     """
 
     step: Step
@@ -95,41 +96,41 @@ class Ending:
     hurried: bool = False
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return it as a sentence."""
         how = f"status {self.status}" if self.status >= 0 else signal_name(-self.status)
         return f"ended {self.step} ({how})"
 
 
 def signal_name(number: int) -> str:
-    """Name a signal: 11 -> 'SIGSEGV'."""
+    """Return the name of a signal: 11 -> 'SIGSEGV'."""
     try:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
 
 
-class Record(Protocol):
-    """Where the lines of a server go, and what happens to it: a transcript above all.
+class LineSink(Protocol):
+    """A receiver of the lines of a server and of events, above all a transcript.
 
     Attributes:
         ended: whether the server's output reached end of file.
-        overflow: why nobody listens any more; empty while somebody does.
+        overflow: the reason it stopped listening; empty while it listens.
     """
 
     ended: bool
     overflow: str
 
     def heard(self, line: Line, /) -> None:
-        """Take a line of its output."""
+        """Record a line of its output."""
 
     def happened(self, sentence: str, /) -> object:
-        """Take note of an event that is no line."""
+        """Record an event that is not a line."""
 
     def input_closed(self) -> None:
-        """Take note that its input was closed."""
+        """Record that its input was closed."""
 
     def finished(self) -> None:
-        """Take note of the end of its output."""
+        """Record the end of its output."""
 
 
 class ServerProcess:
@@ -138,17 +139,20 @@ class ServerProcess:
     def __init__(
         self,
         command: Sequence[str],
-        transcript: Record,
+        transcript: LineSink,
         *,
         env: Mapping[str, str],
         cwd: str | os.PathLike[str] | None = None,
         born: float | None = None,
         on_stderr: Callable[[bytes], object] | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
-        """Start ``command``; what it writes to stderr is kept, and goes to ``on_stderr``.
+        """Start ``command``; its stderr is kept, and passed to ``on_stderr``.
+
+        In a sandbox we start another process than the server, but it behaves like the server.
 
         Raises:
-            LaunchError: there is no such program, it may not be run, or the folder is missing.
+            LaunchError: the program does not exist or may not be run, or the folder is missing.
         """
         self.transcript = transcript
         self.command = tuple(command)
@@ -159,12 +163,14 @@ class ServerProcess:
         self.ending: Ending | None = None
         self._stuck: threading.Event | None = None
         self._stdin_closed = False
-        self._heeded = {stream: threading.Event() for stream in Stream}
+        self._heeded = {stream: threading.Event() for stream in OutputStream}
         self.heed()
         self._splitter = LineSplitter()
         self._splitting = threading.Lock()
-        self._popen = _launch(self.command, env, cwd)
-        launched.add(self.pid)
+        self.sandbox = sandbox
+        self._found: int | None = None
+        self._popen = _launch(self.command, env, cwd, sandbox)
+        launched.add(self._popen.pid)
         assert self._popen.stdin is not None  # noqa: S101  (a pipe was asked for)
         self._feed = Feed(self._popen.stdin)
         self._stdout_reader = _thread(self._read_stdout, self._popen.stdout)
@@ -172,8 +178,25 @@ class ServerProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the server."""
-        return self._popen.pid
+        """Process id of the server outside its sandbox; there, available after its start."""
+        if self.sandbox is not None and self._found is None:
+            self._found = command_pid(self._popen.pid)
+        return self._found or self._popen.pid
+
+    @property
+    def own_pid(self) -> int:
+        """Process id of the server inside its sandbox."""
+        return self.pid if self.sandbox is None else COMMAND
+
+    def listen(self, host: str, port: int) -> socket.socket | None:
+        """Listen in the network of the server; None if that is the network of this machine.
+
+        Raises:
+            OSError: the server has exited, or uses the port itself.
+        """
+        if self.sandbox is None or self.sandbox.network:
+            return None
+        return listen(self.pid, host, port)
 
     @property
     def running(self) -> bool:
@@ -186,19 +209,19 @@ class ServerProcess:
         return self._popen.poll()
 
     def stderr(self) -> str:
-        """Give the end of what it wrote to stderr, as text; its last words too if it has left."""
+        """Return the end of its stderr as text, completely read if it has exited."""
         if not self.running:
             self._stderr_reader.join(LAST_WORDS)
         return bytes(self._stderr).decode("utf-8", "replace")
 
     @property
     def stderr_tail(self) -> bytes:
-        """The end of what it wrote to stderr."""
+        """The end of its stderr."""
         return bytes(self._stderr)
 
     @property
     def stderr_bytes(self) -> int:
-        """How much it wrote to stderr, in bytes."""
+        """Length of its stderr, in bytes."""
         return self._stderr_bytes
 
     def send(self, data: bytes, seconds: float) -> None:
@@ -206,7 +229,7 @@ class ServerProcess:
 
         Raises:
             Gone: it exited, closed its input, or did not read in time; or we closed its input.
-                One that did not read is not waited for again until it has.
+                After a timeout, later calls do not wait until it has read.
         """
         if self._stdin_closed:
             raise Gone("gets no more input: we closed it")
@@ -221,23 +244,23 @@ class ServerProcess:
             raise Gone("closed its input")
 
     def post(self, data: bytes) -> None:
-        """Have bytes written to its input behind what waits already; waits for nothing."""
+        """Queue bytes for its input; return at once."""
         self._feed.write(data)
 
-    def neglect(self, stream: Stream) -> None:
-        """Read one of its outputs no more, beyond what is being read, until ``heed``.
+    def neglect(self, stream: OutputStream) -> None:
+        """Stop reading one of its outputs, after the read in progress, until ``heed``.
 
-        On Linux its pipe holds ``PIPE`` bytes from now on, so that little fills it.
+        On Linux its pipe is reduced to ``PIPE`` bytes, so that little output fills it.
         """
         self._heeded[stream].clear()
-        pipe = self._popen.stdout if stream is Stream.STDOUT else self._popen.stderr
+        pipe = self._popen.stdout if stream is OutputStream.STDOUT else self._popen.stderr
         if sys.platform == "linux" and pipe is not None:
             with contextlib.suppress(OSError, ValueError):
                 fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
 
-    def unread(self, stream: Stream) -> int | None:
-        """Give how many bytes wait in the pipe of an output; None where nobody can tell."""
-        pipe = self._popen.stdout if stream is Stream.STDOUT else self._popen.stderr
+    def unread(self, stream: OutputStream) -> int | None:
+        """Return the number of bytes in the pipe of an output; None if unknown."""
+        pipe = self._popen.stdout if stream is OutputStream.STDOUT else self._popen.stderr
         if sys.platform == "linux" and pipe is not None:
             with contextlib.suppress(OSError, ValueError):
                 room = bytearray(4)
@@ -251,9 +274,9 @@ class ServerProcess:
             heeded.set()
 
     def take_unfinished(self) -> bool:
-        """Take what stands behind the last line feed as a line, if it is whole JSON by itself.
+        """Accept the bytes after the last line feed as a line, if they are complete JSON.
 
-        For a server that forgets the line feed: the alternative is to wait for ever.
+        For a server that omits the line feed: the alternative is to wait for ever.
         """
         with self._splitting:
             if not self._splitter.closed or not is_whole(self._splitter.peek()):
@@ -264,13 +287,13 @@ class ServerProcess:
             return line is not None
 
     def close_stdin(self) -> None:
-        """Close its input; what was written before still arrives."""
+        """Close its input, after delivering earlier bytes."""
         if not self._stdin_closed:
             self._stdin_closed = True
             self._feed.close()
 
     def wait(self, seconds: float) -> int | None:
-        """Wait for its exit; None when the time is over first."""
+        """Wait for its exit; return None if the seconds pass first."""
         patience = self.patience(seconds)
         while left := patience.left():
             before = now()
@@ -280,15 +303,15 @@ class ServerProcess:
         return self._popen.poll()
 
     def patience(self, seconds: float) -> Patience:
-        """Begin to wait for it, at most ``seconds`` in which it, and who reads it, had a core."""
-        return Patience(seconds, lambda: turns(self.pid, (self._stdout_reader,)), now)
+        """Begin to wait for it, for ``seconds`` in which it and its reader threads had a core."""
+        return Patience(seconds, lambda: turns(self._popen.pid, (self._stdout_reader,)), now)
 
     def end(self, patience: float, *, polite: bool = True, hurry: float | None = None) -> Ending:
         """Close its input, then SIGTERM, then SIGKILL.
 
         Args:
             patience: seconds for each step.
-            polite: whether there is a first step.
+            polite: whether to close its input first.
             hurry: seconds for that step, in place of ``patience``.
         """
         if self.ending is not None:
@@ -317,8 +340,8 @@ class ServerProcess:
         spent = now() - begun
         strays = self._end_strays(family)
         self.close_stdin()
-        self.join(0.5)  # each closes its pipe; what a daemon holds open ends with ``sweep``
-        launched.discard(self.pid)
+        self.join(0.5)  # each closes its pipe; a daemon may keep one open until ``sweep``
+        launched.discard(self._popen.pid)
         code = -9 if status is None else status
         self.ending = Ending(step, code, spent, strays, hurried=hurry is not None)
         self.transcript.happened(f"the server {self.ending}")
@@ -326,29 +349,29 @@ class ServerProcess:
         return self.ending
 
     def kill(self) -> None:
-        """End it at once, with everything below it; ``end`` still has to be called."""
+        """Kill it and its descendants at once; ``end`` must still be called."""
         self.doomed()()
 
     def doomed(self) -> Callable[[], None]:
-        """Give what ends it at once, with everything below it now: then nothing is looked up."""
+        """Return a function that kills it and its present descendants without a lookup."""
         family = self._family()
 
         def end() -> None:
-            if self.ending is None:  # its number may belong to somebody else by now
+            if self.ending is None:  # after that, its number may belong to another process
                 self._signal_all(family, force=True)
 
         return end
 
     def join(self, seconds: float) -> None:
-        """Wait for the threads that read and write its pipes, once everybody is gone."""
+        """Wait for the threads that read and write its pipes, after all processes have exited."""
         self._stdout_reader.join(seconds)
         self._stderr_reader.join(seconds)
         self._feed.join(seconds)
 
     def _family(self) -> list[psutil.Process]:
         try:
-            return psutil.Process(self.pid).children(recursive=True)
-        except (psutil.Error, OSError, IndexError):  # the last two where there is no /proc
+            return psutil.Process(self._popen.pid).children(recursive=True)
+        except (psutil.Error, OSError, IndexError):  # the last two if there is no /proc
             return []
 
     def _signal_all(self, family: list[psutil.Process], *, force: bool) -> None:
@@ -360,36 +383,37 @@ class ServerProcess:
             return
         number = signal.SIGKILL if force else signal.SIGTERM
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
+            os.killpg(self._popen.pid, number)
         if force:
             for process in family:
                 with contextlib.suppress(psutil.Error):
                     process.kill()
 
     def _end_strays(self, family: list[psutil.Process]) -> int:
-        """End what the server left in its group or below it; give how many there were."""
+        """End processes that the server left in its group or below it; return their number."""
         left = {process.pid for process in family if alive(process)}
+        helpers = {process.pid for process in family if self.sandbox and is_helper(process.pid)}
         if not WINDOWS:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, 0)  # cheap; only a group that still exists is searched
+                os.killpg(self._popen.pid, 0)  # cheap; only an existing group is searched
                 left |= {process.pid for process in everybody() if self._owns(process)}
         if left:
             self._signal_all(family, force=True)
-        return len(left)
+        return len(left - helpers)
 
     def _owns(self, process: psutil.Process) -> bool:
-        """Whether a process lives in the server's group; the dead nobody buried do not count."""
+        """Return whether a process of the server's group is alive; zombies do not count."""
         with contextlib.suppress(OSError):
-            return os.getpgid(process.pid) == self.pid and alive(process)
+            return os.getpgid(process.pid) == self._popen.pid and alive(process)
         return False
 
-    def _read(self, descriptor: int, stream: Stream) -> bytes:
+    def _read(self, descriptor: int, stream: OutputStream) -> bytes:
         self._heeded[stream].wait()
         return _read(descriptor)
 
     def _read_stdout(self, pipe: IO[bytes]) -> None:
         descriptor = pipe.fileno()
-        while chunk := self._read(descriptor, Stream.STDOUT):
+        while chunk := self._read(descriptor, OutputStream.STDOUT):
             with self._splitting:
                 for line in self._splitter.feed(chunk):
                     self.transcript.heard(line)
@@ -411,7 +435,7 @@ class ServerProcess:
 
     def _read_stderr(self, pipe: IO[bytes]) -> None:
         descriptor = pipe.fileno()
-        while chunk := self._read(descriptor, Stream.STDERR):
+        while chunk := self._read(descriptor, OutputStream.STDERR):
             self._stderr_bytes += len(chunk)
             self._stderr += chunk
             del self._stderr[:-STDERR_KEPT]
@@ -421,16 +445,16 @@ class ServerProcess:
 
 
 def processor() -> float:
-    """Give the processor time of all processes that were started here and have ended, in seconds.
+    """Return the processor time of all ended child processes, in seconds.
 
-    With what they waited for themselves; 0 where the system does not tell.
+    Includes the children they waited for; 0 if the system does not provide it.
     """
     times = os.times()
     return times.children_user + times.children_system
 
 
 def everybody() -> list[psutil.Process]:
-    """Give all processes; none where the system does not tell (no /proc)."""
+    """Return all processes; empty if the system does not provide them (no /proc)."""
     try:
         return list(psutil.process_iter())
     except (psutil.Error, OSError, IndexError):
@@ -438,20 +462,20 @@ def everybody() -> list[psutil.Process]:
 
 
 def alive(process: psutil.Process) -> bool:
-    """Whether a process runs; the dead nobody buried do not."""
+    """Return whether a process runs; a zombie does not."""
     with contextlib.suppress(psutil.Error, OSError):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False
 
 
 def _await_exit(process: "subprocess.Popen[bytes]", seconds: float) -> None:
-    """Wait until a process has left, where the system wakes us; else return at once.
+    """Wait until a process has exited, if the system can notify us; else return at once.
 
-    subprocess looks again and again, up to 50 ms apart.
+    subprocess polls, up to 50 ms apart.
     """
     if not hasattr(os, "pidfd_open") or process.poll() is not None:
         return
-    with contextlib.suppress(OSError):  # it has left, or no descriptor is free
+    with contextlib.suppress(OSError):  # it has exited, or no descriptor is free
         descriptor = os.pidfd_open(process.pid)
         try:
             watch = select.poll()
@@ -475,11 +499,17 @@ def _thread(target: object, pipe: IO[bytes] | None) -> threading.Thread:
 
 
 def _launch(
-    command: Sequence[str], env: Mapping[str, str], cwd: str | os.PathLike[str] | None
+    command: Sequence[str],
+    env: Mapping[str, str],
+    cwd: str | os.PathLike[str] | None,
+    sandbox: Sandbox | None,
 ) -> subprocess.Popen[bytes]:
     try:
+        words = command
+        if sandbox is not None:
+            words = wrap(sandbox, command, cwd=os.path.abspath(cwd or "."), env=env)  # noqa: PTH100
         return subprocess.Popen(
-            command,
+            words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -494,7 +524,7 @@ def _launch(
 
 
 def _advice(command: Sequence[str], cwd: str | os.PathLike[str] | None, error: Exception) -> str:
-    """Say why a command did not start, and how to mend it."""
+    """Return the reason a command did not start, and the remedy."""
     program = command[0] if command else ""
     if not program:
         said = "the command is empty; name the program that starts the server"

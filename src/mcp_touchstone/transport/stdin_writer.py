@@ -1,7 +1,7 @@
-"""The input of a process: what fits into its pipe is written at once, the rest by a thread.
+"""The input of a process: bytes are written at once if the pipe has room, else by a thread.
 
-A hand-over to a thread for each line would cost more than the line. The Windows path, where
-everything goes through the thread, was never run, see ``docs/platforms.md``.
+Passing each line to a thread would cost more than writing it. The Windows path, which writes all
+bytes in the thread, was never run, see ``docs/platforms.md``.
 """
 
 import contextlib
@@ -16,10 +16,10 @@ WINDOWS: Final = sys.platform == "win32"
 
 
 class Feed:
-    """Writes to one pipe, in order, without ever keeping its caller waiting.
+    """Writer to one pipe, in order, that never blocks its caller.
 
     Attributes:
-        broken: whether nobody reads the pipe any more.
+        broken: whether the pipe has no reader any more.
     """
 
     def __init__(self, pipe: IO[bytes]) -> None:
@@ -37,9 +37,9 @@ class Feed:
             os.set_blocking(self._descriptor, False)
 
     def write(self, data: bytes) -> threading.Event:
-        """Write, or have it written behind what waits; the event is set once it has been.
+        """Write bytes, or queue them; the returned event is set once they are written.
 
-        What is written to a broken pipe, or to one that was closed, is lost.
+        Bytes for a broken or closed pipe are lost.
         """
         done = threading.Event()
         with self._lock:
@@ -53,7 +53,7 @@ class Feed:
         return done
 
     def close(self) -> None:
-        """Close the pipe, behind what waits."""
+        """Close the pipe, after the queued bytes."""
         with self._lock:
             if self._closed:
                 return
@@ -64,12 +64,12 @@ class Feed:
                 self._hand_over(None)
 
     def join(self, seconds: float) -> None:
-        """Wait until what waits was written, at most so many seconds."""
+        """Wait some seconds at most until the queued bytes are written."""
         if self._thread is not None:
             self._thread.join(seconds)
 
     def _try(self, data: memoryview) -> memoryview:
-        """Write what fits now; give the rest."""
+        """Write as many bytes as fit now; return the rest."""
         while data and not self.broken:
             try:
                 data = data[os.write(self._descriptor, data) :]

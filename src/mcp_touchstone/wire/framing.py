@@ -20,7 +20,7 @@ LINE_LIMIT: Final = 32 * 1024 * 1024
 CUT: Final = 4096
 """Bytes kept of a line over the limit."""
 
-_DIGITS: Final = 4000  # int() refuses 4,301 digits and more; Decimal has no such limit
+_DIGITS: Final = 4000  # int() rejects 4,301 digits and more; Decimal has no such limit
 _BOM: Final = b"\xef\xbb\xbf"
 _HALF_A_LINE_FEED: Final = b"\0"  # the end of little-endian UTF-16, split at 0x0A
 _DECODER: Final = json.JSONDecoder()
@@ -29,7 +29,7 @@ _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.?[^"\\]*)*"?', re.DOTALL)  # closed
 
 
 class Fault(StrEnum):
-    """What is wrong with a line, apart from the message in it."""
+    """A fault of a line, apart from the message in it."""
 
     BLANK = "blank line"
     BYTE_ORDER_MARK = "starts with a byte order mark"
@@ -49,9 +49,9 @@ class Line:
     """One line without its line feed.
 
     Attributes:
-        raw: the bytes; only the first CUT of them when the line is over the limit.
-        length: how many bytes the line really had.
-        terminated: False for what stood behind the last line feed at end of file.
+        raw: the bytes; only the first CUT of them if the line exceeds the limit.
+        length: its real length in bytes.
+        terminated: False for the bytes after the last line feed at end of file.
     """
 
     raw: bytes
@@ -65,7 +65,7 @@ class Line:
 
 
 class LineSplitter:
-    """Splits a byte stream at 0x0A and nowhere else, in bounded memory."""
+    """Splitter of a byte stream at 0x0A and nowhere else, in bounded memory."""
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self._limit = limit
@@ -73,7 +73,7 @@ class LineSplitter:
         self._length = 0
 
     def feed(self, chunk: bytes) -> list[Line]:
-        """Take the next bytes; give the lines they complete."""
+        """Add the next bytes; return the lines they complete."""
         *whole, rest = chunk.split(b"\n")
         lines = [self._finish(part, terminated=True) for part in whole]
         self._take(rest)
@@ -81,20 +81,20 @@ class LineSplitter:
 
     @property
     def overlong(self) -> bool:
-        """Whether what stands behind the last line feed is over the limit already."""
+        """Whether the bytes after the last line feed exceed the limit already."""
         return self._length > self._limit
 
     @property
     def closed(self) -> bool:
-        """Whether what stands behind the last line feed ends as a whole message does."""
+        """Whether the bytes after the last line feed end like a whole message."""
         return self._rest[-64:].rstrip().endswith((b"}", b"]"))
 
     def peek(self) -> bytes:
-        """Show what stands behind the last line feed, at most CUT bytes of it once cut."""
+        """Return the bytes after the last line feed, at most CUT of them once cut."""
         return bytes(self._rest)
 
     def close(self) -> Line | None:
-        """Give what stands behind the last line feed, if anything."""
+        """Return the bytes after the last line feed as a line, if there are any."""
         return self._finish(b"", terminated=False) if self._length else None
 
     def _take(self, part: bytes) -> None:
@@ -113,13 +113,13 @@ class LineSplitter:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a line says.
+    """The JSON content of a line.
 
     Attributes:
-        value: the JSON value; None when it could not be read (see ``readable``).
-        faults: what is wrong with the line.
-        readable: whether ``value`` is what the line says.
-        detail: the parser's own words for NOT_JSON.
+        value: the JSON value; None if it could not be read (see ``readable``).
+        faults: the faults of the line.
+        readable: whether ``value`` was read from the line.
+        detail: the message of the parser for NOT_JSON.
     """
 
     value: Any = None
@@ -129,7 +129,7 @@ class Reading:
 
 
 def read(line: Line) -> Reading:
-    """Read one line as strict JSON; never raises."""
+    """Read one line as strict JSON; never raise."""
     faults: set[Fault] = set()
     if not line.terminated:
         faults.add(Fault.UNTERMINATED)
@@ -162,7 +162,7 @@ def read(line: Line) -> Reading:
 
 
 def _utf16(raw: bytes) -> list[str]:
-    """Give what a line may say in UTF-16, the likelier reading first.
+    """Return the possible readings of a line as UTF-16, the likelier one first.
 
     Split at 0x0A, each little-endian line begins, and each big-endian line ends, with the other
     byte of a line feed.
@@ -216,12 +216,12 @@ _LONG_READER: Final = json.JSONDecoder(
 
 
 def apart(line: Line) -> Iterator[Line]:
-    """Take messages apart that stand on one line, with a line feed missing between them.
+    """Yield the messages of one line, with a line feed missing between them.
 
-    What follows a message is either the next one or the header of a framing with lengths; a line
-    of any other making stays as it is.
+    A message must be followed by the next one, or by the header of a framing with lengths; any
+    other line is not split.
     """
-    text = line.raw.decode("latin-1")  # one character a byte; JSON's own signs are ASCII
+    text = line.raw.decode("latin-1")  # one character per byte; the syntax of JSON is ASCII
     start = 0
     while text.startswith("{", start):
         try:
@@ -236,7 +236,7 @@ def apart(line: Line) -> Iterator[Line]:
 
 
 def is_whole(rest: bytes) -> bool:
-    """Whether bytes without a line feed are whole messages."""
+    """Return whether bytes without a line feed are complete messages."""
     last = rest
     for part in apart(Line(rest, len(rest), terminated=False)):
         last = part.raw
@@ -244,14 +244,14 @@ def is_whole(rest: bytes) -> bool:
 
 
 def integral(value: Any) -> bool:
-    """Whether a JSON value is a whole number (true and false are none)."""
+    """Return whether a JSON value is a whole number (true and false are not)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return isinstance(value, int) or value.is_integer()
 
 
 def open_brackets(line: bytes) -> int:
-    """Count the brackets a line opens and does not close; no string of JSON spans two lines."""
+    """Return the number of unclosed brackets of a line; no JSON string spans two lines."""
     bare = _STRING.sub(b"", line)
     return sum(map(bare.count, (b"{", b"["))) - sum(map(bare.count, (b"}", b"]")))
 
@@ -265,9 +265,9 @@ def joined(lines: Iterable[bytes]) -> Any:
 
 
 def encode(message: Any) -> bytes:
-    """Write a message as one line of UTF-8, line feed included.
+    """Encode a message as one line of UTF-8, line feed included.
 
-    Whatever a server said can be said back to it: a lone surrogate is escaped, and a number of
+    Every message of a server can be encoded again: a lone surrogate is escaped, and a number of
     thousands of digits becomes a string.
     """
     try:
@@ -295,7 +295,7 @@ class Kind(StrEnum):
 
 
 def kind_of(value: Any) -> Kind:
-    """Classify one JSON value by the members it has, whatever their types."""
+    """Return the kind of a JSON value by its members, whatever their types."""
     if not isinstance(value, dict):
         return Kind.ODD
     if "method" in value:
@@ -314,7 +314,7 @@ type_names: Final = {
 
 
 def type_name(value: Any) -> str:
-    """Name the JSON type of a value."""
+    """Return the name of the JSON type of a value."""
     return type_names.get(type(value), type(value).__name__)
 
 
@@ -322,7 +322,7 @@ IdKey = tuple[str, Any]
 
 
 def id_key(value: Any) -> IdKey | None:
-    """Give the typed identity of an id: 5 and "5" differ; None for what cannot be an id."""
+    """Return the typed identity of an id: 5 and "5" differ; None if it cannot be an id."""
     if isinstance(value, str):
         return ("string", value)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
@@ -334,7 +334,7 @@ _plain: Final = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 def brief(value: Any, limit: int = 120) -> str:
-    """Show a JSON value on one line, cut to ``limit`` characters."""
+    """Return a JSON value on one line, cut to ``limit`` characters."""
     try:
         text = _plain(value)
     except (ValueError, RecursionError):

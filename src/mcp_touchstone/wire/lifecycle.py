@@ -1,7 +1,7 @@
 """The state of one connection: lifecycle table, typed-id matching, both eras. Pure.
 
 Source: basic/lifecycle of the legacy revisions; basic/index#requests and #responses of all.
-Two rules: everything about state lives here; nothing here knows time or processes.
+Two rules: all state of a connection is here; nothing here depends on time or processes.
 """
 
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from mcp_touchstone.framing import IdKey, Kind, id_key, kind_of
+from mcp_touchstone.wire.framing import IdKey, Kind, id_key, kind_of
 
 
 class Phase(StrEnum):
-    """Where a connection stands."""
+    """Phase of a connection."""
 
     SILENT = "nothing asked yet"
     INITIALIZING = "initialize is unanswered"
@@ -23,7 +23,7 @@ class Phase(StrEnum):
 
 
 class Event(StrEnum):
-    """What moves a connection on."""
+    """Event that changes the phase of a connection."""
 
     INITIALIZE_SENT = "we sent initialize"
     INITIALIZE_ACCEPTED = "the server accepted initialize"
@@ -41,11 +41,11 @@ TABLE: Final[dict[tuple[Phase, Event], Phase]] = {
     (Phase.SILENT, Event.MODERN_REQUEST_SENT): Phase.OPERATING,
     **{(phase, Event.INPUT_CLOSED): Phase.CLOSING for phase in Phase},
 }
-"""Every move there is; a pair that is missing leaves the phase as it was."""
+"""Every transition; a missing pair leaves the phase unchanged."""
 
 
 class Role(StrEnum):
-    """What a message of the server is, in view of what we sent."""
+    """Role of a message of the server, given the messages we sent."""
 
     ANSWER = "answer"
     SECOND_ANSWER = "second answer"
@@ -66,11 +66,11 @@ class Message:
 
     Attributes:
         value: the JSON value of the message.
-        kind: by its members.
-        role: by what we had sent.
-        phase: where the connection stood when it came.
-        answers: number of our line it answers; None unless role is ANSWER or SECOND_ANSWER.
-        method: the method it answers, or its own.
+        kind: its kind, by its members.
+        role: its role, by the messages we had sent.
+        phase: phase of the connection when it arrived.
+        answers: number of our line that it answers; None unless role is ANSWER or SECOND_ANSWER.
+        method: its own method, or the method of the request it answers.
         batched: whether it came inside an array.
     """
 
@@ -84,7 +84,7 @@ class Message:
 
     @property
     def code(self) -> Any:
-        """The error code; None where there is none."""
+        """The error code; None if there is none."""
         error = self.value.get("error") if isinstance(self.value, dict) else None
         return error.get("code") if isinstance(error, dict) else None
 
@@ -94,12 +94,12 @@ class Asked:
     """One request of ours.
 
     Attributes:
-        line: number of the line that carried it.
-        method: its method, None where it had no readable one.
+        line: number of its line.
+        method: its method; None if it had no readable one.
         value: the request as sent.
-        phase: where the connection stood.
+        phase: phase of the connection when it was sent.
         required: whether silence would break a rule.
-        cancelled: whether we took it back.
+        cancelled: whether we cancelled it.
         answers: numbers of the lines that answered it.
     """
 
@@ -112,8 +112,8 @@ class Asked:
     answers: int = 0
 
 
-class Session:
-    """Follows one connection, message by message, in the order of the transcript."""
+class SessionState:
+    """The state of one connection, updated with each message of the transcript, in order."""
 
     def __init__(self) -> None:
         self.phase = Phase.SILENT
@@ -125,7 +125,7 @@ class Session:
         self.phase = TABLE.get((self.phase, event), self.phase)
 
     def sent(self, value: Any, line: int, *, required: bool = True, modern: bool = False) -> None:
-        """Note a message of ours (or an array of them) as sent on a line."""
+        """Record a message of ours (or an array of them) as sent on a line."""
         for message in value if isinstance(value, list) else [value]:
             self._sent_one(message, line, required=required, modern=modern)
 
@@ -153,7 +153,7 @@ class Session:
             self.move(Event.MODERN_REQUEST_SENT)
 
     def heard(self, value: Any) -> Iterator[Message]:
-        """Read one JSON value of the server (an array is read member by member)."""
+        """Yield the messages in one JSON value of the server (one for each member of an array)."""
         batched = isinstance(value, list)
         for message in value if batched else [value]:
             yield self._heard_one(message, batched=batched)
@@ -182,7 +182,7 @@ class Session:
         return Message(value, kind, role, phase, asked.line, asked.method, batched)
 
     def echoes(self, value: Any) -> bool:
-        """Whether a request of the server is one of ours, said back."""
+        """Return whether a request of the server is an echo of one of ours."""
         asked = self._by_id.get(id_key(value.get("id")) or ("", None))
         return asked is not None and asked.value == value
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_touchstone.framing import brief, type_name
+from mcp_touchstone.wire.framing import brief, type_name
 
 if TYPE_CHECKING:
-    from mcp_touchstone.connection import Reply
+    from mcp_touchstone.wire.reply import Reply
 
 VOLATILE: Final = frozenset({"_meta", "ttlMs", "nextCursor"})
 """Members of a result that may differ between two equal calls."""
@@ -28,7 +28,7 @@ CLIENT_METHODS: Final = frozenset(
 
 
 def outcome(reply: "Reply") -> tuple[str, Any]:
-    """Reduce an answer to what a client acts on: a result without volatile members, or a code."""
+    """Return the essential part of an answer: a result without volatile members, or a code."""
     if reply.value is None:
         return ("silence", None)
     if reply.result is not None:
@@ -37,21 +37,21 @@ def outcome(reply: "Reply") -> tuple[str, Any]:
 
 
 def _stable(value: Any) -> Any:
-    """Put a list of named items in the order of their names; order is not promised everywhere."""
+    """Sort a list of named items by name; the order of lists is not always specified."""
     if isinstance(value, list) and all(isinstance(item, dict) for item in value):
         return sorted(value, key=lambda item: str(item.get("name") or item.get("uri") or item))
     return value
 
 
 def same_outcome(first: "Reply", second: "Reply") -> bool:
-    """Whether two answers mean the same to a client."""
+    """Return whether two answers are equivalent for a client."""
     return outcome(first) == outcome(second)
 
 
 def covers(declared: Any, required: Any) -> bool:
-    """Whether capabilities hold every member that others name, at each depth.
+    """Return whether capabilities contain every required member, at each depth.
 
-    An empty elicitation is one by form (client/elicitation#capabilities).
+    An empty elicitation means one by form (client/elicitation#capabilities).
     """
     if not isinstance(required, dict):
         return True
@@ -68,12 +68,12 @@ def _in_full(capability: str, value: Any) -> Any:
 def wrong_types(
     value: Mapping[str, Any], types: Mapping[str, str], required: tuple[str, ...] = ()
 ) -> list[str]:
-    """List members of an object that are missing or of another JSON type than named.
+    """Return the members of an object that are missing, or have another JSON type than given.
 
     Args:
         value: the object.
         types: member -> JSON type name; a member that is absent is fine unless required.
-        required: members that have to be there.
+        required: members that must be present.
     """
     found = [f"{name} is missing" for name in required if name not in value]
     for name, expected in types.items():
@@ -87,7 +87,7 @@ def _article(noun: str) -> str:
 
 
 def capability_faults(declared: Any, features: tuple[str, ...]) -> list[str]:
-    """List known capabilities that are no objects, and flags that are no booleans."""
+    """Return the known capabilities that are no objects, and the flags that are no booleans."""
     wrong = []
     for feature in features:
         if not isinstance(declared, dict) or feature not in declared:
@@ -105,9 +105,9 @@ def capability_faults(declared: Any, features: tuple[str, ...]) -> list[str]:
 
 
 def base64_fault(text: str) -> tuple[str, bool]:
-    """Say what is wrong with base64 text, and whether a patient reader copes with it.
+    """Return the fault of base64 text, and whether a tolerant reader accepts it.
 
-    Line breaks, missing padding and the URL-safe alphabet are slips; an empty text is fine.
+    Line breaks, missing padding and the URL-safe alphabet are tolerable; an empty text is valid.
     """
     if text.startswith("data:"):
         return "a data: URI in place of base64", False
@@ -130,7 +130,7 @@ def base64_fault(text: str) -> tuple[str, bool]:
 
 
 def list_methods(capabilities: Mapping[str, Any]) -> dict[str, str]:
-    """Give feature -> list method for the declared features that have one."""
+    """Return feature -> list method for the declared features that have one."""
     return {
         feature: f"{feature}/list"
         for feature in ("tools", "resources", "prompts")
@@ -139,7 +139,7 @@ def list_methods(capabilities: Mapping[str, Any]) -> dict[str, str]:
 
 
 def object_in(value: Any, *members: str) -> dict[str, Any]:
-    """Give the object that stands in a value behind these members; empty where there is none."""
+    """Return the object in a value below these members; empty if there is none."""
     for member in members:
         value = value.get(member) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}

@@ -1,21 +1,21 @@
-"""What became of one request of ours: an answer, or why there is none. Pure."""
+"""The reply to one request of ours: an answer, or the reason there is none. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_touchstone.framing import brief, integral
+from mcp_touchstone.wire.framing import brief, integral
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What became of one request: an answer, or why there is none.
+    """The reply to one request: an answer, or the reason there is none.
 
     Attributes:
         asked: number of our line.
-        entry: number of the line that answered; None when none did.
+        entry: number of the line with the answer; None if there is none.
         value: the answer.
-        why: why there is none, in words.
+        why: the reason there is none, for a person.
     """
 
     asked: int
@@ -36,7 +36,7 @@ class Reply:
 
     @property
     def succeeded(self) -> bool:
-        """Whether it is a final result that reports no error."""
+        """Whether it is a final result without an error."""
         result = self.result
         final = result is not None and result.get("resultType", "complete") == "complete"
         return final and (result or {}).get("isError") is not True
@@ -55,23 +55,23 @@ class Reply:
 
     @property
     def code(self) -> Any:
-        """The error code; None where there is none."""
+        """The error code; None if there is none."""
         return (self.error or {}).get("code")
 
     @property
     def unreadable(self) -> bool:
-        """Whether it is an error without a whole number for a code: a finding of the envelope."""
+        """Whether it is an error whose code is no whole number; another rule reports it."""
         return self.is_error and not integral(self.code)
 
     def refused(self, *codes: int) -> bool:
-        """Whether it was refused with one of these codes, or a rule of the envelope counts it.
+        """Return whether it is an error with one of these codes, or another rule reports it.
 
-        That is silence, and an error without a readable code.
+        Rules on the envelope report silence, and an error without a readable code.
         """
         return not self.answered or self.code in codes or self.unreadable
 
     def __str__(self) -> str:
-        """Say it in words, for "actual"."""
+        """Return it as text, for the ``actual`` of a judgement."""
         if self.value is None:
             return self.why
         if "error" in self.value:

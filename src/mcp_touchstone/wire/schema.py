@@ -1,20 +1,20 @@
-"""Validate messages against compact JSON Schemas, one file a revision. Pure.
+"""Validate messages against compact JSON Schemas, one file per revision. Pure.
 
 A file is data of the suite (``conformance/schemas/<revision>.json``), JSON Schema 2020-12 written
 by hand from the revision's schema.ts. Beside ``$defs`` it has parts, each a table of method ->
 schema: ``results`` (the result of a request), ``notifications`` and ``requests`` (the whole message
 of the server), ``errors`` (the error object, by its code), and where the revision has them
-``input_required`` and ``tasks`` (what may come in place of the result). Object members are open;
+``input_required`` and ``tasks`` (permitted in place of the result). Object members are open;
 enumerations and unions are not.
 
 Three conventions, all of them plain annotations or assertions to any other validator:
 
-- ``format``, ``multipleOf`` and ``not`` say what only the generated schema.json asks (uri, byte,
-  whole numbers, a boolean as the schema of a property). To break them is mild.
+- ``format``, ``multipleOf`` and ``not`` state requirements of the generated schema.json alone (uri,
+  byte, whole numbers, a boolean as the schema of a property). A breach of them is mild.
 - ``counted-by`` names the clauses that count a breach here, so that one event is one finding. The
-  module ``expansion`` says what its words mean.
-- ``anyOf`` is a union. Its members are told apart by ``type`` and by the ``const`` of a member,
-  so that a fault is reported inside the member that was meant.
+  module ``schema_refs`` defines its words.
+- ``anyOf`` is a union. Its members are distinguished by ``type`` and by the ``const`` of a member,
+  so that a fault is reported inside the intended member.
 
 ``jsonschema`` is imported with the first message that is validated.
 """
@@ -32,8 +32,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_touchstone.expansion import COUNTED_BY, NAME, expand, inside
-from mcp_touchstone.framing import brief, type_name
+from mcp_touchstone.wire.framing import brief, type_name
+from mcp_touchstone.wire.schema_refs import COUNTED_BY, NAME, expand, inside
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -44,11 +44,11 @@ MILD: Final = frozenset({"format", "multipleOf", "not"})
 SHOWN: Final = 40
 """Characters of a value that a message quotes."""
 MOST: Final = 200
-"""Flaws of one message that are looked for."""
+"""Greatest number of flaws of one message."""
 REMEMBERED: Final = 512
-"""Messages whose verdict is kept: a server says the same many times in a run."""
-LONG: Final = 1 << 18
-"""Characters of a message whose verdict is not kept."""
+"""Greatest number of cached results: a server sends equal messages many times in a run."""
+LONG: Final = 1 << 22
+"""Characters of a message above which its result is not cached."""
 
 _REMEMBERING: Final = threading.Lock()
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*")
@@ -57,13 +57,13 @@ _WORD: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """One place where a message is not what its schema asks for.
+    """One place where a message violates its schema.
 
     Attributes:
-        path: where: ``result.tools[0].inputSchema.type``.
-        why: what is wrong there: ``"array" is not "object"``.
-        mild: whether only the generated schema.json asks for it.
-        clause: the clause that counts it, by ``counted-by``; empty when none does.
+        path: the place: ``result.tools[0].inputSchema.type``.
+        why: the fault: ``"array" is not "object"``.
+        mild: whether only the generated schema.json requires it.
+        clause: the clause that counts it, by ``counted-by``; empty if none does.
     """
 
     path: str
@@ -73,19 +73,18 @@ class Flaw:
 
     @property
     def text(self) -> str:
-        """Say it on one line."""
+        """Return it on one line."""
         return f"{self.path}: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one message showed.
+    """The result of validating one message.
 
     Attributes:
-        flaws: what is wrong with it, at most MOST.
-        clauses: the clauses of ``counted-by`` that had something to look at, broken or not.
-        named: definition -> what stands where it is asked for, of the right type or not: place,
-            value.
+        flaws: its flaws, at most MOST.
+        clauses: the clauses of ``counted-by`` that apply to a part of it, broken or not.
+        named: definition -> place and value of each part that should match it, valid or not.
     """
 
     flaws: tuple[Flaw, ...]
@@ -94,10 +93,10 @@ class Look:
 
 
 class Schemas:
-    """The schemas of a folder, read and compiled when first asked for.
+    """The schemas of a folder, read and compiled on first use.
 
     Args:
-        folder: holds ``<revision>.json``.
+        folder: folder with the files ``<revision>.json``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -107,11 +106,11 @@ class Schemas:
         self._seen: dict[bytes, Look] = {}
 
     def methods(self, revision: str, part: str = "results") -> tuple[str, ...]:
-        """Give the methods that a part of a revision has schemas for; empty for a part it lacks."""
+        """Return the methods with schemas in a part of a revision; empty if it lacks the part."""
         return tuple(self._file(revision).get(part, ()))
 
     def flaws(self, revision: str, part: str, method: str, value: Any) -> Iterator[Flaw]:
-        """Walk what is wrong with a message; lazily, so stop when enough.
+        """Yield the flaws of a message, lazily, so that a caller can stop early.
 
         Raises:
             KeyError: the part has no schema for the method.
@@ -121,7 +120,7 @@ class Schemas:
             yield _flaw(error, start)
 
     def look(self, revision: str, part: str, method: str, value: Any) -> Look:
-        """Validate a message whole; what was seen before is not validated again."""
+        """Validate a whole message; parts equal to earlier ones are not validated again."""
         key = digest([revision, part, method, value])
         known = self._seen.get(key)
         if known is None:
@@ -143,13 +142,13 @@ class Schemas:
         return Look(tuple(flaws), frozenset(met), named)
 
     def expanded(self, revision: str, part: str, method: str) -> dict[str, Any]:
-        """Give the schema of one method in one piece: no ``$ref``, ``counted-by`` resolved."""
+        """Return the schema of one method in one piece: no ``$ref``, ``counted-by`` resolved."""
         file = self._file(revision)
         found: dict[str, Any] = expand(file[part][method], file["$defs"])
         return found
 
     def counted_by(self, revision: str) -> set[str]:
-        """Name the clauses that a revision's file leaves something to."""
+        """Return the clauses named by ``counted-by`` in the file of a revision."""
         return {
             clause
             for part in PARTS
@@ -183,7 +182,7 @@ _exact: Final = json.JSONEncoder(default=repr).encode
 
 
 def digest(value: Any) -> bytes:
-    """Give a short name to a JSON value; empty for one that is very long, or nested too deep."""
+    """Return a digest of a JSON value; empty if it is very long, or nested too deep."""
     try:
         text = _exact(value)
     except RecursionError:
@@ -194,7 +193,7 @@ def digest(value: Any) -> bytes:
 
 
 def remember(known: dict[bytes, Any], key: bytes, value: Any) -> None:
-    """Keep what was found out under a digest, and not more than REMEMBERED of it."""
+    """Store a result under a digest; keep at most REMEMBERED results."""
     if key:
         with _REMEMBERING:
             if len(known) >= REMEMBERED:
@@ -202,12 +201,12 @@ def remember(known: dict[bytes, Any], key: bytes, value: Any) -> None:
             known[key] = value
 
 
-# --- walking
+# --- traversal
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A value where a schema asks something of it."""
+    """A value and the schema that applies to it."""
 
     schema: Mapping[str, Any]
     path: tuple[str | int, ...]
@@ -217,7 +216,7 @@ class _Node:
 def _walk(
     validator: "Validator", schema: Mapping[str, Any], value: Any, path: tuple[str | int, ...] = ()
 ) -> Iterator[_Node]:
-    """Walk a value beside its schema, through the members of unions that are meant."""
+    """Traverse a value beside its schema, through the intended members of unions."""
     yield _Node(schema, path, value)
     for member in schema.get("allOf", ()):
         yield from _walk(validator, member, value, path)
@@ -237,13 +236,13 @@ def _walk(
 
 
 def prepare() -> None:
-    """Import what will be needed, while there is nothing else to do."""
+    """Import the library while there is nothing else to do."""
     _dialect()
 
 
 @functools.cache
 def _dialect() -> "type[Validator]":
-    """Give the 2020-12 validator with the keywords this module reads in its own way."""
+    """Return the 2020-12 validator with the keywords that this module redefines."""
     from jsonschema import Draft202012Validator  # noqa: PLC0415  (a tenth of a second to import)
     from jsonschema.validators import extend  # noqa: PLC0415
 
@@ -262,7 +261,7 @@ def _error(message: str, *path: str) -> "ValidationError":
 
 
 def required(validator: "Validator", names: Any, value: Any, schema: Any) -> Errors:
-    """Judge ``required``: one error a member, at the place where the member is missing."""
+    """Yield the errors of ``required``: one per missing member, at its place."""
     del validator, schema
     if isinstance(value, dict):
         for name in names:
@@ -271,7 +270,7 @@ def required(validator: "Validator", names: Any, value: Any, schema: Any) -> Err
 
 
 def _whole(validator: "Validator", step: int, value: Any, schema: Any) -> Errors:
-    """Judge ``multipleOf: 1``: the library's own raises on infinity, which 1e999 is."""
+    """Yield the errors of ``multipleOf: 1``; the library's own check raises on infinity (1e999)."""
     del step, schema
     if isinstance(value, float) and validator.is_type(value, "number") and not value.is_integer():
         yield _error(f"{brief(value, SHOWN)} is not a whole number")
@@ -298,7 +297,7 @@ def _is_base64(text: str) -> bool:
 
 
 def _any_of(validator: "Validator", members: list[Any], value: Any, schema: Any) -> Errors:
-    """Judge a union in the member that was meant; what is left out cannot fit anyway."""
+    """Yield the errors of a union in its intended member; the other members cannot match."""
     meant = [member for member in members if _meant(validator, member, value)]
     if not meant:
         if "type" not in schema or validator.is_type(value, schema["type"]):
@@ -325,7 +324,7 @@ def _descend(validator: "Validator", value: Any, member: Any) -> Errors:
 
 
 def _meant(validator: "Validator", member: Mapping[str, Any], value: Any) -> bool:
-    """Whether a value can be this member of a union, by its type and its constants."""
+    """Return whether a value can be this member of a union, by its type and its constants."""
     if "type" in member and not validator.is_type(value, member["type"]):
         return False
     if not isinstance(value, dict):
@@ -337,7 +336,7 @@ def _meant(validator: "Validator", member: Mapping[str, Any], value: Any) -> boo
 
 
 def _constants(member: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Walk the members of an object schema that tell it from others, with what they may be."""
+    """Yield the distinguishing members of an object schema, with their permitted values."""
     for name, below in member.get("properties", {}).items():
         if "const" in below:
             yield name, [below["const"]]
@@ -350,7 +349,7 @@ def _is_filled(member: Mapping[str, Any], value: Any) -> bool:
 
 
 def _other(members: list[Any], value: Any) -> "ValidationError":
-    """Say what was expected where no member of a union was meant."""
+    """Return the error for a value that no member of a union matches."""
     known: dict[str, list[Any]] = {}
     for member in members:
         for name, constants in _constants(member):
@@ -368,7 +367,7 @@ def _titles(members: list[Any]) -> str:
     return " or ".join(str(member.get("title", "a member of a union")) for member in members)
 
 
-# --- saying it
+# --- text of flaws
 
 
 def _is_mild(error: "ValidationError") -> bool:
@@ -382,7 +381,7 @@ def _flaw(error: "ValidationError", start: str) -> Flaw:
 
 
 def path_text(start: str, steps: Iterable[str | int]) -> str:
-    """Write a place in a message: ``result.tools[0].name``."""
+    """Return a place in a message as text: ``result.tools[0].name``."""
     path = start
     for step in steps:
         if isinstance(step, int):
@@ -395,7 +394,7 @@ def path_text(start: str, steps: Iterable[str | int]) -> str:
 
 
 def sentence(error: "ValidationError") -> str:
-    """Say what is wrong at the place of an error."""
+    """Return the fault at the place of an error as a sentence."""
     value: Any = error.instance
     asked: Any = error.validator_value
     say = _SENTENCES.get(str(error.validator))

@@ -1,4 +1,4 @@
-"""The JSON Schemas a server sends: which dialect each names, and whether it is valid in it. Pure.
+"""The JSON Schemas of a server: the dialect of each, and its validity. Pure.
 
 Meta-schemas come with ``jsonschema``; nothing is fetched. The library is imported with the first
 schema that is validated.
@@ -6,11 +6,12 @@ schema that is validated.
 
 import functools
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_touchstone.schema import Errors, digest, path_text, remember, required, sentence
+from mcp_touchstone.wire.schema import Errors, digest, path_text, remember, required, sentence
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -26,12 +27,16 @@ DIALECTS: Final = {
     "2019-09": "https://json-schema.org/draft/2019-09/schema",
     "2020-12": "https://json-schema.org/draft/2020-12/schema",
 }
-"""Name -> the ``$schema`` that stands for it, without its empty fragment."""
+"""Name -> its ``$schema``, without the empty fragment."""
 
 LONGEST: Final = 256 * 1024
-"""Characters of a schema that is still validated; ten thousands of subschemas take seconds."""
+"""Greatest length of a validated schema in characters; more subschemas would take seconds."""
 MOST: Final = 20
-"""Violations in one schema that are looked for."""
+"""Greatest number of violations of one schema."""
+LONGEST_VALUE: Final = 1024 * 1024
+"""Greatest length of a value validated against a foreign schema, in characters."""
+MOST_STEPS: Final = 100_000
+"""Greatest number of keywords checked for one value: a few bytes of ``allOf`` can need 2**40."""
 
 _NAMES: Final = {address.partition("//")[2]: name for name, address in DIALECTS.items()}
 _VOCABULARIES: Final = (
@@ -41,7 +46,7 @@ _seen: Final[dict[bytes, tuple[tuple[str, str], ...]]] = {}
 
 
 def dialect_of(schema: Any) -> str:
-    """Name the dialect of a schema; empty where its ``$schema`` is none we know."""
+    """Return the dialect of a schema; empty if its ``$schema`` is unknown."""
     named = schema.get("$schema", DIALECTS[LATEST]) if isinstance(schema, dict) else None
     if not isinstance(named, str):
         return ""
@@ -50,10 +55,10 @@ def dialect_of(schema: Any) -> str:
 
 
 def violations(schema: Any, dialect: str = "") -> tuple[tuple[str, str], ...]:
-    """List what breaks the meta-schema of a dialect, by default the schema's own: place and why.
+    """Return the violations of a meta-schema, by default the schema's own: place and reason.
 
-    Empty also where nothing can be said: the dialect is unknown, the schema is very long or nested
-    deeper than we follow.
+    Empty also if this is undecided: the dialect is unknown, or the schema is too long or nested
+    too deep.
     """
     dialect = dialect or dialect_of(schema)
     key = digest([dialect, schema])
@@ -65,10 +70,11 @@ def violations(schema: Any, dialect: str = "") -> tuple[tuple[str, str], ...]:
 
 
 def allows(schema: Any, value: Any) -> bool | None:
-    """Whether a schema allows a value, in the dialect the schema names; None where that is open.
+    """Return whether a schema allows a value, in the schema's own dialect; None if undecided.
 
-    References are followed inside the schema only. A stranger's patterns may take for ever: no
-    ``pattern`` is matched, and ``patternProperties`` leaves the question open.
+    References are followed inside the schema only. A foreign pattern may take unlimited time: no
+    ``pattern`` is matched, and ``patternProperties`` makes the result undecided. So does a schema
+    or value above the limits of length and steps.
     """
     from referencing import Registry  # noqa: PLC0415  (comes with jsonschema)
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
@@ -77,12 +83,39 @@ def allows(schema: Any, value: Any) -> bool | None:
     if not dialect or not isinstance(schema, dict) or violations(schema):
         return None
     try:
-        if "patternProperties" in json.dumps(schema, default=repr):
+        text = json.dumps(schema, default=repr)
+        if "patternProperties" in text or len(text) > LONGEST:
             return None
+        if len(json.dumps(value, default=repr)) > LONGEST_VALUE:
+            return None
+        _budget.left = MOST_STEPS
         found = _reader(dialect)(schema, registry=Registry()).iter_errors(value)  # fetches nothing
         return next(found, None) is None
     except (ArithmeticError, LookupError, RecursionError, TypeError, Unresolvable, ValueError):
         return None
+    except _TooMuchError:
+        return None
+
+
+class _TooMuchError(Exception):
+    """A schema needs more steps than the limit."""
+
+
+_budget: Final = threading.local()
+
+
+def _counted(judge: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the check of a keyword so that it counts its steps, up to a limit."""
+
+    def counting(validator: Any, asked: Any, value: Any, schema: Any) -> Any:
+        _budget.left -= 1
+        if isinstance(asked, list) and isinstance(value, list):
+            _budget.left -= len(asked)
+        if _budget.left < 0:
+            raise _TooMuchError
+        return judge(validator, asked, value, schema)
+
+    return counting
 
 
 def _violations(schema: Any, dialect: str) -> Iterator[tuple[str, str]]:
@@ -107,11 +140,13 @@ def _validator(dialect: str) -> "Validator":
 
 @functools.cache
 def _reader(dialect: str) -> Any:
-    """Give what validates a value against a stranger's schema."""
+    """Return a validator class for a foreign schema."""
     from jsonschema import validators  # noqa: PLC0415  (imported by now)
 
-    own = {"pattern": _pass, "uniqueItems": _unique}
-    return validators.extend(_known(dialect), own)  # type: ignore[no-untyped-call]
+    known = _known(dialect)
+    keywords = {**known.VALIDATORS, "pattern": _pass, "uniqueItems": _unique}
+    own = {word: _counted(judge) for word, judge in keywords.items()}
+    return validators.extend(known, own)  # type: ignore[no-untyped-call]
 
 
 def _known(dialect: str) -> "type[Validator]":
@@ -128,7 +163,7 @@ def _known(dialect: str) -> "type[Validator]":
 
 
 def _any_of(validator: "Validator", members: list[Any], value: Any, schema: Any) -> Errors:
-    """Judge a union; what is told is what is wrong in the member that fits best."""
+    """Yield the errors of a union: those of the member that fits best."""
     del schema
     found = [list(validator.descend(value, member)) for member in members]  # type: ignore[attr-defined]
     if all(found):
@@ -136,7 +171,7 @@ def _any_of(validator: "Validator", members: list[Any], value: Any, schema: Any)
 
 
 def _unique(validator: "Validator", asked: Any, value: Any, schema: Any) -> Errors:
-    """Judge ``uniqueItems`` in one pass; the library's compares each with each."""
+    """Yield the errors of ``uniqueItems`` in one pass; the library compares every pair."""
     del schema
     if asked is not True or not validator.is_type(value, "array"):
         return
@@ -156,10 +191,10 @@ def _error(message: str) -> "ValidationError":
 
 
 def _merged() -> dict[str, Any]:
-    """Give the meta-schema of 2020-12 in one piece: its vocabularies put together.
+    """Return the meta-schema of 2020-12 in one piece: its vocabularies combined.
 
-    It is six times as fast so, and says the same: no vocabulary speaks of another's keywords, and
-    ``$dynamicRef`` leads back to the whole.
+    It is six times as fast, with the same result: no vocabulary refers to keywords of another, and
+    ``$dynamicRef`` refers to the whole.
     """
     from jsonschema import Draft202012Validator  # noqa: PLC0415  (imported by now)
     from jsonschema_specifications import (  # type: ignore[import-untyped]  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Compile a schema of ours: every ``$ref`` in its place, and who counts a breach where. Pure."""
+"""Compile a schema of ours: resolve each ``$ref`` and the clauses that count breaches. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ JUDGING: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Who counts what at one place of a schema: the words of ``counted-by``.
+    """The clauses that count breaches at one place of a schema: the words of ``counted-by``.
 
     - a keyword of the same schema: the clause counts a breach of it;
-    - ``*``: the clause counts what is broken here or below, where nothing nearer says who does;
-    - ``**``: it counts all that is broken here or below, whatever stands there;
-    - a clause: what stands here or below under it counts under the other.
+    - ``*``: the clause counts breaches here or below, unless a closer place names a clause;
+    - ``**``: the clause counts all breaches here or below, without exception;
+    - a clause: breaches here or below that it would count are counted by the other.
 
-    An empty name is nobody's: the rule on the schema as a whole counts it.
+    An empty name means no clause: the rule on the whole schema counts the breach.
     """
 
     rest: str = ""
@@ -49,10 +49,10 @@ class _Scope:
 
 
 def expand(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[str, Any]:
-    """Put each ``$ref`` in its place, and beside each keyword the clause that counts its breach.
+    """Replace each ``$ref`` by its target, and add to each keyword the clause that counts it.
 
-    A lookup would cost more than the check behind it. No type of the protocol that is validated
-    here contains itself, so this ends.
+    A lookup would cost more than the check itself. No validated type of the protocol contains
+    itself, so this ends.
     """
     found: dict[str, Any] = _expand(schema, defs, _Scope())
     return found
@@ -82,7 +82,7 @@ def _expand(schema: Any, defs: Mapping[str, Any], scope: _Scope) -> Any:
 
 
 def inside(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """Walk a compiled schema and those in it."""
+    """Yield a compiled schema and all schemas in it."""
     if isinstance(schema, list):
         for one in schema:
             yield from inside(one)

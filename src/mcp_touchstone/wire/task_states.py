@@ -1,12 +1,12 @@
-"""What a server says of its tasks (2025-11-25): every state it shows, in the order shown. Pure."""
+"""The states of the tasks of a server (2025-11-25), in the order it sent them. Pure."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_touchstone.framing import Kind
-from mcp_touchstone.session import Message, Role
-from mcp_touchstone.transcript import Entry, Source, Transcript
+from mcp_touchstone.wire.framing import Kind
+from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 STATUSES: Final = ("working", "input_required", "completed", "failed", "cancelled")
 STATUS: Final = "notifications/tasks/status"
@@ -19,8 +19,8 @@ class Sighting:
     """One state of one task.
 
     Attributes:
-        entry: the line it stands on.
-        method: of the request that was answered with it (``tools/call`` for the task's first), or
+        entry: its line.
+        method: method of the request it answers (``tools/call`` for the first state), or
             ``notifications/tasks/status``.
         state: the task object, as far as it is one.
         asked: the number of our request; None for a notification.
@@ -33,19 +33,19 @@ class Sighting:
 
     @property
     def id(self) -> str:
-        """The task's id; empty where it is none."""
+        """The task's id; empty if it is invalid."""
         found = self.state.get("taskId")
         return found if isinstance(found, str) else ""
 
     @property
     def status(self) -> str:
-        """One of the five; empty for anything else."""
+        """One of the five statuses; empty for any other value."""
         found = self.state.get("status")
         return found if isinstance(found, str) and found in STATUSES else ""
 
 
 def sightings(transcript: Transcript) -> Iterator[Sighting]:
-    """Walk the states of tasks that a server showed on one connection."""
+    """Yield the states of tasks that a server sent on one connection."""
     for entry in transcript:
         if entry.source is Source.THEM:
             for message in entry.messages:

@@ -14,12 +14,12 @@ _FRACTION: Final = re.compile(r"[.,](\d+)")
 
 
 def is_rfc3339(text: str) -> bool:
-    """Whether a text is a date-time of RFC 3339, section 5.6."""
+    """Return whether a text is a date-time of RFC 3339, section 5.6."""
     return _RFC3339.fullmatch(text) is not None and instant(text) is not None
 
 
 def instant(text: str) -> datetime | None:
-    """Read a point in time of ISO 8601; None where it is none. A leap second counts as the last."""
+    """Read a time of ISO 8601; None if it is invalid. A leap second counts as second 59."""
     try:
         return datetime.fromisoformat(_LEAP.sub("59", text.upper()))
     except ValueError:
@@ -27,9 +27,9 @@ def instant(text: str) -> datetime | None:
 
 
 def same_instant(first: str, second: str) -> bool:
-    """Whether two timestamps name one instant, as exactly as the coarser of them says it.
+    """Return whether two timestamps name one instant, to the precision of the coarser one.
 
-    What cannot be compared (one is none, or one alone has an offset) counts as the same.
+    Timestamps that cannot be compared (one is invalid, or only one has an offset) count as equal.
     """
     one, other = instant(first), instant(second)
     if one is None or other is None or (one.tzinfo is None) != (other.tzinfo is None):
@@ -40,7 +40,7 @@ def same_instant(first: str, second: str) -> bool:
 
 
 def is_earlier(first: str, second: str) -> bool:
-    """Whether the first timestamp lies before the second; False where they cannot be compared."""
+    """Return whether the first timestamp is before the second; False if not comparable."""
     one, other = instant(first), instant(second)
     if one is None or other is None or (one.tzinfo is None) != (other.tzinfo is None):
         return False

@@ -1,7 +1,7 @@
-"""The numbered record of one connection: what we said, what we heard, what happened.
+"""The numbered record of one connection: lines sent, lines received, events.
 
-Thread-safe: the reader thread of a process appends, the conversation waits. Bounded: a server
-that floods us is cut off, and the record says so.
+Thread-safe: the reader thread of a process appends, the conversation waits. Bounded: the output of
+a server is cut off at a limit, and the record says so.
 """
 
 import threading
@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from mcp_touchstone.framing import (
+from mcp_touchstone.wire.allowance import Allowance
+from mcp_touchstone.wire.framing import (
     Fault,
     Kind,
     Line,
@@ -21,7 +22,7 @@ from mcp_touchstone.framing import (
     open_brackets,
     read,
 )
-from mcp_touchstone.session import Asked, Event, Message, Role, Session
+from mcp_touchstone.wire.lifecycle import Asked, Event, Message, Role, SessionState
 
 BYTES_LIMIT: Final = 96 * 1024 * 1024
 """Bytes of server output kept for one process."""
@@ -34,7 +35,7 @@ SPREAD_LIMIT: Final = 4_000
 
 
 class Source(StrEnum):
-    """Who caused an entry."""
+    """Cause of an entry."""
 
     US = "us"
     THEM = "them"
@@ -47,16 +48,16 @@ class Entry:
 
     Attributes:
         n: line number, from 1.
-        at: seconds since the process was started.
-        source: who.
+        at: seconds since the start of the process.
+        source: its cause.
         raw: the bytes without line feed (for an event: its sentence).
-        length: how many bytes the line really had.
+        length: real length of the line in bytes.
         reading: the JSON of a line of the server.
         messages: the server's messages in it, in context.
-        scenario: what was under way when it was written.
-        malformed: a line we broke on purpose.
-        value: what we sent, where it was a JSON value.
-        spread: over how many lines of the server the message stood that ends here; 0 for one.
+        scenario: the scenario that was running at that time.
+        malformed: whether we broke the line on purpose.
+        value: the value we sent, if it was JSON.
+        spread: number of lines of the message that ends here; 0 for one line.
     """
 
     n: int
@@ -73,24 +74,27 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """The line as text, with replacement characters for what is not UTF-8."""
+        """The line as text, with replacement characters for invalid UTF-8."""
         return self.raw.decode("utf-8", "replace")
 
 
 @dataclass(slots=True)
 class Transcript:
-    """Everything that crossed one pipe, in the order we saw it.
+    """All lines of one connection, in the order we observed them.
 
     Attributes:
-        revision: the revision this connection speaks.
+        revision: the revision of this connection.
         capabilities: the client capabilities we declared.
-        label: which process this is, for people.
-        scenario: what is under way; stamped on each entry.
-        overflow: why we stopped listening; empty while we listen.
+        label: name of the process, for people.
+        scenario: the running scenario; copied to each entry.
+        overflow: the reason we stopped listening; empty while we listen.
+        limit: the limit of the run that was reached, if that is the reason; later entries then
+            tell nothing about the server.
         ended: whether the server's output reached end of file.
-        spoke: whether it ever wrote a line.
-        memo: what rules worked out of it, for the next rule.
-        replay: words of the command line that draw again what is said here; mostly empty.
+        spoke: whether the server ever wrote a line.
+        memo: results that rules computed from it, for later rules.
+        replay: command line options that generate the same messages again; mostly empty.
+        allowance: the memory limit of all transcripts of the run together.
     """
 
     revision: str
@@ -99,12 +103,14 @@ class Transcript:
     label: str = ""
     scenario: str = ""
     overflow: str = ""
+    limit: str = ""
     ended: bool = False
     spoke: bool = False
     judged: bool = True
-    session: Session = field(default_factory=Session)
+    session: SessionState = field(default_factory=SessionState)
     memo: dict[Any, Any] = field(default_factory=dict)
     replay: tuple[str, ...] = ()
+    allowance: Allowance = field(default_factory=Allowance)
     _entries: list[Entry] = field(default_factory=list)
     _answers: dict[int, tuple[Entry, Message]] = field(default_factory=dict)
     _pieces: list[bytes] = field(default_factory=list)
@@ -114,22 +120,22 @@ class Transcript:
     _change: threading.Condition = field(default_factory=threading.Condition)
 
     def __iter__(self) -> Iterator[Entry]:
-        """Walk a copy of the record as it stands."""
+        """Iterate over a copy of the present entries."""
         with self._change:
             return iter(list(self._entries))
 
     def __len__(self) -> int:
-        """Count the lines."""
+        """Return the number of entries."""
         with self._change:
             return len(self._entries)
 
     def since(self, n: int) -> list[Entry]:
-        """Give the entries behind line ``n``."""
+        """Return the entries after line ``n``."""
         with self._change:
             return self._entries[n:]
 
     def __getitem__(self, n: int) -> Entry:
-        """Give line ``n``, counted from 1."""
+        """Return line ``n``, counted from 1."""
         with self._change:
             return self._entries[n - 1]
 
@@ -142,7 +148,7 @@ class Transcript:
         required: bool = True,
         modern: bool = False,
     ) -> int:
-        """Record a line of ours; give its number."""
+        """Record a line of ours; return its number."""
         with self._change:
             entry = self._append(
                 Source.US, raw.removesuffix(b"\n"), len(raw), malformed=malformed, value=value
@@ -169,6 +175,7 @@ class Transcript:
             self.spoke = True
             reading, spread = self._put_together(line, reading)
             self._spared += spread * 9 // 10
+            full = self.allowance.take(line.raw, reading.value)
             messages: tuple[Message, ...] = ()
             if reading.readable and not self._pieces:
                 messages = tuple(self.session.heard(reading.value))
@@ -190,12 +197,15 @@ class Transcript:
                 self.overflow = f"it wrote more than {BYTES_LIMIT // 2**20} MiB"
             elif len(self._entries) - self._spared > ENTRIES_LIMIT:
                 self.overflow = f"it wrote more than {ENTRIES_LIMIT:,} lines"
+            elif full:
+                self.overflow = self.limit = full
+                self.judged = False
             self._change.notify_all()
 
     def _put_together(self, line: Line, reading: Reading) -> tuple[Reading, int]:
-        """Read a message that stands over several lines, as pretty-printed ones do.
+        """Read a message that spans several lines, as a pretty-printed one does.
 
-        Gives what the line says and, on the last line of such a message, over how many it stood.
+        Returns the reading of the line and, on the last line of such a message, its line count.
         """
         if not self._pieces:
             if Fault.NOT_JSON in reading.faults and line.raw.lstrip().startswith((b"{", b"[")):
@@ -222,37 +232,37 @@ class Transcript:
         return reading, 0
 
     def happened(self, sentence: str) -> int:
-        """Record an event that is no line: an exit, a signal, end of file."""
+        """Record an event that is not a line: an exit, a signal, end of file."""
         with self._change:
             entry = self._append(Source.EVENT, sentence.encode(), 0)
             self._change.notify_all()
             return entry.n
 
     def finished(self) -> None:
-        """Note the end of the server's output."""
+        """Record the end of the server's output."""
         with self._change:
             self.ended = True
             self._change.notify_all()
 
     def input_closed(self) -> None:
-        """Note that we closed the server's input."""
+        """Record that we closed the server's input."""
         with self._change:
             self.session.move(Event.INPUT_CLOSED)
             self._append(Source.EVENT, b"we closed its input", 0)
 
     def wait(self, seen: Callable[[], Any], seconds: float) -> Any:
-        """Wait until ``seen`` gives something true, the output ends, or the time is over."""
+        """Wait until ``seen`` returns a true value, the output ends, or the seconds have passed."""
         with self._change:
             self._change.wait_for(lambda: self.ended or self.overflow or seen(), max(0.0, seconds))
             return seen()
 
     def answer_to(self, asked: int) -> tuple[Entry, Message] | None:
-        """Give the answer to the request on line ``asked``, and the line it stands on."""
+        """Return the answer to the request on line ``asked``, and its line."""
         with self._change:
             return self._answers.get(asked)
 
     def unanswered(self) -> list[Asked]:
-        """Requests still open."""
+        """Return the open requests."""
         with self._change:
             return self.session.unanswered()
 

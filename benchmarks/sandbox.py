@@ -1,0 +1,49 @@
+"""What a sandbox adds to the start of a process: ``python benchmarks/sandbox.py [STARTS]``.
+
+CPU time is that of all processes of a start. It depends less on how busy the machine is than real
+time does. The least of each is what a quiet machine comes near to.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcp_touchstone.transport.sandbox import Method, Sandbox, probe, wrap
+
+COMMAND = ("true",)
+
+
+def measure(name: str, command: Sequence[str], env: dict[str, str], starts: int) -> None:
+    """Start a command some times; print real time and CPU time in milliseconds."""
+    real, cpu = [], []
+    for _ in range(starts):
+        before, begun = os.times(), time.perf_counter()
+        subprocess.run(command, env=env, stdin=subprocess.DEVNULL, check=True)
+        real.append(1e3 * (time.perf_counter() - begun))
+        cpu.append(1e3 * (sum(os.times()[2:4]) - sum(before[2:4])))
+    print(
+        f"{name:10} real {min(real):6.1f} least {statistics.median(real):6.1f} median   "
+        f"CPU {statistics.mean(cpu):6.1f} mean   (ms, {starts} starts)"
+    )
+
+
+def main(starts: int) -> None:
+    """Measure a direct start and each method that works here."""
+    env = {"PATH": os.environ["PATH"]}
+    with tempfile.TemporaryDirectory() as folder:
+        measure("direct", COMMAND, env, starts)
+        for method in Method:
+            if why := probe(method):
+                print(f"{method:10} {why}")
+                continue
+            box = Sandbox(method=method, writable=(Path(folder),))
+            measure(method, wrap(box, COMMAND, cwd=folder, env=env), env, starts)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 30)

@@ -1,0 +1,63 @@
+"""Who this server says it is, in the form each revision knows."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+NAME = "mcp-touchstone-reference"
+TITLE = "MCP Touchstone reference server"
+# Written out: importlib.metadata would take longer to import than the whole server.
+VERSION = "0.1.0"
+
+
+def instructions(*, roots: Sequence[str], text_editor: bool, read_only: bool) -> str:
+    """Explain to a model how to use this server; the text holds no directory of this host.
+
+    Args:
+        roots: Names of the roots.
+        text_editor: Whether the tool of that name is offered.
+        read_only: Whether nothing is written.
+    """
+    several = f"There are {len(roots)} roots, named {', '.join(roots[:-1])} and {roots[-1]}. "
+    sentences = [
+        "Reads text files below a root directory."
+        if read_only
+        else "Reads and edits text files below a root directory.",
+        several + "A path begins with the name of its root and has forward slashes."
+        if len(roots) > 1
+        else "Paths are relative to the root, with forward slashes.",
+        "Read with file.read, or file.read_range for part of a large file.",
+    ]
+    if text_editor and read_only:
+        sentences.append("List a directory with text_editor.")
+    elif text_editor:
+        sentences.append(
+            "List a directory and edit with text_editor (view, create, str_replace, insert, "
+            "undo_edit)."
+        )
+    if read_only:
+        sentences.append("Nothing is written: the operator has made this server read-only.")
+    else:
+        sentences.append(
+            "file.apply_patch_only changes a file with a unified diff and the hash of the text "
+            "that you read. apply_cedarscript, if it is listed, shows a preview unless dry_run is "
+            "false."
+        )
+    return " ".join([*sentences, "An error says what to do next."])
+
+
+def implementation(revision: str) -> dict[str, Any]:
+    """Give the ``Implementation`` object (schema.ts#Implementation) of one revision.
+
+    Objects are open, so a newer member would be tolerated in an older session. A reference shows
+    each revision as it was written: ``title`` since 2025-06-18, ``description`` since 2025-11-25.
+    """
+    about: dict[str, Any] = {"name": NAME, "version": VERSION}
+    if revision >= "2025-06-18":
+        about["title"] = TITLE
+    if revision >= "2025-11-25":
+        about["description"] = "A small MCP server that keeps every clause of the protocol."
+    return about

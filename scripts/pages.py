@@ -1,0 +1,213 @@
+"""Generate the reference pages of the site from the suite files and the mutants.
+
+``scripts/mkdocs_hook.py`` calls `pages` when the site is built. None of these pages is committed;
+``mcp-touchstone explain`` shows the same text offline.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.attack_level import MEANING, Tier
+from mcp_touchstone.catalog.clause import Chapter, Observable
+from mcp_touchstone.catalog.loader import SECURITY, home, load, mutants
+from mcp_touchstone.catalog.threat import Threat
+from mcp_touchstone.report import coverage
+from mcp_touchstone.security import payload
+
+CHECKOUT: Final = Path(__file__).resolve().parent.parent
+
+OBSERVABLE: Final = {
+    Observable.YES: "visible on every server that offers the feature",
+    Observable.CONDITIONAL: "visible on servers that do what the clause is about",
+    Observable.NO: "not visible to a client over stdio",
+}
+
+
+def pages() -> dict[str, str]:
+    """Generate all reference pages.
+
+    Returns:
+        Path below the root of the site (``clauses/basic/ping.md``) -> Markdown.
+    """
+    return {
+        name: "\n".join(lines) + "\n"
+        for name, lines in (*_clause_pages().items(), *_threat_pages().items())
+    }
+
+
+def _path(suite: str, chapter: Chapter) -> str:
+    return f"{suite}/{chapter.group}/{chapter.name}.md"
+
+
+# --- clauses
+
+
+def _clause_pages() -> dict[str, Iterator[str]]:
+    measured = coverage.measure(load(), mutants(CHECKOUT))
+    chapters = {
+        _path("clauses", chapter): _clause_chapter(chapter, measured)
+        for chapter in measured.catalogue.chapters
+    }
+    return {"clauses.md": _clause_index(measured), **chapters}
+
+
+def _clause_index(measured: coverage.Coverage) -> Iterator[str]:
+    yield "# The clauses\n"
+    yield (
+        f"The specification is divided into {len(measured.catalogue)} clauses. "
+        f"`mcp-touchstone check` judges {measured.share().judged} of them. "
+        "`mcp-touchstone explain CLAUSE` shows one clause in the terminal.\n"
+    )
+    shares = measured.shares()
+    yield "| observable | judged | meaning |\n|---|---|---|"
+    for kind, meaning in OBSERVABLE.items():
+        yield f"| {kind} | {shares[kind]} | {meaning} |"
+    yield f"| all | {shares[None]} | |\n"
+    survivors = ", ".join(f"`{name}`" for name in measured.survivors) or "none"
+    yield (
+        f"The tests have {measured.mutants} mutants: servers that each break certain clauses on "
+        f"purpose. Judged clauses that no mutant breaks: {survivors}.\n"
+    )
+    yield "## Chapters\n"
+    yield "Each cell counts the judged clauses; *not observable* counts clauses.\n"
+    yield "| chapter | | observable | conditional | not observable | all |"
+    yield "|---|---|---|---|---|---|"
+    for chapter in measured.catalogue.chapters:
+        cells = " | ".join(measured.shares(chapter.clauses).values())
+        link = f"[{chapter.group}/{chapter.name}]({_path('clauses', chapter)})"
+        yield f"| {link} | {chapter.title} | {cells} |"
+
+
+def _clause_chapter(chapter: Chapter, measured: coverage.Coverage) -> Iterator[str]:
+    yield f"# {chapter.group}/{chapter.name}: {chapter.title}\n"
+    yield f"{chapter.summary}\n"
+    yield f"| clause | level | {' | '.join(rev.ALL)} |"
+    yield "|---|---|" + ":-:|" * len(rev.ALL)
+    for clause in chapter.clauses:
+        marks = " | ".join(map(measured.rows[clause.id].mark, rev.ALL))
+        yield f"| [{clause.id}](#{clause.id}) | {clause.level} | {marks} |"
+    yield (
+        f"\n{coverage.BROKEN} judged, and a mutant breaks it in this revision; {coverage.JUDGED} "
+        f"judged; {coverage.PUT_OFF} not judged; empty: the clause does not exist in this revision."
+    )
+    for clause in chapter.clauses:
+        yield from _clause(measured.rows[clause.id])
+
+
+def _clause(row: coverage.Row) -> Iterator[str]:
+    clause = row.clause
+    window = "all revisions" if clause.revisions == rev.ALL else ", ".join(clause.revisions)
+    yield f"\n## {clause.id}\n"
+    yield f"**{clause.level}** in {window}. {clause.statement}\n"
+    if clause.how:
+        yield f"- *How it is judged:* {clause.how}"
+    if clause.not_flagged:
+        yield f"- *Not flagged:* {clause.not_flagged}"
+    if clause.conditional and clause.judged:
+        yield "- *Conditional:* checked only if the server exhibits the behaviour."
+    if clause.decision:
+        yield f"- *Decision:* {clause.decision}"
+    if clause.deferred:
+        yield f"- *Not judged yet:* {clause.deferred}"
+    if clause.unobservable:
+        yield f"- *Not observable:* {clause.unobservable}"
+    if row.cases:
+        yield f"- *Judged by:* {', '.join(f'`{case}`' for case in row.cases)}"
+    if row.mutants:
+        yield f"- *Broken by the mutants:* {', '.join(f'`{one.name}`' for one in row.mutants)}"
+    newest = clause.revisions[-1]
+    yield f"- *Specification:* {', '.join(f'<{link}>' for link in clause.links(newest))}"
+
+
+# --- threats
+
+
+def _threat_pages() -> dict[str, Iterator[str]]:
+    chapters = load(SECURITY).catalogue.chapters
+    return {
+        "threats.md": _threat_index(chapters),
+        **{_path("threats", chapter): _threat_chapter(chapter) for chapter in chapters},
+    }
+
+
+def _threat_index(chapters: tuple[Chapter, ...]) -> Iterator[str]:
+    threats = [row for chapter in chapters for row in chapter.clauses if isinstance(row, Threat)]
+    yield "# The threats\n"
+    yield (
+        f"`mcp-touchstone check --suite security` judges {len(threats)} threats. A finding "
+        "rests on an effect: bytes from outside the root in an answer, a changed file outside "
+        "the root, a process that ended. The wording of a refusal is not evaluated. "
+        "`mcp-touchstone explain THREAT` shows one threat in the terminal.\n"
+    )
+    yield "## Levels\n"
+    yield "The level `core` always runs. `--attacks LEVEL` adds another level.\n"
+    yield "| level | threats | payloads | meaning |\n|---|---|---|---|"
+    rows = _payloads()
+    fired = [row for row in rows if not row.instead]
+    for tier, meaning in MEANING.items():
+        counts = [sum(row.tier is tier for row in some) for some in (threats, fired)]
+        yield f"| `{tier}` | {counts[0]} | {counts[1]} | {meaning} |"
+    yield "\n## Families\n"
+    yield "| family | | threats |\n|---|---|---|"
+    for chapter in chapters:
+        link = f"[{chapter.group}/{chapter.name}]({_path('threats', chapter)})"
+        yield f"| {link} | {chapter.title} | {len(chapter.clauses)} |"
+    yield from _unused(rows, _pages_by_id("threats", chapters))
+
+
+def _pages_by_id(suite: str, chapters: tuple[Chapter, ...]) -> dict[str, str]:
+    return {row.id: _path(suite, chapter) for chapter in chapters for row in chapter.clauses}
+
+
+def _payloads() -> list[payload.Payload]:
+    library = payload.load(home() / "security_suite" / "payloads")
+    return [row for group in library.values() for row in group]
+
+
+def _unused(rows: list[payload.Payload], places: Mapping[str, str]) -> Iterator[str]:
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if row.instead:
+            by = ", ".join(f"[{threat}]({places[threat]}#{threat})" for threat in row.instead)
+            reasons.setdefault(f"covered by {by}", []).append(row.id)
+    if not reasons:
+        return
+    yield "\n## Payloads that are not used\n"
+    yield f"{sum(map(len, reasons.values()))} payloads in the suite files are sent by no attack.\n"
+    yield "| payloads | reason |\n|---|---|"
+    for reason, ids in sorted(reasons.items(), key=lambda pair: pair[1]):
+        groups: dict[str, list[str]] = {}
+        for one in ids:
+            group, _, number = one.rpartition("-")
+            groups.setdefault(group, []).append(number)
+        names = "; ".join(f"`{group}` {' '.join(numbers)}" for group, numbers in groups.items())
+        yield f"| {names} | {reason} |"
+
+
+def _threat_chapter(chapter: Chapter) -> Iterator[str]:
+    yield f"# {chapter.group}/{chapter.name}: {chapter.title}\n"
+    yield f"{chapter.summary}\n"
+    for threat in chapter.clauses:
+        if isinstance(threat, Threat):
+            yield from _threat(threat)
+
+
+def _threat(threat: Threat) -> Iterator[str]:
+    yield f"\n## {threat.id}\n"
+    level = "" if threat.tier is Tier.CORE else f", level `{threat.tier}`"
+    yield f"**{threat.severity}**, promise `{threat.promise}`{level}. {threat.statement}\n"
+    yield f"- *Effect:* {threat.effect}"
+    yield f"- *Usual cause:* {threat.cause}"
+    yield f"- *How it is judged:* {threat.how}"
+    if threat.not_flagged:
+        yield f"- *Not flagged:* {threat.not_flagged}"
+    if threat.decision:
+        yield f"- *Decision:* {threat.decision}"
+    weaknesses = [
+        f"[CWE-{n}]({link})" for n, link in zip(threat.cwe, threat.links(""), strict=True)
+    ]
+    yield f"- *Catalogues:* {', '.join([*weaknesses, *(f'OWASP {name}' for name in threat.owasp)])}"
+    if threat.seen_in:
+        yield f"- *Seen in:* {', '.join(threat.seen_in)}"

@@ -1,0 +1,60 @@
+"""Check that a build can be published: ``python scripts/release.py TAG DIST``.
+
+The release workflow runs this before it tests and publishes the build. Exit status 1 if something
+is missing, with one line for each problem.
+"""
+
+import email
+import re
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+CHECKOUT: Final = Path(__file__).resolve().parent.parent
+PLACEHOLDER: Final = re.compile(r"\bOWNER/")
+
+
+def problems(tag: str, dist: Path, checkout: Path = CHECKOUT) -> Iterator[str]:
+    """Find the reasons not to publish.
+
+    Args:
+        tag: the tag of the release, such as ``v0.1.0``.
+        dist: the folder with the built files.
+        checkout: the folder of the sources.
+
+    Yields:
+        One sentence for each problem.
+    """
+    version = tag.removeprefix("v")
+    wheel = dist / f"mcp_touchstone-{version}-py3-none-any.whl"
+    expected = {wheel.name, f"mcp_touchstone-{version}.tar.gz"}
+    actual = {path.name for path in dist.iterdir()}
+    if actual != expected:
+        yield (
+            f"the tag {tag} needs {' and '.join(sorted(expected))}; "
+            f"{dist.name} has {', '.join(sorted(actual)) or 'nothing'}"
+        )
+    if wheel.name in actual:
+        with zipfile.ZipFile(wheel) as archive:
+            text = archive.read(f"mcp_touchstone-{version}.dist-info/METADATA").decode()
+        if "Project-URL" not in email.message_from_string(text):
+            yield "pyproject.toml has no [project.urls]"
+    if f"\n## [{version}]" not in (checkout / "CHANGELOG.md").read_text("utf-8"):
+        yield f"CHANGELOG.md has no section for {version}"
+    for path in (checkout / "README.md", *sorted((checkout / "docs").glob("*.md"))):
+        if PLACEHOLDER.search(path.read_text("utf-8")):
+            yield f"{path.relative_to(checkout).as_posix()} names OWNER, not the real account"
+
+
+def main(tag: str, dist: str) -> int:
+    """Print the problems; return the exit status."""
+    found = list(problems(tag, Path(dist)))
+    for problem in found:
+        sys.stderr.write(f"{problem}\n")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

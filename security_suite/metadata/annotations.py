@@ -1,0 +1,78 @@
+"""What a tool says it does not do, against what it does."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mcp_touchstone.security.suite import (
+    BRIEF,
+    CHANGING,
+    CONTROL,
+    DANGER,
+    OWN,
+    AttackSession,
+    Binder,
+    Broken,
+    Places,
+    Spoken,
+    attack,
+    candidates,
+    changes,
+    git_repo,
+    is_read_only,
+    take,
+    words,
+)
+
+SHOWN: Final = 3
+
+
+@attack("annotations-read-only", fixtures=("base",), lasts=True)
+def changes_nothing_where_it_says_so(session: AttackSession) -> None:
+    """A tool that is annotated read-only is called, and everything is as it was."""
+    threat = "annotations-read-only"
+    session.begin()
+    tools = [tool for tool in _tools(session) if is_read_only(tool)]
+    if not tools:
+        session.unseen(threat, "no tool is annotated read-only")
+        return
+    told = []
+    for tool in tools:
+        told += _done_by(session, tool)
+    session.conclude(
+        threat,
+        "; ".join(told[:SHOWN]),
+        expected="what says it only reads changes nothing",
+        passed=f"{len(tools)} tools annotated read-only changed nothing",
+    )
+
+
+def _tools(session: AttackSession) -> Iterator[dict[str, Any]]:
+    """Give the tools that may be called by guessing."""
+    for page in session.pages("tools/list") if "tools" in session.spoken.capabilities else ():
+        for tool in (page.result or {}).get("tools") or []:
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if isinstance(name, str) and not DANGER & {*words(name)}:
+                yield tool
+
+
+def _done_by(session: AttackSession, tool: Mapping[str, Any]) -> list[str]:
+    field = session.field
+    before, staged = take(field.root, OWN.match), git_repo.staged(field.root)
+    spoken = Spoken(session.spoken.opening, {"tools": [tool]})
+    found = Binder(lambda: session.wire, field).find(spoken)
+    places = Places(folder=str(field.root), file=CONTROL, seconds=BRIEF)
+    for made in candidates(tool.get("inputSchema"), places)[:1]:
+        session.wire.request(
+            "tools/call", {"name": tool["name"], "arguments": made}, required=False
+        )
+    if session.wire.gone:
+        raise Broken(f"the server left when {tool['name']} was called")
+    after = take(field.root, OWN.match, before)
+    told = [f"{tool['name']} can {b.operation} files" for b in found.of(*CHANGING)]
+    own = {".", "probe"}
+    if git_repo.staged(field.root) == staged:
+        own.add(f"{git_repo.FOLDER}/index")
+    near = [change for change in changes(before, after) if change.path not in own]
+    told += [f"{tool['name']}: {change}" for change in (*near, *field.damage())]
+    field.mend()
+    return told

@@ -1,0 +1,1 @@
+"""The public Python API: sessions for scripts and tests."""

@@ -1,1 +1,0 @@
-"""What the security suite stands on: trees with canaries, bindings, payloads, oracles."""

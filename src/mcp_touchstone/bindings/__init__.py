@@ -1,0 +1,1 @@
+"""Which tool does which operation on files, and with which arguments."""

@@ -1,0 +1,1 @@
+"""Clauses, threats, revisions, needs and scenarios, and the readers of their files."""

@@ -1,0 +1,1 @@
+"""Options from the command line, TOML and client configuration files."""

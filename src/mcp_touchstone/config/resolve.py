@@ -1,0 +1,354 @@
+"""Turn a command line into settings, and settings into the arguments of a run."""
+
+import os
+import shutil
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mcp_touchstone.catalog.attack_level import tiers
+from mcp_touchstone.catalog.clause import Level, nearest
+from mcp_touchstone.catalog.loader import BOTH, rows
+from mcp_touchstone.config import files
+from mcp_touchstone.config.settings import ConfigError, Layer, Settings, layer, merged
+from mcp_touchstone.config.values import SHARED_REPORTS
+from mcp_touchstone.engine.plan import EXAMPLES, Choice, UsageError
+from mcp_touchstone.gate import baseline_file
+from mcp_touchstone.gate.baseline import FILE
+from mcp_touchstone.gate.baseline_file import Book
+from mcp_touchstone.results.threshold import Floor
+from mcp_touchstone.runtime import copy_root, no_network
+from mcp_touchstone.target.target import Named, Target, absolute, reference
+from mcp_touchstone.transport import sandbox
+
+if TYPE_CHECKING:
+    from mcp_touchstone.config.parser import CommandLine
+
+NAME: Final = "{target}"
+"""In the path of a report or baseline: replaced by the name of the target."""
+
+
+# --- a command line
+
+
+def settings(line: "CommandLine", environment: Mapping[str, str] = os.environ) -> list[Settings]:
+    """Return the settings of each server that a command line is about, at least one.
+
+    Args:
+        line: the command line; ``check`` may be about several targets, other commands about one.
+        environment: variables of the shell.
+
+    Raises:
+        ConfigError: no server is named, or its configuration cannot be used.
+    """
+    own = layer(vars(line.options))
+    config, target = line.options.config, line.options.target
+    several = line.options.subcommand == "check"
+    if "bundled" in own:
+        _refuse_beside_self(line)
+        return [merged(own)]
+    command = line.server
+    names: list[str | None] = [target]
+    if command is None and line.words:
+        chosen = _targets(line.words, config)
+        if chosen and target is not None:
+            raise ConfigError(f"--target {target}: {line.words[0]} names a target too; keep one")
+        if len(chosen) > 1 and not several:
+            raise ConfigError(f"{line.options.subcommand} takes one target, not {len(chosen)}")
+        command, names = (None, chosen) if chosen else (line.words, names)
+    if command is not None and config is None:
+        if target is not None:
+            raise ConfigError(f"--target {target}: name the file that defines it with --config")
+        return [merged(own, {"command": command})]
+    if line.options.subcommand == "init" and config is None:
+        raise ConfigError("init: write the command of your server behind `--`")
+    if command is None and several and names == [None]:
+        names = _all_targets(config) or names
+    own = own if command is None else {**own, "command": command}
+    found = [_configured(config, name, own, environment) for name in names]
+    return with_own_files(found) if several else found
+
+
+def _refuse_beside_self(line: "CommandLine") -> None:
+    options = line.options
+    others = {
+        "a command": line.server or line.words,
+        "--config": options.config,
+        "--target": options.target,
+    }
+    named = next((word for word, value in others.items() if value), "")
+    if named:
+        raise ConfigError(f"--self and {named} both name a server; keep one")
+
+
+def _targets(words: Collection[str], config: Path | None) -> list[str | None]:
+    """Return the targets these words name; empty where they are a command.
+
+    Raises:
+        ConfigError: one is misspelt.
+    """
+    try:
+        path = config or files.present()
+        known = () if path is None else files.servers(path)
+    except ConfigError:
+        if config is None:
+            return []
+        raise
+    asked = list(dict.fromkeys(words))
+    wrong = [word for word in asked if word not in known]
+    misspelt = len(asked) == 1 and "/" not in asked[0] and bool(nearest(asked[0], known))
+    if wrong and (len(wrong) < len(asked) or misspelt):
+        raise ConfigError(
+            f"{path}: no target is called {wrong[0]!r}{nearest(wrong[0], known)}; it names "
+            f"{', '.join(known)}; write a command behind `--`"
+        )
+    return [] if wrong else [*asked]
+
+
+def _all_targets(config: Path | None) -> list[str | None]:
+    path = config or files.present()
+    return [] if path is None else [*files.targets(path)]
+
+
+def _configured(
+    config: Path | None, name: str | None, own: Layer, environment: Mapping[str, str]
+) -> Settings:
+    """Read a configuration and merge it with the options of the command line.
+
+    Raises:
+        ConfigError: there is none, or it cannot be used.
+    """
+    found = files.find(
+        files.Asked(config, name, environment, {*own.get("env", {})}, "command" in own)
+    )
+    if found is None:
+        raise ConfigError(
+            f"no server is named, and there is no {files.FILE} here: write the command behind `--` "
+            f"(check -- COMMAND), or let `mcp-touchstone init -- COMMAND` write {files.FILE}; "
+            "--self names the bundled reference server"
+        )
+    both = merged(found.layer, own)
+    if "command" in own:
+        return both
+    given = _plain_target(merged(own, {"command": ("",)}))
+    return replace(both, origin=(*found.words, *given.options()))
+
+
+def with_own_files(found: list[Settings]) -> list[Settings]:
+    """Put the name of each target into the paths of its files.
+
+    Where several targets are checked and a path has no ``{target}``, the name is added to it,
+    except for reports that can hold several targets.
+
+    Raises:
+        ConfigError: two targets would share a baseline.
+    """
+    several = len(found) > 1
+    placed = [_with_own_file(one, several=several) for one in found]
+    books = [one.baseline for one in placed if one.baseline is not None and not one.no_baseline]
+    shared = next((path for path in books if books.count(path) > 1), None)
+    if shared is not None:
+        raise ConfigError(f"several targets share the baseline {shared}; put {NAME} into its name")
+    return placed
+
+
+def _with_own_file(one: Settings, *, several: bool) -> Settings:
+    def own(path: Path) -> Path:
+        if several and NAME not in str(path):
+            return path.with_name(f"{path.stem}-{one.name}{path.suffix}")
+        return Path(str(path).replace(NAME, one.name))
+
+    def report(word: str) -> str:
+        kind, colon, path = word.partition(":")
+        if not path or (kind in SHARED_REPORTS and NAME not in path):
+            return word
+        return f"{kind}{colon}{own(Path(path))}"
+
+    return replace(
+        one,
+        json=one.json and own(one.json),
+        save=one.save and own(one.save),
+        since=one.since and own(one.since),
+        baseline=one.baseline and Path(str(one.baseline).replace(NAME, one.name)),
+        report=tuple(map(report, one.report)),
+    )
+
+
+# --- the arguments of a run
+
+
+def target(settings: Settings, *, explores: bool = False) -> Target:
+    """Return the server to start.
+
+    Args:
+        settings: of one server.
+        explores: whether tools are called to see what they do to files, as ``recon`` does.
+
+    Raises:
+        UsageError: the command or a folder cannot be used.
+    """
+    writes = settings.suite != "conformance"
+    if not settings.bundled:
+        _refuse_quoted(settings.command)
+        plain = _plain_target(settings)
+        return _sandboxed(plain, settings, writes or (explores and plain.rooted))
+    ours = reference(startup=settings.timeout, env=settings.env, named=_named(settings))
+    return _sandboxed(replace(ours, seed=_seed(settings), world=_world(settings)), settings, writes)
+
+
+def _plain_target(settings: Settings) -> Target:
+    return Target(
+        command=absolute(settings.command),
+        env=settings.env,
+        cwd=settings.cwd,
+        startup=settings.timeout,
+        named=_named(settings),
+        promises=frozenset(settings.promise),
+        terms=settings.promise,
+        told=settings.bindings,
+        origin=settings.origin,
+        seed=_seed(settings),
+        world=_world(settings),
+        wanted=settings.sandbox,
+        network=settings.online,
+    )
+
+
+def _sandboxed(found: Target, settings: Settings, writes: bool) -> Target:
+    """Return a target with the sandbox of its processes.
+
+    Raises:
+        UsageError: the sandbox, or the lack of a network, is impossible here.
+    """
+    word = settings.sandbox or ("auto" if writes else "off")
+    if settings.online and settings.offline:
+        raise UsageError("--online excludes --offline; drop one")
+    if word == "off" and settings.online:
+        raise UsageError("--online: without --sandbox the server has the network anyway")
+    if word == "off":
+        return replace(found, apart=_apart(settings), wanted=settings.sandbox)
+    method, why = sandbox.choose(word)
+    if method is None and word != "auto":
+        raise UsageError(f"--sandbox {word}: {why}")
+    if method is None:
+        return replace(found, apart=_apart(settings), unsafe=why, wanted=settings.sandbox)
+    return replace(found, sandbox=method, network=settings.online, wanted=settings.sandbox)
+
+
+def _named(settings: Settings) -> Named:
+    return Named(calls=settings.call, resources=settings.resource, prompts=settings.prompt)
+
+
+def _refuse_quoted(command: tuple[str, ...]) -> None:
+    """Refuse a whole command in one word, as ``-- "node dist/index.js"`` gives.
+
+    Raises:
+        UsageError: saying how to write it.
+    """
+    program = command[0]
+    if len(command) == 1 and len(program.split()) > 1 and not shutil.which(program):
+        raise UsageError(
+            f"there is no program {program!r}; write the command without quotes: -- {program}"
+        )
+
+
+def _apart(settings: Settings) -> tuple[str, ...]:
+    if not settings.offline:
+        return ()
+    try:
+        return no_network.way()
+    except no_network.OfflineError as error:
+        raise UsageError(f"--offline: {error}") from error
+
+
+def _seed(settings: Settings) -> Path | None:
+    """Return the folder that is copied into each root.
+
+    Raises:
+        UsageError: it is not a folder, or too large.
+    """
+    folder = settings.root_from
+    if folder is None:
+        return None
+    try:
+        copy_root.check(folder)
+    except (copy_root.SeedError, OSError) as error:
+        raise UsageError(f"--root-from: {error}") from error
+    return folder.absolute()
+
+
+def _world(settings: Settings) -> Path | None:
+    """Return the folder in which roots are made.
+
+    Raises:
+        UsageError: it is not a folder.
+    """
+    if settings.world is not None and not settings.world.is_dir():
+        raise UsageError(f"--world: {settings.world} is not a folder")
+    return None if settings.world is None else settings.world.resolve()
+
+
+def choice(settings: Settings, environment: Mapping[str, str] = os.environ) -> Choice:
+    """Return what is checked.
+
+    Raises:
+        UsageError: words of ``--fail-on`` exclude each other.
+    """
+    return Choice(
+        select=settings.select,
+        revisions=settings.revision,
+        levels=tuple(level for level in Level if level.value.split()[0] in settings.level),
+        strict=settings.strict,
+        jobs=settings.jobs,
+        examples=EXAMPLES if settings.examples is None else settings.examples,
+        seed=settings.seed,
+        quick=settings.quick,
+        floor=floor(settings.fail_on),
+        tiers=tiers(settings.attacks),
+        accept_unbound=settings.accept_unbound,
+        deadline=_deadline(settings, environment),
+    )
+
+
+CI_DEADLINE: Final = 1200.0
+"""Seconds for a whole run where CI is set and no limit was given."""
+
+
+def _deadline(settings: Settings, environment: Mapping[str, str]) -> float:
+    if settings.deadline is not None:
+        return settings.deadline
+    return CI_DEADLINE if environment.get("CI") else 0.0
+
+
+def floor(words: Iterable[str]) -> Floor:
+    """Return what fails a run.
+
+    Raises:
+        UsageError: the words exclude each other.
+    """
+    try:
+        return Floor.read(words)
+    except ValueError as error:
+        raise UsageError(f"--fail-on: {error}") from error
+
+
+def book(settings: Settings) -> Book | None:
+    """Return the baseline; the bundled server has none unless one is named.
+
+    Raises:
+        UsageError: options exclude each other.
+        BaselineError: the file cannot be read, is wrong, or was named and does not exist.
+    """
+    if settings.no_baseline:
+        if settings.baseline or settings.update_baseline:
+            raise UsageError("--no-baseline excludes --baseline and --update-baseline; drop one")
+        return None
+    if settings.bundled and not settings.baseline and not settings.update_baseline:
+        return None
+    return baseline_file.find(
+        settings.baseline,
+        settings.usual_baseline or Path(FILE),
+        lambda: rows(BOTH),
+        update=settings.update_baseline,
+    )

@@ -1,0 +1,118 @@
+"""Read one value of a setting from its text: the same for the command line, TOML and pytest.
+
+Each reader raises ``ValueError`` with a sentence that says what to write; the caller adds where the
+text was found.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.attack_level import Tier
+from mcp_touchstone.catalog.clause import nearest
+
+if TYPE_CHECKING:
+    from mcp_touchstone.bindings.declared import Declaration
+    from mcp_touchstone.target.promises import PromiseTerms
+    from mcp_touchstone.target.target import Arguments
+
+SUITES: Final = ("conformance", "security", "all")
+LEVELS: Final = ("MUST", "SHOULD", "MAY", "SCHEMA")
+ATTACKS: Final = tuple(str(tier) for tier in Tier)
+
+SANDBOXES: Final = ("auto", "unshare", "bwrap", "off")
+
+SHARED_REPORTS: Final = ("badge", "junit", "markdown", "sarif")
+"""Kinds of reports that can hold several targets; for all others each has a file of its own."""
+
+HOUR: Final = 3600
+MOST_JOBS: Final = 64
+MOST_EXAMPLES: Final = 999_999_999
+
+
+def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
+    """Return a reader that accepts these words only."""
+
+    def read(text: str) -> str:
+        if text not in choices:
+            hint = "" if text[:1].isdecimal() else nearest(text, choices)
+            hint = hint or f"; choose from {', '.join(choices)}"
+            raise ValueError(f"{text!r} is not a valid choice{hint}")
+        return text
+
+    return read
+
+
+suite: Final = one_of(SUITES)
+revision: Final = one_of(rev.ALL)
+level: Final = one_of(LEVELS)
+attacks: Final = one_of(ATTACKS)
+sandbox: Final = one_of(SANDBOXES)
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """Return a reader for a whole number from ``low`` to ``high``."""
+
+    def read(text: str) -> int:
+        digits = text.isascii() and text.isdecimal() and len(text) < len(str(high)) + 1
+        if not digits or not low <= int(text) <= high:
+            raise ValueError(f"{text!r} is not a whole number from {low} to {high}")
+        return int(text)
+
+    return read
+
+
+def seconds(text: str) -> float:
+    """Read a time limit in seconds, more than 0 and at most an hour."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= HOUR:
+        raise ValueError(
+            f"{text!r} is not a number of seconds; it must be more than 0 and at most {HOUR}"
+        )
+    return value
+
+
+def deadline(text: str) -> float:
+    """Read a time limit of a whole run: seconds, or 0 for none."""
+    return 0.0 if text in {"0", "0.0"} else seconds(text)
+
+
+def variable(text: str) -> tuple[str, str]:
+    """Read ``NAME=VALUE``."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise ValueError(f"{text}: write NAME=VALUE")
+    return name, value
+
+
+def fail_on(*words: str) -> str:
+    """Read words of ``--fail-on`` that stand together; return the last."""
+    from mcp_touchstone.results.threshold import Floor  # noqa: PLC0415  (as below)
+
+    Floor.read(words)
+    return words[-1]
+
+
+def use(text: str) -> "tuple[str, Arguments]":
+    """Read a tool or prompt with its arguments: ``NAME={"json": 1}``, or the name alone."""
+    from mcp_touchstone.target.target import with_arguments  # noqa: PLC0415  (as below)
+
+    return with_arguments(text)
+
+
+def promise(text: str) -> "tuple[str, PromiseTerms]":
+    """Read a promise with its terms."""
+    from mcp_touchstone.target.promises import read  # noqa: PLC0415  (as below)
+
+    return read(text)
+
+
+def binding(text: str) -> "Declaration":
+    """Read which tool does what to files."""
+    # imported where a binding is given: the import takes longer than all the rest
+    from mcp_touchstone.bindings.declared import read  # noqa: PLC0415
+
+    return read(text)

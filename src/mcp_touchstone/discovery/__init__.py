@@ -1,0 +1,1 @@
+"""Discovery: find the features of a server by using it."""

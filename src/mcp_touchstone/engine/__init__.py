@@ -1,0 +1,1 @@
+"""Plan a run, start processes and schedule scenarios on them."""

@@ -1,0 +1,185 @@
+"""Build fixture trees and start processes in them, for attacks and for tool bindings."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.bindings.binding import Bindings, Operation
+from mcp_touchstone.catalog.loader import SECURITY, SUITES, home
+from mcp_touchstone.catalog.scenario import Scenario
+from mcp_touchstone.catalog.threat import ASSUMED, Threat
+from mcp_touchstone.client import answers
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.profile import CAPABILITIES, Client
+from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.judging.talk import Settle
+from mcp_touchstone.results.run import PlannedCase
+from mcp_touchstone.samples.from_schema import words
+from mcp_touchstone.security import rlimits
+from mcp_touchstone.security.attack_session import AttackSession, Claims
+from mcp_touchstone.security.bind_tools import Binder, may_call
+from mcp_touchstone.security.fixture_tree import ALWAYS, FixtureTree
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.process import LaunchError
+
+NO_GUESSING: Final = (
+    "there is no sandbox, so only tools were tried that --call or --bindings names, and tools "
+    "annotated read-only"
+)
+
+BASE: Final = ("base",)
+"""Trees for the search of bindings: no links, nothing slow to traverse."""
+
+
+def library() -> Path:
+    """Return the folder of the suite, with fixtures and payloads."""
+    return home() / SUITES[SECURITY]
+
+
+def field(pool: ProcessPool, fixtures: Iterable[str] = ALWAYS) -> FixtureTree:
+    """Build a fixture tree that lasts as long as the run.
+
+    Raises:
+        LaunchError: the run has ended.
+    """
+    made = FixtureTree(
+        library() / "fixtures.toml",
+        fixtures,
+        pool.target.denied,
+        parent=pool.target.world,
+        seed=pool.target.seed,
+        is_repository=pool.has_repositories,
+    )
+    pool.keep(made)
+    return made
+
+
+def spawn(
+    pool: ProcessPool, ground: FixtureTree, revision: str, label: str, target: Target | None = None
+) -> Connection:
+    """Start a process in a fixture tree, in its root unless the user named a folder.
+
+    Its client confirms when the server asks before it writes: a user whom an attacker deceived
+    would confirm too.
+
+    Raises:
+        LaunchError: it could not be started, or the run is over.
+    """
+    connection = pool.spawn(revision, label, ground, target or pool.target.inside())
+    rlimits.hold(connection.process.pid)
+    asked = {k: v for k, v in CAPABILITIES[revision].items() if k == "elicitation"}
+    connection.use(Client(capabilities=asked, elicitation=answers.accept()))
+    return connection
+
+
+def session(
+    pool: ProcessPool, slot: PlannedCase, dossier: ServerProfile, settle: Settle
+) -> AttackSession:
+    """Return the session of an attack: a fixture tree and a process in it.
+
+    If no tool was ever called, since the server accepts no root or does not start there, it is
+    started as the user starts it. Then only its protocol is attacked.
+
+    Raises:
+        LaunchError: no process could be started, or the run is over.
+    """
+    scenario = slot.case
+    assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
+    ground = field(pool, scenario.fixtures)
+    inside = dossier.bindings is not None and dossier.bindings.calls > 0
+    rests_on = {str(t.promise) for t in slot.clauses if isinstance(t, Threat)}
+    target = (pool.target.inside() if inside else pool.target).under(rests_on)
+
+    def start() -> Connection:
+        return spawn(pool, ground, slot.revision, scenario.name, target)
+
+    threats = [threat for threat in slot.clauses if isinstance(threat, Threat)]
+    promised = {*ASSUMED, *pool.target.promises}
+    return AttackSession(
+        start(),
+        scenario,
+        slot.clauses,
+        field=ground,
+        library=library() / "payloads",
+        target=target,
+        claims=Claims(
+            terms={threat.id: pool.target.on(threat.promise) for threat in threats},
+            callable_tools=tuple(name for name, _ in pool.target.named.calls),
+            unpromised=frozenset(t.id for t in threats if t.promise not in promised),
+        ),
+        dossier=dossier,
+        revision=slot.revision,
+        spawn=start,
+        settle=settle,
+    )
+
+
+def bind(pool: ProcessPool, dossier: ServerProfile, revision: str) -> Bindings:
+    """Find the effects of tools on files, with a separate process in a separate fixture tree."""
+    found = _bind(pool, dossier, revision)
+    if not found.found and pool.target.rooted:
+        dossier.remarks.append(f"no file tool is attacked: {found.why}")
+    return found
+
+
+def _bind(pool: ProcessPool, dossier: ServerProfile, revision: str) -> Bindings:
+    if not pool.target.rooted:
+        dossier.remarks.append("what tools do to files is not attacked: no {root} in the command")
+        return Bindings(why="the server was given no throw-away root: put {root} into its command")
+    own = pool.target.denied
+    if not own.is_default:
+        dossier.remarks.append(f"the deny list is attacked with {', '.join(own.names['denied'])}")
+    if not pool.target.guesses:
+        dossier.remarks.append(NO_GUESSING)
+    found = _bind_once(pool, dossier, revision)
+    if not (pool.target.guesses or found.found):
+        found = replace(found, why=NO_GUESSING)
+    tools = dossier.spoken[revision].named("tools")
+    speaks = any(_GIT & {*words(tool["name"]), *_arguments(tool)} for tool in tools)
+    gives = bool(found.of(Operation.READ))
+    if gives or not found.calls or not speaks or pool.has_repositories:
+        return found
+    pool.has_repositories = True
+    again = _bind_once(pool, dossier, revision)
+    return again if len(again.found) > len(found.found) else found
+
+
+_GIT: Final = frozenset({"git", "repo", "repository"})
+"""Words in names of tools that work on repositories."""
+
+
+def _arguments(tool: Mapping[str, Any]) -> set[str]:
+    """Return the words of the names of a tool's arguments."""
+    schema = tool.get("inputSchema")
+    known = schema.get("properties") if isinstance(schema, dict) else None
+    return {word for name in known or () for word in words(name)}
+
+
+def _bind_once(pool: ProcessPool, dossier: ServerProfile, revision: str) -> Bindings:
+    ground = field(pool, BASE)
+    current: list[Connection] = []
+
+    def get() -> Connection:
+        if not current or current[-1].gone:
+            connection = spawn(pool, ground, revision, "bindings")
+            current.append(connection)
+            if connection.open().result is None:
+                raise LaunchError(
+                    "it does not answer when it is started in the throw-away root; "
+                    "--cwd names the folder it has to be started in"
+                )
+        return current[-1]
+
+    try:
+        get()
+        named = [name for name, _ in pool.target.named.calls]
+        binder = Binder(get, ground, named, lambda tool: may_call(tool, pool.target))
+        found = binder.find(dossier.spoken[revision], pool.target.told)
+    except LaunchError as error:
+        found = Bindings(why=str(error))
+    for connection in current:
+        connection.transcript.judged = False
+        pool.retire(connection)
+    return found

@@ -1,0 +1,554 @@
+"""Choose the cases to judge and plan them before they run. Runs nothing."""
+
+import fnmatch
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from mcp_touchstone.catalog import needs
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.attack_level import Tier
+from mcp_touchstone.catalog.attack_level import tiers as _tiers
+from mcp_touchstone.catalog.clause import Clause, Level, nearest
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.scenario import DISCOVERY, Ambient, Case, Registry, Scenario, Share
+from mcp_touchstone.catalog.threat import Threat
+from mcp_touchstone.results.run import Absent, PlannedCase, Run, unasked
+from mcp_touchstone.results.threshold import DEFAULT, Floor
+
+if TYPE_CHECKING:
+    from mcp_touchstone.client.server_profile import ServerProfile
+    from mcp_touchstone.target.target import Target
+
+EXAMPLES: Final = 10
+"""Default number of examples of a property."""
+REPEATS: Final = 5
+"""Default number of repetitions of a scenario with a finding."""
+AT_ONCE: Final = frozenset({needs.Probe.READS, needs.Probe.PROMPTS, needs.Probe.LISTEN})
+"""Probes that run even in a quick run, since they take no time."""
+
+_WILD: Final = re.compile(r"[*?\[]")
+
+
+class UsageError(UserError):
+    """A request of the user is invalid; the message names the fault and the remedy."""
+
+
+class Traffic(Enum):
+    """The scenarios that run to make traffic for the rules on all traffic."""
+
+    SELECTED = auto()
+    """Selected scenarios only."""
+    DISCOVERED = auto()
+    """Also all of discovery, which uses all features of the server."""
+    WHOLE = auto()
+    """Also every scenario."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """The part of the suite to run.
+
+    Attributes:
+        select: clause ids, chapters, groups, scenario ids or names; globs allowed; empty means all.
+        revisions: revisions to judge; empty means all that the server speaks.
+        levels: requirement levels to judge; empty means all.
+        cases: exact case ids (used by the pytest plugin); None means all.
+        strict: whether a broken SHOULD counts as a failure.
+        jobs: number of simultaneous conversations; 0 leaves it to the engine.
+        examples: number of examples for each property in each revision; 0 skips properties.
+        seed: seed of the generated examples; the same seed gives the same examples.
+        quick: whether to judge the newest revision only, in one shared conversation, without trial
+            calls of tools, without properties, and without listening for seconds.
+        floor: the least severity of a finding that fails the gate.
+        tiers: levels of attacks to run.
+        accept_unbound: whether a security run without any tool that handles files counts as judged.
+        rules_fed: whether unselected scenarios may run to make traffic for the rules on it.
+        repeats: greatest number of repetitions of a scenario with a finding; 0 repeats nothing.
+        deadline: seconds after which the run ends with its results so far; 0 sets no limit.
+    """
+
+    select: tuple[str, ...] = ()
+    revisions: tuple[str, ...] = ()
+    levels: tuple[Level, ...] = ()
+    cases: frozenset[str] | None = None
+    strict: bool = False
+    jobs: int = 0
+    examples: int = EXAMPLES
+    seed: int = 0
+    quick: bool = False
+    floor: Floor = DEFAULT
+    tiers: frozenset[Tier] = _tiers()
+    accept_unbound: bool = False
+    rules_fed: bool = True
+    repeats: int = REPEATS
+    deadline: float = 0.0
+
+    def takes(self, case: Case, clause: Clause) -> bool:
+        """Return whether a clause judged by a case is chosen, in any revision."""
+        if self.levels and clause.level not in self.levels:
+            return False
+        return not self.select or _matches(self.select, _names(case, clause))
+
+    def draws(self, case: Case) -> bool:
+        """Return whether a case can run with the number of examples and in a quick run."""
+        if not isinstance(case, Scenario):
+            return True
+        slow = case.lasts or case.fresh or case.willing or case.hurts or case.restarts
+        slow = slow or bool(case.fixtures)
+        if self.quick and slow:
+            return False
+        return not case.drawn or (self.examples > 0 and not self.quick)
+
+    def hurries_past(self, clause: Clause) -> bool:
+        """Return whether ``quick`` skips a clause because it would need probes."""
+        words = [word for need in clause.needs for word in needs.choices(need)]
+        tried = {probe for r in clause.revisions for probe in needs.probes(words, r)}
+        return self.quick and bool(tried - AT_ONCE)
+
+    def fires(self, clause: Clause) -> bool:
+        """Return whether the levels of attacks include a threat; true for any other clause."""
+        return not isinstance(clause, Threat) or clause.tier in self.tiers
+
+    def selects(self, case: Case) -> bool:
+        """Return whether any clause of a case is chosen."""
+        if self.cases is not None and case.id not in self.cases:
+            return False
+        return any(self.takes(case, clause) for clause in case.clauses)
+
+    def traffic(self, registry: Registry) -> "Traffic":
+        """Return the further scenarios that make traffic for the selected rules on all traffic.
+
+        There are none if a scenario or discovery is selected by name, as in the command that
+        reproduces a finding. If all scenarios of its file are selected, a rule is tested as a
+        chapter, beside discovery. Otherwise all run, since any of them may break the rule.
+        """
+        restricted = bool(self.select or self.levels) or self.cases is not None
+        rules = [rule for rule in registry.ambients if self.selects(rule)]
+        named = {name for case in registry.scenarios for name in (case.id, case.name)}
+        if DISCOVERY in self.select:
+            return Traffic.DISCOVERED
+        if not restricted or not self.rules_fed or not rules or named & {*self.select}:
+            return Traffic.SELECTED
+        for rule in rules:
+            together = [one for one in registry.scenarios if one.path == rule.path]
+            if not together or not all(map(self.selects, together)):
+                return Traffic.WHOLE
+        return Traffic.DISCOVERED
+
+    def supports(self, case: Case) -> bool:
+        """Return whether a case may run only for its traffic."""
+        return isinstance(case, Scenario) and not is_attack(case) and self.draws(case)
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether it contains names that must be looked up in a suite."""
+        return bool(self.select)
+
+    def check(self, registry: Registry) -> None:
+        """Reject a word that selects nothing.
+
+        Raises:
+            UsageError: a word is rejected; names it and the closest valid word.
+        """
+        known = {
+            name
+            for case in registry.cases()
+            for clause in case.clauses
+            for name in _names(case, clause)
+        }
+        for word in self.select:
+            if word == DISCOVERY or _matches((word,), known):
+                continue
+            if word in registry.catalogue:
+                clause = registry.catalogue[word]
+                why = clause.deferred or clause.unobservable
+                raise UsageError(f"clause {word} is not judged: {why}")
+            raise UsageError(
+                f"--select {word}: no clause, chapter or scenario is called that"
+                f"{nearest(word, known)}; `mcp-touchstone list` shows them"
+            )
+
+
+def _names(case: Case, clause: Clause) -> tuple[str, ...]:
+    return (
+        clause.id,
+        clause.chapter,
+        f"{clause.group}/{clause.chapter}",
+        clause.group,
+        case.id,
+        case.id.partition("::")[0],
+        case.name,
+    )
+
+
+def _matches(words: tuple[str, ...], names: Collection[str]) -> bool:
+    plain, patterns = _apart(words)
+    return not plain.isdisjoint(names) or any(
+        fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in names
+    )
+
+
+@lru_cache
+def _apart(words: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Split words into names and patterns."""
+    patterns = tuple(word for word in words if _WILD.search(word))
+    return frozenset(words) - frozenset(patterns), patterns
+
+
+def wanted(profile: "ServerProfile", registry: Registry, choice: Choice) -> dict[str, set[str]]:
+    """Return, for each revision to judge, the words that discovery must decide."""
+    words: dict[str, set[str]] = {}
+    traffic = choice.traffic(registry)
+    for case in registry.cases():
+        feeds = traffic is not Traffic.SELECTED and choice.supports(case)
+        if not choice.draws(case) or not (feeds or choice.selects(case)):
+            continue
+        for clause in case.clauses:
+            if not clause.needs or choice.hurries_past(clause):
+                continue
+            if feeds or choice.takes(case, clause):
+                for revision in judged(profile, choice):
+                    if revision in clause.revisions:
+                        words.setdefault(revision, set()).update(
+                            word for need in clause.needs for word in needs.choices(need)
+                        )
+    return words
+
+
+def is_attack(case: Case) -> bool:
+    """Return whether a case is an attack; its findings are the same in every revision."""
+    return isinstance(case, Scenario) and bool(case.fixtures)
+
+
+def besieged(dossier: "ServerProfile", registry: Registry, choice: Choice) -> str:
+    """Return the revision in which attacks run; empty if no attack is chosen."""
+    chosen = any(
+        is_attack(case)
+        and (choice.cases is None or case.id in choice.cases)
+        and any(choice.takes(case, clause) and choice.fires(clause) for clause in case.clauses)
+        for case in registry.cases()
+    )
+    return "".join(front(judged(dossier, choice))) if chosen else ""
+
+
+def front(revisions: Sequence[str]) -> Sequence[str]:
+    """Return the revision for attacks: the newest legacy one, else the newest of all."""
+    return [r for r in revisions if not rev.is_modern(r)][-1:] or revisions[-1:]
+
+
+def judged(dossier: "ServerProfile", choice: Choice) -> tuple[str, ...]:
+    """Return the revisions to judge, oldest first."""
+    chosen = choice.revisions or rev.ALL
+    spoken = tuple(r for r in rev.ALL if r in dossier.spoken and r in chosen)
+    return spoken[-1:] if choice.quick else spoken
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A case in the revisions that are planned together, and its needs.
+
+    Attributes:
+        words: revision and word of each need.
+        bound: whether it depends on the effects of tools on files.
+    """
+
+    case: Case
+    revisions: tuple[str, ...]
+    words: frozenset[tuple[str, str]]
+    bound: bool
+
+
+class Plan:
+    """The plan of a run: each case is planned once, as soon as its needs are decided.
+
+    Attributes:
+        trouble: the reason nothing can be judged; empty if something can.
+        unbound: the reason no tool that handles files is attacked; empty if one is.
+    """
+
+    def __init__(
+        self, target: "Target", profile: "ServerProfile", registry: Registry, choice: Choice
+    ) -> None:
+        self._target = target
+        self._profile = profile
+        self._choice = choice
+        self._whole = choice.traffic(registry) is Traffic.WHOLE
+        self._revisions = judged(profile, choice)
+        self._waiting: dict[int, _Entry] = {}
+        self._planned: dict[int, list[PlannedCase]] = {}
+        self._absent: dict[int, list[Absent]] = {}
+        self.trouble = ""
+        self.unbound = ""
+        if any(r in profile.spoken for r in rev.ALL):
+            self._waiting = dict(enumerate(self._entries(registry.cases())))
+            self._absent[-1] = list(self._left_out(registry.cases()))
+        else:
+            self.trouble = profile.trouble or "the server speaks no revision we know"
+            self._planned[0] = list(_mute(profile, registry, choice))
+
+    @property
+    def cases(self) -> list[PlannedCase]:
+        """The cases planned so far to be judged, in the order of the suite."""
+        return [case for case in self.all_cases if not case.support]
+
+    @property
+    def all_cases(self) -> list[PlannedCase]:
+        """All cases planned so far: those to judge, and those that only make traffic."""
+        return [case for index in sorted(self._planned) for case in self._planned[index]]
+
+    @property
+    def absent(self) -> list[Absent]:
+        """The clauses found so far not to apply, in the order of the suite."""
+        return [absent for index in sorted(self._absent) for absent in self._absent[index]]
+
+    def rules(self, revision: str) -> list[tuple[Ambient, tuple[Clause, ...]]]:
+        """Return the rules on all traffic planned in a revision, each with its clauses."""
+        return [
+            (planned.case, planned.clauses)
+            for planned in self.cases
+            if isinstance(planned.case, Ambient) and planned.revision == revision
+        ]
+
+    def ready(
+        self, decided: Callable[[str, str], bool], free: Callable[[str, Share], bool]
+    ) -> list[PlannedCase]:
+        """Plan the cases whose needs have become decided.
+
+        A property is planned after the rules on all traffic of its revision: they judge its
+        examples.
+
+        Args:
+            decided: (revision, word) -> whether discovery has decided the word there.
+            free: (revision, share) -> whether discovery has finished with that process.
+        """
+        before = set(self._planned)
+        for drawn in (False, True):
+            for index, entry in list(self._waiting.items()):
+                if _is_drawn(entry.case) is drawn and self._is_ready(entry, decided, free):
+                    self._take(index)
+        return self._since(before)
+
+    def rest(self) -> list[PlannedCase]:
+        """Plan all remaining cases: discovery has ended."""
+        before = set(self._planned)
+        for index in list(self._waiting):
+            self._take(index)
+        return self._since(before)
+
+    def _since(self, before: Collection[int]) -> list[PlannedCase]:
+        return [
+            case
+            for index in sorted(self._planned)
+            if index not in before
+            for case in self._planned[index]
+            if not case.done
+        ]
+
+    def _is_ready(
+        self,
+        entry: _Entry,
+        decided: Callable[[str, str], bool],
+        free: Callable[[str, Share], bool],
+    ) -> bool:
+        case = entry.case
+        if entry.bound and self._profile.bindings is None:
+            return False
+        if not all(decided(*word) for word in entry.words):
+            return False
+        if not isinstance(case, Scenario):
+            return True
+        if case.drawn and any(
+            isinstance(other.case, Ambient) and {*other.revisions} & {*entry.revisions}
+            for other in self._waiting.values()
+        ):
+            return False
+        return case.fresh or all(
+            free(revision, share(PlannedCase(case, revision, ()))) for revision in entry.revisions
+        )
+
+    def _take(self, index: int) -> None:
+        entry = self._waiting.pop(index)
+        case = entry.case
+        absent = self._absent.setdefault(index, [])
+        found: dict[str, tuple[Clause, ...]] = {}
+        faulty: list[PlannedCase] = []
+        for revision in entry.revisions:
+            if isinstance(case, Scenario) and case.once and rev.is_modern(revision):
+                continue
+            clauses = []
+            for clause in self._chosen(case, revision):
+                fault = self._profile.fault(clause.needs, revision)
+                why = self._absence(clause, revision)
+                if fault and why is not None and not why.by_choice:
+                    faulty.append(_judged_broken(case, revision, clause, fault))
+                elif why is not None:
+                    absent.append(why)
+                else:
+                    clauses.append(clause)
+            if clauses:
+                found[revision] = tuple(clauses)
+        self._planned[index] = [*_together(case, found, support=False), *faulty]
+        if not found and self._whole and self._choice.supports(case):
+            met = {
+                revision: some
+                for revision in entry.revisions
+                if (some := tuple(self._supporting(case, revision)))
+            }
+            self._planned[index] += _together(case, met, support=True)
+
+    def _supporting(self, case: Case, revision: str) -> Iterator[Clause]:
+        """Yield the clauses of an unselected case whose needs the server meets."""
+        if isinstance(case, Scenario) and case.once and rev.is_modern(revision):
+            return
+        for clause in case.clauses:
+            if revision in clause.revisions and self._absence(clause, revision) is None:
+                yield clause
+
+    def _entries(self, cases: Iterable[Case]) -> Iterator[_Entry]:
+        for case in cases:
+            if not self._choice.draws(case):
+                continue
+            revisions: Sequence[str] = self._revisions
+            if is_attack(case):
+                revisions = front(revisions)
+            together = isinstance(case, Scenario) and case.once
+            for where in [tuple(revisions)] if together else [(one,) for one in revisions]:
+                yield _Entry(case, where, _words(case, where), _rests_on_bindings(case))
+
+    def _left_out(self, cases: Sequence[Case]) -> Iterator[Absent]:
+        """Yield the clauses that no case judges without properties, or in a quick run."""
+        choice = self._choice
+        elsewhere = {clause.id for case in cases if choice.draws(case) for clause in case.clauses}
+        why = "left out: --quick" if choice.quick else "nothing is drawn: --examples 0"
+        for case in cases:
+            for clause in case.clauses if not choice.draws(case) else ():
+                if clause.id not in elsewhere and choice.takes(case, clause):
+                    for revision in self._revisions:
+                        if revision in clause.revisions:
+                            yield Absent(clause.id, revision, why, by_choice=True)
+
+    def _chosen(self, case: Case, revision: str) -> Iterator[Clause]:
+        if self._choice.cases is not None and case.id not in self._choice.cases:
+            return
+        for clause in case.clauses:
+            if revision in clause.revisions and self._choice.takes(case, clause):
+                yield clause
+
+    def _absence(self, clause: Clause, revision: str) -> Absent | None:
+        """Return the reason a chosen clause is not judged in a revision; None if it is."""
+        if self._choice.hurries_past(clause):
+            return Absent(clause.id, revision, "left out: --quick", by_choice=True)
+        if isinstance(clause, Threat) and not self._choice.fires(clause):
+            why = f"an attack of level {clause.tier}: --attacks {clause.tier}"
+            return Absent(clause.id, revision, why, by_choice=True)
+        if isinstance(clause, Threat) and not clause.applies_to(self._target.promises):
+            why = f"the server promises no {clause.promise}: --promise {clause.promise}"
+            return Absent(clause.id, revision, why)
+        lacking = self._profile.lacks(clause.needs, revision)
+        if lacking:
+            why = f"the server offers no {self._profile.why(lacking, revision)}"
+            self.unbound = self.unbound or _unbound(self._profile, clause, revision)
+            return Absent(clause.id, revision, why)
+        return None
+
+
+def _together(
+    case: Case, clauses: Mapping[str, tuple[Clause, ...]], *, support: bool
+) -> list[PlannedCase]:
+    """Plan a case in each revision, or once for all of them."""
+    if clauses and isinstance(case, Scenario) and case.once:
+        *others, newest = clauses
+        return [PlannedCase(case, newest, clauses[newest], also=tuple(others), support=support)]
+    return [
+        PlannedCase(case, revision, some, support=support) for revision, some in clauses.items()
+    ]
+
+
+def _judged_broken(case: Case, revision: str, clause: Clause, why: str) -> PlannedCase:
+    """Plan a clause whose needs are unknown because of a fault of ours in discovery."""
+    planned = PlannedCase(case, revision, (clause,), done=True)
+    planned.judgements = [unasked(planned, clause, why)]
+    return planned
+
+
+def _is_drawn(case: Case) -> bool:
+    return isinstance(case, Scenario) and case.drawn
+
+
+def _words(case: Case, revisions: Iterable[str]) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        (revision, word)
+        for clause in case.clauses
+        for revision in revisions
+        if revision in clause.revisions
+        for need in clause.needs
+        for word in needs.choices(need)
+    )
+
+
+def _rests_on_bindings(case: Case) -> bool:
+    words = {word for c in case.clauses for need in c.needs for word in needs.choices(need)}
+    return is_attack(case) or bool(words & needs.OPERATIONS.keys())
+
+
+def _mute(profile: "ServerProfile", registry: Registry, choice: Choice) -> Iterator[PlannedCase]:
+    """Plan the cases for a server that never answered: rules about its output."""
+    tried = [r for r in profile.refused if not rev.is_modern(r)] or list(profile.refused)
+    if not tried:
+        tried = [rev.LATEST_LEGACY]
+    newest = tried[-1]
+    reply = profile.refused.get(newest)
+    names = {"writes_one_message_a_line"}
+    if reply is not None and reply.result is not None:
+        names.add("introduces_itself_in_the_right_types")
+    if reply is not None and reply.answered and "protocolVersion" not in (reply.result or {}):
+        names.add("answers_initialize")
+    for case in registry.cases():
+        if case.name in names and (choice.cases is None or case.id in choice.cases):
+            clauses = tuple(
+                c for c in case.clauses if newest in c.revisions and choice.takes(case, c)
+            )
+            if clauses:
+                yield PlannedCase(case, newest, clauses)
+
+
+def share(slot: PlannedCase) -> Share:
+    """Return the live process that a planned case uses.
+
+    A legacy revision has one process for ordinary clients and one for willing ones. Modern requests
+    declare their own capabilities, so both share one there. Properties have a process of their own,
+    and so have lasting cases, since later cases would have to wait for them.
+    """
+    if not isinstance(slot.case, Scenario):
+        return Share.ORDINARY
+    if slot.case.drawn:
+        return Share.DRAWN
+    if slot.case.willing and not rev.is_modern(slot.revision):
+        return Share.WILLING
+    return Share.LASTING if slot.case.lasts else Share.ORDINARY
+
+
+def nothing(run: Run, choice: Choice) -> str:
+    """Return the reason a choice leaves nothing to judge."""
+    spoken = ", ".join(run.dossier.spoken) or "none"
+    asked = ", ".join(choice.revisions)
+    if choice.revisions and not set(choice.revisions) & set(run.dossier.spoken):
+        return f"--revision {asked}: the server speaks {spoken}"
+    reasons = sorted({absent.why for absent in run.absent})
+    newest = max(run.dossier.spoken, default="")
+    where = f" in {newest}, the only revision that --quick judges" if choice.quick else ""
+    return f"nothing selected applies to this server{where}" + (
+        f": {reasons[0]}" if reasons else ""
+    )
+
+
+def _unbound(profile: "ServerProfile", clause: Clause, revision: str) -> str:
+    """Return the reason no tool that handles files is attacked; empty if none applies."""
+    bindings, spoken = profile.bindings, profile.spoken[revision]
+    if not isinstance(clause, Threat) or bindings is None or bindings.found:
+        return ""
+    return bindings.why if spoken.named("tools") or spoken.named("templates", "uriTemplate") else ""

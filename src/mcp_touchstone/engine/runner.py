@@ -1,0 +1,471 @@
+"""Run a plan and combine its judgements into verdicts. Prints nothing."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from mcp_touchstone.bindings.binding import Bindings
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Breach, Clause
+from mcp_touchstone.catalog.errors import our_fault
+from mcp_touchstone.catalog.needs import OPERATIONS, WORDS
+from mcp_touchstone.catalog.scenario import Ambient, Registry
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.server_profile import PlantedText, ServerProfile
+from mcp_touchstone.discovery.probes import Ground, Lessons, learn
+from mcp_touchstone.discovery.recon import explore
+from mcp_touchstone.engine.deadline import Deadline
+from mcp_touchstone.engine.named_check import refuse_unknown
+from mcp_touchstone.engine.plan import Choice, Plan, UsageError, besieged, front, nothing, wanted
+from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.engine.repeat import repeat
+from mcp_touchstone.engine.scheduler import Schedule
+from mcp_touchstone.engine.worker import OnEvent, Work, drive
+from mcp_touchstone.judging import ambient
+from mcp_touchstone.judging.run_settings import Dice
+from mcp_touchstone.results.run import PlannedCase, Run, Verdict, unasked
+from mcp_touchstone.results.verdict import Judgement, Outcome, evidence, worst
+from mcp_touchstone.runtime.scratch import NOTE, NOTES, World, abandoned, clear, entries
+from mcp_touchstone.runtime.timeouts import SLICE, Pace
+from mcp_touchstone.runtime.timing import account
+from mcp_touchstone.samples.from_schema import Places
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.orphans import end_abandoned
+from mcp_touchstone.transport.process import LaunchError, now, processor
+from mcp_touchstone.wire import schema
+
+JOBS: Final = min(64, 20 * (os.cpu_count() or 1))
+"""Default number of simultaneous conversations: they mostly wait."""
+
+ATTACKS: Final = 2 * (os.cpu_count() or 1)
+"""Default number of simultaneous attacks: they hardly wait."""
+
+
+def judge(
+    target: Target,
+    registry: Registry | Callable[[], Registry],
+    choice: Choice,
+    *,
+    on_event: OnEvent = lambda _what, _subject: None,
+    stop: threading.Event | None = None,
+) -> Run:
+    """Judge a target; the command line and pytest both use this function.
+
+    Args:
+        target: the server.
+        registry: the suite; or a function that reads it, called while the server starts, or before
+            that if the choice contains names to look up.
+        choice: the part of the suite to run.
+        on_event: called with the name of each event and its subject.
+        stop: set to end early.
+
+    Raises:
+        UsageError: the choice selects nothing.
+        LaunchError: the server cannot be started.
+        CatalogueError: the registry cannot be read.
+    """
+    suite = _Suite(registry)
+    if choice.looks_up:
+        choice.check(suite.registry)
+    stop = stop or threading.Event()
+    pace = Pace(target.startup, hurried=choice.quick)
+    begun = now()
+    before = processor()
+    tidy()
+    run = Run(target, ServerProfile(pace), floor=choice.floor, accept_unbound=choice.accept_unbound)
+    there = entries(Path.cwd()) if target.sandbox is None else None
+    with World(target.world, seed=target.seed) as world:
+        pool = ProcessPool(target, world, pace)
+        try:
+            with Deadline(choice.deadline, pool, stop) as deadline:
+                _carry_out(run, pool, suite, choice, on_event, deadline)
+        except KeyboardInterrupt:
+            run.interrupted = True
+        finally:
+            stop.set()
+            run.strays = pool.close()
+            run.connections = pool.connections
+            run.processes = pool.started
+    if there is not None:
+        run.dropped = tuple(sorted((entries(Path.cwd()) or frozenset()) - there))
+    run.verdicts = _fold(run, suite.registry, choice)
+    if pool.allowance.met and not run.trouble:
+        run.trouble = f"{pool.allowance.met}; we stopped listening, and not all was judged"
+    ended = now()
+    run.seconds = ended - begun
+    run.cost = account(
+        [connection.waits for connection in run.connections],
+        begun,
+        ended,
+        processor=processor() - before,
+        cores=os.cpu_count() or 1,
+    )
+    return run
+
+
+class _Suite:
+    """The suite, read on first use."""
+
+    def __init__(self, registry: Registry | Callable[[], Registry]) -> None:
+        self._source = registry
+
+    @cached_property
+    def registry(self) -> Registry:
+        """The suite.
+
+        Raises:
+            CatalogueError: it cannot be read.
+        """
+        return self._source if isinstance(self._source, Registry) else self._source()
+
+    def prepare(self) -> None:
+        """Read it, and import later needs; errors are raised again at their first use."""
+        _ = self.registry
+        with contextlib.suppress(Exception):
+            schema.prepare()
+
+
+def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
+    run: Run,
+    pool: ProcessPool,
+    suite: _Suite,
+    choice: Choice,
+    on_event: OnEvent,
+    deadline: Deadline,
+) -> None:
+    """Run the stages of a run; each gets the results of the ones before it."""
+    try:
+        with pool.killed_on_error(deadline.stop):
+            run.dossier, connections = _meet(pool, suite, choice)
+            pool.adopt(connections, run.dossier)
+            on_event("recon", run.dossier)
+            plan = Plan(run.target, run.dossier, suite.registry, choice)
+            run.slots, run.trouble = plan.cases, plan.trouble
+            lessons = _lessons(pool, suite.registry, choice, run.dossier, deadline.stop)
+            work = Work(
+                pool=pool,
+                profile=run.dossier,
+                settings=_settings(pool, choice, deadline.stop),
+                plan=plan,
+                settle=lessons.settle,
+                stop=deadline.stop,
+                on_event=on_event,
+            )
+            _converse(work, lessons, suite.registry, choice, run)
+            pool.settle()
+            _watch(run, pool, partial=deadline.met)
+            repeat(run.slots, work, choice.repeats, deadline)
+    except LaunchError:
+        if not deadline.met:
+            raise
+    if deadline.met:
+        run.trouble = deadline.sentence
+
+
+def survey(
+    target: Target,
+    revisions: Iterable[str] = (),
+    *,
+    words: Iterable[str] = (*WORDS, "completions"),
+    world: World | None = None,
+    stop: threading.Event | None = None,
+) -> tuple[ServerProfile, int]:
+    """Collect the complete profile of a target; judge nothing.
+
+    Args:
+        target: the server.
+        revisions: the revisions to probe; empty means all that it speaks.
+        words: the words to decide, by default all.
+        world: the folder the server works in, by default a world of its own.
+        stop: set to end early.
+
+    Returns:
+        the profile, and the number of processes started.
+
+    Raises:
+        LaunchError: the server cannot be started.
+    """
+    stop = stop or threading.Event()
+    pace = Pace(target.startup)
+    chosen = set(revisions)
+    with contextlib.nullcontext(world) if world else World(target.world, seed=target.seed) as place:
+        pool = ProcessPool(target, place, pace)
+        try:
+            with pool.killed_on_error(stop):
+                dossier, connections = _explored(pool)
+                pool.knows(dossier)
+                pool.adopt(connections, dossier)
+                dossier.root = str(pool.world.root)
+                sought = {r: set(words) for r in dossier.spoken if not chosen or r in chosen}
+                learn(dossier, sought, ground(pool, stop))
+                if newest := front(list(sought)):
+                    from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (as below)
+
+                    dossier.bindings = attack_setup.bind(pool, dossier, newest[0])
+            pool.settle()
+        finally:
+            stop.set()
+            pool.close()
+    return dossier, pool.started
+
+
+def ground(pool: ProcessPool, stop: threading.Event) -> Ground:
+    """Return a ground that runs probes on the shared processes of a pool."""
+    root = pool.world.root
+    places = Places(folder=str(root), file=NOTE, text=NOTES[NOTE])
+    return Ground(pool, pool.target.named_in(root), places, stop)
+
+
+def _meet(
+    pool: ProcessPool, suite: _Suite, choice: Choice
+) -> tuple[ServerProfile, dict[str, Connection]]:
+    """Open the server in the judged revisions; in all if it speaks none of them."""
+    asked = _asked(suite, choice)
+    found = None
+    if asked != rev.ALL:
+        found = explore(pool.spawn_at_once, pool.pace, asked, suite.prepare)
+        if not found[0].spoken:
+            for connection in found[1].values():
+                connection.transcript.judged = False
+                pool.retire(connection)
+            found = None
+    profile, connections = found or _explored(pool, suite.prepare)
+    _complete(profile, pool)
+    return profile, connections
+
+
+def _complete(profile: ServerProfile, pool: ProcessPool) -> None:
+    """Add facts about the run itself to the profile."""
+    profile.canary = _planted(pool.world)
+    profile.root = str(pool.world.root)
+    profile.granted = pool.target.folders_in(pool.world.root)
+    pool.knows(profile)
+
+
+def _asked(suite: _Suite, choice: Choice) -> tuple[str, ...]:
+    """Return the revisions to request from a server, oldest first.
+
+    The newest of each era is requested beside the chosen ones: some clauses apply only to a server
+    of both eras, or of one, and some concern the newest it has. A quick run skips this.
+    """
+    newest = (rev.LATEST_LEGACY, rev.LATEST_MODERN)
+    if choice.quick:
+        return choice.revisions[-1:] or newest
+    compared = not choice.revisions or any(
+        case.everywhere and choice.takes(case, clause)
+        for case in suite.registry.scenarios
+        for clause in case.clauses
+    )
+    if compared:
+        return rev.ALL
+    return tuple(one for one in rev.ALL if one in {*choice.revisions, *newest})
+
+
+AFTER_END: Final = 1.0
+"""Greatest seconds from the end of a server's output to its exit."""
+
+
+def _explored(
+    pool: ProcessPool, meanwhile: Callable[[], object] = lambda: None
+) -> tuple[ServerProfile, dict[str, Connection]]:
+    """Return the profile of the server; if it exits at once, try again in a git repository.
+
+    Raises:
+        LaunchError: it could not be started.
+    """
+    found = explore(pool.spawn_at_once, pool.pace, meanwhile=meanwhile)
+    if found[0].spoken or not pool.target.rooted:
+        return found
+    left = all(one.process.wait(AFTER_END) is not None for one in found[1].values())
+    if not left or not pool.become_repository():
+        return found
+    again = explore(pool.spawn_at_once, pool.pace)
+    first, second = (again, found) if again[0].spoken else (found, again)
+    for connection in second[1].values():
+        connection.transcript.judged = False
+        pool.retire(connection)
+    return first
+
+
+def tidy() -> None:
+    """Remove the servers, then the worlds, of runs that were killed."""
+    worlds = abandoned()
+    end_abandoned(worlds)
+    for path in worlds:
+        clear(path)
+
+
+def _planted(world: World) -> PlantedText:
+    canary = world.canary
+    text = canary.read_text(encoding="utf-8").strip()
+    return PlantedText(canary.parent.as_posix(), canary.name, text, world.secret)
+
+
+def _lessons(
+    pool: ProcessPool,
+    registry: Registry,
+    choice: Choice,
+    profile: ServerProfile,
+    stop: threading.Event,
+) -> Lessons:
+    return Lessons(profile, wanted(profile, registry, choice), ground(pool, stop))
+
+
+def _settings(pool: ProcessPool, choice: Choice, stop: threading.Event) -> Dice:
+    return Dice(
+        examples=choice.examples,
+        seed=choice.seed,
+        home=pool.world.path / "drawn",
+        stop=stop,
+        tiers=choice.tiers,
+    )
+
+
+def _converse(work: Work, lessons: Lessons, registry: Registry, choice: Choice, run: Run) -> None:
+    """Probe the server and run each scenario as soon as its needs are decided.
+
+    Raises:
+        UsageError: no selected rule applies to the server, or a binding is wrong.
+    """
+    plan, pool, profile = work.plan, work.pool, work.profile
+    with (
+        contextlib.closing(work.settings.drawn),
+        ThreadPoolExecutor(choice.jobs or JOBS, thread_name_prefix="lane") as threads,
+        ThreadPoolExecutor(ATTACKS, thread_name_prefix="attack") as attackers,
+    ):
+        schedule = Schedule(
+            threads, lambda lane: drive(lane, work), threads if choice.jobs else attackers
+        )
+        with contextlib.closing(schedule), pool.killed_on_error(work.stop):
+            revision = besieged(profile, registry, choice)
+            binding = attackers.submit(_bind, pool, profile, revision)
+            for _ in lessons.steps():
+                schedule.add(plan.ready(lessons.decided, lessons.free))
+                run.slots, run.absent = plan.cases, plan.absent
+            while wait([binding], SLICE).not_done:
+                pass  # a lock without a time limit would block Ctrl-C on some systems
+            binding.result()
+            work.on_event("learnt", profile)
+            rest = plan.rest()
+            run.slots, run.absent, run.unbound = plan.cases, plan.absent, plan.unbound
+            if not run.slots and not plan.trouble and not work.stop.is_set():
+                raise UsageError(nothing(run, choice))
+            work.on_event("plan", run.slots)
+            if not plan.trouble:
+                schedule.add(rest)
+            schedule.finish()
+
+
+def _bind(pool: ProcessPool, dossier: ServerProfile, revision: str) -> None:
+    """Find the effects of tools on files, if attacks are chosen.
+
+    A fault of ours makes every threat that depends on this BROKEN.
+
+    Raises:
+        UsageError: a binding or a name given by the user is wrong.
+    """
+    refuse_unknown(pool, dossier, pool.target.named_in(pool.world.root))
+    if revision:
+        # imported only if there are attacks, since that takes time
+        from mcp_touchstone.engine import attack_setup  # noqa: PLC0415
+
+        try:
+            found = attack_setup.bind(pool, dossier, revision)
+        except Exception as error:  # noqa: BLE001  (the run must not end because of one probe)
+            fault = our_fault(error)
+            dossier.spoken[revision].faults.update(dict.fromkeys(OPERATIONS, fault))
+            found = Bindings(why=fault)
+        if found.untrue:
+            raise UsageError(f"--bindings {found.untrue[0]}; `recon` shows what does")
+        dossier.bindings = found
+
+
+def _watch(run: Run, pool: ProcessPool, *, partial: bool) -> None:
+    """Apply each rule on all traffic to the transcripts, after every process has ended.
+
+    Args:
+        run: the run; gets their judgements.
+        pool: the pool with the records.
+        partial: whether the run ended early: the transcripts may then be incomplete, so only
+            findings count.
+    """
+    for slot in run.slots:
+        if isinstance(slot.case, Ambient):
+            try:
+                records = pool.records(slot.revision)
+                slot.judgements = ambient.judge(slot.case, records, slot.clauses)
+            except Exception as error:  # noqa: BLE001  (a fault of a rule must not lose the run)
+                why = our_fault(error)
+                slot.judgements = [unasked(slot, clause, why) for clause in slot.clauses]
+            if run.trouble or partial:
+                grave = {Outcome.FAIL, Outcome.WARN}
+                slot.judgements = [j for j in slot.judgements if j.outcome in grave]
+            slot.done = True
+        elif not run.dossier.spoken:
+            slot.judgements = _refusal(run, slot, pool)
+            slot.done = True
+
+
+def _refusal(run: Run, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
+    reply = run.dossier.refused[slot.revision]
+    transcript = next(c.transcript for c in pool.connections if c.revision == slot.revision)
+    return [
+        Judgement(
+            clause=clause.id,
+            revision=slot.revision,
+            outcome=Outcome.FAIL,
+            scenario=slot.case.id,
+            expected="a result that names a version, for initialize in at least one revision",
+            actual=str(reply),
+            wire=evidence(list(transcript), reply.entry, [reply.asked]),
+        )
+        for clause in slot.clauses
+    ]
+
+
+# --- verdicts
+
+
+def _fold(run: Run, registry: Registry, choice: Choice) -> list[Verdict]:
+    found: dict[tuple[str, str], list[Judgement]] = {}
+    for slot in run.slots:
+        partial = run.interrupted or bool(run.trouble)
+        if not slot.done and partial:
+            continue
+        for judgement in slot.judgements:
+            for revision in (slot.revision, *slot.also):
+                if revision in registry.catalogue[judgement.clause].revisions:
+                    found.setdefault((judgement.clause, revision), []).append(
+                        replace(judgement, revision=revision)
+                    )
+        judged = {judgement.clause for judgement in slot.judgements}
+        for clause in slot.clauses:
+            if clause.id not in judged and not partial:
+                found.setdefault((clause.id, slot.revision), []).append(
+                    unasked(slot, clause, "planned, but never judged: a fault of mcp-touchstone")
+                )
+    verdicts = []
+    for clause in registry.catalogue:
+        for revision in rev.ALL:
+            judgements = found.get((clause.id, revision))
+            if judgements:
+                gravest = worst(judgements)
+                outcome = gravest.outcome
+                if choice.strict and _strict(clause) and outcome is Outcome.WARN:
+                    outcome = Outcome.FAIL
+                verdicts.append(Verdict(clause, revision, outcome, gravest, judgements))
+    return verdicts
+
+
+def _strict(clause: Clause) -> bool:
+    """Return whether ``--strict`` raises a warning; a mild breach of a MUST stays a warning."""
+    return clause.strict and clause.breach is Breach.WARN
+
+
+__all__ = ["Choice", "Run", "UsageError", "judge", "survey"]

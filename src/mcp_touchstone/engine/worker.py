@@ -1,0 +1,203 @@
+"""Run the scenarios that share a process, one after the other. Prints nothing.
+
+Not all cases can be judged at once: they are added to a lane while it runs.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.errors import our_fault
+from mcp_touchstone.catalog.scenario import Scenario
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.profile import willing
+from mcp_touchstone.discovery.recon import ServerProfile
+from mcp_touchstone.engine.plan import Plan, share
+from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.engine.start_limiter import StartPriority
+from mcp_touchstone.judging.conversation import Broken, Conversation
+from mcp_touchstone.judging.run_settings import Dice
+from mcp_touchstone.judging.talk import Settle
+from mcp_touchstone.results.run import PlannedCase, unasked
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.transport.process import LaunchError, now
+
+OnEvent = Callable[[str, object], None]
+"""(what, subject): ``recon`` and ``learnt`` with the ServerProfile, ``plan`` with the list of
+planned cases, ``start`` and ``done`` with one of them."""
+
+
+class Worker:
+    """Queue of cases that share a process, in order of arrival; harmful cases run last."""
+
+    def __init__(self) -> None:
+        self._slots: list[PlannedCase] = []
+        self._harmful: list[PlannedCase] = []
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def add(self, slots: Iterable[PlannedCase]) -> None:
+        """Add cases."""
+        with self._changed:
+            for slot in slots:
+                (self._harmful if _hurts(slot) else self._slots).append(slot)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Accept no more cases."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def __iter__(self) -> Iterator[PlannedCase]:
+        """Yield the cases; wait for more until the lane is closed."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._slots or self._closed)
+                if not self._slots:
+                    break
+                slot = self._slots.pop(0)
+            yield slot
+        yield from self._harmful
+
+
+def _hurts(slot: PlannedCase) -> bool:
+    return isinstance(slot.case, Scenario) and slot.case.hurts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """The common values of all conversations of a run.
+
+    Attributes:
+        pool: the pool of processes.
+        profile: the profile of the server.
+        settings: the settings of properties and attacks.
+        plan: the plan; properties look up the rules on all traffic there.
+        settle: (revision, word) -> returns once discovery has decided the word there.
+        stop: set when the run ends early.
+        on_event: called with the name of each event and its subject.
+    """
+
+    pool: ProcessPool
+    profile: ServerProfile
+    settings: Dice
+    plan: Plan
+    settle: Settle
+    stop: threading.Event
+    on_event: OnEvent
+
+
+def drive(lane: Iterable[PlannedCase], work: Work) -> None:
+    """Run one lane to its end, or until ``stop`` is set; then end its process."""
+    slot = None
+    for slot in lane:
+        if work.stop.is_set():
+            return
+        if not slot.support:
+            work.on_event("start", slot)
+        begun = now()
+        run_case(slot, work)
+        slot.seconds = now() - begun
+        slot.done = not work.stop.is_set()
+        if not slot.support:
+            work.on_event("done", slot)
+    if slot is not None and isinstance(slot.case, Scenario) and not slot.case.fresh:
+        work.pool.release(slot.revision, share(slot))
+
+
+def run_case(slot: PlannedCase, work: Work) -> None:
+    """Run one scenario; a fault of ours makes its clauses BROKEN, and ends nothing else."""
+    try:
+        _run_slot(slot, work)
+    except Exception as error:  # noqa: BLE001  (the run must not end because of one case)
+        if work.stop.is_set():
+            return
+        why = str(error) if isinstance(error, LaunchError) else our_fault(error)
+        slot.judgements = [unasked(slot, clause, why) for clause in slot.clauses]
+
+
+def _run_slot(slot: PlannedCase, work: Work) -> None:
+    scenario, pool, stop = slot.case, work.pool, work.stop
+    assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
+    wire_revision = slot.revision
+    if scenario.legacy:
+        wire_revision = work.profile.legacy[-1] if work.profile.legacy else rev.LATEST_LEGACY
+    talk = _begin(slot, scenario, wire_revision, work)
+    talk.dice = work.settings
+    if scenario.drawn:
+        talk.dice = replace(work.settings, rules=work.plan.rules(slot.revision))
+    connection = talk.wire
+    connection.transcript.scenario = scenario.id
+    before = connection.client
+    if scenario.willing:
+        connection.use(willing(connection.revision))
+    why = "the scenario ended without judging this clause"
+    try:
+        scenario.body(talk)
+    except (Broken, LaunchError) as reason:
+        why = str(reason)
+    except Exception as error:  # noqa: BLE001  (what it judged before still counts)
+        why = our_fault(error)
+    slot.fired = frozenset(talk.fired)
+    connection.use(before)
+    if stop.is_set():
+        return
+    talk.broken(why)
+    slot.judgements = talk.judgements
+    if not scenario.fresh:
+        _check_alive(slot, connection, pool)
+    for used in talk.connections:
+        if scenario.fresh or used is not connection:
+            pool.retire(used)
+
+
+def _begin(slot: PlannedCase, scenario: Scenario, revision: str, work: Work) -> Conversation:
+    """Return the conversation of a scenario, on its process.
+
+    Raises:
+        LaunchError: no process could be started.
+    """
+    pool, dossier = work.pool, work.profile
+    if scenario.fixtures:
+        from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (the runner says why)
+
+        return attack_setup.session(pool, slot, dossier, work.settle)
+    turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
+
+    def spawn() -> Connection:
+        return pool.spawn(revision, scenario.name, turn=turn)
+
+    if not scenario.fresh:
+        connection = pool.shared(slot.revision, share(slot))
+    elif scenario.apart:
+        connection = pool.apart(revision, scenario.name, turn=turn)
+    else:
+        connection = spawn()
+    return Conversation(
+        connection,
+        scenario,
+        slot.clauses,
+        dossier=dossier,
+        revision=slot.revision,
+        spawn=spawn,
+        settle=work.settle,
+    )
+
+
+def _check_alive(slot: PlannedCase, connection: Connection, pool: ProcessPool) -> None:
+    """Send one more request; if there is no answer, record the scenario as the cause.
+
+    Silence is a finding only if the scenario has no other, and never after the process has
+    exited: a separate rule judges the exit.
+    """
+    found = {Outcome.FAIL, Outcome.BROKEN, Outcome.WARN}
+    blamed = connection.gone or any(j.outcome in found for j in slot.judgements)
+    reply = connection.probe(required=not blamed)
+    connection.transcript.scenario = ""
+    if not reply.answered:
+        slot.left = str(reply)
+        if connection.gone:
+            return
+        pool.replace(slot.revision, share(slot))

@@ -1,0 +1,1 @@
+"""Baselines: which failures are accepted."""

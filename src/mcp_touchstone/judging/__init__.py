@@ -1,0 +1,1 @@
+"""Conversations, ambient rules and judgements."""

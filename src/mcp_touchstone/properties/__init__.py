@@ -1,0 +1,1 @@
+"""Property-based scenarios, drawn with Hypothesis."""

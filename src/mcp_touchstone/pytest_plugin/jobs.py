@@ -1,0 +1,209 @@
+"""Turn the options and ini keys of pytest into jobs: one for each server that is checked.
+
+They make a layer of the same settings that the command line and configuration files give.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.config import files, resolve
+from mcp_touchstone.config.settings import ConfigError, Settings, layer, merged
+from mcp_touchstone.config.toml_keys import KEYS
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.gate.baseline import FILE
+from mcp_touchstone.gate.baseline_file import Book
+from mcp_touchstone.pytest_plugin.options import FLAGS, INI_FILES, LISTS, SINGLE, given
+from mcp_touchstone.target.target import Target
+
+JOBS: Final = pytest.StashKey[list["Job"]]()
+_OPTION: Final = re.compile(rf"--({'|'.join([*LISTS, *SINGLE, 'server'])})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One server and how it is checked.
+
+    Attributes:
+        name: of its target; empty where it has none.
+        target: the server.
+        choice: what is checked, node ids and ``-k`` apart.
+        registry: the suites.
+        book: its baseline; None where there is none.
+    """
+
+    name: str
+    target: Target
+    choice: Choice
+    registry: Registry
+    book: Book | None
+
+    @property
+    def suffix(self) -> str:
+        """What the name of an item ends with."""
+        return f"[{self.name}]" if self.name else ""
+
+
+def jobs(config: pytest.Config) -> list[Job]:
+    """Return the servers that are checked, or that fixtures may use.
+
+    Without options and ini keys these are the servers of the configuration in the folder.
+
+    Raises:
+        pytest.UsageError: an option, an ini key or a configuration is wrong.
+    """
+    found = config.stash.get(JOBS, None)
+    if found is None:
+        try:
+            found = config.stash[JOBS] = [
+                _job(one) for one in resolve.with_own_files([*_settings(config)])
+            ]
+        except (UserError, ValueError) as error:
+            raise pytest.UsageError(_OPTION.sub(r"--mcp-\1", str(error))) from error
+    return found
+
+
+def base(config: pytest.Config) -> Path:
+    """Return the folder from which ini keys name files."""
+    return config.invocation_params.dir if config.inipath is None else config.inipath.parent
+
+
+def _settings(config: pytest.Config) -> Iterator[Settings]:
+    _refuse_lost_ini(config)
+    own = layer(_options(config))
+    command = _command(config)
+    usual = {"usual_baseline": Path(_shown(base(config) / FILE))}
+    file = _named_file(config)
+    if file is None and not command:
+        file = files.present(base(config))
+        if file is None and config.getoption("--mcp"):
+            raise ConfigError(
+                f"there is no {files.FILE} and no [tool.mcp-touchstone] in "
+                f"{base(config)} for `--mcp`; `mcp-touchstone init` writes one"
+            )
+        if file is None:
+            return
+    names = list(given(config, "target"))
+    if file is None:
+        if names:
+            raise ConfigError(
+                f"--target {names[0]}: name the file that defines it with --mcp-config"
+            )
+        yield merged(usual, own, {"command": command})
+        return
+    shown = Path(_shown(file))
+    chosen: list[str | None] = [*(names or files.targets(shown))]
+    for name in chosen or [None]:
+        asked = files.Asked(shown, name, os.environ, (), bool(command))
+        found = files.find(asked)
+        both = merged(*([] if found is None else [found.layer]), own)
+        if command:
+            yield replace(both, command=command)
+        elif found is not None:
+            alone = resolve.target(replace(merged(own), command=both.command))
+            yield replace(both, origin=(*found.words, *alone.options()))
+
+
+def _named_file(config: pytest.Config) -> Path | None:
+    named = given(config, "config")
+    if not named:
+        return None
+    option = config.getoption("--mcp-config")
+    if not named[0]:
+        raise ConfigError(f"{'mcp_config' if option is None else '--mcp-config'}: no file is named")
+    return (base(config) if option is None else config.invocation_params.dir) / named[0]
+
+
+def _refuse_lost_ini(config: pytest.Config) -> None:
+    """Refuse a program that pytest took for a test folder when it looked for its ini file.
+
+    It looks before it knows our options, beside all words that are paths.
+    """
+    here, command = config.invocation_params.dir, config.getoption("--mcp-server")
+    if not command or here.is_relative_to(config.rootpath) or not Path(command).exists():
+        return
+    lost = next((name for name in INI_FILES if (here / name).is_file()), "")
+    if lost:
+        raise ConfigError(
+            f"--server {command}: pytest takes that for a test folder and reads no {lost} here; "
+            f"write --server={command}"
+        )
+
+
+def _options(config: pytest.Config) -> dict[str, Any]:
+    """Read options and ini keys; an option replaces its key."""
+    found: dict[str, Any] = {}
+    for name in (*LISTS, *SINGLE):
+        words = given(config, name)
+        if words and name in KEYS:
+            read = _reader(config, name)
+            found[name.replace("-", "_")] = (
+                [read(word) for word in words] if name in LISTS else read(words[-1])
+            )
+    found |= {name: True for name in FLAGS if given(config, name)}
+    baseline = given(config, "baseline")
+    if config.getoption("--mcp-no-baseline"):
+        found["no_baseline"] = True
+    elif baseline:
+        option = config.getoption("--mcp-baseline")
+        folder = config.invocation_params.dir if option else base(config)
+        found["baseline"] = Path(_shown(folder / baseline[0]))
+    return found
+
+
+def _reader(config: pytest.Config, name: str) -> Callable[[str], Any]:
+    option = config.getoption(f"--mcp-{name}")
+
+    def read(word: str) -> Any:
+        try:
+            return KEYS[name].read(word)
+        except ValueError as error:
+            source = f"--mcp-{name}" if option else f"mcp_{name.replace('-', '_')}"
+            raise ConfigError(f"{source}: {error}") from error
+
+    return read
+
+
+def _command(config: pytest.Config) -> tuple[str, ...]:
+    """Return the command of the server; empty where a configuration names it.
+
+    Raises:
+        ConfigError: it is there, and empty or not to be read.
+    """
+    texts = given(config, "server")
+    if not texts:
+        return ()
+    source = "mcp_server" if config.getoption("--mcp-server") is None else "--mcp-server"
+    text = texts[0]
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise ConfigError(f"{source}: {error}") from error
+    if not words:
+        raise ConfigError(f"{source}: the command is empty; is a variable not set?")
+    return words
+
+
+def _job(settings: Settings) -> Job:
+    target = resolve.target(settings)
+    choice = resolve.choice(settings)
+    registry = load(settings.suite)
+    choice.check(registry)
+    return Job(settings.name, target, choice, registry, resolve.book(settings))
+
+
+def _shown(path: Path) -> str:
+    """Give a path as a person in the working folder writes it."""
+    try:
+        return os.path.relpath(path)
+    except ValueError:  # another drive
+        return str(path)

@@ -1,0 +1,53 @@
+"""The options of the pytest plugin and their ini keys. Imports nothing of the harness."""
+
+from typing import Final
+
+import pytest
+
+INI_FILES: Final = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+LISTS: Final = {
+    "select": ("WORD", "clause, chapter, group or scenario; globs are allowed; repeatable"),
+    "revision": ("DATE", "check this protocol revision only; repeatable"),
+    "target": ("NAME", "check this server of the configuration only; repeatable"),
+    "call": ("NAME={...}", "a tool that may be called, best with arguments that work; repeatable"),
+    "resource": ("URI", "a resource that can be read; repeatable"),
+    "prompt": ("NAME={...}", "a prompt with arguments that work; repeatable"),
+    "promise": ("NAME", "a guarantee the server makes, for the security suite; repeatable"),
+    "fail-on": (
+        "SEVERITY",
+        "lowest severity that fails an item: must, should, high, ...; repeatable",
+    ),
+}
+"""Options that may be given several times, each an ini key too: name -> its value and its help."""
+SINGLE: Final = {
+    "suite": ("NAME", "conformance (default), security or all; security needs {root}"),
+    "timeout": ("SECONDS", "limit for the first reply (default 60)"),
+    "sandbox": ("NAME", "auto, unshare, bwrap or off (default: auto for security, else off)"),
+    "deadline": ("SECONDS", "limit for the whole run (default: none; 1200 where CI is set)"),
+    "examples": ("N", "examples of each property in each revision (default 10; 0 for none)"),
+    "seed": ("N", "random seed of the examples (default 0)"),
+}
+"""The other options that are words of `mcp-touchstone check`: name -> its value and its help."""
+FLAGS: Final = {
+    "online": "leave the server the network in its sandbox",
+    "strict": "a broken SHOULD is a failure",
+    "quick": "check the newest revision only, in one conversation, without calling tools",
+}
+"""Options without a value, each an ini key too."""
+FILES: Final = {
+    "config": "file that defines the server: touchstone.toml, pyproject.toml, or a client's file",
+    "baseline": "file of known failures (default: touchstone-baseline.toml, if it exists)",
+}
+"""Options that name a file; an ini key names it from the folder of the ini file."""
+SERVER: Final = ("server", "config")
+"""Options and ini keys that name a server."""
+
+
+def given(config: pytest.Config, name: str) -> list[str]:
+    """Return the values of an option, or else of its ini key; a flag that is set has one."""
+    option = config.getoption(f"--mcp-{name}")
+    key = config.getini(f"mcp_{name.replace('-', '_')}")
+    found = key if option is None or option == [] or option is False else option
+    if isinstance(found, str):
+        return [found]
+    return list(found) if isinstance(found, list) else ["true"] * bool(found)

@@ -1,0 +1,1 @@
+"""Golden recordings of the responses of a server."""

@@ -1,0 +1,1 @@
+"""Verdicts, runs, thresholds and comparisons of runs."""

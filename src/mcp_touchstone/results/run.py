@@ -1,0 +1,214 @@
+"""The result of a run: planned cases with judgements, verdicts, the exit code. Pure values."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mcp_touchstone.catalog.clause import Clause
+from mcp_touchstone.results.threshold import Floor
+from mcp_touchstone.results.verdict import Judgement, Outcome
+
+if TYPE_CHECKING:
+    from mcp_touchstone.catalog.scenario import Case
+    from mcp_touchstone.client.connection import Connection
+    from mcp_touchstone.discovery.recon import ServerProfile
+    from mcp_touchstone.results.comparison import Comparison
+    from mcp_touchstone.runtime.timing import Cost
+    from mcp_touchstone.target.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A clause that does not apply, decided before the run.
+
+    Attributes:
+        clause: its id.
+        revision: the revision.
+        why: the reason, for a person.
+        by_choice: whether the user excluded it, whatever the server offers.
+    """
+
+    clause: str
+    revision: str
+    why: str
+    by_choice: bool = False
+
+
+@dataclass(slots=True)
+class PlannedCase:
+    """A planned case in one revision.
+
+    Attributes:
+        case: the scenario or rule.
+        revision: the revision judged.
+        clauses: the clauses it must judge.
+        also: further revisions that its judgements apply to.
+        judgements: its results.
+        seconds: its duration, in seconds.
+        left: the state it left the server in, if that state changed.
+        fired: ids of the payloads that were sent.
+        support: whether it only makes traffic for rules on all traffic; its own findings are
+            not selected and not reported.
+    """
+
+    case: "Case"
+    revision: str
+    clauses: tuple[Clause, ...]
+    also: tuple[str, ...] = ()
+    judgements: list[Judgement] = field(default_factory=list)
+    seconds: float = 0.0
+    left: str = ""
+    fired: frozenset[str] = frozenset()
+    done: bool = False
+    support: bool = False
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The verdict on one clause in one revision: the worst of all judgements of it.
+
+    Attributes:
+        known: the reason given in the baseline; empty if the baseline does not accept it.
+    """
+
+    clause: Clause
+    revision: str
+    outcome: Outcome
+    gravest: Judgement
+    judgements: list[Judgement]
+    known: str = ""
+
+    @property
+    def sometimes(self) -> bool:
+        """Whether the finding did not appear in each repetition."""
+        return self.gravest.sometimes
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """An entry of the baseline that no longer applies, and why; no revisions means all."""
+
+    rule: str
+    revisions: tuple[str, ...]
+    reason: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The baseline of a run: its file, its number of entries, its stale entries."""
+
+    file: str
+    entries: int
+    stale: list[Stale]
+
+
+@dataclass(slots=True)
+class Run:
+    """The complete result of a run.
+
+    Attributes:
+        target: the server under test.
+        dossier: the profile of the server from discovery.
+        slots: the planned cases, in order, with their results.
+        absent: clauses that do not apply, with their reasons.
+        verdicts: the verdicts, in the order of the catalogue.
+        trouble: the reason some or all rules could not be judged; empty if all could.
+        interrupted: whether the user stopped the run.
+        processes: number of server processes started.
+        strays: processes the server left behind.
+        dropped: files that are new in the user's working folder, relative to that.
+        seconds: wall time, in seconds.
+        started: date and time of the start, ISO 8601 with offset; empty if unknown.
+        cost: the parts of that time; None while unknown.
+        connections: every connection, with its transcript, for ``--save``.
+        floor: the least severity of a finding that counts.
+        settled: the baseline it was compared with; None if there is none.
+        since: the changes since an older report; only findings that are new since then count.
+        unbound: the reason no tool that handles files was attacked; empty if one was.
+        accept_unbound: whether the user accepts that.
+    """
+
+    target: "Target"
+    dossier: "ServerProfile"
+    slots: list[PlannedCase] = field(default_factory=list)
+    absent: list[Absent] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    trouble: str = ""
+    interrupted: bool = False
+    processes: int = 0
+    strays: int = 0
+    dropped: tuple[str, ...] = ()
+    seconds: float = 0.0
+    started: str = ""
+    cost: "Cost | None" = None
+    connections: "list[Connection]" = field(default_factory=list)
+    floor: Floor = field(default_factory=Floor)
+    settled: Settlement | None = None
+    since: "Comparison | None" = None
+    unbound: str = ""
+    accept_unbound: bool = False
+
+    @property
+    def fired(self) -> frozenset[str]:
+        """Ids of the payloads that were sent."""
+        return frozenset[str]().union(*(slot.fired for slot in self.slots))
+
+    def count(self, outcome: Outcome) -> int:
+        """Return the number of verdicts with an outcome."""
+        return sum(verdict.outcome is outcome for verdict in self.verdicts)
+
+    def of(self, *outcomes: Outcome) -> list[Verdict]:
+        """Return the verdicts with one of these outcomes."""
+        return [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
+
+    @property
+    def lost(self) -> list[PlannedCase]:
+        """Scenarios after which a shared process had exited or no longer answered."""
+        return [slot for slot in self.slots if slot.left]
+
+    def counts(self, verdict: Verdict) -> bool:
+        """Return whether a verdict fails the gate: severe enough, not known, new if compared."""
+        if verdict.known or not self.floor.counts(verdict.clause, verdict.outcome):
+            return False
+        return self._is_new(verdict)
+
+    def _is_new(self, verdict: Verdict) -> bool:
+        return self.since is None or self.since.makes_worse(verdict.clause.id, verdict.revision)
+
+    @property
+    def unjudged(self) -> list[Verdict]:
+        """Verdicts that should have been judged and could not be."""
+        broken = self.of(Outcome.BROKEN)
+        return [verdict for verdict in broken if not verdict.known and self._is_new(verdict)]
+
+    @property
+    def stale(self) -> list[Stale]:
+        """Entries of the baseline that no longer apply."""
+        return [] if self.settled is None else self.settled.stale
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was checked: no rule was selected, or none was triggered."""
+        return all(verdict.outcome is Outcome.UNSEEN for verdict in self.verdicts)
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 a rule is broken or the baseline is stale, 2 not checked, 130 interrupted."""
+        if self.interrupted:
+            return 130
+        if self.stale or any(self.counts(verdict) for verdict in self.verdicts):
+            return 1
+        unattacked = self.unbound and not self.accept_unbound
+        return 2 if self.trouble or self.unjudged or self.empty or unattacked else 0
+
+
+def unasked(slot: PlannedCase, clause: Clause, why: str) -> Judgement:
+    """Return a judgement: this planned clause could not be judged, for this reason."""
+    return Judgement(
+        clause=clause.id,
+        revision=slot.revision,
+        outcome=Outcome.BROKEN,
+        scenario=slot.case.id,
+        expected=clause.statement,
+        actual=why,
+    )

@@ -1,0 +1,1 @@
+"""Folders, clocks, secrets and other parts of the machine."""

@@ -1,0 +1,1 @@
+"""Values made from schemas, patterns and URI templates."""

@@ -1,0 +1,304 @@
+"""Attack the tools by calls: fire payloads, look for effects after each call, and judge."""
+
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from mcp_touchstone.bindings.binding import CHANGING, TAKING, Binding, Operation
+from mcp_touchstone.bindings.canary import Area, Canary
+from mcp_touchstone.catalog.clause import Breach
+from mcp_touchstone.judging.talk import Broken
+from mcp_touchstone.security.attack_session import PATIENCE, AttackSession
+from mcp_touchstone.security.fixture_tree import remove
+from mcp_touchstone.security.payload import Payload
+from mcp_touchstone.security.reachability import Carriage
+from mcp_touchstone.security.repro_calls import script
+from mcp_touchstone.security.tally import Hit, Tally, TimeBudget, said, whose
+from mcp_touchstone.security.targeting import AttackCall
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.reply import Reply
+
+Oracle = Callable[[AttackCall, Reply], str]
+"""Says in words which effect a shot had that it must not have; nothing where it had none."""
+
+NAMELESS: Final = "what the server says it denies has no such names"
+
+EXPECTED: Final = "nothing from outside comes back, nothing there changes, the server lives on"
+
+DENIED: Final = "nothing denied or outside comes back, nothing there changes, the server lives on"
+
+LISTLESS: Final = "the server promised no deny list and has none: see deny-direct"
+
+UNTRIED: Final = "what was not tried has neither passed nor failed"
+
+EVERY: Final = "every payload is answered in the time there is"
+
+
+def attack_paths(
+    session: AttackSession, threat: str, *groups: str, operations: Iterable[Operation] = Operation
+) -> None:
+    """Fire the payloads of some classes at every tool that takes a path, and judge a threat.
+
+    Args:
+        session: what is attacked.
+        threat: what is judged.
+        groups: classes of payloads.
+        operations: what is fired at; by default everything.
+    """
+    _protect(session, groups)
+    stands = [row for row in session.payloads(*groups) if not _is_open(row)]
+    if not any(True for _ in session.field.each(stands)):
+        session.unseen(threat, NAMELESS)
+        return
+    attack_calls(session, threat, session.targeting.calls(stands, set(operations)))
+
+
+def _protect(session: AttackSession, groups: Iterable[str]) -> None:
+    """Count what a deny list names among what must not come back, if payloads are about that."""
+    if any(group.startswith("deny.") for group in groups):
+        session.protect_denied()
+
+
+def attack_carrying(session: AttackSession, threat: str, kind: Carriage, *groups: str) -> None:
+    """Let what moves and copies take payloads of a kind from here to there, and judge."""
+    if kind is Carriage.DENIED:
+        session.protect_denied()
+    attack_calls(session, threat, session.targeting.carried(session.payloads(*groups), kind))
+
+
+def attack_bases(session: AttackSession, threat: str, *groups: str) -> None:
+    """Tell every tool that takes one another base for its paths, and judge a threat."""
+    attack_calls(session, threat, session.targeting.rebased(session.payloads(*groups, via="args")))
+
+
+def attack_with_extra_arguments(session: AttackSession, threat: str, *groups: str) -> None:
+    """Send arguments that no schema names beside a path that leads outside, and judge."""
+    session.open()
+    shots = list(session.targeting.smuggled(session.payloads(*groups, via="args")))
+    shut = [shot for shot in shots if not _is_open_to(session, shot)]
+    if shots and not shut:
+        session.unseen(threat, "paths outside are read without any such argument")
+        return
+    attack_calls(session, threat, shut)
+
+
+def _is_open_to(session: AttackSession, shot: AttackCall) -> bool:
+    """Whether the path of a shot alone gives back what lies outside: another finding."""
+    method, params = shot.binding.call(shot.text, str(session.field.root))
+    reply = session.wire.request(method, params, required=False)
+    return session.leaks(reply)
+
+
+def attack_calls(
+    session: AttackSession,
+    threat: str,
+    calls: Iterable[AttackCall],
+    *,
+    oracle: Oracle | None = None,
+    expected: str = "",
+    enough: int = 0,
+    still: bool = False,
+    budget: TimeBudget | None = None,
+    aside: Callable[[], str] = str,
+) -> Tally:
+    """Make calls, look for effects after each, and judge a threat by the effects.
+
+    Args:
+        session: what is attacked.
+        threat: what is judged.
+        calls: each is made when the one before it was looked at.
+        oracle: looks for more than bytes and changes outside the root.
+        expected: what the server has to keep; by default what is outside, or denied.
+        enough: hits after which no more calls are made; 0 makes all.
+        still: whether nothing in the root may change: reproductions look at that too.
+        budget: seconds that the calls of one tool may take; by default there is no limit.
+        aside: gives at the end what was left to other threats, or nothing.
+
+    Returns:
+        What became of the calls.
+
+    Raises:
+        Broken: a plain call no longer works, so nothing was tested.
+    """
+    run = _CallAttack(session, oracle, budget or TimeBudget())
+    return run.judge(threat, calls, expected, enough=enough, still=still, aside=aside)
+
+
+@dataclass
+class _CallAttack:
+    """The calls of one threat, and what became of them."""
+
+    session: AttackSession
+    oracle: Oracle | None
+    budget: TimeBudget
+    tally: Tally = field(default_factory=Tally)
+
+    def judge(
+        self,
+        threat: str,
+        calls: Iterable[AttackCall],
+        expected: str,
+        *,
+        enough: int,
+        still: bool,
+        aside: Callable[[], str],
+    ) -> Tally:
+        """Make the calls, and judge; see ``attack_calls``."""
+        session, tally = self.session, self.tally
+        readers = session.begin()
+        if self._is_listless(threat, readers):
+            session.unseen(threat, LISTLESS)
+            return tally
+        for call in calls:
+            if 0 < enough <= len(tally.hits):
+                break
+            reads = call.binding.operation is Operation.READ
+            if not tally.over and not (reads and call.binding not in readers):
+                self._fire(call)
+        if isinstance(calls, Generator):
+            calls.close()  # what it holds while it fires is released before we look
+        self._look_back()
+        if not (tally.hits or tally.deaths or tally.over) and session.readers() != readers:
+            raise Broken("a plain file could no longer be read after the attack")
+        usual = DENIED if Area.DENIED in session.protected else EXPECTED
+        self._conclude(threat, expected or usual, f"{tally}{aside()}", still=still)
+        return tally
+
+    def _fire(self, shot: AttackCall) -> None:
+        session, tally, budget = self.session, self.tally, self.budget
+        tool, begun = shot.binding.tool, now()
+        if not budget.pays(tool):
+            budget.left[tool] += 1
+            return
+        session.fired.add(shot.payload.id)
+        before = len(tally.hits)
+        tally.live += shot.live
+        tally.dead += not shot.live
+        method, params = shot.call
+        tally.tools.add(shot.binding.tool or method)
+        limit = max(PATIENCE, session.pace.reply)
+        limit = min(limit, budget.each)
+        reply = session.wire.request(method, params, required=False, seconds=limit)
+        told = session.field.canaries.found_in_message(params, session.protected)
+        seen = [
+            canary for canary in session.canaries(reply, session.protected) if canary not in told
+        ]
+        if seen:
+            tally.hits.append(Hit(shot, f"{whose(seen[0])} came back", session.wire, reply))
+        effect = self.oracle(shot, reply) if self.oracle is not None else ""
+        if effect:
+            tally.hits.append(Hit(shot, effect, session.wire, reply))
+        if shot.binding.operation in CHANGING:
+            damage = session.field.damage()
+            if damage:
+                tally.hits.append(Hit(shot, str(damage[0]), session.wire, reply))
+            if shot.binding.operation in TAKING:
+                for where, canary in session.field.laundered(session.protected):
+                    what = f"{whose(canary)} stand in {where} now"
+                    tally.hits.append(Hit(shot, what, session.wire, reply))
+                    remove(session.field.path / where)
+            session.field.mend(damage if len(tally.hits) == before else None)
+        if budget.ends and not (reply.answered or session.wire.gone):
+            budget.left[tool] += 1
+            budget.spent[tool] = budget.each
+            session.renew()
+        elif not reply.answered:
+            self._lost(shot, reply)
+        budget.spent[tool] += now() - begun
+
+    def _lost(self, shot: AttackCall, reply: Reply) -> None:
+        """Note a death or a silence, and go on with another process."""
+        session, tally = self.session, self.tally
+        gone = session.wire.gone
+        hit = Hit(shot, reply.why, session.wire, reply)
+        (tally.deaths if gone else tally.hangs).append(hit)
+        if not tally.over:
+            session.renew()
+
+    def _look_back(self) -> None:
+        """Look at what no single answer shows: the tree, the files inside, what went to stderr."""
+        session, tally = self.session, self.tally
+        for where, canary in session.field.laundered(session.protected):
+            what = f"{whose(canary)} stand in {where} now"
+            tally.hits.append(Hit(None, what, session.wire))
+        damage = session.field.damage()
+        if damage:
+            tally.hits.append(Hit(None, str(damage[0]), session.wire))
+        for connection in session.connections:
+            for canary in session.field.canaries.found(
+                connection.process.stderr_tail, session.protected
+            ):
+                tally.hits.append(Hit(None, f"{whose(canary)} went to stderr", connection))
+
+    def _conclude(
+        self,
+        threat: str,
+        expected: str,
+        passed: str,
+        *,
+        still: bool,
+    ) -> None:
+        session, tally, budget = self.session, self.tally, self.budget
+        if not session.judges(threat):
+            return
+        if not tally.hits and not tally.deaths and tally.over:
+            raise Broken(f"{len(tally.hangs)} calls got no answer: {tally.hangs[0].what}")
+        if not tally.hits and not tally.deaths and not tally.live + tally.dead:
+            raise Broken("no payload could be fired")
+        found = tally.hits or tally.deaths
+        shown = next((hit for hit in found if hit.shot is not None), None)
+        if shown is not None and shown.reply is not None:
+            session.go_back(shown.wire, shown.reply.asked - 1)
+        for hang in tally.hangs:
+            budget.left[hang.tool] += 1
+        left = "" if found else str(budget)
+        session.judge(
+            threat,
+            not (found or left),  # what was not tried in full has not passed
+            expected=EVERY if left else expected,
+            actual=f"left out, as it took too long: {left}; no effect of {passed}"
+            if left
+            else (said(found, tally) if found else passed),
+            at=shown.reply if shown is not None else None,
+            mild=Breach.NOTE if left else session.mild(threat),
+            because=UNTRIED if left else session.because(threat),
+        )
+        session.judgements[-1] = replace(session.judgements[-1], left=left)
+        if shown is not None and shown.shot is not None:
+            shot = shown.shot
+            steps = (*shot.before, shot.call)
+            died = shown in tally.deaths
+            told = script(session.scene, shot.text, *steps, still=still, died=died)
+            session.judgements[-1] = replace(session.judgements[-1], reproduction=told)
+
+    def _is_listless(self, threat: str, readers: list[Binding]) -> bool:
+        """Whether all that deny lists have is read by its plain name, and no list was promised.
+
+        What cannot go unseen says so itself; by which other ways one comes there, says no more.
+        """
+        session = self.session
+        denied = [one for one in session.field.canaries.planted if one.area is Area.DENIED]
+        files = [one for one in denied if not one.is_name]
+        if not (files and session.may_go_unseen(threat) and threat in session.claims.unpromised):
+            return False
+        return Area.DENIED in session.protected and all(
+            self._is_read(one, readers) for one in files
+        )
+
+    def _is_read(self, canary: Canary, readers: list[Binding]) -> bool:
+        """Whether a planted file comes back by its own path."""
+        session = self.session
+        root, path = str(session.field.root), session.field.path / canary.where
+        for binding in readers:
+            name = path.relative_to(session.field.root).as_posix()
+            reply = session.wire.request(
+                *binding.call(binding.spelled(name, root), root), required=False
+            )
+            if session.returned(reply, canary):
+                return True
+        return False
+
+
+def _is_open(row: Payload) -> bool:
+    """Whether a payload names what a deny list may or may not have."""
+    return row.group.startswith("deny.") and row.expect == "safe"

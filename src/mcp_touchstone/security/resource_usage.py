@@ -1,0 +1,96 @@
+"""Memory, descriptors and CPU time of a process and of those it started, where they are known."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from mcp_touchstone.transport.cpu_wait import turns
+from mcp_touchstone.transport.process import now, sleep
+
+PEAK: Final = "VmHWM:"
+"""Line of ``/proc/PID/status`` with the most memory it ever held, in KiB."""
+
+
+WINDOW: Final = 0.3
+WINDOWS: Final = 3
+"""Seconds that are looked at, and how often at most; the quietest time counts."""
+
+WORKS: Final = 0.1
+"""Share of the time it has to have had one as well: on a full machine all that wakes waits."""
+
+
+class ResourceUsage:
+    """Looks at one process and at all below it: a launcher is not the server."""
+
+    def __init__(self, pid: int) -> None:
+        """Take the number of the process."""
+        self._pid = pid
+
+    def peak(self) -> int | None:
+        """Give the most memory they ever held, in bytes; None where nobody can tell."""
+        return self._sum(_peak)
+
+    def descriptors(self) -> int | None:
+        """Give how many descriptors are open; None where nobody can tell."""
+        return self._sum(_descriptors)
+
+    def _sum(self, measure: Callable[[psutil.Process], int | None]) -> int | None:
+        try:
+            process = psutil.Process(self._pid)
+            found = [measure(one) for one in (process, *process.children(recursive=True))]
+        except psutil.Error:
+            return None
+        known = [value for value in found if value is not None]
+        return sum(known) if known else None
+
+
+def _peak(process: psutil.Process) -> int | None:
+    try:
+        lines = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(PEAK)), None)
+
+
+def _descriptors(process: psutil.Process) -> int | None:
+    try:
+        return int(process.num_fds())
+    except (psutil.Error, AttributeError):
+        return None
+
+
+def cpu_share(pid: int, enough: float) -> float | None:
+    """Give the share of the time in which a process wanted a core, in its quietest moment.
+
+    Args:
+        pid: its number.
+        enough: share up to which it is not looked at again.
+
+    Returns:
+        0.0 to the number of its threads; None where the system does not say it.
+    """
+    shares = []
+    for _ in range(WINDOWS):
+        before, begun = _wanted(pid), now()
+        sleep(WINDOW)
+        after, spent = _wanted(pid), now() - begun
+        if before is None or after is None:
+            return None
+        wanted, had = ((b - a) / spent for a, b in zip(before, after, strict=True))
+        shares.append(wanted if had > WORKS else 0.0)
+        if shares[-1] <= enough:
+            break
+    return min(shares)
+
+
+def _wanted(pid: int) -> tuple[float, float] | None:
+    """Give the seconds in which its threads wanted a core so far, and in which they had one."""
+    known, ours = turns(pid), threading.get_native_id()
+    found = [turn for thread, turn in known.items() if thread != ours]
+    if not found:
+        return None
+    had = sum(turn.ran for turn in found)
+    return had + sum(turn.waited for turn in found), had

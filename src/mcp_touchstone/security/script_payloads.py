@@ -1,0 +1,70 @@
+"""Scripts as arguments: what stands in them is not seen by who looks at paths.
+
+A script names files in its commands and clauses, and filters in it may be programs. It is fired at
+tools that did what a plain one said; what counts is what is there afterwards.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from mcp_touchstone.bindings.argument_roles import ArgumentRole
+from mcp_touchstone.bindings.binding import Operation
+from mcp_touchstone.bindings.canary import Area
+from mcp_touchstone.security import payload
+from mcp_touchstone.security.attack_session import SECRET, AttackSession
+from mcp_touchstone.security.call_attack import attack_calls
+from mcp_touchstone.security.payload import CANARY, Payload
+from mcp_touchstone.security.targeting import AttackCall
+from mcp_touchstone.target import deny_list
+from mcp_touchstone.wire.reply import Reply
+
+EXPECTED: Final = "nothing outside is made, changed or read, and nothing is run"
+
+
+def lead_out(session: AttackSession, threat: str, *groups: str) -> None:
+    """Send scripts that name files outside, or programs."""
+    rows = [row for row in _rows(session, groups) if not row.is_denied]
+    _fire(session, threat, rows, SECRET)
+
+
+def lead_to_denied(session: AttackSession, threat: str, *groups: str) -> None:
+    """Send scripts that name what a deny list has."""
+    session.protect_denied()
+    rows = [row for row in _rows(session, groups) if row.is_denied]
+    _fire(session, threat, rows, frozenset({*SECRET, Area.DENIED}))
+
+
+def _rows(session: AttackSession, groups: Iterable[str]) -> list[Payload]:
+    return [row for row in session.payloads(*groups, via="script") if row.expect == "deny"]
+
+
+def _fire(
+    session: AttackSession, threat: str, rows: Iterable[Payload], areas: frozenset[Area]
+) -> None:
+    field = session.field
+
+    def shots() -> Iterator[AttackCall]:
+        for row, named in field.each(rows):
+            text = payload.fill(named, _lines(session, named))
+            for binding in session.bindings.of(Operation.SCRIPT):
+                values = {s.pointer: text for s in binding.slots if s.role is ArgumentRole.SCRIPT}
+                yield AttackCall(
+                    row, text, binding, binding.calls_with(values, str(field.root)), True
+                )
+
+    def carried(_shot: AttackCall, _reply: Reply) -> str:
+        found = field.laundered(areas)
+        return f"the bytes of {found[0][1].where} stand in {found[0][0]} now" if found else ""
+
+    attack_calls(session, threat, shots(), oracle=carried, expected=EXPECTED)
+
+
+def _lines(session: AttackSession, text: str) -> dict[str, str]:
+    """Give lines that stand in files a script names: it has to say which it wants removed."""
+    field = session.field
+    files = {"canary_line": field.outside / CANARY}
+    for name in field.denied.names["denied_file"]:
+        if name in text or deny_list.flat(name) in text:
+            files["env_line"] = field.root / name
+    lines = {name: field.content(path).decode().partition("\n")[0] for name, path in files.items()}
+    return {name: line for name, line in lines.items() if line}

@@ -1,0 +1,169 @@
+"""The vocabulary of an attack: what a file of the security suite may import, and no more."""
+
+from mcp_touchstone.bindings.argument_roles import (
+    ArgumentRole,
+    Pointer,
+    assemble,
+    dry_run,
+    extend,
+    put,
+    slots,
+    texts,
+)
+from mcp_touchstone.bindings.binding import (
+    CARRYING,
+    CHANGING,
+    IN_PLACE,
+    Binding,
+    Call,
+    Operation,
+    Style,
+)
+from mcp_touchstone.bindings.binding import CHANGING as CHANGES
+from mcp_touchstone.bindings.call_variants import DANGER, ways
+from mcp_touchstone.bindings.canary import Area, Canary
+from mcp_touchstone.catalog.attack_level import Tier
+from mcp_touchstone.catalog.clause import Breach
+from mcp_touchstone.catalog.scenario import attack
+from mcp_touchstone.client.server_profile import LISTS, Spoken, is_read_only
+from mcp_touchstone.judging.talk import Broken
+from mcp_touchstone.runtime import git_repo
+from mcp_touchstone.samples.from_schema import (
+    BRIEF,
+    CANDIDATES,
+    Places,
+    candidates,
+    required,
+    words,
+)
+from mcp_touchstone.security import glob_search as walking
+from mcp_touchstone.security import line_payloads, payload, reachability, rlimits
+from mcp_touchstone.security import script_payloads as scripting
+from mcp_touchstone.security.attack_session import PATIENCE, SECRET, AttackSession
+from mcp_touchstone.security.bind_tools import OWN, Binder
+from mcp_touchstone.security.call_attack import (
+    NAMELESS,
+    attack_bases,
+    attack_calls,
+    attack_carrying,
+    attack_paths,
+    attack_with_extra_arguments,
+)
+from mcp_touchstone.security.fixture_tree import CONTROL, remove, write_dated
+from mcp_touchstone.security.http_listener import RequestListener
+from mcp_touchstone.security.inotify import OpenWatcher
+from mcp_touchstone.security.line_attack import NOBODY, LineAttack, LineHit
+from mcp_touchstone.security.line_payloads import LinePayload
+from mcp_touchstone.security.name_exchanger import NameExchanger
+from mcp_touchstone.security.payload import CANARY, URL, Payload, fill
+from mcp_touchstone.security.reachability import Carriage, lexical
+from mcp_touchstone.security.repro_calls import killed, starved
+from mcp_touchstone.security.resource_usage import ResourceUsage, cpu_share
+from mcp_touchstone.security.tally import DEATHS, TimeBudget, shown, whose
+from mcp_touchstone.security.targeting import FILE, FOLDER, AttackCall
+from mcp_touchstone.security.tree_snapshot import Fact, changes, take
+from mcp_touchstone.security.trigger import Trigger
+from mcp_touchstone.transport.process import PIPE, OutputStream, now, sleep
+from mcp_touchstone.wire.framing import brief, encode, id_key
+from mcp_touchstone.wire.lifecycle import Role
+from mcp_touchstone.wire.matchers import list_methods
+from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Entry, Source, Transcript
+
+__all__ = [
+    "BRIEF",
+    "CANARY",
+    "CANDIDATES",
+    "CARRYING",
+    "CHANGES",
+    "CHANGING",
+    "CONTROL",
+    "DANGER",
+    "DEATHS",
+    "FILE",
+    "FOLDER",
+    "IN_PLACE",
+    "LISTS",
+    "NAMELESS",
+    "NOBODY",
+    "OWN",
+    "PATIENCE",
+    "PIPE",
+    "SECRET",
+    "URL",
+    "Area",
+    "ArgumentRole",
+    "AttackCall",
+    "AttackSession",
+    "Binder",
+    "Binding",
+    "Breach",
+    "Broken",
+    "Call",
+    "Canary",
+    "Carriage",
+    "Entry",
+    "Fact",
+    "LineAttack",
+    "LineHit",
+    "LinePayload",
+    "NameExchanger",
+    "OpenWatcher",
+    "Operation",
+    "OutputStream",
+    "Payload",
+    "Places",
+    "Pointer",
+    "Reply",
+    "RequestListener",
+    "ResourceUsage",
+    "Role",
+    "Source",
+    "Spoken",
+    "Style",
+    "Tier",
+    "TimeBudget",
+    "Transcript",
+    "Trigger",
+    "assemble",
+    "attack",
+    "attack_bases",
+    "attack_calls",
+    "attack_carrying",
+    "attack_paths",
+    "attack_with_extra_arguments",
+    "brief",
+    "candidates",
+    "changes",
+    "cpu_share",
+    "dry_run",
+    "encode",
+    "extend",
+    "fill",
+    "git_repo",
+    "id_key",
+    "is_read_only",
+    "killed",
+    "lexical",
+    "line_payloads",
+    "list_methods",
+    "now",
+    "payload",
+    "put",
+    "reachability",
+    "remove",
+    "required",
+    "rlimits",
+    "scripting",
+    "shown",
+    "sleep",
+    "slots",
+    "starved",
+    "take",
+    "texts",
+    "walking",
+    "ways",
+    "whose",
+    "words",
+    "write_dated",
+]

@@ -1,0 +1,79 @@
+"""The reference server, to embed it with tools, methods, capabilities and hooks of your own.
+
+``serve`` and ``Settings`` run it on any pair of descriptors. A feature is a function that takes
+the ``Surface`` and adds itself, for instance a ``Tool`` to ``surface.toolbox``;
+``serve(..., features=[*ALL_FEATURES, yours])`` offers it beside what the server has.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from mcp_touchstone.catalog.home import NAMESPACE, make_importable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from reference_server.failure import ToolError
+    from reference_server.features import ALL_FEATURES
+    from reference_server.protocol.calls import Call
+    from reference_server.protocol.errors import ProtocolError
+    from reference_server.protocol.toolbox import Tool
+    from reference_server.server import serve
+    from reference_server.settings import Hook, Settings
+    from reference_server.surface import Feature, Surface
+
+_PLACES = {
+    "ALL_FEATURES": "features",
+    "Call": "protocol.calls",
+    "ProtocolError": "protocol.errors",
+    "Settings": "settings",
+    "Surface": "surface",
+    "Tool": "protocol.toolbox",
+    "ToolError": "failure",
+    "serve": "server",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Look a name up when it is asked for: a server that only starts needs few of them."""
+    if name in _PLACES:
+        return getattr(_module(_PLACES[name]), name)
+    raise AttributeError(name)
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the reference server on the standard streams of this process.
+
+    Args:
+        words: Its own arguments, see ``mcp-touchstone serve --help``.
+
+    Returns:
+        The exit status.
+    """
+    sys.argv = ["mcp-touchstone serve", *words]
+    status: int = _module("__main__").main(words)
+    return status
+
+
+def _module(name: str) -> Any:
+    make_importable()
+    return import_module(f"{NAMESPACE}.reference_server.{name}")
+
+
+__all__ = [
+    "ALL_FEATURES",
+    "Call",
+    "Feature",
+    "Hook",
+    "ProtocolError",
+    "Settings",
+    "Surface",
+    "Tool",
+    "ToolError",
+    "main",
+    "serve",
+]

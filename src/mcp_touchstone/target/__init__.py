@@ -1,0 +1,1 @@
+"""The server under test and the guarantees its author claims."""

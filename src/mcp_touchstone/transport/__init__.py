@@ -1,0 +1,1 @@
+"""Processes, and the bytes sent to them and received from them."""

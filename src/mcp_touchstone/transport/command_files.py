@@ -1,0 +1,344 @@
+"""The user's files that a command needs: program, interpreter, packages, scripts. Runs nothing.
+
+A sandboxed command sees only the files found here. So this rather includes too many packages and
+projects, but never a home folder or a folder above it.
+"""
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from mcp_touchstone.transport.sandbox import SYSTEM, Method, Sandbox, find_program
+
+PROJECT_MARKS: Final = (
+    "package.json", "pyproject.toml", "setup.py", "deno.json", "Cargo.toml", "go.mod", "Gemfile",
+    "composer.json", "pom.xml", "build.gradle", ".git",
+)  # fmt: skip
+"""Files at the top of a project: a script may need the whole project."""
+
+PREFIX_MARKS: Final = ("pyvenv.cfg", "conda-meta", "lib/node_modules", "Cellar")
+"""Files in a folder whose ``bin`` needs the whole folder."""
+
+SEARCHED: Final = ("PYTHONPATH", "NODE_PATH", "LD_LIBRARY_PATH", "CLASSPATH", "GOROOT", "JAVA_HOME")
+"""Variables that name files a command needs."""
+
+LAUNCHERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "npx": ("npm_config_cache:.npm",),
+    "npm": ("npm_config_cache:.npm",),
+    "yarn": ("YARN_CACHE_FOLDER:.cache/yarn", "COREPACK_HOME:.cache/node/corepack"),
+    "pnpm": ("PNPM_HOME:.local/share/pnpm", "COREPACK_HOME:.cache/node/corepack"),
+    "bun": ("BUN_INSTALL:.bun",),
+    "bunx": ("BUN_INSTALL:.bun",),
+    "deno": ("DENO_DIR:.cache/deno",),
+    "uv": (
+        "UV_CACHE_DIR:.cache/uv",
+        "UV_TOOL_DIR:.local/share/uv/tools",
+        "UV_PYTHON_INSTALL_DIR:.local/share/uv/python",
+    ),
+    "uvx": (
+        "UV_CACHE_DIR:.cache/uv",
+        "UV_TOOL_DIR:.local/share/uv/tools",
+        "UV_PYTHON_INSTALL_DIR:.local/share/uv/python",
+    ),
+    "pipx": ("PIPX_HOME:.local/share/pipx", "PIPX_HOME:.local/pipx"),
+    "cargo": ("RUSTUP_HOME:.rustup",),
+    "go": ("GOPATH:go", "GOCACHE:.cache/go-build"),
+    "dotnet": ("DOTNET_ROOT:.dotnet", "NUGET_PACKAGES:.nuget/packages"),
+}
+"""Program -> the folders it keeps packages in: a variable, and a place below the home."""
+
+VERSION_MANAGERS: Final = ("shims", "libexec")
+"""Folders of programs that search for the real programs in the folder above."""
+
+SHEBANG: Final = 256
+"""Bytes of a script that may hold the name of its interpreter."""
+
+
+@dataclass(slots=True)
+class Needs:
+    """The files a command needs.
+
+    Attributes:
+        readable: files and folders it reads.
+        copied: folders it also writes to: caches and the working folder.
+        links: symbolic links on the way to them, with their targets.
+        skipped: named folders that are left out: home folders and folders above.
+    """
+
+    readable: dict[Path, None] = field(default_factory=dict)
+    copied: dict[Path, None] = field(default_factory=dict)
+    links: dict[Path, str] = field(default_factory=dict)
+    skipped: dict[Path, None] = field(default_factory=dict)
+
+
+def needs(command: Sequence[str], *, cwd: Path | None, env: Mapping[str, str], home: Path) -> Needs:
+    """Find the files that a command needs.
+
+    Args:
+        command: program and arguments.
+        cwd: the folder it is started in, absolute; None for a temporary one.
+        env: its environment: PATH, and variables that name folders of packages.
+        home: the user's home, which is left out, as is every folder above it.
+    """
+    search = _Search(cwd or Path("/"), env, home)
+    if cwd is not None:
+        search.add_folder(cwd, search.found.copied)
+    words = list(command)
+    for word in command:
+        if any(character.isspace() for character in word):
+            try:
+                words += shlex.split(word)
+            except ValueError:
+                continue
+    for word in words:
+        search.add_word(word)
+    for name in SEARCHED:
+        for part in filter(None, env.get(name, "").split(os.pathsep)):
+            search.add_path((cwd or Path("/")) / part)
+    return search.found
+
+
+def sandbox_for(
+    method: Method,
+    command: Sequence[str],
+    *,
+    world: Path,
+    cwd: Path,
+    env: Mapping[str, str],
+    home: Path,
+    network: bool = False,
+) -> Sandbox:
+    """Return the sandbox in which a command can work in its world.
+
+    Args:
+        method: how the sandbox is made.
+        command: program and arguments.
+        world: the folder it may change; absolute.
+        cwd: the folder it is started in. One outside the world is copied.
+        env: its environment.
+        home: the user's home.
+        network: whether it has access to the network.
+    """
+    outside = tuple("" if str(world) in word else word for word in command)
+    names = {"PATH", *SEARCHED, *(entry.partition(":")[0] for entry in chain(*LAUNCHERS.values()))}
+    given = sorted((name, env[name]) for name in names & {*env})
+    known = tuple((name, value) for name, value in given if str(world) not in value)
+    found = _needs(outside, None if cwd.is_relative_to(world) else cwd, known, home)
+    return Sandbox(
+        method=method,
+        writable=(world,),
+        readable=tuple(found.readable),
+        copied=tuple(found.copied),
+        links=found.links,
+        hidden=(home,),
+        network=network,
+    )
+
+
+@lru_cache
+def _needs(
+    command: tuple[str, ...], cwd: Path | None, env: tuple[tuple[str, str], ...], home: Path
+) -> Needs:
+    return needs(command, cwd=cwd, env=dict(env), home=home)
+
+
+class _Search:
+    """A search for the files of one command."""
+
+    def __init__(self, cwd: Path, env: Mapping[str, str], home: Path) -> None:
+        self.found = Needs()
+        self._cwd = cwd
+        self._env = env
+        self._home = home
+        self._done: set[Path] = set()
+
+    def add_word(self, word: str) -> None:
+        """Add the file that a word of the command names, with or without an option."""
+        name = Path(word).name
+        for entry in LAUNCHERS.get(name, ()):
+            variable, _, below = entry.partition(":")
+            folder = Path(self._env.get(variable) or self._home / below)
+            if folder.is_dir():
+                self._show(folder, self.found.copied)
+        program = find_program(word, self._cwd, self._env) if word else None
+        if program is not None:
+            self.add_program(Path(program))
+        for part in re.split(rf"[=,;{os.pathsep}]", word):
+            if os.sep in part or (self._cwd / part).is_file():
+                self.add_path(self._cwd / part)
+
+    def add_program(self, path: Path) -> None:
+        """Add a program with all files it needs."""
+        for step in self._steps(path):
+            if step in self._done:
+                continue
+            self._done.add(step)
+            self._show(step, self.found.readable)
+            self._add_prefix(step)
+            if step.is_file() and not step.is_symlink():
+                self._add_interpreter(step)
+
+    def add_path(self, path: Path) -> None:
+        """Add a file or folder that was named, with the project it belongs to."""
+        path = Path(os.path.normpath(path))
+        if not path.exists() or _is_system(path):
+            return
+        if path.is_dir():
+            self.add_folder(path, self.found.readable)
+        else:
+            self._show(path, self.found.readable)
+            self.add_folder(path.resolve().parent, self.found.readable)
+            self.add_program(path)
+
+    def add_folder(self, path: Path, among: dict[Path, None]) -> None:
+        """Add a folder with the project it belongs to, unless it is the home or above it."""
+        if self._is_too_much(path):
+            self.found.skipped[path] = None
+            return
+        project = self._project(path.resolve())
+        self._show(path, among)
+        self._show(project, among)
+        for name in (".venv", "venv"):
+            self.add_environment(project / name)
+        for folder in (project, *project.parents):
+            modules = folder / "node_modules"
+            if not self._is_too_much(folder) and modules.is_dir():
+                self._show(modules, self.found.readable)
+                self._add_linked(modules)
+
+    def add_environment(self, prefix: Path) -> None:
+        """Add a virtual environment: its interpreter and the projects installed as editable."""
+        if not (prefix / "pyvenv.cfg").is_file() or prefix in self._done:
+            return
+        self._done.add(prefix)
+        self._show(prefix, self.found.readable)
+        for name in ("python", "python3"):
+            if (prefix / "bin" / name).exists():
+                self.add_program(prefix / "bin" / name)
+        for packages in prefix.glob("lib*/python*/site-packages"):
+            for folder in _editable(packages):
+                self.add_path(folder)
+
+    # --- programs
+
+    def _add_interpreter(self, path: Path) -> None:
+        try:
+            with path.open("rb") as file:
+                first = file.readline(SHEBANG)
+        except OSError:
+            return
+        if first.startswith(b"#!"):
+            for word in first[2:].decode("utf-8", "replace").split():
+                if not word.startswith("-"):
+                    program = find_program(word, self._cwd, self._env)
+                    if program is not None:
+                        self.add_program(Path(program))
+
+    def _add_prefix(self, path: Path) -> None:
+        """Add the folder around ``bin`` of an interpreter, a package manager or an environment."""
+        folder, prefix = path.parent, path.parent.parent
+        if folder.name in VERSION_MANAGERS and not self._is_too_much(prefix):
+            self._show(prefix, self.found.readable)
+        if folder.name not in {"bin", "sbin"} or self._is_too_much(prefix):
+            return
+        self.add_environment(prefix)
+        is_shared = prefix == self._home / ".local"
+        if not is_shared and any((prefix / mark).exists() for mark in PREFIX_MARKS):
+            self._show(prefix, self.found.readable)
+            self._add_linked(prefix / "lib" / "node_modules")
+        for library in prefix.glob("lib/python3*"):
+            self._show(library if is_shared else prefix, self.found.readable)
+            for folder in _editable(library / "site-packages"):
+                self.add_path(folder)
+
+    def _add_linked(self, modules: Path) -> None:
+        """Add the packages that ``npm link`` put into a folder of packages."""
+        for pattern in ("*", "@*/*"):
+            for entry in modules.glob(pattern) if modules.is_dir() else ():
+                if entry.is_symlink() and entry.exists() and entry.resolve() not in self._done:
+                    self._done.add(entry.resolve())
+                    self.add_path(entry.resolve())
+
+    # --- paths
+
+    def _project(self, folder: Path) -> Path:
+        """Return the top folder of a folder's project, or the folder itself without one."""
+        for above in (folder, *folder.parents):
+            if self._is_too_much(above):
+                break
+            if any((above / mark).exists() for mark in PROJECT_MARKS):
+                return above
+        return folder
+
+    def _is_too_much(self, folder: Path) -> bool:
+        """Return whether a folder is the home, or contains it, or is the root."""
+        homes = {self._home, self._home.resolve()}
+        temporary = {Path("/tmp"), Path("/var/tmp"), Path("/dev/shm")}  # noqa: S108
+        return folder in temporary or any(
+            home.is_relative_to(one) for home in homes for one in (folder, folder.resolve())
+        )
+
+    def _show(self, path: Path, among: dict[Path, None]) -> None:
+        """Add a path, and the links that lead to it."""
+        if path.is_dir() and self._is_too_much(path):
+            return
+        *_, last = self._steps(path)
+        if last.is_symlink():
+            last = last.resolve()
+        if last.exists() and not _is_system(last):
+            among[last] = None
+
+    def _steps(self, path: Path) -> Iterator[Path]:
+        """Resolve a path; record the links on the way.
+
+        Yields the path with links resolved above its last part, once for each link that is last.
+        """
+        for _ in range(40):  # Linux follows as many links
+            real = path.parent.resolve() / path.name
+            self._remember_links(path)
+            yield real
+            if not real.is_symlink():
+                return
+            self.found.links.setdefault(real, str(real.readlink()))
+            path = real.parent / real.readlink()
+
+    def _remember_links(self, path: Path) -> None:
+        for above in reversed(path.parents):
+            if above.is_symlink() and not _is_system(above):
+                real = above.parent.resolve() / above.name
+                self.found.links.setdefault(real, str(above.readlink()))
+                target = real.parent / above.readlink()
+                if above not in self._done:
+                    self._done.add(above)
+                    self._remember_links(target / "x")
+
+
+def _is_system(path: Path) -> bool:
+    return any(path.is_relative_to(one) for one in SYSTEM)
+
+
+def _editable(packages: Path) -> Iterator[Path]:
+    """Yield the source folders of packages installed with ``pip install -e``."""
+    for file in packages.glob("*.pth"):
+        try:
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        yield from (Path(line) for line in lines if line.startswith("/") and Path(line).is_dir())
+    for file in packages.glob("*.dist-info/direct_url.json"):
+        try:
+            told = json.loads(file.read_text(encoding="utf-8"))
+            url = urlsplit(told["url"])
+            is_editable = told.get("dir_info", {}).get("editable")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+        if url.scheme == "file" and is_editable:
+            yield Path(unquote(url.path))

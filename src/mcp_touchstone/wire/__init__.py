@@ -1,0 +1,1 @@
+"""Bytes, messages and schemas of the protocol. Nothing here does I/O."""

@@ -1,0 +1,50 @@
+"""A reference server that breaks a rule once or always.
+
+Run it by hand: ``python tests/flaky_server.py FAULT ROOT``. It counts in a file of its root.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.mutants.kit import Fault, Json, Out, run
+
+
+class FailsOnce(Fault):
+    """Refuses the first ping of a session, the first time anybody sends one."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        mark = self.root / "refused"
+        if request.get("method") == "ping" and request.get("params") == {} and not mark.exists():
+            mark.touch()
+            error = {"code": -32603, "message": "busy"}
+            return {"jsonrpc": "2.0", "id": message["id"], "error": error}
+        return message  # type: ignore[no-any-return]
+
+
+class FailsAlways(Fault):
+    """Refuses every ping with an empty params."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "ping" and request.get("params") == {}:
+            error = {"code": -32603, "message": "busy"}
+            return {"jsonrpc": "2.0", "id": message["id"], "error": error}
+        return message  # type: ignore[no-any-return]
+
+
+class AnswersTwiceOnce(Fault):
+    """Answers the first ping with an empty params a second time, the first time one is sent."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        mark = self.root / "answered"
+        if request.get("method") == "ping" and request.get("params") == {} and not mark.exists():
+            mark.touch()
+            self.tell(message)
+        return message  # type: ignore[no-any-return]
+
+
+if __name__ == "__main__":
+    faults = {kind.__name__: kind for kind in (FailsOnce, FailsAlways, AnswersTwiceOnce)}
+    sys.exit(run(faults[sys.argv[1]](), sys.argv[2]))

@@ -1,0 +1,365 @@
+"""Two roots: returned paths name their root, and files of the other root do not change."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_touchstone.runtime.scratch import NOTES
+from reference_server.content import watcher
+from reference_server.protocol import progress
+from reference_server.settings import Settings
+from reference_server.workspace.paths import names_of
+from tests import tours
+from tests.cedarscript_client import WHY_NOT
+from tests.reference_client import (
+    MODERN,
+    InProcess,
+    Message,
+    Spawned,
+    ask,
+    modern,
+    modern_as,
+    opening,
+)
+from tests.tours import TOURS, Tour
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SESSION = "2025-11-25"
+NEEDS_LIBRARY = pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Make two roots with files of the same names."""
+    for name in ("one", "two"):
+        (tmp_path / name / "lib").mkdir(parents=True)
+        (tmp_path / name / "same.txt").write_text("same\n")
+        (tmp_path / name / "lib" / "m.py").write_text(f"name = {name!r}\n")
+    (tmp_path / "two" / "only.txt").write_text("two\n")
+    return tmp_path
+
+
+def serving(place: Path, **settings: Any) -> InProcess:
+    return InProcess(Settings([str(place / "one"), str(place / "two")], **settings))
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def called(client: InProcess, tool: str, **arguments: Any) -> Message:
+    """Return the structured result or error of a tool."""
+    client.send(modern(1, "tools/call", name=tool, arguments=arguments))
+    found: Message = client.hear()["result"]["structuredContent"]
+    return found
+
+
+def edit(client: InProcess, command: str, path: str, **more: Any) -> Message:
+    return called(client, "text_editor", command=command, path=path, **more)
+
+
+# --- which file a path means
+
+
+def test_undo_removes_the_file_created_in_the_second_root(place: Path) -> None:
+    (place / "two" / "same.txt").unlink()
+    with serving(place) as client:
+        made = edit(client, "create", str(place / "two" / "same.txt"), file_text="same\n")
+        assert edit(client, "undo_edit", "same.txt")["code"] == "NOTHING_TO_UNDO"
+        assert (place / "one" / "same.txt").read_text() == "same\n"
+        assert edit(client, "undo_edit", made["path"])["removed"] is True
+    assert not (place / "two" / "same.txt").exists()
+    assert (place / "one" / "same.txt").read_text() == "same\n"
+
+
+def test_undo_reverts_the_edit_of_the_named_root(place: Path) -> None:
+    (place / "one" / "m").write_text("B\n")
+    (place / "two" / "m").write_text("b\n")
+    with serving(place) as client:
+        edit(client, "str_replace", "two/m", old_str="b", new_str="B")
+        assert edit(client, "undo_edit", "m")["code"] == "NOTHING_TO_UNDO"
+        assert edit(client, "undo_edit", str(place / "two" / "m"))["path"] == "two/m"
+    assert (place / "one" / "m").read_text() == "B\n"
+    assert (place / "two" / "m").read_text() == "b\n"
+
+
+def test_path_in_an_answer_reads_the_same_file(place: Path) -> None:
+    with serving(place) as client:
+        for root in ("one", "two"):
+            for path in (f"{place}/{root}/lib/m.py", f"{root}/lib/m.py"):
+                found = called(client, "file.read", path=path)
+                assert found["path"] == f"{root}/lib/m.py"
+                assert found["text"] == f"name = {root!r}\n"
+                assert called(client, "file.read", path=found["path"]) == found
+        inside = called(client, "file.read", path="m.py", cwd="two/lib")
+        assert inside["path"] == "two/lib/m.py"
+
+
+def test_unprefixed_path_selects_the_first_root_that_has_the_file(place: Path) -> None:
+    with serving(place) as client:
+        assert called(client, "file.read", path="lib/m.py")["path"] == "one/lib/m.py"
+        assert called(client, "file.read", path="only.txt")["path"] == "two/only.txt"
+        assert edit(client, "create", "new.txt", file_text="")["path"] == "one/new.txt"
+
+
+def test_view_of_dot_lists_every_root(place: Path) -> None:
+    with serving(place) as client:
+        found = edit(client, "view", ".")
+        shown = [entry["path"] for entry in found["entries"]]
+        assert found["path"] == "."
+        assert shown == [
+            *("one", "one/lib", "one/same.txt"),
+            *("two", "two/lib", "two/only.txt", "two/same.txt"),
+        ]
+        for entry in found["entries"]:
+            again = edit(client, "view", entry["path"])
+            assert again["path"] == entry["path"]
+            assert ("entries" in again) == (entry["kind"] == "directory")
+
+
+def test_client_roots_hide_the_other_root(place: Path) -> None:
+    with serving(place) as client:
+        client.send(*opening(SESSION, {"roots": {}}))
+        client.hear()
+        uri = (place / "two").as_uri()
+        client.send({"jsonrpc": "2.0", "id": client.hear()["id"],
+                     "result": {"roots": [{"uri": uri}]}})  # fmt: skip
+        view = {"name": "text_editor", "arguments": {"command": "view", "path": "."}}
+        client.send(ask(SESSION, 1, "tools/call", **view))
+        found = client.hear()["result"]["structuredContent"]
+        assert {entry["path"].partition("/")[0] for entry in found["entries"]} == {"two"}
+
+
+def test_resources_of_both_roots_have_distinct_uris(place: Path) -> None:
+    with serving(place) as client:
+        client.send(modern(1, "resources/list"))
+        listed = client.hear()["result"]["resources"]
+        assert [one["name"] for one in listed] == [
+            *("one/lib/m.py", "one/same.txt"),
+            *("two/lib/m.py", "two/only.txt", "two/same.txt"),
+        ]
+        for one in listed:
+            client.send(modern(2, "resources/read", uri=one["uri"]))
+            (contents,) = client.hear()["result"]["contents"]
+            assert contents["text"] == (place / one["name"]).read_text()
+        client.send(modern(3, "resources/read", uri="workspace:///two"))
+        assert client.hear()["error"]["code"] == -32602
+        assert called(client, "workspace.digest")["files"] == len(listed)
+
+
+def test_completed_paths_name_their_root(place: Path) -> None:
+    ref = {"type": "ref/resource", "uri": "workspace:///{+path}"}
+    expected = {
+        "": ["one/lib/m.py", "one/same.txt", "two/lib/m.py", "two/only.txt", "two/same.txt"],
+        "t": ["two/lib/m.py", "two/only.txt", "two/same.txt"],
+        "two/o": ["two/only.txt"],
+        "lib/": ["one/lib/m.py", "two/lib/m.py"],
+    }
+    with serving(place) as client:
+        for typed, values in expected.items():
+            argument = {"name": "path", "value": typed}
+            client.send(modern(1, "completion/complete", ref=ref, argument=argument))
+            assert client.hear()["result"]["completion"]["values"] == values
+
+
+def test_errors_name_the_root(place: Path) -> None:
+    (place / "two" / "blob").write_bytes(b"\xff")
+    with serving(place, allow=["*.py", "blob"]) as client:
+        for path, code in (
+            ("two/.git/x", "DENIED"),
+            ("two/same.txt", "NOT_ALLOWED"),
+            ("two/blob", "NOT_TEXT"),
+            ("two/none.py", "NOT_FOUND"),
+        ):
+            error = called(client, "file.read", path=path)
+            assert (error["code"], error["context"]["file"]) == (code, path)
+
+
+@pytest.mark.parametrize("header", ["two/same.txt", "same.txt"])
+def test_diff_header_may_omit_the_root(place: Path, header: str) -> None:
+    diff = f"--- a/{header}\n+++ b/{header}\n@@ -1 +1 @@\n-same\n+other\n"
+    with serving(place) as client:
+        key = called(client, "file.read", path="two/same.txt")["sha256"]
+        made = called(
+            client, "file.apply_patch_only", path="two/same.txt", expectedHash=key, diffText=diff
+        )
+    assert made["path"] == "two/same.txt"
+    assert (place / "one" / "same.txt").read_text() == "same\n"
+    assert (place / "two" / "same.txt").read_text() == "other\n"
+
+
+@NEEDS_LIBRARY
+def test_script_preview_and_diff_name_the_root(place: Path) -> None:
+    script = "UPDATE FILE 'two/same.txt' REPLACE LINE 'same' WITH CONTENT 'other'"
+    with serving(place) as client:
+        shown = called(client, "apply_cedarscript", commands=script)
+        assert shown["preview"]["affected_files"] == ["two/same.txt"]
+        made = called(client, "apply_cedarscript", commands=script, dry_run=False)
+    assert made["diffs"][0]["diff"].startswith("--- a/two/same.txt\n+++ b/two/same.txt\n")
+    assert (place / "one" / "same.txt").read_text() == "same\n"
+    assert (place / "two" / "same.txt").read_text() == "other\n"
+
+
+@NEEDS_LIBRARY
+def test_error_for_a_script_across_roots_names_the_command(place: Path) -> None:
+    script = "RM FILE 'one/same.txt'\nRM FILE 'two/same.txt'"
+    before = files(place)
+    with serving(place) as client:
+        error = called(client, "apply_cedarscript", commands=script, dry_run=False)
+    assert (error["code"], error["field"]) == ("SPANS_ROOTS", "commands")
+    assert error["context"] == {"file": "two/same.txt", "script_line": 2, "command_index": 2}
+    assert files(place) == before
+
+
+@pytest.mark.parametrize("tool", ["file.read", "workspace.digest"])
+def test_error_for_a_wrong_cwd_names_cwd(place: Path, tool: str) -> None:
+    with serving(place) as client:
+        error = called(client, tool, path="lib", cwd="nodir")
+    assert (error["code"], error["field"], error["context"]) == (
+        *("NOT_FOUND", "cwd", {"file": "nodir"}),
+    )
+
+
+# --- confirmation and audit
+
+
+def test_confirmation_and_preview_name_the_root(place: Path) -> None:
+    arguments = {"command": "str_replace", "path": "two/same.txt", "old_str": "s", "new_str": "S"}
+    with serving(place, confirm_writes=True) as client:
+        preview = called(client, "text_editor", **arguments)["preview"]
+        can: Message = {"elicitation": {"form": {}}}
+        client.send(modern_as(can, 1, "tools/call", name="text_editor", arguments=arguments))
+        asked = client.hear()["result"]["inputRequests"]["confirm"]["params"]["message"]
+    for text in (preview, asked):
+        assert "- change two/same.txt\n" in text
+        assert "--- a/two/same.txt\n+++ b/two/same.txt\n" in text
+
+
+def test_confirm_token_of_one_root_is_refused_for_the_other(place: Path) -> None:
+    arguments = {"command": "str_replace", "old_str": "same", "new_str": "other"}
+    with serving(place, confirm_writes=True) as client:
+        token = called(client, "text_editor", path="two/same.txt", **arguments)["confirm_token"]
+        stale = called(client, "text_editor", path="same.txt", confirm_token=token, **arguments)
+    assert stale["code"] == "CONFIRMATION_STALE"
+    assert files(place / "one")["same.txt"] == b"same\n"
+
+
+def test_audit_line_names_the_root(place: Path) -> None:
+    roots = ["--root", str(place / "one"), "--root", str(place / "two")]
+    arguments = {"command": "create", "path": f"{place}/two/new.txt", "file_text": ""}
+    with Spawned(*roots, "--log-level", "off") as client:
+        client.send(modern(1, "tools/call", name="text_editor", arguments=arguments))
+        assert "error" not in client.hear()
+        client.end_input()
+        lines = [json.loads(line) for line in client.stderr().splitlines()]
+    assert [line["path"] for line in lines if line["event"] == "write"] == ["two/new.txt"]
+
+
+@pytest.mark.parametrize("method", ["initialize", "server/discover"])
+def test_instructions_explain_the_root_prefixes(place: Path, method: str) -> None:
+    with serving(place) as client:
+        client.send(modern(1, method) if method != "initialize" else opening(SESSION)[0])
+        instructions = client.hear()["result"]["instructions"]
+    assert "There are 2 roots, named one and two. A path begins with" in instructions
+    assert str(place) not in instructions
+
+
+def test_root_names_are_unique_and_printable() -> None:
+    assert names_of(["/a/src", "/b/src/", "/b/src-2", "/c/src", "/"]) == (
+        *("src", "src-2", "src-2-2", "src-3", "root"),
+    )
+    assert names_of(["/a/b\udcff", "/a/b\n", "/a/b\\c"]) == ("root", "root-2", "root-3")
+
+
+# --- the whole tour
+
+ALIKE = ("files", "editor", "cedarscript", "without_cedarscript", "resources", "confirming",
+         "subscriptions", "logging")  # fmt: skip
+"""Tours that name every file they are about; those of the others hold lists of all roots."""
+
+PREFIX = "second-root/"
+
+
+class InTheSecondRoot(Tour):
+    """A tour that names its files in the second of two roots."""
+
+    def say(self, message: Any) -> None:
+        super().say(_in_the_second_root(message))
+
+    def told(self) -> list[str]:
+        """Return the transcript as a single root would produce it, without white space."""
+        lines = [line.replace(PREFIX, "") for line in dense(self.lines)]
+        return [line.replace(f'"{PREFIX[:-1]}"', '"."') for line in lines]
+
+
+def dense(lines: list[str]) -> list[str]:
+    """Remove white space and values that depend on path length or on the request."""
+    varying = re.compile(r'"(script_)?column":\d+|"instructions":"[^"]*"|req_[0-9a-f]{12}')
+    return [varying.sub("", "".join(line.split()).replace('""', "")) for line in lines]
+
+
+def _in_the_second_root(message: Any) -> Any:
+    """Put the name of the root before each path of a request."""
+    if isinstance(message, list):
+        return [_in_the_second_root(each) for each in message]
+    if isinstance(message, str):
+        return message.replace("workspace:///", f"workspace:///{PREFIX}")
+    if not isinstance(message, dict):
+        return message
+    changed = {name: _in_the_second_root(value) for name, value in message.items()}
+    where = "cwd" if "cwd" in message else "path"
+    path = message.get(where)
+    if isinstance(path, str) and not path.startswith(("/", "..")):
+        changed[where] = PREFIX[:-1] if path == "." else PREFIX + path
+    for name in ("commands", "content"):
+        if isinstance(message.get(name), str):
+            changed[name] = re.sub(r"FILE '(?!\.\.)", f"FILE '{PREFIX}", message[name])
+    return changed
+
+
+def furnish(root: Path) -> Path:
+    """Create a root with the files that the tours use."""
+    for name, text in NOTES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, "utf-8", newline="\n")
+    return root
+
+
+@pytest.mark.parametrize("revision", [SESSION, MODERN])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=NEEDS_LIBRARY if name == "cedarscript" else ()) for name in TOURS],
+)
+def test_tour_in_the_second_root_changes_no_file_of_the_first(
+    name: str, revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, revisions = TOURS[name]
+    if revision not in revisions:
+        pytest.skip(f"{revision} has no such tour")
+    monkeypatch.setattr(progress, "SHORTEST_GAP", 0.0)
+    monkeypatch.setattr(watcher, "PERIOD", 0.02)
+    first, second = furnish(tmp_path / "first"), furnish(tmp_path / PREFIX)
+    before = files(first)
+    tour = InTheSecondRoot(revision, second)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            tours, "Settings", lambda roots, **more: Settings([str(first), *roots], **more)
+        )
+        make(tour)
+
+    assert files(first) == before
+    if name in ALIKE and not (name == "subscriptions" and revision == SESSION):
+        alone = Tour(revision, furnish(tmp_path / "alone"))
+        make(alone)
+        assert tour.told() == dense(alone.lines)
+        assert files(second) == files(tmp_path / "alone")

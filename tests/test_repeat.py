@@ -1,0 +1,77 @@
+"""Findings are repeated, and report how often they occurred."""
+
+import sys
+import threading
+
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.engine.plan import REPEATS
+from mcp_touchstone.engine.runner import Choice, Run, judge
+from mcp_touchstone.results.verdict import Judgement, Outcome, worst
+from mcp_touchstone.target.target import ROOT, Target
+from tests.conftest import HERE
+
+REVISION = "2025-11-25"
+
+
+def judged(fault: str, *select: str, **choice: object) -> Run:
+    command = (sys.executable, str(HERE / "flaky_server.py"), fault, ROOT)
+    return judge(
+        Target(command=command, startup=30.0),
+        load(),
+        Choice(select=select, revisions=(REVISION,), examples=0, **choice),  # type: ignore[arg-type]
+    )
+
+
+def finding(run: Run, clause: str) -> Judgement:
+    (verdict,) = [v for v in run.of(Outcome.FAIL) if v.clause.id == clause]
+    assert verdict.sometimes is verdict.gravest.sometimes
+    return verdict.gravest
+
+
+def test_repeated_finding_is_not_intermittent() -> None:
+    shown = finding(judged("FailsAlways", "answers_a_ping"), "ping-empty-response")
+
+    assert (shown.found, shown.tried, shown.sometimes) == (2, 2, False)
+
+
+def test_finding_seen_once_reports_the_number_of_attempts() -> None:
+    shown = finding(judged("FailsOnce", "answers_a_ping"), "ping-empty-response")
+
+    assert (shown.found, shown.tried, shown.sometimes) == (1, 1 + REPEATS, True)
+
+
+def test_traffic_rule_is_repeated_with_the_scenario_that_broke_it() -> None:
+    run = judged("AnswersTwiceOnce", "answers_a_ping", "jsonrpc-no-orphan-response")
+    shown = finding(run, "jsonrpc-no-orphan-response")
+
+    assert shown.origin.endswith("::answers_a_ping")
+    assert (shown.found, shown.tried) == (1, 1 + REPEATS)
+
+
+def test_nothing_is_repeated_with_zero_repeats() -> None:
+    shown = finding(judged("FailsOnce", "answers_a_ping", repeats=0), "ping-empty-response")
+
+    assert (shown.found, shown.tried, shown.sometimes) == (1, 1, False)
+
+
+def test_worst_finding_is_the_most_reproducible() -> None:
+    def one(found: int) -> Judgement:
+        return Judgement(
+            clause="c", revision=REVISION, outcome=Outcome.FAIL, scenario="s", tried=3, found=found
+        )
+
+    assert worst([one(1), one(3)]).found == 3
+
+
+def test_interrupted_run_repeats_nothing() -> None:
+    stop = threading.Event()
+
+    def on_event(what: str, _subject: object) -> None:
+        if what == "done":
+            stop.set()
+
+    command = (sys.executable, str(HERE / "flaky_server.py"), "FailsAlways", ROOT)
+    choice = Choice(select=("answers_a_ping",), revisions=(REVISION,), examples=0)
+    run = judge(Target(command=command), load(), choice, on_event=on_event, stop=stop)
+
+    assert all(j.tried == 1 for slot in run.slots for j in slot.judgements)

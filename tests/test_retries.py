@@ -1,0 +1,31 @@
+"""Sessions that judge too many servers a second time fail."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.conftest import RETRIED, Retries
+
+
+def retries(tests: int, retried: int) -> Retries:
+    found = Retries()
+    for number in range(tests):
+        properties = [(RETRIED, f"mutant {number}")] if number < retried else []
+        report: Any = SimpleNamespace(when="call", user_properties=properties)
+        found.pytest_runtest_logreport(report)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("tests", "retried", "exceeded"),
+    [(1, 1, False), (10, 2, True), (100, 2, False), (100, 3, True), (926, 18, False)],
+)
+def test_retries_above_the_allowed_share_fail_the_session(
+    tests: int, retried: int, exceeded: bool
+) -> None:
+    session: Any = SimpleNamespace(exitstatus=pytest.ExitCode.OK)
+
+    retries(tests, retried).pytest_sessionfinish(session)
+
+    assert (session.exitstatus == pytest.ExitCode.TESTS_FAILED) is exceeded
