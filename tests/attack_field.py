@@ -56,6 +56,7 @@ class Field:
             "sibling": self.sibling,
             "base": base,
             "home": base / "home",
+            "upper": base / self.root.name.upper(),
         }
         text = (SUITE / "fixtures.toml").read_text(encoding="utf-8")
         for fixture in tomllib.loads(text)["fixture"]:
@@ -73,7 +74,7 @@ class Field:
         if "path" not in entry or entry.get("at") == "env" or entry["type"] == "name-canary":
             return
         name = self.fill(entry["path"])
-        place = self._places.get(entry.get("at", ""), self.root) / name
+        place = (self._places[entry["at"]] if "at" in entry else self.root) / name
         kind = entry["type"]
         if kind == "canary":
             self._file(place, (f"{MARK}{self.canary}-{name}\n" * 4).encode())

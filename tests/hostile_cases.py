@@ -32,7 +32,7 @@ SOUND = Case(status=0, said=("2 pass",))
 GROUPS: dict[str, dict[str, Case]] = {
     "silence": {
         "never_answers": Case(
-            status=2, said=("no answer within 3.0 s", "--timeout gives it longer")
+            status=2, said=("no answer within 3.0 s", "--timeout waits longer")
         ),
         "never_reads": Case(status=2, said=("no answer within 3.0 s",)),
         "reads_one_byte_a_second": Case(status=2, said=("no answer within 3.0 s",)),
@@ -103,7 +103,7 @@ GROUPS: dict[str, dict[str, Case]] = {
         "changes_its_tools_at_every_list": SOUND,
         "forgets_what_came_with_an_array": Case(
             status=1,
-            said=("the next request is answered, after an array",),
+            said=("an answer to the next request, after an array",),
             select="jsonrpc-invalid-request",
         ),
     },
@@ -121,7 +121,7 @@ GROUPS: dict[str, dict[str, Case]] = {
     "ends": {
         "exits_at_once": Case(
             status=2,
-            said=("the server left (status 3)", "DATABASE_URL is not set", "see what it says"),
+            said=("the server left (status 3)", "DATABASE_URL is not set", "the command by hand"),
         ),
         "dies_at_a_message 1": Case(status=2, said=("the server left (status 9)",), argument="1"),
         **{

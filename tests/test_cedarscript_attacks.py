@@ -24,8 +24,23 @@ pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"),
 ]
 
-SCRIPTS = [payload for payload in payloads("script", "load", "res") if payload["via"] == "script"]
-PATTERNS = [payload["payload"] for payload in payloads("res") if payload["class"] == "res.regex"]
+SCRIPTS = [payload for payload in payloads("script") if payload["via"] == "script"]
+PATTERNS = (
+    r"(a+)+$",
+    r"(a|aa)+$",
+    r"(.*a){25}",
+    r"^(([a-z])+.)+[A-Z]([a-z])+$",
+    r"(\w+\s?)*$",
+    r"(?=(a+))\1b",
+    r"a{0,65535}{0,65535}",
+    "(" * 31 + "x" + ")?" * 31,
+    r"[",
+    r"(?P<n>",
+    r"(?R)",
+    r"(*COMMIT)",
+    r"\p{Any}*\p{Any}*\p{Any}*x",
+)
+"""Catastrophic, invalid and foreign expressions."""
 HARMLESS = {"script.path-21", "script.path-22"}
 """Payloads that only look like an attack: the path stands in a comment or in content."""
 
@@ -86,7 +101,6 @@ def test_slow_patterns_are_stopped_by_the_time_limit(
     field: Field, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "RUN_SECONDS", 0.5)
-    assert len(PATTERNS) > 10
     stopped = 0
     with Client(field.root, log_level="off") as client:
         for pattern in PATTERNS:

@@ -192,6 +192,16 @@ def test_command_has_its_own_session_and_default_signals(box: Sandbox) -> None:
     assert int(ignored, 16) == 0
 
 
+def test_signals_that_the_caller_ignores_are_not_ignored_by_the_command(box: Sandbox) -> None:
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        ignored = run(box, "grep", "SigIgn", "/proc/self/status").stdout.split()[1]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+    assert int(ignored, 16) == 0
+
+
 def test_starts_a_relative_program_in_its_folder(box: Sandbox, world: Path) -> None:
     (world / "tool").write_text('#!/bin/sh\necho "$0"; pwd\n')
     (world / "tool").chmod(0o755)

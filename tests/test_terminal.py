@@ -197,15 +197,15 @@ def test_what_is_seen_when_it_is_over(name: str, snapshot: SnapshotAssertion) ->
 def nameless(text: str) -> str:
     """Remove the command, whose length and line breaks depend on the checkout path."""
     text = re.sub(
-        r"(?m)^(mcp-touchstone \S+  judges  ).*\n(?:(?!  \S|\n).+\n)*", r"\1<command>\n", text
+        r"(?m)^(mcp-touchstone \S+  checks  ).*\n(?:(?!  \S|\n).+\n)*", r"\1<command>\n", text
     )
     return re.sub(r"(?m)^(  again +).*\n(?:(?!  \S|\n).+\n)*", r"\1<command>\n", text)
 
 
 @pytest.mark.parametrize("rest", ["", "mutants Name '{root}'\n", " Name '{root}'\n", "a\n b\n"])
 def test_command_is_removed_across_line_breaks(rest: str) -> None:
-    text = f"mcp-touchstone 1  judges  x\n{rest}  server  y\n\n  again      x\n{rest}\nz\n"
-    shown = "mcp-touchstone 1  judges  <command>\n  server  y\n\n  again      <command>\n\nz\n"
+    text = f"mcp-touchstone 1  checks  x\n{rest}  server  y\n\n  again      x\n{rest}\nz\n"
+    shown = "mcp-touchstone 1  checks  <command>\n  server  y\n\n  again      <command>\n\nz\n"
 
     assert nameless(text) == shown
 

@@ -103,19 +103,26 @@ def _set(talk: Conversation, level: Any) -> Reply:
 def respects_the_log_level(talk: Conversation) -> None:
     """No message below emergency is sent after the level was set to emergency."""
     clause = "logging-threshold-respected"
-    example = talk.example("log-traffic")
     _set(talk, "debug")
-    if not example.method or not _logs_of(talk, example.method, example.params):
+    logged = [
+        example
+        for example in talk.examples("log-traffic")
+        if example.method and _logs_of(talk, example.method, example.params)
+    ]
+    if not logged:
         talk.unseen(clause, "no repeatable request makes the server log")
         return
     reply = _set(talk, "emergency")
     talk.quiet()
-    later = _logs_of(talk, example.method, example.params) if reply.result is not None else []
+    low = []
+    if reply.result is not None:
+        for example in logged:
+            later = _logs_of(talk, example.method, example.params)
+            low += [(entry, level) for entry, level in later if _is_below(level, "emergency")]
     _set(talk, "debug")
     if reply.result is None:
         talk.unseen(clause, "the level could not be set")
         return
-    low = [(entry, level) for entry, level in later if _is_below(level, "emergency")]
     talk.judge(
         clause,
         not low,

@@ -56,7 +56,11 @@ class _Logs(AskingTool):
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "server/discover" and "result" in message:
             message["result"]["capabilities"]["logging"] = {}
-        return super().said(message, request)
+        answer = super().said(message, request)
+        if request.get("method") == "tools/list" and "result" in message:
+            tools = message["result"]["tools"]
+            tools.insert(0, tools.pop())  # discovery calls the first tools, until one logs
+        return answer
 
     def on_ask(self, request: Json) -> None:
         self.log(request)

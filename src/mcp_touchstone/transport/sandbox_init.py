@@ -438,6 +438,15 @@ def has_children() -> bool:
     return True
 
 
+def reset_signals() -> None:
+    """Restore the default action of every signal: ignored ones stay ignored across ``execve``."""
+    for number in range(1, signal.NSIG):
+        try:
+            signal.signal(number, signal.SIG_DFL)
+        except (OSError, ValueError):  # SIGKILL, SIGSTOP and those of the C library
+            continue
+
+
 def start(
     program: str, folder: str, files: int, command: list[str], env: dict[bytes, bytes]
 ) -> "NoReturn":
@@ -448,8 +457,7 @@ def start(
             os.dup2(STDIO[number], number)
         os.closerange(3, INFO + 50)
         limit_files(files)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
-            signal.signal(number, signal.SIG_DFL)
+        reset_signals()
         os.chdir(folder)
         os.execve(program, command, env)
     except OSError as error:
