@@ -1,6 +1,7 @@
 """Find examples of progress, log messages, long calls, tasks and subscriptions."""
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any, Final
 
 from mcp_touchstone.client.server_profile import LISTS, Example, Exchange, may_be_task
@@ -85,18 +86,19 @@ def may_last(tool: Mapping[str, Any]) -> bool:
 
 
 def find_slow(scout: Prober) -> list[Attempt]:
-    """Find a call that lasts: one that did, or one that accepts a duration; return the attempts.
+    """Find a call that lasts: one that accepts a duration, or one that did; return the attempts.
 
+    A duration comes first: on a busy machine any call may last, and may not the next time.
     ``note_traffic`` records their messages, after ``find_traffic``.
     """
     calls = scout.spoken.found.get("callable-tool", [])
     lasted: list[Attempt] = []
     for call in calls:
-        if call.seconds >= SLOW:
-            lasted += _lasts_again(scout, call)
-    for call in calls:
         if not scout.spoken.found.get("slow-call"):
             lasted += _slow_down(scout, call)
+    for call in calls:
+        if call.seconds >= SLOW and not scout.spoken.found.get("slow-call"):
+            lasted += _lasts_again(scout, call)
     return lasted
 
 
@@ -113,7 +115,9 @@ def _lasts_again(scout: Prober, call: Example) -> Iterator[Attempt]:
 def _slow_down(scout: Prober, call: Example) -> Iterator[Attempt]:
     """Call a tool with a duration; some wait that long for each of many items."""
     wish = WISHED / max(1, int(call.seconds / SHORT))
-    for _ in range(2):
+    for tried in count():
+        if tried > 1 and wish >= WISHED:  # less is the mark of a busy machine
+            return
         longer = slowed(call.schema, call.arguments, wish)
         if longer is None or scout.spoken.found.get("slow-call"):
             return
@@ -125,7 +129,7 @@ def _slow_down(scout: Prober, call: Example) -> Iterator[Attempt]:
         if attempt.seconds >= SLOW:
             scout.found("slow-call", attempt.example())
             yield attempt
-        wish *= WISHED / max(SHORT, attempt.seconds)
+        wish *= max(2.0, WISHED / max(SHORT, attempt.seconds))
 
 
 def find_task(scout: Prober) -> None:
