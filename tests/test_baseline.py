@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -92,6 +93,33 @@ def test_revision_missing_from_the_entry_is_not_excused() -> None:
 
     assert [bool(verdict.known) for verdict in made.verdicts] == [True, False]
     assert made.exit_code == 1
+
+
+def in_tools(*tools: str, tried: int = 1) -> Run:
+    """Return a run in which one threat fails in these tools."""
+    made = run({(ESCAPE, NEW): Outcome.FAIL}, spoken=(NEW,))
+    (verdict,) = made.verdicts
+    judgement = replace(verdict.gravest, tools=tuple((tool, 1) for tool in tools), tried=tried)
+    verdict.gravest, verdict.judgements = judgement, [judgement]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("tool", "status"), [("", 0), ('tool = "read"', 1), ('tool = ["read", "write"]', 0)]
+)
+def test_tool_missing_from_the_entry_is_not_excused(tool: str, status: int) -> None:
+    known = entry(ESCAPE, more=tool, kind="threat")
+
+    assert settled(in_tools("read"), known).exit_code == 0
+    assert settled(in_tools("read", "write"), known).exit_code == status
+
+
+def test_entry_of_a_failure_by_chance_is_never_stale() -> None:
+    known = entry(PING, more="sometimes = true")
+
+    assert settled(run({(PING, NEW): Outcome.PASS}), known).exit_code == 0
+    assert settled(run({(PING, OLD): Outcome.FAIL}), known).exit_code == 0
+    assert settled(run({(PING, NEW): Outcome.PASS}), entry(PING)).exit_code == 1
 
 
 def test_broken_verdict_is_excused_only_by_a_broken_entry() -> None:
@@ -274,6 +302,24 @@ def test_new_entry_lists_only_the_failing_revisions() -> None:
 
     (row,) = tomllib.loads(renewed(HEADING, made).text)["known"]
     assert row["revision"] == [OLD]
+
+
+def test_new_entry_lists_the_tools_and_an_update_changes_them() -> None:
+    first = renewed("", in_tools("write"))
+    assert first.entries[0].tools == ("write",)
+
+    second = renewed(first.text, in_tools("read", "write"))
+    assert second.entries[0].tools == ("read", "write")
+    assert 'tool = ["read", "write"]' in second.text
+
+    assert renewed(second.text, in_tools("read")).entries[0].tools == ("read",)
+
+
+def test_new_entry_of_a_failure_by_chance_covers_all_revisions() -> None:
+    (made,) = renewed("", in_tools("read", tried=3)).entries
+
+    assert made.sometimes
+    assert made.revisions == ()
 
 
 def test_new_entry_does_not_cover_unselected_revisions() -> None:

@@ -120,6 +120,43 @@ def test_outcome_pair_determines_change_and_exit_code(
     assert found.exit_code == code
 
 
+def with_tools(*tools: str) -> dict[str, Any]:
+    """Return a report in which one threat fails in these tools."""
+    made = report(("a-b", NEW, "fail"))
+    made["verdicts"][0]["judgements"][0]["tools"] = dict.fromkeys(tools, 1)
+    jsonschema.validate(made, json.loads(SCHEMA.read_text("utf-8")))
+    return made
+
+
+def test_known_finding_in_another_tool_is_new() -> None:
+    found = compared(with_tools("read"), with_tools("read", "write"))
+
+    assert [item.change for item in found.items] == [Change.NEW]
+    assert found.items[0].actual.startswith("now also in write: ")
+    assert found.exit_code == 1
+
+
+@pytest.mark.parametrize("old", [("read", "write"), ("read",), ()])
+def test_known_finding_in_no_other_tool_is_open(old: tuple[str, ...]) -> None:
+    """A report of an older version lists no tools."""
+    found = compared(with_tools(*old), with_tools("read"))
+
+    assert [item.change for item in found.items] == [Change.OPEN]
+    assert found.exit_code == 0
+
+
+@pytest.mark.parametrize("other", ["fail", "pass", "unasked"])
+def test_finding_that_appears_by_chance_never_counts(other: str) -> None:
+    chance = report_with("fail")
+    chance["verdicts"][0]["sometimes"] = True
+    jsonschema.validate(chance, json.loads(SCHEMA.read_text("utf-8")))
+
+    for old, new in ((chance, report_with(other)), (report_with(other), chance)):
+        found = compared(old, new)
+        assert [item.change for item in found.items] == [Change.SOMETIMES]
+        assert found.exit_code == 0
+
+
 def test_failure_in_a_dropped_revision_is_gone() -> None:
     (item,) = compared(report(("a-b", OLD, "fail")), report(spoken=(NEW,))).items
 

@@ -33,7 +33,7 @@ HEADING: Final = """\
 _HEADER: Final = "[[known]]"
 _KEYS: Final = {
     "clause": "string", "threat": "string", "revision": "string", "reason": "string",
-    "outcome": "string",
+    "outcome": "string", "tool": "string", "sometimes": "boolean",
 }  # fmt: skip
 _REASON: Final = 140
 """Characters of a finding used as a preliminary reason."""
@@ -52,6 +52,8 @@ class KnownFailure:
         threat: whether it is a threat.
         revisions: the revisions in which it fails, oldest first; empty means all.
         broken: whether the entry accepts that the rule cannot be judged; excuses no failure.
+        tools: the tools in which it is accepted, sorted; empty means all.
+        sometimes: whether the failure appears by chance; then the entry never gets stale.
         reason: the reason it is accepted.
     """
 
@@ -59,6 +61,8 @@ class KnownFailure:
     threat: bool = False
     revisions: tuple[str, ...] = ()
     broken: bool = False
+    tools: tuple[str, ...] = ()
+    sometimes: bool = False
     reason: str
 
     def __str__(self) -> str:
@@ -71,6 +75,7 @@ class KnownFailure:
             self.rule == verdict.clause.id
             and (not self.revisions or verdict.revision in self.revisions)
             and self.broken is (verdict.outcome is Outcome.BROKEN)
+            and (not self.tools or verdict.tools <= {*self.tools})
         )
 
     def text(self) -> str:
@@ -81,9 +86,15 @@ class KnownFailure:
             f"{'threat' if self.threat else 'clause'} = {quoted(self.rule)}",
             f"revision = {where}",
             *(['outcome = "broken"'] if self.broken else []),
+            *([f"tool = {_words(self.tools)}"] if self.tools else []),
+            *(["sometimes = true"] if self.sometimes else []),
             f"reason = {quoted(self.reason)}",
         ]
         return "\n".join(lines) + "\n"
+
+
+def _words(words: tuple[str, ...]) -> str:
+    return quoted(words[0]) if len(words) == 1 else listed(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +149,9 @@ def _entry(row: Mapping[str, Any], where: str) -> KnownFailure:
     revisions = row.get("revision", ALL)
     if isinstance(revisions, list) and revisions:
         row = {**row, "revision": ALL}
+    tools = row.get("tool", [])
+    if isinstance(tools, list) and tools and all(isinstance(tool, str) for tool in tools):
+        row = {**row, "tool": tools[0]}
     check_keys(row, _KEYS, (), where)
     if len(named) != 1:
         raise CatalogueError(f'{where}: write clause = "…" or threat = "…", one of them')
@@ -155,6 +169,8 @@ def _entry(row: Mapping[str, Any], where: str) -> KnownFailure:
         threat=named == ["threat"],
         revisions=() if found == [ALL] else tuple(r for r in rev.ALL if r in found),
         broken="outcome" in row,
+        tools=tuple(sorted({tools} if isinstance(tools, str) else {*tools})),
+        sometimes=row.get("sometimes", False),
         reason=row["reason"],
     )
 
@@ -256,6 +272,8 @@ class _View:
         """Return the reason an entry is stale; empty if it still applies or was not checked."""
         if self._run.trouble or self._run.interrupted or entry.rule not in self._whole:
             return ""
+        if entry.sometimes:
+            return ""
         judged = self.judged(entry.rule)
         dossier = self._run.dossier
         silent = {*dossier.asked} - {*dossier.spoken}
@@ -269,6 +287,17 @@ class _View:
         if not said or not all(said.values()):
             return ""
         return next(iter(dict.fromkeys(said.values())))
+
+    def trimmed(self, entry: KnownFailure) -> KnownFailure:
+        """Return an entry without the tools in which its failure no longer appears."""
+        found = {
+            tool
+            for verdict in self._run.verdicts
+            if replace(entry, tools=()).covers(verdict)
+            for tool in verdict.tools
+        }
+        still = tuple(tool for tool in entry.tools if tool in found)
+        return replace(entry, tools=still) if still and not entry.sometimes else entry
 
     def stale_in(self, entry: KnownFailure, revision: str) -> bool:
         """Return whether it no longer applies to a revision."""
@@ -323,8 +352,15 @@ def renew(
         else:
             entry = kept[at] or fresh
             both = {*entry.revisions, *fresh.revisions}
-            wide = tuple(r for r in rev.ALL if r in both) if fresh.revisions else ()
-            kept[at] = replace(entry, revisions=wide)
+            each = entry.revisions and fresh.revisions
+            wide = tuple(r for r in rev.ALL if r in both) if each else ()
+            tools = {*entry.tools, *fresh.tools} if entry.tools else set[str]()
+            kept[at] = replace(
+                entry,
+                revisions=wide,
+                tools=tuple(sorted(tools)),
+                sometimes=entry.sometimes or fresh.sometimes,
+            )
     removed = tuple(e for e, now in zip(baseline.entries, kept, strict=False) if now is None)
     text = _text(baseline, kept)
     entries = tuple(entry for entry in kept if entry)
@@ -333,9 +369,9 @@ def renew(
 
 def _trimmed(entry: KnownFailure, view: _View) -> KnownFailure | None:
     if not entry.revisions:
-        return None if view.stale(entry) else entry
+        return None if view.stale(entry) else view.trimmed(entry)
     still = tuple(r for r in entry.revisions if not view.stale_in(entry, r))
-    return replace(entry, revisions=still) if still else None
+    return view.trimmed(replace(entry, revisions=still)) if still else None
 
 
 def _unexcused(
@@ -352,11 +388,14 @@ def _unexcused(
         everywhere = not choice.revisions and not choice.quick and where == view.judged(rule)
         told = " ".join((verdicts[-1].gravest.actual or "see the report").split())
         shown = told if len(told) <= _REASON else told[: _REASON - 1] + "…"
+        chance = any(verdict.sometimes for verdict in verdicts)
         yield KnownFailure(
             rule=rule,
             threat=isinstance(verdicts[-1].clause, Threat),
-            revisions=() if everywhere else tuple(where),
+            revisions=() if everywhere or chance else tuple(where),
             broken=broken,
+            tools=tuple(sorted(frozenset[str]().union(*(v.tools for v in verdicts)))),
+            sometimes=chance,
             reason=UNEXPLAINED + shown,
         )
 

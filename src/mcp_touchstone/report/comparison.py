@@ -8,7 +8,8 @@ from mcp_touchstone.results.comparison import Change, ComparedFinding, Compariso
 
 WIDTH: Final = 100
 SHOWN: Final = (
-    Change.NEW, Change.NEWLY, Change.OPEN, Change.FIXED, Change.GONE, Change.UNASKED,
+    Change.NEW, Change.NEWLY, Change.OPEN, Change.SOMETIMES, Change.FIXED, Change.GONE,
+    Change.UNASKED,
 )  # fmt: skip
 _LOUD: Final = {Change.NEW, Change.FIXED}
 

@@ -250,6 +250,8 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     yield from _row("expected", judgement.expected)
     yield from _row("actual", judgement.actual)
     yield from _row(f"why a {WORDS[finding.outcome]}", judgement.because)
+    each = (f"{tool} ({plural(count, 'payload')})" for tool, count in judgement.tools)
+    yield from _row("tools", ", ".join(each))
     yield from _row("decision", clause.decision)
     links = "<br>".join(
         f'<a href="{_text(link)}" rel="noreferrer">{_text(link)}</a>'

@@ -95,6 +95,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "revision": verdict.revision,
         "outcome": str(verdict.outcome),
         **({"known": verdict.known} if verdict.known else {}),
+        **({"sometimes": True} if verdict.sometimes else {}),
         "spec": list(verdict.clause.links(verdict.revision)),
         **(_threat(verdict.clause) if isinstance(verdict.clause, Threat) else {}),
         "judgements": [_judgement(judgement) for judgement in _shown(verdict)],
@@ -151,6 +152,9 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         "count": judgement.count,
         "source": judgement.source,
         "process": judgement.process,
+        **({"origin": judgement.origin} if judgement.origin else {}),
+        **({"tools": dict(judgement.tools)} if judgement.tools else {}),
+        **({"tried": judgement.tried, "found": judgement.found} if judgement.tried > 1 else {}),
         **({"reproduction": judgement.reproduction} if judgement.reproduction else {}),
         "wire": [
             {"line": line.n, "from": _SIDES[line.arrow], "text": line.text, "guilty": line.guilty}

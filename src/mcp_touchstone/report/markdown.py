@@ -120,6 +120,9 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     yield f"- actual: {cell(cut(judgement.actual, _LINE))}"
     if judgement.because:
         yield f"- why a {word}: {cell(judgement.because)}"
+    if judgement.tools:
+        each = (f"{cell(tool)} ({plural(n, 'payload')})" for tool, n in judgement.tools)
+        yield f"- tools: {', '.join(each)}"
     if isinstance(clause, Threat):
         yield f"- effect: {cell(clause.effect)}"
         weakness = [f"CWE-{number}" for number in clause.cwe]

@@ -214,6 +214,9 @@ class Terminal:
         self._row("actual", judgement.actual or "(see below)", "bold")
         if judgement.because:
             self._row(f"why a {WORDS[finding.outcome]}", judgement.because)
+        self._tools(judgement.tools)
+        if judgement.sometimes:
+            self._row("found", f"in {judgement.found} of {judgement.tried} runs of the scenario")
         if judgement.count > 1:
             self._row("count", str(judgement.count))
         self._wire(judgement.wire)
@@ -233,6 +236,13 @@ class Terminal:
         self._row("weakness", ", ".join([*weaknesses, *(f"OWASP {o}" for o in threat.owasp)]))
         if threat.seen_in:
             self._row("seen in", ", ".join(threat.seen_in))
+
+    def _tools(self, tools: tuple[tuple[str, int], ...]) -> None:
+        wide = max((len(tool) for tool, _count in tools), default=0)
+        for number, (tool, count) in enumerate(tools):
+            self._row(
+                "" if number else "tools", f"{safe(tool):<{wide}}  {plural(count, 'payload')}"
+            )
 
     def _wire(self, lines: tuple[WireLine, ...]) -> None:
         if not lines:

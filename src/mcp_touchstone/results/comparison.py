@@ -34,6 +34,9 @@ class Change(StrEnum):
     GONE = "no longer applicable"
     """It was found before, and the server no longer has the feature of the rule."""
 
+    SOMETIMES = "sometimes"
+    """One of the reports found it by chance: not in each repetition. It never counts."""
+
     UNASKED = "not judged now"
     """It was found before, and is not checked now: less was chosen, or the rule was retired."""
 
@@ -112,6 +115,8 @@ class _State:
     severity: Severity | None = None
     actual: str = ""
     known: bool = False
+    sometimes: bool = False
+    tools: frozenset[str] = frozenset()
 
     @property
     def found(self) -> bool:
@@ -141,6 +146,13 @@ def _state(row: Mapping[str, Any]) -> _State:
         Severity(threat["severity"]) if threat else None,
         gravest["actual"],
         bool(row.get("known")),
+        bool(row.get("sometimes")),
+        frozenset(
+            tool
+            for judgement in row["judgements"]
+            if judgement["outcome"] == row["outcome"]
+            for tool in judgement.get("tools", ())
+        ),
     )
 
 
@@ -210,8 +222,10 @@ def _change(
     was: _State | None, now: _State | None, revision: str, before: _Report, after: _Report
 ) -> tuple[Change, str]:
     """Return the change of a finding, and its reason if that is not obvious."""
+    if any(one is not None and one.found and one.sometimes for one in (was, now)):
+        return Change.SOMETIMES, ""
     if now is not None and now.found:
-        return _found(was, now, revision in before.spoken), ""
+        return _found(was, now, revision in before.spoken)
     if now is None:
         if revision not in after.spoken:
             return Change.GONE, f"the server does not speak {revision} any more"
@@ -221,16 +235,17 @@ def _change(
     return Change.GONE, now.actual or "the server did nothing it speaks of"
 
 
-def _found(was: _State | None, now: _State, spoken: bool) -> Change:
+def _found(was: _State | None, now: _State, spoken: bool) -> tuple[Change, str]:
     if was is None:
-        return Change.NEWLY if spoken else Change.NEW
+        return (Change.NEWLY if spoken else Change.NEW), ""
     if was.word == now.word:
-        return Change.OPEN
+        tools = now.tools - was.tools if was.tools else None
+        if tools:
+            return Change.NEW, f"now also in {', '.join(sorted(tools))}: {now.actual}"
+        return Change.OPEN, ""
     if was.word == str(Outcome.BROKEN):
-        return Change.NEWLY
-    if was.word == str(Outcome.FAIL):
-        return Change.OPEN
-    return Change.NEW
+        return Change.NEWLY, ""
+    return (Change.OPEN if was.word == str(Outcome.FAIL) else Change.NEW), ""
 
 
 def grouped(items: Iterable[ComparedFinding]) -> list[tuple[ComparedFinding, tuple[str, ...]]]:

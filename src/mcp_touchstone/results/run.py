@@ -82,6 +82,12 @@ class Verdict:
         """Whether the finding did not appear in each repetition."""
         return self.gravest.sometimes
 
+    @property
+    def tools(self) -> frozenset[str]:
+        """The tools and methods in which the finding appeared."""
+        same = (one for one in self.judgements if one.outcome is self.outcome)
+        return frozenset(tool for judgement in same for tool, _count in judgement.tools)
+
 
 @dataclass(frozen=True, slots=True)
 class Stale:

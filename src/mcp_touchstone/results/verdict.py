@@ -74,6 +74,8 @@ class Judgement:
             traffic found it; empty if the scenario itself judged.
         tried: number of runs of the case, repetitions included; 1 if it was not repeated.
         found: number of these runs in which the finding appeared.
+        tools: tool or method -> number of payloads that had the effect there, as pairs sorted by
+            name; empty if it was not found by a call.
     """
 
     clause: str
@@ -93,6 +95,7 @@ class Judgement:
     origin: str = ""
     tried: int = 1
     found: int = 1
+    tools: tuple[tuple[str, int], ...] = ()
 
     @property
     def sometimes(self) -> bool:

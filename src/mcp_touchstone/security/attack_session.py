@@ -201,8 +201,23 @@ class AttackSession(Conversation):
             mild=self.mild(threat) or mild,
             because=self.because(threat) or because,
         )
-        if found and script:
-            self.judgements[-1] = replace(self.judgements[-1], reproduction=script)
+        if found:
+            last = self.judgements[-1]
+            self.judgements[-1] = replace(
+                last, reproduction=script or last.reproduction, tools=self._called(at)
+            )
+
+    def _called(self, at: Reply | Entry | int | None) -> tuple[tuple[str, int], ...]:
+        """Return the tool or method of the request that a reply answers."""
+        if not isinstance(at, Reply):
+            return ()
+        for message in self.wire.transcript[at.asked].messages:
+            if message.method == "tools/call":
+                params = message.value.get("params")
+                return ((str(params.get("name")), 1),) if isinstance(params, dict) else ()
+            if message.method in {"resources/read", "prompts/get", "completion/complete"}:
+                return ((message.method, 1),)
+        return ()
 
     def promised_by(self, threat: str, *operations: Operation) -> list[Binding]:
         """Give the bindings that promise what a threat is about, of some operations."""

@@ -13,7 +13,7 @@ from mcp_touchstone.security.fixture_tree import remove
 from mcp_touchstone.security.payload import Payload
 from mcp_touchstone.security.reachability import Carriage
 from mcp_touchstone.security.repro_calls import script
-from mcp_touchstone.security.tally import Hit, Tally, TimeBudget, said, whose
+from mcp_touchstone.security.tally import Hit, Tally, TimeBudget, by_tool, said, whose
 from mcp_touchstone.security.targeting import AttackCall
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.reply import Reply
@@ -263,7 +263,9 @@ class _CallAttack:
             mild=Breach.NOTE if left else session.mild(threat),
             because=UNTRIED if left else session.because(threat),
         )
-        session.judgements[-1] = replace(session.judgements[-1], left=left)
+        session.judgements[-1] = replace(
+            session.judgements[-1], left=left, tools=by_tool(found) if not left else ()
+        )
         if shown is not None and shown.shot is not None:
             shot = shown.shot
             steps = (*shot.before, shot.call)

@@ -186,7 +186,7 @@ class LineAttack:
         found = ""
         if hit is not None:
             found = hit.what + (f": {hit.guilty}" if hit.guilty else "")
-            found += f"; {more} more payloads did the like" if more else ""
+            found += f"; {more} more payloads have this effect" if more else ""
         passed = f"{len(fired)} payloads, {sum(shell.size for shell in fired):,} bytes"
         if self._left:
             passed += "; what came back is another finding: a plain path does the like"

@@ -117,4 +117,13 @@ def said(found: list[Hit], tally: Tally) -> str:
     row = first.shot.payload
     how = f"{first.what}: {shown(first.shot.call)} ({row.id}: {row.note})"
     others = {hit.shot.payload.id for hit in found if hit.shot} - {row.id}
-    return how + (f"; {len(others)} more payloads did the like" if others else "")
+    return how + (f"; {len(others)} more payloads have this effect" if others else "")
+
+
+def by_tool(found: list[Hit]) -> tuple[tuple[str, int], ...]:
+    """Count the payloads that had an effect, for each tool or method, sorted by its name."""
+    payloads: dict[str, set[str]] = defaultdict(set)
+    for hit in found:
+        if hit.shot is not None:
+            payloads[hit.tool].add(hit.shot.payload.id)
+    return tuple((tool, len(ids)) for tool, ids in sorted(payloads.items()))
