@@ -26,4 +26,5 @@ def shows_it_again(script: str, said: str, place: Path, **env: str) -> None:
     )
 
     assert said in done.stdout, done.stdout + done.stderr + script
+    assert done.returncode == 1
     assert list(place.iterdir()) == []

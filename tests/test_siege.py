@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,28 @@ def test_reproduction_script_shows_the_finding(
 ) -> None:
     run = attacked(name, (threat,))
     shows_it_again(script_of(run), said, tmp_path)
+
+
+@pytest.mark.parametrize(("server", "status"), [("", 1), ("Resolves", 0), ("Missing", 2)])
+def test_script_file_exits_by_what_it_finds(server: str, status: int, tmp_path: Path) -> None:
+    """It runs on the server of the finding, on a safe one, and on one that does not start."""
+    place = tmp_path / "scripts"
+    command = [sys.executable, str(FAKES), "Joined", "{root}"]
+    main([
+        "check", "-q", "--no-baseline", "--suite", "security", "--select", "traversal-dotdot",
+        "--scripts", str(place), "--", *command,
+    ])  # fmt: skip
+    (script,) = place.iterdir()
+    assert script.name == "traversal-dotdot-2025-11-25.sh"
+    if server:
+        script.write_text(script.read_text().replace(" Joined ", f" {server} "))
+
+    done = subprocess.run(
+        [script], env={**os.environ, "SANDBOX": "off"}, check=False, capture_output=True, timeout=60
+    )
+
+    assert done.returncode == status, done.stdout
+    assert (b"FOUND" in done.stdout) is (status == 1)
 
 
 def test_passed_attack_reports_the_number_of_payloads(tmp_path: Path) -> None:

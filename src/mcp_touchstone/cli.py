@@ -241,11 +241,11 @@ class _Screen:
 
 def _reports(settings: Settings, parts: Parts) -> Callable[[Run], list[str]]:
     """Return what writes the reports; it returns a line for each that could not be written."""
-    if not (settings.report or settings.json or settings.save):
+    if not (settings.report or settings.json or settings.save or settings.scripts):
         return lambda _run: []
     from mcp_touchstone.report import kinds
 
-    wanted = kinds.wanted(settings.report, settings.json, settings.save)
+    wanted = kinds.wanted(settings.report, settings.json, settings.save, settings.scripts)
     return lambda run: kinds.write(wanted, run, os.environ, settings.name, parts)
 
 

@@ -289,6 +289,10 @@ def _check(check: Parser) -> None:
     )  # fmt: skip
     _setting(out, "--json", read=Path, metavar="FILE", help="the same as --report json:FILE")
     _setting(out, "--save", read=Path, metavar="DIR", help="write every transcript to this folder")
+    _setting(
+        out, "--scripts", read=Path, metavar="DIR",
+        help="write a shell script for each security finding to this folder",
+    )  # fmt: skip
     _setting(out, "-v", "--verbose", action="store_true", help="print lines and notes in full")
     _setting(out, "-q", "--quiet", action="store_true", help="print failures and the count only")
     out.add_argument(

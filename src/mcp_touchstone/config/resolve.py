@@ -169,6 +169,7 @@ def _with_own_file(one: Settings, *, several: bool) -> Settings:
         one,
         json=one.json and own(one.json),
         save=one.save and own(one.save),
+        scripts=one.scripts and own(one.scripts),
         since=one.since and own(one.since),
         baseline=one.baseline and Path(str(one.baseline).replace(NAME, one.name)),
         report=tuple(map(report, one.report)),

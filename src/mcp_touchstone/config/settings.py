@@ -70,6 +70,7 @@ class Settings:
         report: reports to write, as ``KIND:PATH``.
         json: the file of the JSON report.
         save: the folder for the transcripts.
+        scripts: the folder for the reproduction scripts.
         verbose: print lines and notes in full.
         quiet: print failures and the count only.
         color: ``auto``, ``always`` or ``never``.
@@ -114,6 +115,7 @@ class Settings:
     report: tuple[str, ...] = ()
     json: Path | None = None
     save: Path | None = None
+    scripts: Path | None = None
     verbose: bool = False
     quiet: bool = False
     color: str = "auto"

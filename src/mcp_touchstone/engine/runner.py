@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -78,7 +79,14 @@ def judge(
     begun = now()
     before = processor()
     tidy()
-    run = Run(target, ServerProfile(pace), floor=choice.floor, accept_unbound=choice.accept_unbound)
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    run = Run(
+        target,
+        ServerProfile(pace),
+        started=started,
+        floor=choice.floor,
+        accept_unbound=choice.accept_unbound,
+    )
     there = entries(Path.cwd()) if target.sandbox is None else None
     with World(target.world, seed=target.seed) as world:
         pool = ProcessPool(target, world, pace)

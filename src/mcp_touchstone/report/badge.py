@@ -5,17 +5,21 @@ from typing import Any, Final
 
 from mcp_touchstone.report import standing
 from mcp_touchstone.report.digest import by_clause, noun
-from mcp_touchstone.report.text import plural
+from mcp_touchstone.report.text import cut, plural, safe
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
+
+NAMED: Final = 40
+"""Characters of the name of the server."""
 
 _COLORS: Final = {0: "brightgreen", 1: "red", 2: "lightgrey", 130: "lightgrey"}
 """Exit code -> colour."""
 
 
 def document(run: Run) -> dict[str, Any]:
-    """Build the badge: the checked catalogue on the left, the result on the right."""
+    """Build the badge: the checked catalogue and server on the left, the result on the right."""
     word, _, _ = standing.closing(run)
+    kind = "MCP security" if noun(run) == "threat" else "MCP"
     judged = [outcome for outcome in by_clause(run.verdicts).values() if outcome in _JUDGED]
     broken = judged.count(Outcome.FAIL)
     count = plural(len(judged), noun(run))
@@ -23,7 +27,7 @@ def document(run: Run) -> dict[str, Any]:
         word += f", {broken} of {count} broken" if broken else f", {count}"
     return {
         "schemaVersion": 1,
-        "label": "MCP security" if noun(run) == "threat" else "MCP",
+        "label": f"{kind}: {cut(safe(standing.server(run)), NAMED)}",
         "message": word,
         "color": _COLORS[run.exit_code],
         "isError": run.exit_code != 0,

@@ -16,6 +16,7 @@ from mcp_touchstone.results.run import Run
 
 JSON: Final = "json"
 TRANSCRIPTS: Final = "transcripts"
+SCRIPTS: Final = "scripts"
 
 RENDERERS: Final[Mapping[str, Callable[[Run], str]]] = {
     "badge": badge.render,
@@ -42,9 +43,12 @@ class Wanted:
 
 
 def wanted(
-    words: Iterable[str], json_path: Path | None = None, transcripts: Path | None = None
+    words: Iterable[str],
+    json_path: Path | None = None,
+    transcripts: Path | None = None,
+    scripts: Path | None = None,
 ) -> list[Wanted]:
-    """Read ``KIND:PATH`` words, the file of ``--json``, and the folder of ``--save``.
+    """Read ``KIND:PATH`` words, the file of ``--json``, and two folders.
 
     Raises:
         ReportError: a kind is unknown, or a file cannot be there.
@@ -58,9 +62,10 @@ def wanted(
         other = files.setdefault(one.path.absolute(), one.kind)
         if other != one.kind:
             raise ReportError(f"{one.path} would hold {other} and {one.kind}; name two files")
-    if transcripts is not None:
-        _check_folder(transcripts)
-        found.append(Wanted(TRANSCRIPTS, transcripts))
+    for kind, folder in ((TRANSCRIPTS, transcripts), (SCRIPTS, scripts)):
+        if folder is not None:
+            _check_folder(folder)
+            found.append(Wanted(kind, folder))
     return found
 
 
@@ -96,6 +101,9 @@ def _write(
 ) -> None:
     if report.kind == TRANSCRIPTS:
         save.transcripts(run.connections, report.path, environment)
+        return
+    if report.kind == SCRIPTS:
+        save.scripts(run, report.path, environment)
         return
     if report.kind == JSON:
         text = json.dumps(machine.document(run), indent=2) + "\n"

@@ -17,7 +17,7 @@ FORMAT: Final = 1
 
 SCHEMA: Final = Path(__file__).with_name("schema.json")
 
-VOLATILE: Final = ("seconds", "startup_seconds", "cost")
+VOLATILE: Final = ("started", "seconds", "startup_seconds", "cost")
 """Members of ``summary`` that differ from run to run; a quotation differs where the server does."""
 
 
@@ -44,6 +44,7 @@ def document(run: Run) -> dict[str, Any]:
             "planned": sum(len(slot.clauses) for slot in run.slots),
             "processes": run.processes,
             "strays": run.strays,
+            **({"started": run.started} if run.started else {}),
             "seconds": round(run.seconds, 3),
             "startup_seconds": round(run.dossier.pace.started, 3),
             **({} if run.cost is None else {"cost": _cost(run.cost)}),

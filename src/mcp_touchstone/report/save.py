@@ -1,11 +1,12 @@
-"""Whole transcripts as text files, for ``--save``."""
+"""Transcripts and reproduction scripts as files, for ``--save`` and ``--scripts``."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.report.text import masked, safe
-from mcp_touchstone.results.verdict import ARROWS
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import ARROWS, Outcome
 
 
 def transcripts(
@@ -34,4 +35,25 @@ def transcripts(
             lines += ["# stderr", *(safe(line) for line in words.splitlines())]
         text = masked("\n".join(lines) + "\n", environment)
         path.write_text(text, encoding="utf-8")
+    return count
+
+
+def scripts(run: Run, directory: Path, environment: Mapping[str, str]) -> int:
+    """Write the shell script of each finding that has one, as ``RULE-REVISION.sh``.
+
+    Returns:
+        the number of scripts.
+
+    Raises:
+        OSError: the directory cannot be made or written.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    count = 0
+    for verdict in run.of(Outcome.FAIL, Outcome.WARN, Outcome.NOTE):
+        script = verdict.gravest.reproduction
+        if script:
+            path = directory / f"{verdict.clause.id}-{verdict.revision}.sh"
+            path.write_text(masked(script, environment), encoding="utf-8")
+            path.chmod(0o755)
+            count += 1
     return count

@@ -124,7 +124,7 @@ class Run:
         strays: processes the server left behind.
         dropped: files that are new in the user's working folder, relative to that.
         seconds: wall time, in seconds.
-        started: date and time of the start, ISO 8601 with offset; empty if unknown.
+        started: date and time of the start, ISO 8601 in UTC; empty if unknown.
         cost: the parts of that time; None while unknown.
         connections: every connection, with its transcript, for ``--save``.
         floor: the least severity of a finding that counts.

@@ -130,7 +130,7 @@ class Scene:
         forged: bool = False,
         tries: int = 1,
     ) -> str:
-        """Write the script.
+        """Write the script. It exits with 1 if it finds the effect, 0 if not, 2 without an answer.
 
         Args:
             text: what was sent: what it speaks of is made.
@@ -171,11 +171,17 @@ class Scene:
             f'answered {waits}; }} | {self._started(tracked=tries > 1)} > "$D.said"',
             *([f'[ ! -s "{FOUND}" ] || break; done'] if tries > 1 else ()),
             f'tail -c {SHOWN} "$D.said"',
+            "{",
             '(outside) | diff "$D.before" - || echo "FOUND: the outside changed"',
             '(inside) | diff "$D.inside" - > "$D.news"',
             *looks,
             f'[ ! -e "{FOUND}" ] || cat "{FOUND}"',
+            '} > "$D.look"',
+            'cat "$D.look"; grep -q "^FOUND" "$D.look"; S=$?',
+            """grep -Eq '"(result|error)"' "$D.said"; A=$?""",
             'rm -rf "$D" "$D".*',
+            "[ $S -ne 0 ] || exit 1",
+            "[ $A -eq 0 ] || { echo 'the server gave no answer'; exit 2; }",
             "",
         ])  # fmt: skip
 
