@@ -114,6 +114,30 @@ def test_tool_missing_from_the_entry_is_not_excused(tool: str, status: int) -> N
     assert settled(in_tools("read", "write"), known).exit_code == status
 
 
+@pytest.mark.parametrize("day", ["2026-05-31", '"2026-05-31"'])
+def test_expired_entry_is_stale_and_names_its_owner(day: str) -> None:
+    known = entry(PING, more=f'owner = "the api team"\nexpires = {day}')
+    made = run({(PING, NEW): Outcome.FAIL})
+
+    made.started = "2026-05-31T23:59:59+00:00"
+    assert settled(made, known).exit_code == 0
+    made.started = "2026-06-01T00:00:00+00:00"
+    assert settled(made, known).exit_code == 1
+    assert stale_reasons(made) == ["it expired on 2026-05-31; ask the api team"]
+
+
+def test_update_keeps_the_owner_and_removes_an_expired_entry() -> None:
+    made = run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL})
+    made.started = "2026-06-01T00:00:00+00:00"
+    lasting = renewed(entry(PING, OLD, 'owner = "us"\nexpires = 2026-06-01'), made)
+    assert (lasting.entries[0].owner, str(lasting.entries[0].expires)) == ("us", "2026-06-01")
+    assert len(lasting.entries[0].revisions) == 2
+
+    (entered,) = renewed(entry(PING, more="expires = 2026-05-31"), made).entries
+    assert entered.expires is None
+    assert entered.reason.startswith(UNEXPLAINED)
+
+
 def test_entry_of_a_failure_by_chance_is_never_stale() -> None:
     known = entry(PING, more="sometimes = true")
 

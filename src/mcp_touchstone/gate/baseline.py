@@ -8,6 +8,7 @@ gate too, so that a baseline never excuses more than necessary.
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
@@ -34,6 +35,7 @@ _HEADER: Final = "[[known]]"
 _KEYS: Final = {
     "clause": "string", "threat": "string", "revision": "string", "reason": "string",
     "outcome": "string", "tool": "string", "sometimes": "boolean",
+    "owner": "string", "expires": "string",
 }  # fmt: skip
 _REASON: Final = 140
 """Characters of a finding used as a preliminary reason."""
@@ -54,6 +56,8 @@ class KnownFailure:
         broken: whether the entry accepts that the rule cannot be judged; excuses no failure.
         tools: the tools in which it is accepted, sorted; empty means all.
         sometimes: whether the failure appears by chance; then the entry never gets stale.
+        owner: the person or team that removes it; empty if nobody is named.
+        expires: the last day on which it applies; None for no end.
         reason: the reason it is accepted.
     """
 
@@ -63,6 +67,8 @@ class KnownFailure:
     broken: bool = False
     tools: tuple[str, ...] = ()
     sometimes: bool = False
+    owner: str = ""
+    expires: date | None = None
     reason: str
 
     def __str__(self) -> str:
@@ -88,6 +94,8 @@ class KnownFailure:
             *(['outcome = "broken"'] if self.broken else []),
             *([f"tool = {_words(self.tools)}"] if self.tools else []),
             *(["sometimes = true"] if self.sometimes else []),
+            *([f"owner = {quoted(self.owner)}"] if self.owner else []),
+            *([f"expires = {self.expires}"] if self.expires else []),
             f"reason = {quoted(self.reason)}",
         ]
         return "\n".join(lines) + "\n"
@@ -152,6 +160,7 @@ def _entry(row: Mapping[str, Any], where: str) -> KnownFailure:
     tools = row.get("tool", [])
     if isinstance(tools, list) and tools and all(isinstance(tool, str) for tool in tools):
         row = {**row, "tool": tools[0]}
+    row = {**row, "expires": str(row["expires"])} if "expires" in row else row
     check_keys(row, _KEYS, (), where)
     if len(named) != 1:
         raise CatalogueError(f'{where}: write clause = "…" or threat = "…", one of them')
@@ -171,8 +180,17 @@ def _entry(row: Mapping[str, Any], where: str) -> KnownFailure:
         broken="outcome" in row,
         tools=tuple(sorted({tools} if isinstance(tools, str) else {*tools})),
         sometimes=row.get("sometimes", False),
+        owner=row.get("owner", ""),
+        expires=_day(row["expires"], where) if "expires" in row else None,
         reason=row["reason"],
     )
+
+
+def _day(word: str, where: str) -> date:
+    try:
+        return date.fromisoformat(word)
+    except ValueError as error:
+        raise CatalogueError(f"{where}: expires is {word!r}; write a day as 2027-01-31") from error
 
 
 def _meet(one: KnownFailure, other: KnownFailure) -> bool:
@@ -270,9 +288,10 @@ class _View:
 
     def stale(self, entry: KnownFailure) -> str:
         """Return the reason an entry is stale; empty if it still applies or was not checked."""
-        if self._run.trouble or self._run.interrupted or entry.rule not in self._whole:
-            return ""
-        if entry.sometimes:
+        if entry.expires and self._run.started[:10] > str(entry.expires):
+            return f"it expired on {entry.expires}" + (f"; ask {entry.owner}" * bool(entry.owner))
+        over = not (self._run.trouble or self._run.interrupted)
+        if entry.sometimes or not over or entry.rule not in self._whole:
             return ""
         judged = self.judged(entry.rule)
         dossier = self._run.dossier
