@@ -41,9 +41,36 @@ def mutant_command(name: str) -> list[str]:
 
 SLOW = frozenset(
     {
+        "test_again",
+        "test_bridge",
+        "test_cedarscript",
+        "test_cedarscript_attacks",
+        "test_cedarscript_move",
+        "test_cli",
         "test_fakes",
+        "test_gate",
+        "test_init",
+        "test_killing",
+        "test_learning",
         "test_mutants",
+        "test_near_miss",
+        "test_notes",
+        "test_plugin",
+        "test_plugin_config",
+        "test_properties",
+        "test_quick",
+        "test_readme",
+        "test_referee",
+        "test_reference_attacks",
+        "test_reports",
+        "test_run_limits",
+        "test_same_report",
+        "test_sandbox",
+        "test_schema",
         "test_self_defence",
+        "test_siege",
+        "test_terminal",
+        "test_wheel",
     }
 )
 """Modules that `tox -e quick` leaves out: each takes more than five seconds on two cores."""

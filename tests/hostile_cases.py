@@ -39,7 +39,7 @@ GROUPS: dict[str, dict[str, Case]] = {
         "answers_tomorrow": Case(status=1, said=("ping-empty-response", "no answer within")),
         "invents_ids": Case(status=1, said=("ping-empty-response", "no answer within")),
         "stops_itself": Case(status=1, said=("no answer within",), select="jsonrpc"),
-        "echoes_every_line": Case(status=2, said=("is what we said, said back",)),
+        "echoes_every_line": Case(status=2, said=("repeats our request",)),
         "answers_late": Case(status=0, said=("2 pass",), argument="0.1", patience=20),
         "answers_beside_the_id": Case(
             status=2, said=('an answer under id "101"',), argument="string"

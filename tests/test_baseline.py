@@ -167,9 +167,9 @@ def test_broken_entry_does_not_excuse_a_failure() -> None:
 @pytest.mark.parametrize(
     ("found", "absent", "revision", "reasons"),
     [
-        ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.PASS}, {}, "all", ["it holds now"]),
+        ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.PASS}, {}, "all", ["it passes now"]),
         ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.FAIL}, {}, "all", []),
-        ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.FAIL}, {}, OLD, ["it holds now"]),
+        ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.FAIL}, {}, OLD, ["it passes now"]),
         ({(PING, OLD): Outcome.WARN, (PING, NEW): Outcome.WARN}, {}, "all", []),
         ({(PING, OLD): Outcome.UNSEEN, (PING, NEW): Outcome.UNSEEN}, {}, "all", []),
         ({(PING, OLD): Outcome.BROKEN, (PING, NEW): Outcome.PASS}, {}, "all", []),
@@ -226,14 +226,14 @@ def test_entry_of_a_requested_revision_can_be_stale() -> None:
     made = run({(PING, NEW): Outcome.PASS})
 
     assert stale_reasons(settled(made, entry(PING, NEW), choice=Choice(revisions=(NEW,)))) == [
-        "it holds now"
+        "it passes now"
     ]
 
 
 def test_threat_judged_in_one_revision_is_stale_if_it_passes_there() -> None:
     made = settled(run({(ESCAPE, NEW): Outcome.PASS}), entry(ESCAPE, kind="threat"))
 
-    assert stale_reasons(made) == ["it holds now"]
+    assert stale_reasons(made) == ["it passes now"]
 
 
 def test_interrupted_run_makes_no_entry_stale() -> None:

@@ -160,7 +160,7 @@ def test_duplicate_id_error_names_both_files(tmp_path: Path) -> None:
         load_catalogue(tmp_path)
 
     assert str(caught.value) == (
-        "server/tools.toml: ping-answer: id stands twice, also in basic/ping.toml"
+        "server/tools.toml: ping-answer: the id is used twice, also in basic/ping.toml"
     )
 
 

@@ -19,7 +19,10 @@ def test_path_in_a_list_of_paths_is_not_an_option() -> None:
 
     (verdict,) = run.verdicts
     assert verdict.outcome is Outcome.PASS, verdict.gravest.actual
-    assert "left to others, as plain paths do the like: args.option-" in verdict.gravest.actual
+    assert (
+        "left to others, as plain paths have the same effect: args.option-"
+        in verdict.gravest.actual
+    )
 
 
 def test_slow_tool_is_abandoned_and_reported(

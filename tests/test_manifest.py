@@ -289,7 +289,7 @@ def test_a_name_used_twice_in_a_file_is_refused(registry: Registry) -> None:
     def answers_it(talk: Any) -> None:
         """Answer it."""
 
-    assert refused("tiny-one") == "basic/tiny.py::answers_it stands twice"
+    assert refused("tiny-one") == "basic/tiny.py::answers_it is declared twice"
     assert len(registry.cases()) == 1
 
 

@@ -102,7 +102,7 @@ def test_stale_baseline_entry_fails(run: Run, pytester: pytest.Pytester) -> None
     assert result.ret == 1
     assert result.parseoutcomes()["failed"] == 1
     result.stdout.fnmatch_lines([f"{BASELINE} FAILED*"])
-    result.stdout.fnmatch_lines(["STALE  ping-empty-response (2025-11-25): it holds now"])
+    result.stdout.fnmatch_lines(["STALE  ping-empty-response (2025-11-25): it passes now"])
 
 
 def test_each_target_has_its_own_items_and_fixtures(run: Run, pytester: pytest.Pytester) -> None:

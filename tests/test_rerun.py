@@ -102,7 +102,7 @@ def test_script_of_a_broken_promise_sets_its_environment(tmp_path: Path) -> None
         ("IgnoresItsSwitch", "modes-dry-run", "FOUND: the root changed"),
         ("DeniesOneLevel", "deny-direct", CANARY),
         ("DeniesItsOwnAtTheTop", "deny-direct", CANARY),
-        ("ForgetsBuildOutputWhenMaking", "deny-write-only", "FOUND: what is denied changed"),
+        ("ForgetsBuildOutputWhenMaking", "deny-write-only", "FOUND: a denied file changed"),
         ("WalksThroughLinks", "links-walk", CANARY),
         ("DiesOfLongNames", "traversal-hostile-names", "FOUND: the question at the end got no"),
     ],
@@ -118,8 +118,8 @@ def test_script_recreates_the_files_of_a_call(
     [
         ("ChecksTheFirstOfTwo", "messages-keys", CANARY),
         ("JoinsLists", "lines-values", CANARY),
-        ("PrintsFiles", "messages-echoed", "FOUND: what stood inside a message came as one"),
-        ("LooksForTheNextBrace", "messages-inside", "FOUND: what stood inside a message came as"),
+        ("PrintsFiles", "messages-echoed", "FOUND: text inside a message was read as a message"),
+        ("LooksForTheNextBrace", "messages-inside", "FOUND: text inside a message was read as"),
     ],
 )
 def test_script_recreates_the_files_named_in_a_line(

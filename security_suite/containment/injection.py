@@ -152,7 +152,7 @@ def _fire(
 
     def left() -> str:
         named = ", ".join(sorted(aside))
-        return f"; left to others, as plain paths do the like: {named}" if aside else ""
+        return f"; left to others, as plain paths have the same effect: {named}" if aside else ""
 
     attack_calls(
         session, threat, shots(), oracle=looker.look, expected=EXPECTED, budget=budget, aside=left
@@ -175,7 +175,7 @@ class _Looker:
                 told = f"{self._field.outside.name}/{name} was made"
         new = [path for path in self._field.root.iterdir() if path.name not in self._known]
         for where, canary in self._field.laundered(SECRET) if new else ():
-            told = told or f"{whose(canary)} stand in {where} now"
+            told = told or f"{whose(canary)} are in {where} now"
         for path in new:
             remove(path)
         return told

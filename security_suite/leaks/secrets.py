@@ -258,7 +258,7 @@ class Leaks:
         found = ""
         if told:
             what, call, _ = told[0]
-            more = f"; {len(told) - 1} more errors do the like" if told[1:] else ""
+            more = f"; {len(told) - 1} more errors show it too" if told[1:] else ""
             found = f"the error of {shown(call)} holds {what}{more}"
         self.session.conclude(
             threat,

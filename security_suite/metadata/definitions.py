@@ -119,7 +119,9 @@ class Definitions:
             if other != name:
                 alike = f"{other!a} and {name!a} look alike"
                 (light if name.isascii() and other.isascii() else grave).append(alike)
-        self._told(threat, grave, light, "each name is told from all others", f"{len(names)} names")
+        self._told(
+            threat, grave, light, "each name differs visibly from all others", f"{len(names)} names"
+        )
 
     @property
     def _many(self) -> str:
@@ -227,7 +229,7 @@ _LOOKS: Final = str.maketrans(
 """Characters that look like a letter of ASCII, in lower case."""
 
 _ORDERS: Final = {
-    "tells a model to forget what it was told": (
+    "tells a model to forget its instructions": (
         r"\b(ignore|disregard|forget|override)\b[^.\n]{0,30}\b(previous|prior|earlier|above)\b"
         r"[^.\n]{0,20}\b(instructions?|prompts?|rules|messages)\b"
     ),

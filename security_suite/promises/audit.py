@@ -140,7 +140,7 @@ def unforged(session: AttackSession, threat: str, *groups: str) -> None:
     session.conclude(
         threat,
         f"{found[0][0]}, by {found[0][1][1].tool}" if found else "",
-        expected="a record is one line, whatever stands in it, and no control character acts",
+        expected="a record is one line without control characters, whatever its values contain",
         passed=f"{len(sent)} calls with names that look like records",
         at=found[0][1][2] if found else None,
     )
@@ -150,9 +150,9 @@ def _forged(name: str, lines: list[str]) -> str:
     """Say how a name came into a log as what it is not."""
     _, newline, record = name.partition("\n")
     if newline and any(line.startswith(record) for line in lines):
-        return "the name of a file stands in the log as a record of its own"
+        return "a file name became a record of its own in the log"
     if "\x1b" in name and any(name in line for line in lines):
-        return "the name of a file stands in the log with its control characters"
+        return "the log contains the control characters of a file name"
     return ""
 
 

@@ -152,7 +152,7 @@ class BridgeSession:
             if self._exchanges.answered(key, data, message) is None:
                 self._stray(data, message)
         elif kind is Kind.ODD or not isinstance(message["method"], str):
-            tell(f"the server wrote what is no message: {brief(message)}")
+            tell(f"the server wrote a line that is no message: {brief(message)}")
         else:
             (self._for(message, kind) or self.listening).put(data)
 
@@ -162,7 +162,7 @@ class BridgeSession:
         if exchange is not None:
             exchange.put(data)
         else:
-            tell(f"the server answered what nobody asked: {brief(message)}")
+            tell(f"the server answered a request that was not sent: {brief(message)}")
 
     def _for(self, message: Any, kind: Kind) -> EventStream | None:
         method, params = message["method"], message.get("params")

@@ -235,7 +235,7 @@ class SharedProcess:
             if kind in {Kind.RESULT, Kind.ERROR}:
                 self._answered(message)
             elif kind is Kind.ODD or not isinstance(message["method"], str):
-                tell(f"the server wrote what is no message: {brief(message)}")
+                tell(f"the server wrote a line that is no message: {brief(message)}")
             else:
                 self._said(message)
 
@@ -245,7 +245,7 @@ class SharedProcess:
         if exchange is None and message.get("id") in self._taken_back:
             return
         if exchange is None:
-            tell(f"the server answered what nobody asked: {brief(message)}")
+            tell(f"the server answered a request that was not sent: {brief(message)}")
             return
         asked = exchange.asked
         if asked["method"] == "tools/list":

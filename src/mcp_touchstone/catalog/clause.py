@@ -166,7 +166,7 @@ class Catalogue:
             known = rows.setdefault(clause.id, clause)
             if known is not clause:
                 raise CatalogueError(
-                    f"{clause.file}: {clause.id}: id stands twice, also in {known.file}"
+                    f"{clause.file}: {clause.id}: the id is used twice, also in {known.file}"
                 )
         for clause in self:
             for old in clause.replaces:

@@ -134,11 +134,11 @@ OPERATIONS: Final[dict[str, NeedWord]] = {
     ),
     "completes-paths": NeedWord("completion that gave back names of the throw-away root"),
     "runs-scripts": NeedWord("tool that made a file of the throw-away root as a CEDARScript said"),
-    "takes-hash": NeedWord("tool that changed a file and was told the hash of what it held"),
+    "takes-hash": NeedWord("tool that changed a file, given the hash of its content"),
     "dry-run-switch": NeedWord("tool that changed a file and has an argument for a dry run"),
     "carries-files": NeedWord("tool that moved or copied a file of the throw-away root"),
     "undoes-edits": NeedWord("tool that took an edit of the throw-away root back"),
-    "base-argument": NeedWord("tool that is told by an argument what its paths are relative to"),
+    "base-argument": NeedWord("tool with an argument that its paths are relative to"),
     "resource-paths": NeedWord("resource that gave back a file of the throw-away root by its path"),
     "file-uris": NeedWord("resource that gave back a file of the throw-away root by a file: URI"),
 }

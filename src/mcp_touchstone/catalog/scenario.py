@@ -146,7 +146,7 @@ class Registry:
         """Add one declaration; reject an unknown clause and a second use of a name."""
         case_id = f"{self.place}::{function.__name__}"
         if any(case.id == case_id for case in [*self.scenarios, *self.ambients]):
-            raise CatalogueError(f"{case_id} stands twice")
+            raise CatalogueError(f"{case_id} is declared twice")
         if not clauses:
             raise CatalogueError(f"{case_id} judges no clause")
         doc = inspect.getdoc(function) or ""

@@ -256,7 +256,7 @@ class Connection:
         """Return the message that came instead of an answer, if it explains the silence."""
         for entry in self.transcript.since(asked):
             if entry.source is Source.THEM and entry.raw.rstrip() == self.transcript[asked].raw:
-                return f"; line {entry.n} is what we said, said back"
+                return f"; line {entry.n} repeats our request"
             if entry.reading is not None and Fault.TOO_DEEP in entry.reading.faults:
                 return f"; line {entry.n} is {Fault.TOO_DEEP}"
             near = _near_miss(entry, self.transcript[asked].value)

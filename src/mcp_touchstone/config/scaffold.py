@@ -67,7 +67,7 @@ def _command(target: Target) -> Iterator[str]:
         yield f"# {_plain(folders[0])} is yours. With {ROOT} in its place the server is given a"
         yield "# throw-away folder, and what it does to files can be judged."
     elif not target.rooted:
-        yield f"# {ROOT} is a throw-away folder; name it where your server is told its files."
+        yield f"# {ROOT} is a throw-away folder; put it where your server takes its files."
     yield f"command = {value(list(target.command))}"
 
 
@@ -178,7 +178,7 @@ def again(file: str) -> list[str]:
     """Say what to do with the file."""
     config = "" if file == "touchstone.toml" else f" --config {shlex.quote(file)}"
     return [
-        f"wrote {file}; look at what stands there as a comment, then:",
+        f"wrote {file}; check the commented lines, then:",
         f"  mcp-touchstone check{config}",
         f"  mcp-touchstone check{config} --update-baseline    # accept what fails today",
     ]

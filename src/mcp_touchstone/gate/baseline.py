@@ -325,7 +325,7 @@ class _View:
     def _gone(self, entry: KnownFailure, revision: str, judged: list[str]) -> str:
         outcome = self._outcomes.get((entry.rule, revision))
         if outcome is Outcome.PASS:
-            return "it holds now"
+            return "it passes now"
         if outcome is not None:
             findings = {Outcome.FAIL, Outcome.WARN, Outcome.NOTE}
             return "it can be judged now" if entry.broken and outcome in findings else ""

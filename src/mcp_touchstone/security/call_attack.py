@@ -194,7 +194,7 @@ class _CallAttack:
                 tally.hits.append(Hit(shot, str(damage[0]), session.wire, reply))
             if shot.binding.operation in TAKING:
                 for where, canary in session.field.laundered(session.protected):
-                    what = f"{whose(canary)} stand in {where} now"
+                    what = f"{whose(canary)} are in {where} now"
                     tally.hits.append(Hit(shot, what, session.wire, reply))
                     remove(session.field.path / where)
             session.field.mend(damage if len(tally.hits) == before else None)
@@ -219,7 +219,7 @@ class _CallAttack:
         """Look at what no single answer shows: the tree, the files inside, what went to stderr."""
         session, tally = self.session, self.tally
         for where, canary in session.field.laundered(session.protected):
-            what = f"{whose(canary)} stand in {where} now"
+            what = f"{whose(canary)} are in {where} now"
             tally.hits.append(Hit(None, what, session.wire))
         damage = session.field.damage()
         if damage:

@@ -189,7 +189,7 @@ class LineAttack:
             found += f"; {more} more payloads have this effect" if more else ""
         passed = f"{len(fired)} payloads, {sum(shell.size for shell in fired):,} bytes"
         if self._left:
-            passed += "; what came back is another finding: a plain path does the like"
+            passed += "; what came back is another finding: a plain path has the same effect"
         self.session.conclude(
             threat,
             found,
@@ -261,7 +261,7 @@ class LineAttack:
             for entry in self.session.since(line):
                 for message in entry.messages:
                     if message.kind is Kind.RESULT and message.value.get("id") in markers:
-                        return LineHit("what stood inside a message came as one", at=entry)
+                        return LineHit("text inside a message was read as a message", at=entry)
             return None
 
         if not self.session.judges(threat):
@@ -289,7 +289,7 @@ class LineAttack:
         self.session.conclude(
             threat,
             found,
-            expected="what stands inside a message stays inside it",
+            expected="text inside a message is not read as a message",
             passed=f"{len(fired)} payloads" + (f"; {died}" if deaths else ""),
             at=hit.at if hit is not None else None,
             script=self._script(hit.guilty, forged=True) if hit and hit.guilty else "",

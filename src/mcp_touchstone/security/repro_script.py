@@ -59,7 +59,7 @@ _COMMITTED: Final = (
 
 _STAGED: Final = (
     'git -C "$D/root" cat-file --batch-all-objects --batch > "$D.held"',
-    f'grep -aq {MARK} "$D.held" && echo "FOUND: a canary stands in the repository"; rm "$D.held"',
+    f'grep -aq {MARK} "$D.held" && echo "FOUND: the repository contains a canary"; rm "$D.held"',
 )
 
 _IF_WANTED: Final = '[ "$SANDBOX" = off ]'
@@ -85,11 +85,11 @@ _INSIDE: Final = f'inside() {{ cd "$D/root" && find . {_FACTS}; }}'
 _LADEN: Final = f'laden() {{ grep -rls {MARK} "$D/root" | sort; }}'
 _LEAKED: Final = f'grep -Eq "{MARK}|{NAME_MARK}" "$D.said" && echo "FOUND: a canary came back"'
 _LAUNDERED: Final = (
-    'laden | comm -13 "$D.laden" - | grep . && echo "FOUND: a canary stands inside the root"'
+    'laden | comm -13 "$D.laden" - | grep . && echo "FOUND: the root contains a canary"'
 )
 _STILL: Final = """[ ! -s "$D.news" ] || { cat "$D.news"; echo 'FOUND: the root changed'; }"""
 _UNDENIED: Final = (
-    "grep -E '^[<>].*/({names})(/|$)' \"$D.news\" && echo 'FOUND: what is denied changed'"
+    "grep -E '^[<>].*/({names})(/|$)' \"$D.news\" && echo 'FOUND: a denied file changed'"
 )
 _ANSWERED: Final = (
     'grep -Eq \'"id": ?{id}[,}}]\' "$D.said" ||'
@@ -97,7 +97,7 @@ _ANSWERED: Final = (
 )
 _FORGED: Final = (
     """grep -E '[{,] ?"id": ?"inner-[0-9a-f]+"' "$D.said" | grep -q '"result"' &&"""
-    " echo 'FOUND: what stood inside a message came as one'"
+    " echo 'FOUND: text inside a message was read as a message'"
 )
 
 
