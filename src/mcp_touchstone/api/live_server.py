@@ -1,4 +1,4 @@
-"""A server kept running for somebody's own tests: started, opened, replaced when it died."""
+"""Keep a server running for a user's own tests, and restart it when it has ended."""
 
 from types import TracebackType
 from typing import Final, Self
@@ -12,13 +12,14 @@ from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import LaunchError
 
 WORDS: Final = 3
-"""Lines of stderr that are shown where a server does not open."""
+"""Number of lines of stderr in the message of an error at startup."""
 
 
 class Live:
-    """One target, one process at a time; use as a context manager.
+    """A running target with one process at a time; use it as a context manager.
 
-    The newest handshake revision is spoken where the server has one, else the stateless one.
+    Without a given revision, the newest revision with a handshake that the server supports is used.
+    If it supports none, the stateless revision is used.
     """
 
     def __init__(
@@ -30,10 +31,10 @@ class Live:
         self._connection: Connection | None = None
 
     def connection(self) -> Connection:
-        """Give an open connection; a new process when the last one has ended.
+        """Return an open connection; start a new process if the last one has ended.
 
         Raises:
-            LaunchError: the server does not start, or does not answer its opening.
+            LaunchError: the server does not start, or does not answer the opening request.
         """
         if self._connection is None or self._connection.gone:
             self._connection = self._open()
@@ -63,19 +64,19 @@ class Live:
         return connection
 
     def _told(self, connection: Connection, why: str) -> str:
-        """Say what the server did instead of opening, with the end of its stderr."""
+        """Return an error message with the reason and the last lines of stderr."""
         lines = [line for line in connection.process.stderr().splitlines() if line.strip()]
         last = f"; its stderr ends: {' | '.join(lines[-WORDS:])}" if lines else ""
         return f"{self._pool.target.shown}: {why}{last}"
 
     def close(self) -> None:
-        """End the server and remove its folder."""
+        """Stop the server and remove its temporary folder."""
         self._pool.settle()
         self._pool.close()
         self._world.remove()
 
     def __enter__(self) -> Self:
-        """Use as a context manager."""
+        """Return the object itself."""
         return self
 
     def __exit__(
@@ -84,5 +85,5 @@ class Live:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the server."""
+        """Stop the server."""
         self.close()

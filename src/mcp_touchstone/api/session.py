@@ -1,4 +1,4 @@
-"""A server in use: for scripts, agents and a project's own tests. Judges nothing.
+"""Use a server from scripts, agents and a project's own tests. Checks no rules.
 
 with mcp_touchstone.connect("my-server --root .") as session:
     for tool in session.tools():
@@ -24,23 +24,23 @@ from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Source, Transcript
 
 PATIENCE: Final = 60.0
-"""Seconds a server may take to its first answer, and a call to its result."""
+"""Limit for the first answer of a server, and for the result of a call, in seconds."""
 
 PAGES: Final = 1000
-"""Pages of a list after which no cursor is followed any more."""
+"""Maximum number of pages of a list that are requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool as the server lists it; ``definition`` is all it said.
+    """One tool in the list of a server.
 
     Attributes:
-        name: what it is called by.
-        description: for a model or a person; empty where there is none.
-        input_schema: JSON Schema of its arguments.
-        output_schema: JSON Schema of its structured result; None where there is none.
-        read_only: whether it is annotated ``readOnlyHint: true``; a server may lie.
-        definition: the whole entry of ``tools/list``.
+        name: name of the tool.
+        description: text for a model or a person; empty if there is none.
+        input_schema: JSON Schema of its arguments; empty if there is none.
+        output_schema: JSON Schema of its structured result; None if there is none.
+        read_only: whether it is annotated ``readOnlyHint: true``. The annotation may be wrong.
+        definition: the complete entry of ``tools/list``.
     """
 
     name: str
@@ -53,13 +53,13 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What became of one call.
+    """The outcome of one call.
 
     Attributes:
-        success: whether it is a final result that reports no error.
+        success: whether the server sent a final result without an error.
         content: the content blocks, as the server sent them.
-        structured: ``structuredContent``; None where there is none.
-        error: why it failed, for a model or a person; None where it did not.
+        structured: ``structuredContent``; None if there is none.
+        error: why the call failed, for a model or a person; None if it succeeded.
         reply: the answer itself, with the number of its line in the transcript.
     """
 
@@ -71,19 +71,20 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        """The text blocks of the content, a line feed between them."""
+        """The text blocks of the content, separated by line feeds."""
         return "\n".join(str(b["text"]) for b in self.content if b.get("type") == "text")
 
 
 Offer = str | Iterable[str] | Callable[[Tool], bool] | None
-"""Which tools are offered: names, globs among them, or a rule; None offers all."""
+"""Filter of the offered tools: names or globs, or a predicate; None offers all tools."""
 
 
 class Session:
-    """An open connection to a server, and what one does with it.
+    """An open connection to a server.
 
     Attributes:
-        connection: everything else one can do: raw lines, odd requests, another client.
+        connection: the underlying connection, for raw lines and for requests that this class does
+            not support.
     """
 
     def __init__(self, connection: Connection, offer: Offer = None) -> None:
@@ -94,28 +95,28 @@ class Session:
         self._begun = len(connection.transcript)
         self._offered: set[str] = set()
 
-    # --- what it is
+    # --- properties
 
     @property
     def revision(self) -> str:
-        """The protocol revision that is spoken."""
+        """The protocol revision in use."""
         return self.connection.revision
 
     @property
     def server(self) -> dict[str, Any]:
-        """What the server said of itself: name and version, as a rule."""
+        """The ``serverInfo`` of the server, usually name and version; empty if there is none."""
         opened = (self.connection.opening.result if self.connection.opening else None) or {}
         info = opened.get("serverInfo") or opened.get("_meta", {}).get(rev.META + "serverInfo")
         return info if isinstance(info, dict) else {}
 
     @property
     def transcript(self) -> Transcript:
-        """Every line that crossed the pipe since the process started."""
+        """All lines sent and received since the process started."""
         return self.connection.transcript
 
     @property
     def sent(self) -> list[dict[str, Any]]:
-        """The messages we sent since the session was handed out."""
+        """The messages sent to the server since the session was created, in order."""
         return [
             entry.value
             for entry in self.transcript.since(self._begun)
@@ -124,7 +125,7 @@ class Session:
 
     @property
     def received(self) -> list[dict[str, Any]]:
-        """The messages the server sent since the session was handed out, in order."""
+        """The messages received from the server since the session was created, in order."""
         return [
             message.value
             for entry in self.transcript.since(self._begun)
@@ -136,10 +137,10 @@ class Session:
     # --- tools
 
     def tools(self) -> list[Tool]:
-        """List the tools that are offered, all pages.
+        """Return the offered tools, from all pages of the list.
 
         Raises:
-            LookupError: the server gave no list; the message says what it answered.
+            LookupError: the server returned no list; the message contains its answer.
         """
         found = [tool for tool in self._listed() if self._takes(tool)]
         self._offered = {tool.name for tool in found}
@@ -154,11 +155,11 @@ class Session:
     ) -> ToolResult:
         """Call a tool and wait for its result.
 
-        What goes wrong is told in the result and never raised: an error the tool reports, one of
-        the protocol, a tool that is not offered, silence, a server that left.
+        A failure is reported in the result and never raised. Failures are an error of the tool or
+        of the protocol, a tool that is not offered, a timeout, and a server that has ended.
 
         Args:
-            name: the tool.
+            name: name of the tool.
             arguments: its arguments; none by default.
             timeout: seconds until the call is cancelled.
         """
@@ -184,26 +185,33 @@ class Session:
         *,
         seconds: float | None = None,
     ) -> Reply:
-        """Send any request and wait for its answer; silence is a reply that says why.
+        """Send any request and wait for its answer.
+
+        If no answer arrives, the reply contains the reason.
 
         Args:
-            method: the method.
-            params: its params; a stateless request gets its ``_meta`` unless they bring one.
-            seconds: how long to wait; by default as long as the server took so far suggests.
+            method: name of the method.
+            params: params of the request; in a stateless revision, ``_meta`` is added unless they
+                contain it.
+            seconds: time limit; by default a limit based on earlier answers of the server.
         """
         return self.connection.request(method, params, seconds=seconds)
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> int:
-        """Send a notification; give the number of its line."""
+        """Send a notification; return the number of its line in the transcript."""
         return self.connection.notify(method, params)
 
     def quiet(self, seconds: float | None = None) -> list[dict[str, Any]]:
-        """Listen for a while; give the messages that came."""
+        """Wait, and return the messages received in that time.
+
+        Args:
+            seconds: how long to wait; None selects the default of the connection.
+        """
         before = len(self.received)
         self.connection.quiet(seconds)
         return self.received[before:]
 
-    # --- inside
+    # --- internals
 
     def _listed(self) -> Iterator[Tool]:
         cursor: Any = None
@@ -247,23 +255,24 @@ def connect(
     revision: str | None = None,
     isolated: bool = False,
 ) -> Iterator[Session]:
-    """Start a server on stdio, open a session with it, and end it when the block is left.
+    """Start a server on stdio, yield an open session, and stop the server at the end of the block.
 
     Args:
-        command: program and arguments, or both in one string as in a shell; ``{root}`` in it
-            stands for a throw-away folder.
-        env: variables on top of ours.
-        cwd: working folder, by default ours.
-        tools: which tools are offered: names or globs, or a rule that takes a :class:`Tool`.
-        timeout: seconds the first answer may take.
-        revision: the protocol revision; by default the newest with a handshake that the server
-            speaks, else 2026-07-28.
-        isolated: give it a HOME and temporary folder of its own, as a judged server has.
+        command: program and arguments, as a sequence or as one string with shell quoting;
+            ``{root}`` in it is replaced by a throw-away folder.
+        env: variables added to the current environment.
+        cwd: working folder; None for the current one.
+        tools: the offered tools: names or globs, or a predicate that takes a :class:`Tool`; None
+            offers all tools.
+        timeout: limit for the first answer, in seconds.
+        revision: the protocol revision. None selects the newest revision with a handshake that
+            the server supports, or 2026-07-28 if it supports none.
+        isolated: whether the server gets its own HOME and temporary folder, as in a check.
 
     Raises:
-        LaunchError: the program is not there, or does not answer as an MCP server; the message
-            says what it did instead, with the end of its stderr.
-        ValueError: the command is empty, or the revision unknown.
+        LaunchError: the program does not exist, or does not answer as an MCP server. The message
+            contains its answer and the last lines of its stderr.
+        ValueError: the command is empty, or the revision is unknown.
     """
     words = tuple(shlex.split(command) if isinstance(command, str) else command)
     if not words:

@@ -1,1 +1,1 @@
-"""Which tool does which operation on files, and with which arguments."""
+"""The tools that operate on files: their operations and the arguments for them."""

@@ -1,6 +1,6 @@
-"""Where in the arguments of a tool a path, a content or a hash goes: read from its schema. Pure.
+"""Find the arguments of a tool that take a path, content or a hash, from its schema. Pure.
 
-Names and descriptions only suggest; what a slot does, the binder finds out by calling.
+Names and descriptions are only hints. The binder calls the tool to find the effect of an argument.
 """
 
 import copy
@@ -14,16 +14,17 @@ from typing import Any, Final
 from mcp_touchstone.samples.from_schema import Places, candidates, is_path, required, words
 
 Pointer = tuple[str | int, ...]
-"""Member names and array positions, from the arguments object inwards."""
+"""Path to an argument: member names and array indexes, starting at the arguments object."""
 
 DEEPEST: Final = 4
+"""Levels of nesting that are searched; also the number of references that are followed."""
 
 MOST: Final = 2000
-"""Arguments of one tool that are looked at; a schema of a few bytes can name billions."""
+"""Arguments of one tool that are checked; a schema of a few bytes can name billions."""
 
 
 class ArgumentRole(StrEnum):
-    """What an argument is for."""
+    """The purpose of an argument."""
 
     PATH = "path"
     FROM = "source path"
@@ -79,10 +80,13 @@ _BY_NAME: Final[Mapping[ArgumentRole, frozenset[str]]] = {
         "lineend", "offset", "limit",
     }),
 }  # fmt: skip
-"""Role -> names of arguments, without case and separators. FROM and TO count in pairs only."""
+"""Role -> names of arguments, in lower case and without separators.
+
+FROM and TO count only if a tool has both.
+"""
 
 DRY: Final = frozenset({"dryrun", "dry", "simulate", "whatif", "noop", "previewonly"})
-"""Names of an argument that makes a rehearsal of a call, without case and separators."""
+"""Names of an argument that requests a dry run, in lower case and without separators."""
 
 _SAYS_PATH: Final = re.compile(r"\b(paths?|file ?names?)\b", re.IGNORECASE)
 
@@ -92,9 +96,9 @@ class ArgumentSlot:
     """One argument of a tool, at any depth.
 
     Attributes:
-        pointer: where it stands.
-        role: what it is for.
-        needed: whether the schema requires it all the way down.
+        pointer: its path in the arguments object.
+        role: its purpose.
+        needed: whether the schema requires it and every object around it.
     """
 
     pointer: Pointer
@@ -103,7 +107,7 @@ class ArgumentSlot:
 
 
 def slots(schema: Any) -> list[ArgumentSlot]:
-    """Give the arguments of a tool whose role can be told."""
+    """Return the arguments of a tool whose role can be determined."""
     found = [
         ArgumentSlot(pointer, role, needed)
         for pointer, leaf, needed in islice(_leaves(schema, schema, (), needed=True), MOST)
@@ -135,7 +139,7 @@ def _alone(slot: ArgumentSlot) -> bool:
 
 
 def texts(schema: Any) -> list[Pointer]:
-    """Give the arguments of a tool that take any text, whatever they are for."""
+    """Return the paths of all arguments that take any text, whatever their purpose."""
     return [
         pointer
         for pointer, leaf, _ in islice(_leaves(schema, schema, (), needed=True), MOST)
@@ -146,7 +150,7 @@ def texts(schema: Any) -> list[Pointer]:
 def _leaves(
     schema: Any, root: Any, pointer: Pointer, *, needed: bool
 ) -> Iterator[tuple[Pointer, dict[str, Any], bool]]:
-    """Walk what holds no more below it: where it stands, its schema, whether it is required."""
+    """Yield each argument without nested members: its path, its schema, whether it is required."""
     if not isinstance(schema, dict) or len(pointer) > DEEPEST:
         return
     schema = _plain(schema, root)
@@ -164,7 +168,7 @@ def _leaves(
 
 
 def _plain(schema: dict[str, Any], root: Any) -> dict[str, Any]:
-    """Follow a reference, and take the first branch of a choice that is not null."""
+    """Resolve references, and choose the first branch of a union that is not null."""
     for _ in range(DEEPEST):
         reference = schema.get("$ref")
         if isinstance(reference, str) and reference.startswith("#/"):
@@ -207,7 +211,7 @@ def _kinds(schema: Mapping[str, Any]) -> list[Any]:
 
 
 def dry_run(schema: Any) -> str:
-    """Give the name of the argument that makes a rehearsal of a call; empty where there is none."""
+    """Return the name of the argument that requests a dry run; empty if there is none."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     for name, below in properties.items() if isinstance(properties, Mapping) else ():
         flat = re.sub(r"[^a-z0-9]", "", name.lower())
@@ -220,7 +224,14 @@ def dry_run(schema: Any) -> str:
 
 
 def assemble(schema: Any, values: Mapping[Pointer, Any], places: Places, turn: int = 0) -> Any:
-    """Make arguments: what the schema requires, and these values where they belong."""
+    """Build arguments: the members that the schema requires, and these values at their paths.
+
+    Args:
+        schema: the inputSchema of the tool.
+        values: path -> value.
+        places: the folder and the file to use in generated arguments.
+        turn: index of the generated candidate; the last one is used beyond the end.
+    """
     made = candidates(schema, places)
     return extend(schema, made[min(turn, len(made) - 1)] if made else {}, values, places)
 
@@ -228,7 +239,7 @@ def assemble(schema: Any, values: Mapping[Pointer, Any], places: Places, turn: i
 def extend(
     schema: Any, arguments: Mapping[str, Any], values: Mapping[Pointer, Any], places: Places
 ) -> Any:
-    """Give arguments with values in some places; the way there is made where there is none."""
+    """Return a copy of arguments with values set; missing objects and arrays are created."""
     found = copy.deepcopy(dict(arguments))
     for pointer, value in values.items():
         _Putter(schema, places).put(found, pointer, value, schema)
@@ -236,7 +247,7 @@ def extend(
 
 
 def put(arguments: Mapping[str, Any], values: Mapping[Pointer, Any]) -> dict[str, Any]:
-    """Give arguments that worked once, with other values in some places."""
+    """Return a copy of arguments with values replaced; each path must already exist."""
     found = copy.deepcopy(dict(arguments))
     for pointer, value in values.items():
         here: Any = found
@@ -248,7 +259,7 @@ def put(arguments: Mapping[str, Any], values: Mapping[Pointer, Any]) -> dict[str
 
 @dataclass(frozen=True, slots=True)
 class _Putter:
-    """Puts a value at its place; what is missing on the way is made as the schema asks for it."""
+    """Sets a value at a path and creates missing objects and arrays as the schema requires."""
 
     root: Any
     places: Places

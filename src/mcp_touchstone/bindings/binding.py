@@ -1,4 +1,4 @@
-"""Which call does what to files: an operation, a tool, and arguments that did it once. Values."""
+"""Bindings: an operation on files, a tool, and arguments that have worked once. Values only."""
 
 import difflib
 import hashlib
@@ -16,7 +16,7 @@ from mcp_touchstone.wire.framing import brief
 
 
 class Operation(StrEnum):
-    """What a call was seen to do."""
+    """The observed effect of a call."""
 
     READ = "read"
     LIST = "list"
@@ -29,26 +29,26 @@ class Operation(StrEnum):
     UNDO = "undo"
     DELETE = "delete"
     SEARCH = "search"
-    """It gave back lines of files for a part of one."""
+    """Returns lines of files that contain a text."""
 
     GLOB = "glob"
-    """It gave back names of files for a pattern."""
+    """Returns names of files that match a pattern."""
 
     COMPLETE = "complete"
-    """It completed the path of a folder, and how planted names begin, to names in it."""
+    """Completes the path of a folder, followed by the start of a planted name, to names in it."""
 
     STAGE = "stage"
-    """It took a file into the git repository of the root."""
+    """Adds a file to the git repository of the root."""
 
     SCRIPT = "script"
-    """It did what a CEDARScript said."""
+    """Executes a CEDARScript."""
 
     CALL = "call"
-    """It was called; what it does to files nobody saw. Never bound, but fired at."""
+    """Was called, but its effect on files is unknown. Such a tool is attacked, but never bound."""
 
 
 class Style(StrEnum):
-    """How a path may be written."""
+    """The form of a path."""
 
     RELATIVE = "relative to the root"
     ABSOLUTE = "absolute"
@@ -60,17 +60,19 @@ Call = tuple[str, dict[str, Any]]
 ROOT: Final = "{root}"
 
 PLAIN_PART: Final = " line 1"
-"""The part of a canary file that is no secret: an edit has to name what it replaces, and a refusal
-may repeat that."""
+"""The part of a canary file that is not secret.
+
+An edit has to name the text it replaces, and a refusal may repeat that text.
+"""
 
 WALKING: Final = frozenset({Operation.SEARCH, Operation.GLOB, Operation.COMPLETE})
 CHANGING: Final = frozenset(Operation) - WALKING - {Operation.READ, Operation.LIST}
 CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
 UNSEEN: Final = frozenset({Operation.SCRIPT, Operation.STAGE})
-"""What changes no file of the root that its path names: needs of changed files leave it out."""
+"""Operations that do not change the file at their path; they do not meet "changes-files"."""
 
 TAKING: Final = CARRYING | {Operation.STAGE}
-"""What puts bytes of one place into another."""
+"""Operations that transfer bytes from one place to another."""
 
 HANDLING: Final = (
     frozenset({
@@ -78,7 +80,7 @@ HANDLING: Final = (
     })
     | CARRYING
 )  # fmt: skip
-"""What is done to single files; folders apart."""
+"""Operations on single files; operations on folders are excluded."""
 
 IN_PLACE: Final = frozenset(Operation) - CARRYING - {Operation.COMPLETE}
 SHOWN: Final = 70
@@ -86,17 +88,17 @@ SHOWN: Final = 70
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """One way to do one thing.
+    """One way to perform one operation.
 
     Attributes:
-        operation: what it was seen to do.
-        tool: name of the tool; empty for a resource.
-        arguments: arguments that did it; ``{root}`` in them stands for the root.
-        slots: where in them the path and the rest go.
-        styles: how a path may be written.
-        uri: for a resource, what stands before the path; the path is percent-encoded behind it.
+        operation: the observed operation.
+        tool: name of the tool; empty for a resource or a completion.
+        arguments: arguments that have worked; ``{root}`` in them is replaced by the root.
+        slots: the arguments that take the path and the other values.
+        styles: the accepted forms of a path.
+        uri: for a resource, the part of the URI before the path. The path is percent-encoded.
         schema: the inputSchema of the tool.
-        completes: for a completion, the reference and the name of what is completed.
+        completes: for a completion, the reference and the name of the completed argument.
     """
 
     operation: Operation
@@ -109,7 +111,7 @@ class Binding:
     completes: tuple[Mapping[str, str], str] | None = None
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return a description for reports."""
         where = f"resources/read {self.uri}…" if self.uri else self.tool
         if self.completes is not None:
             reference, name = self.completes
@@ -120,11 +122,11 @@ class Binding:
 
     @property
     def filled(self) -> set[str]:
-        """The arguments that hold a path or the rest; all others stay as they are."""
+        """The top-level arguments that are filled in each call; all others keep their values."""
         return {str(slot.pointer[0]) for slot in self.slots}
 
     def spelled(self, text: str, root: str) -> str:
-        """Write a path that is meant from the root so that this binding takes it so."""
+        """Return a path relative to the root in an accepted form; keep an absolute path."""
         if Style.RELATIVE in self.styles or text.startswith("/"):
             return text
         return f"{root}/{text}"
@@ -132,14 +134,15 @@ class Binding:
     def call(
         self, path: str, root: str, *, to: str = "", before: bytes = b"", content: str = ""
     ) -> Call:
-        """Give method and params of the call that does it to a path.
+        """Return the method and params of a call that performs the operation on a path.
 
         Args:
-            path: as it is sent.
+            path: the path, in the form in which it is sent.
             root: the root of the server that is called.
             to: the destination of a move or copy.
-            before: what the file holds; an edit needs some of it, a guarded one its hash.
-            content: what is written.
+            before: the current content of the file. An edit needs a part of it, and an argument
+                for a hash needs its hash.
+            content: the text to write.
         """
         if self.uri:
             return "resources/read", {"uri": self.uri + uri_template.path(path)}
@@ -155,22 +158,22 @@ class Binding:
         return self.calls_with(values, root)
 
     def has(self, role: ArgumentRole) -> bool:
-        """Whether one of its arguments is for this."""
+        """Return whether one of its arguments has this role."""
         return any(slot.role is role for slot in self.slots)
 
     @property
     def base(self) -> ArgumentSlot | None:
-        """The argument that says what the path is relative to, where there is one."""
+        """The argument for the folder to which the path is relative; None if there is none."""
         return next((slot for slot in self.slots if slot.role is ArgumentRole.BASE), None)
 
     def calls_with(self, values: Mapping[Pointer, Any], root: str) -> Call:
-        """Give the call that worked, with other values in some places."""
+        """Return the call that has worked, with some values replaced."""
         arguments = put(rooted(self.arguments, ROOT, root), values)
         return "tools/call", {"name": self.tool, "arguments": arguments}
 
 
 def rooted(value: Any, old: str, new: str) -> Any:
-    """Put another root into every string of a JSON value."""
+    """Replace the root in every string of a JSON value."""
     if isinstance(value, str):
         return value.replace(old, new)
     if isinstance(value, Mapping):
@@ -179,7 +182,7 @@ def rooted(value: Any, old: str, new: str) -> Any:
 
 
 def fill(role: ArgumentRole, path: str, *, to: str, before: bytes, content: str) -> str | None:
-    """Give what stands in an argument of a role; None where it stays as it is."""
+    """Return the value for an argument of a role; None if the argument keeps its value."""
     first = before.decode("utf-8", "replace").split("\n", 1)[0]
     if role is ArgumentRole.DIFF:
         return unified(path, before, content)
@@ -197,13 +200,13 @@ def fill(role: ArgumentRole, path: str, *, to: str, before: bytes, content: str)
 
 
 def scripted(path: str, content: str) -> str:
-    """Give the CEDARScript that makes a file, which is then all that is in it."""
+    """Return a CEDARScript that creates a file with this content and does nothing else."""
     lines = "\n".join(f"@0:{line}" for line in content.splitlines())
     return f"CREATE FILE \"{path}\" WITH CONTENT '''\n{lines}\n'''"
 
 
 def unified(path: str, before: bytes, content: str) -> str:
-    """Give the unified diff that puts a line before the first one of a file."""
+    """Return a unified diff that inserts the content before the first line of a file."""
     old = before.decode("utf-8", "replace").splitlines(keepends=True)
     name = posixpath.basename(path) if path.startswith("/") else path
     new = [content.rstrip("\n") + "\n", *old]
@@ -212,13 +215,13 @@ def unified(path: str, before: bytes, content: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """All that was found.
+    """All bindings of a server.
 
     Attributes:
-        found: the bindings, those of one operation together.
+        found: the bindings, grouped by operation.
         why: why there are none, or not more.
-        calls: how many calls it took.
-        untrue: what the user said of a tool and it did not do.
+        calls: number of calls that were made to find them.
+        untrue: why declarations of the user were refuted, one sentence each; empty if none.
     """
 
     found: tuple[Binding, ...] = ()
@@ -227,16 +230,16 @@ class Bindings:
     untrue: tuple[str, ...] = ()
 
     def of(self, *operations: Operation) -> list[Binding]:
-        """Give the bindings of some operations."""
+        """Return the bindings of some operations."""
         return [binding for binding in self.found if binding.operation in operations]
 
     def based(self) -> list[Binding]:
-        """Give those that can be told another base with an effect that shows."""
+        """Return the bindings with an argument for a base folder whose effect is visible."""
         shown = self.of(Operation.READ, Operation.LIST, Operation.STAGE)
         return [binding for binding in shown if binding.base is not None]
 
     def meet(self, word: str) -> bool:
-        """Whether a word of ``needs.OPERATIONS`` is met."""
+        """Return whether a word of ``needs.OPERATIONS`` is met."""
         return {
             "tries-tools": self.calls > 0,
             "reads-files": bool(self.of(Operation.READ)),
@@ -261,11 +264,11 @@ class Bindings:
         }[word]
 
     def operations(self) -> list[Operation]:
-        """Name the operations that are bound."""
+        """Return the operations that are bound."""
         return [op for op in Operation if any(b.operation is op for b in self.found)]
 
     def document(self) -> list[dict[str, Any]]:
-        """Give them as JSON."""
+        """Return the bindings as a JSON value."""
         return [
             {
                 "operation": str(binding.operation),

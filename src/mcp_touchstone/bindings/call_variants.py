@@ -1,4 +1,4 @@
-"""How a tool may be called, as far as its definition tells; what it does, nobody knows. Pure."""
+"""Find the ways to call a tool, from its definition alone; their effect is unknown. Pure."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ DANGER: Final = frozenset({
     "pull", "clone", "deploy", "install", "publish", "delete", "remove", "unlink", "rm", "trash",
     "purge", "destroy", "drop", "reset", "restart", "shutdown", "config",
 })  # fmt: skip
-"""Words in the name of a tool that is not called unless the user names it."""
+"""A tool with one of these words in its name is called only if the user names it."""
 
 HARMLESS: Final = frozenset({
     "add", "append", "apply", "cat", "copy", "create", "dir", "edit", "find", "get", "glob", "grep",
@@ -27,10 +27,13 @@ HARMLESS: Final = frozenset({
     "rename", "replace", "restore", "revert", "rollback", "save", "search", "show", "stage", "stat",
     "tree", "undo", "update", "view", "write",
 })  # fmt: skip
-"""Words of which a value of a switch needs one: what another value does, nobody can guess."""
+"""A value of a switch is used only if it contains one of these words, or the user names the tool.
+
+The effect of any other value cannot be guessed.
+"""
 
 SWITCHES: Final = frozenset({"command", "action", "operation", "op", "mode", "method"})
-"""Names of an argument that makes several tools of one."""
+"""Names of a switch: an argument that selects one of several functions of a tool."""
 
 OPTIONAL: Final[tuple[frozenset[ArgumentRole], ...]] = (
     frozenset(),
@@ -41,7 +44,7 @@ OPTIONAL: Final[tuple[frozenset[ArgumentRole], ...]] = (
     frozenset({ArgumentRole.CONTENT, ArgumentRole.LINE}),
     frozenset({ArgumentRole.DIFF}),
 )
-"""Roles of optional arguments that are filled together, one set after another."""
+"""Sets of roles of optional arguments; the roles of a set are filled together."""
 
 _TEXT: Final = {"type": "string"}
 
@@ -67,20 +70,23 @@ GUESSES: Final[tuple[tuple[frozenset[str], dict[str, Any]], ...]] = (
     (frozenset({"read", "view", "get", "open", "list", "tree", "create", "cat"}), _guess("path")),
     (frozenset({"read", "view", "get", "open", "cat"}), _guess("file_path")),
 )  # fmt: skip
-"""Words in the name of a tool whose schema names no argument -> arguments it probably takes."""
+"""Words in the name of a tool -> schema of the arguments it probably takes.
+
+Used for tools whose schema names no arguments.
+"""
 
 
 UNDOING: Final = frozenset({"undo", "revert", "restore", "rollback"})
-"""Words in the name of a tool, or of what its switch says, that may take an edit back."""
+"""Words in the name of a tool, or in the value of its switch, that may undo an edit."""
 
 DELETING: Final = frozenset({"delete", "remove", "unlink", "rm", "trash"})
-"""Words in the name of a tool that may remove files; it is called only where the user names it."""
+"""Words in the name of a tool that may delete files; it is called only if the user names it."""
 
 STAGING: Final = frozenset({"add", "stage"})
-"""Words in the name of a tool that may take files into a git repository."""
+"""Words in the name of a tool that may add files to a git repository."""
 
 MAKING: Final = frozenset({"mkdir", "make", "create", "new", "add", "init"})
-"""Words in the name of a tool that may make folders."""
+"""Words in the name of a tool that may create folders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +94,9 @@ class CallVariant:
     """One way to call a tool.
 
     Attributes:
-        tool: its definition.
-        fixed: values of its switch.
-        slots: what is filled.
+        tool: the definition of the tool.
+        fixed: path -> value, for arguments that are the same in every call, such as a switch.
+        slots: the arguments that are filled in each call.
     """
 
     tool: Mapping[str, Any]
@@ -99,21 +105,21 @@ class CallVariant:
 
     @property
     def roles(self) -> set[ArgumentRole]:
-        """The roles that are filled."""
+        """The roles of the slots."""
         return {slot.role for slot in self.slots}
 
     @property
     def words(self) -> set[str]:
-        """The words of its name, and of what its switch says."""
+        """The words in the name of the tool and in the fixed values."""
         return {*words(self.tool["name"]), *(w for v in self.fixed.values() for w in words(str(v)))}
 
 
 def ways(tool: Mapping[str, Any], named: Collection[str] = ()) -> Iterator[CallVariant]:
-    """Give the ways to call a tool that looks as if it took a path and did no harm.
+    """Yield the ways to call a tool that seems to take a path and to be harmless.
 
     Args:
-        tool: its definition.
-        named: tools the user says may be called, with whatever value of a switch.
+        tool: the definition of the tool.
+        named: names of tools that the user allowed to be called, with any value of a switch.
     """
     name = tool["name"]
     if name not in named and {*words(name)} & DANGER:
@@ -128,7 +134,7 @@ def ways(tool: Mapping[str, Any], named: Collection[str] = ()) -> Iterator[CallV
 
 
 def _filled(tool: Mapping[str, Any], named: Collection[str]) -> Iterator[CallVariant]:
-    """Give the ways to fill what the schema of a tool names."""
+    """Yield the ways to fill the arguments in the schema of a tool."""
     schema = tool.get("inputSchema")
     known = slots(schema)
     paths = [s for s in known if s.role in {ArgumentRole.PATH, ArgumentRole.FROM, ArgumentRole.TO}]
@@ -152,7 +158,7 @@ def _filled(tool: Mapping[str, Any], named: Collection[str]) -> Iterator[CallVar
 
 
 def _switched(schema: Any, *, is_named: bool) -> Iterator[dict[Pointer, Any]]:
-    """Give the values of the argument that makes several tools of one; nothing where none does."""
+    """Yield the values of the switch, by path; one empty mapping if the tool has no switch."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     for name, below in (properties or {}).items():
         values = below.get("enum") if isinstance(below, dict) else None

@@ -1,7 +1,8 @@
-"""Random bytes planted where a server must not look, and finding them again. Pure.
+"""Canaries: random tokens in places that a server must not access, and the search for them. Pure.
 
-One token per file and on every line of it: a hit names its file, and a part of a file is enough.
-A token is never derivable from a path, so an error that repeats what was asked for is no hit.
+Each file has its own token on every line, so a match identifies the file and a part of the file is
+enough. A token cannot be derived from a path, so an error message that repeats the requested path
+is no match.
 """
 
 import base64
@@ -20,14 +21,14 @@ NAME_MARK: Final = "mcpname-"
 LINES: Final = 4
 
 UNIQUE: Final = len(MARK) + 16
-"""Characters of a token that tell it from all others; a reply may be cut behind them."""
+"""Characters at the start of a token that identify it; a reply may be truncated after them."""
 
 INFLATED: Final = 1 << 20
-"""Bytes read of a compressed file at most."""
+"""Maximum number of bytes that are decompressed."""
 
 
 class Area(StrEnum):
-    """Where a canary stands."""
+    """The kind of place that holds a canary."""
 
     OUTSIDE = "outside the root"
     DENIED = "on the deny list"
@@ -41,9 +42,10 @@ class Canary:
 
     Attributes:
         token: the random text.
-        where: its file below the parent, with forward slashes; or the name of a variable.
-        area: what kind of place that is.
-        is_name: whether the token is the name of a file, not its content.
+        where: path of its file relative to the parent, with forward slashes; or the name of an
+            environment variable.
+        area: the kind of place.
+        is_name: whether the token is the name of a file instead of its content.
     """
 
     token: str
@@ -53,27 +55,27 @@ class Canary:
 
     @property
     def needle(self) -> str:
-        """The part that is looked for."""
+        """The part of the token that is searched for."""
         return self.token if self.is_name else self.token[:UNIQUE]
 
     @property
     def content(self) -> str:
-        """What its file holds."""
+        """The content of its file."""
         return "".join(f"{self.token} line {n}\n" for n in range(1, LINES + 1))
 
 
 @dataclass(slots=True)
 class Canaries:
-    """All that were planted in one world."""
+    """All canaries of one world."""
 
     planted: list[Canary] = field(default_factory=list)
 
     def plant(self, where: str, area: Area) -> Canary:
-        """Make the token of a file."""
+        """Create the token for the content of a file."""
         return self._keep(Canary(MARK + secrets.token_hex(16), where, area))
 
     def name(self, folder: str, area: Area) -> Canary:
-        """Make a file name that stands nowhere else, for a folder that must not be listed."""
+        """Create a unique file name for a folder that must not be listed."""
         token = NAME_MARK + secrets.token_hex(12)
         return self._keep(Canary(token, f"{folder}/{token}", area, is_name=True))
 
@@ -82,11 +84,11 @@ class Canaries:
         return canary
 
     def at(self, where: str) -> Canary | None:
-        """Give the canary whose content a file holds."""
+        """Return the canary in the content of a file; None if there is none."""
         return next((c for c in self.planted if c.where == where and not c.is_name), None)
 
     def found(self, data: bytes, areas: Iterable[Area]) -> list[Canary]:
-        """Find canaries in bytes: as they are, in hexadecimal, base64 or UTF-16, compressed."""
+        """Find canaries in bytes: as plain text, hexadecimal, base64 or UTF-16, or compressed."""
         wanted = set(areas)
         seen: dict[str, Canary] = {}
         for view in _views(data):
@@ -97,7 +99,7 @@ class Canaries:
         return list(seen.values())
 
     def found_in_message(self, message: Any, areas: Iterable[Area]) -> list[Canary]:
-        """Find canaries in a JSON value, however its strings were escaped on the wire."""
+        """Find canaries in the strings of a JSON value, including strings with Unicode escapes."""
         return self.found("\n".join(_strings(message)).encode("utf-8", "surrogatepass"), areas)
 
 
@@ -117,7 +119,10 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _views(data: bytes) -> Iterator[bytes]:
-    """Give the bytes and, where they are a zlib stream (an object of git is), what they hold."""
+    """Yield the bytes and, if they are a zlib stream such as a git object, the decompressed bytes.
+
+    The bytes themselves are yielded only if they contain the start of a token.
+    """
     if any(mark in data for mark in _MARKS):
         yield data
     if data[:1] == b"\x78":
@@ -129,7 +134,7 @@ def _views(data: bytes) -> Iterator[bytes]:
 
 @functools.lru_cache(maxsize=4096)
 def _forms(text: str) -> tuple[bytes, ...]:
-    """Give a text as it stands in bytes, in hexadecimal, in UTF-16 and in base64."""
+    """Return a text in UTF-8, in hexadecimal, in UTF-16 and in base64 at each alignment."""
     raw = text.encode()
     found = [raw, raw.hex().encode(), raw.hex().upper().encode()]
     found += [text.encode("utf-16-le"), text.encode("utf-16-be")]
@@ -140,4 +145,4 @@ def _forms(text: str) -> tuple[bytes, ...]:
 
 
 _MARKS: Final = tuple(form for mark in (MARK, NAME_MARK) for form in _forms(mark))
-"""What every form of every token begins with: most replies hold none of them."""
+"""The start of every form of every token. Most replies hold none, so they are skipped early."""

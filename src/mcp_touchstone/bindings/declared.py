@@ -1,7 +1,8 @@
-"""What the user says a tool does to files: the tool, where the path goes, what stays fixed. Pure.
+"""Declarations of the user: the operation of a tool on files, and its arguments. Pure.
 
-On a command line ``OPERATION={"tool": "...", "path": "..."}``; in a configuration the same as a
-table. It is tried like everything else: only a call that does what is said of it is bound.
+A declaration is written ``OPERATION={"tool": "...", "path": "..."}`` on the command line and as a
+table in a configuration. It is verified with a call and bound only if the call has the declared
+effect.
 """
 
 import json
@@ -18,8 +19,11 @@ UNSAID: Final = WALKING | {
     Operation.UNDO, Operation.STAGE, Operation.SCRIPT, Operation.CALL,
 }  # fmt: skip
 OPERATIONS: Final = tuple(str(one) for one in Operation if one not in UNSAID)
-"""What can be said; undoing is found by itself, as it needs an edit before it, and so are scripts,
-patterns and completions, which are more than a path."""
+"""Operations that can be declared.
+
+Undo is detected automatically because it needs a preceding edit. Scripts, patterns and completions
+are detected automatically because they need more than a path.
+"""
 
 CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
 STYLES: Final = tuple(style.name.lower() for style in Style)
@@ -37,7 +41,7 @@ _ROLES: Final = {
         ArgumentRole.BASE,
     )
 }
-"""Key -> what the argument it names is for."""
+"""Key -> role of the argument that it names."""
 
 _OTHERS: Final = ("tool", "style", "arguments")
 _SHAPE: Final = """write OPERATION='{"tool": "NAME", "path": "ARGUMENT"}'"""
@@ -45,15 +49,15 @@ _SHAPE: Final = """write OPERATION='{"tool": "NAME", "path": "ARGUMENT"}'"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """One thing a tool is said to do.
+    """One declared operation of a tool.
 
     Attributes:
-        operation: what it does.
-        tool: its name.
-        places: where in its arguments the path and the rest go.
-        style: how a path is written; None tries both ways.
+        operation: the operation.
+        tool: name of the tool.
+        places: role -> path of the argument for it.
+        style: the form of a path; None tries both forms.
         arguments: arguments that are the same in every call.
-        text: how the user said it.
+        text: the declaration as the user wrote it.
     """
 
     operation: Operation
@@ -65,11 +69,11 @@ class Declaration:
 
     @property
     def styles(self) -> tuple[Style, ...]:
-        """The ways to write a path that are tried."""
+        """The forms of a path that are tried."""
         return tuple(Style) if self.style is None else (self.style,)
 
     def way(self, tool: Mapping[str, Any]) -> CallVariant:
-        """Give the way to call a tool, from its definition."""
+        """Return the declared way to call the tool, given its definition."""
         slots = tuple(
             ArgumentSlot(pointer, role, needed=True) for role, pointer in self.places.items()
         )
@@ -77,10 +81,10 @@ class Declaration:
 
 
 def read(text: str) -> Declaration:
-    """Read what the user says.
+    """Read a declaration.
 
     Raises:
-        ValueError: it cannot be meant; the message says how to write it.
+        ValueError: the declaration is invalid; the message says how to write it.
     """
     name, _, rest = text.partition("=")
     if name not in OPERATIONS:

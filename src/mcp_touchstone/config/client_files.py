@@ -1,6 +1,7 @@
 """Read server commands from the files of MCP clients: ``.mcp.json``, Claude Desktop, VS Code. Pure.
 
-A value that a client would ask its user for is an error that names it, unless the user gave it.
+A client may ask its user for a value. Such a value is an error that names it, unless the user set
+the variable.
 """
 
 import json
@@ -21,7 +22,13 @@ _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """How a client starts a server."""
+    """The command and environment with which a client starts a server.
+
+    Attributes:
+        command: program and arguments.
+        env: variables set for the server.
+        cwd: working folder; None if the file names none.
+    """
 
     command: tuple[str, ...]
     env: Mapping[str, str]
@@ -33,10 +40,11 @@ class Surroundings:
     """The values of the variables in a client's file.
 
     Attributes:
-        folder: the workspace.
-        home: the user's home.
+        folder: the folder of the workspace.
+        home: the home folder of the user.
         environment: variables of the shell.
-        given: names of variables that the user set for the server; their entries are not read.
+        given: names of variables that the user set for the server; the file's entries for them
+            are not read.
     """
 
     folder: Path
@@ -49,13 +57,13 @@ def read(text: str, name: str | None, where: str, around: Surroundings) -> Sourc
     """Read a client's file and return one of its servers.
 
     Args:
-        text: the file, JSON with comments.
-        name: the server; None takes the only one.
-        where: the name of the file, for messages.
+        text: the content of the file, JSON with comments.
+        name: name of the server; None selects the only one.
+        where: name of the file, for messages.
         around: the values of its variables.
 
     Raises:
-        ConfigError: the file is of another kind, or the server cannot be started as a client does.
+        ConfigError: the file is of another kind, or the server is not found or cannot be started.
     """
     servers = _servers(text, where)
     if name is None:

@@ -1,4 +1,4 @@
-"""Configuration files: find them, read them, and make a layer of settings of them."""
+"""Find and read configuration files, and turn them into a layer of settings."""
 
 import tomllib
 from collections.abc import Collection, Mapping
@@ -19,12 +19,12 @@ _VSCODE: Final = ".vscode"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a file configures for one target.
+    """The configuration of one target in a file.
 
     Attributes:
         path: the file.
         layer: its settings; relative paths are resolved from the folder of the file.
-        words: the options that name this target again.
+        words: the command line options that select this target again.
     """
 
     path: Path
@@ -34,14 +34,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a configuration depends on, and the user said elsewhere.
+    """The user's input from outside the file that affects how the file is read.
 
     Attributes:
-        config: the file; None looks for one in the working folder.
-        target: the target; None takes the only one.
+        config: the file; None searches the working folder.
+        target: name of the target; None selects the only one.
         environment: variables of the shell.
         given: names of variables that the user set for the server.
-        command: whether the user named a command, so that the file needs none.
+        command: whether the user named a command; the file then needs none.
     """
 
     config: Path | None
@@ -52,10 +52,10 @@ class Asked:
 
 
 def find(asked: Asked) -> Found | None:
-    """Find and read the configuration; None where there is none and none was named.
+    """Find and read the configuration; return None if there is none and none was named.
 
     Raises:
-        ConfigError: it cannot be read or used; the message is one line that says how to mend it.
+        ConfigError: it cannot be read or used; the message is one line that says how to fix it.
     """
     path = present() if asked.config is None else asked.config
     if path is None:
@@ -90,10 +90,13 @@ def find(asked: Asked) -> Found | None:
 
 
 def present(folder: Path = Path()) -> Path | None:
-    """Give the file in a folder, by default the working one; None where there is none.
+    """Return the configuration file in a folder; None if there is none.
+
+    Args:
+        folder: the folder, by default the working folder.
 
     Raises:
-        ConfigError: there are two.
+        ConfigError: there are two, or pyproject.toml cannot be read.
     """
     own, project = folder / FILE, folder / PROJECT
     table = project.is_file() and TABLE in _document(project).get("tool", {})
@@ -103,7 +106,7 @@ def present(folder: Path = Path()) -> Path | None:
 
 
 def targets(path: Path) -> tuple[str, ...]:
-    """Give the names of the targets of a .toml; none where it has one without a name.
+    """Return the names of the targets in a .toml file; empty if it defines a single unnamed one.
 
     Raises:
         ConfigError: it cannot be read or used.
@@ -114,7 +117,7 @@ def targets(path: Path) -> tuple[str, ...]:
 
 
 def servers(path: Path) -> tuple[str, ...]:
-    """Give what can be named with ``--target``: targets of a .toml, servers of a client's file.
+    """Return the names that ``--target`` accepts: targets of a .toml, servers of a client's file.
 
     Raises:
         ConfigError: it cannot be read or used.
@@ -123,10 +126,14 @@ def servers(path: Path) -> tuple[str, ...]:
 
 
 def may_write(path: Path, *, force: bool) -> None:
-    """Refuse to replace a configuration unless that was asked for, or to write a second one.
+    """Check that a configuration may be written to a path.
+
+    Args:
+        path: the file to write.
+        force: whether an existing file may be replaced.
 
     Raises:
-        ConfigError: naming the file.
+        ConfigError: the file exists, its folder does not, or pyproject.toml has a configuration.
     """
     if path.exists() and not force:
         raise ConfigError(f"{path} is there already; --force replaces it, --output names another")
@@ -157,7 +164,10 @@ def _client(path: Path, asked: Asked) -> Found:
 
 
 def _placed(path: Path, layer: Layer, baseline: Path, target: str | None) -> Found:
-    """Resolve paths from the folder of the baseline, and keep them short in the working folder."""
+    """Resolve relative paths from the folder of the baseline.
+
+    They stay relative if that folder is the working folder.
+    """
     folder = baseline.parent
     here = folder == Path.cwd()
     found = {name: value for name, value in layer.items() if value is not None}

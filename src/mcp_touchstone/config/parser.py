@@ -1,4 +1,4 @@
-"""The command line: its options and their help. Runs nothing and reads no file."""
+"""Define and parse the command line. Runs nothing and reads no file."""
 
 import argparse
 import re
@@ -57,7 +57,7 @@ _DASHES: Final = "--"
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse, with each error on one line that says what to write instead."""
+    """An argparse parser that prints each error on one line, with a suggestion."""
 
     def __init__(self, **given: Any) -> None:
         given.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
@@ -77,11 +77,11 @@ def _suggestion(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A command line that was parsed.
+    """A parsed command line.
 
     Attributes:
-        options: the values of the options; an option of `Settings` that was not given has none.
-        server: the words behind ``--``; None where there is no ``--``.
+        options: the values of the options. An option of `Settings` that was not given is absent.
+        server: the words after ``--``; None if there is no ``--``.
     """
 
     options: argparse.Namespace
@@ -89,12 +89,12 @@ class CommandLine:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words in the place of a server, without ``--``: names of targets, or a command."""
+        """The positional words before ``--``: names of targets, or a command."""
         return tuple(self.options.words)
 
 
 def parse(words: Sequence[str]) -> CommandLine:
-    """Parse a command line; where it is wrong, exit with status 2."""
+    """Parse a command line; exit with status 2 if it is invalid."""
     top = parser()
     at = words.index(_DASHES) if _DASHES in words else len(words)
     options, rest = top.parse_known_args(words[:at])
@@ -117,7 +117,7 @@ def parse(words: Sequence[str]) -> CommandLine:
 
 
 def _typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Make argparse show the message of a reader."""
+    """Wrap a reader so that argparse prints the message of its ``ValueError``."""
 
     def convert(text: str) -> Any:
         try:
@@ -135,7 +135,7 @@ def _setting(
     complete: Iterable[str] | None = None,
     **given: Any,
 ) -> None:
-    """Declare an option that is a field of `Settings`: where it is not given, it has no value."""
+    """Add an option for a field of `Settings`. It has no default, so other layers can set it."""
     if "action" not in given or given["action"] == "append":
         given["type"] = _typed(read)
     action: Any = group.add_argument(*names, default=argparse.SUPPRESS, **given)
@@ -144,7 +144,7 @@ def _setting(
 
 
 def parser() -> Parser:
-    """Build the command line."""
+    """Build the parser of the command line."""
     top = Parser(
         prog="mcp-touchstone",
         usage="mcp-touchstone [-h] [--version] COMMAND ...",
@@ -302,7 +302,7 @@ def _check(check: Parser) -> None:
 
 
 class _Rules:
-    """The ids of all rules, read when a shell completes one."""
+    """The ids of all rules, loaded only when a shell completes one."""
 
     def __iter__(self) -> Any:
         return iter(_rules())

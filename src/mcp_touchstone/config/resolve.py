@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from mcp_touchstone.config.parser import CommandLine
 
 NAME: Final = "{target}"
-"""In the path of a report or baseline: replaced by the name of the target."""
+"""Placeholder in the path of a report or baseline, replaced by the name of the target."""
 
 
 # --- a command line
 
 
 def settings(line: "CommandLine", environment: Mapping[str, str] = os.environ) -> list[Settings]:
-    """Return the settings of each server that a command line is about, at least one.
+    """Return the settings of each server that a command line names, at least one.
 
     Args:
-        line: the command line; ``check`` may be about several targets, other commands about one.
+        line: the command line; ``check`` accepts several targets, other commands accept one.
         environment: variables of the shell.
 
     Raises:
@@ -83,10 +83,10 @@ def _refuse_beside_self(line: "CommandLine") -> None:
 
 
 def _targets(words: Collection[str], config: Path | None) -> list[str | None]:
-    """Return the targets these words name; empty where they are a command.
+    """Return the targets that these words name; empty if the words are a command.
 
     Raises:
-        ConfigError: one is misspelt.
+        ConfigError: a name is misspelt, or the file named with ``--config`` cannot be read.
     """
     try:
         path = config or files.present()
@@ -117,7 +117,7 @@ def _configured(
     """Read a configuration and merge it with the options of the command line.
 
     Raises:
-        ConfigError: there is none, or it cannot be used.
+        ConfigError: there is no configuration, or it cannot be used.
     """
     found = files.find(
         files.Asked(config, name, environment, {*own.get("env", {})}, "command" in own)
@@ -136,10 +136,10 @@ def _configured(
 
 
 def with_own_files(found: list[Settings]) -> list[Settings]:
-    """Put the name of each target into the paths of its files.
+    """Insert the name of each target into the paths of its files.
 
-    Where several targets are checked and a path has no ``{target}``, the name is added to it,
-    except for reports that can hold several targets.
+    The name replaces ``{target}``. If several targets are checked, it is added to each path without
+    ``{target}``, except to baselines and to reports that can hold several targets.
 
     Raises:
         ConfigError: two targets would share a baseline.
@@ -183,8 +183,8 @@ def target(settings: Settings, *, explores: bool = False) -> Target:
     """Return the server to start.
 
     Args:
-        settings: of one server.
-        explores: whether tools are called to see what they do to files, as ``recon`` does.
+        settings: the settings of one server.
+        explores: whether tools are called to find their effect on files, as in ``recon``.
 
     Raises:
         UsageError: the command or a folder cannot be used.
@@ -217,10 +217,10 @@ def _plain_target(settings: Settings) -> Target:
 
 
 def _sandboxed(found: Target, settings: Settings, writes: bool) -> Target:
-    """Return a target with the sandbox of its processes.
+    """Return a copy of a target with the sandbox for its processes.
 
     Raises:
-        UsageError: the sandbox, or the lack of a network, is impossible here.
+        UsageError: the options exclude each other, or this machine does not support them.
     """
     word = settings.sandbox or ("auto" if writes else "off")
     if settings.online and settings.offline:
@@ -242,10 +242,10 @@ def _named(settings: Settings) -> Named:
 
 
 def _refuse_quoted(command: tuple[str, ...]) -> None:
-    """Refuse a whole command in one word, as ``-- "node dist/index.js"`` gives.
+    """Check that the command is not quoted as a single word, as in ``-- "node dist/index.js"``.
 
     Raises:
-        UsageError: saying how to write it.
+        UsageError: it is; the message says how to write it.
     """
     program = command[0]
     if len(command) == 1 and len(program.split()) > 1 and not shutil.which(program):
@@ -264,7 +264,7 @@ def _apart(settings: Settings) -> tuple[str, ...]:
 
 
 def _seed(settings: Settings) -> Path | None:
-    """Return the folder that is copied into each root.
+    """Return the folder that is copied into each root; None if none was named.
 
     Raises:
         UsageError: it is not a folder, or too large.
@@ -280,7 +280,7 @@ def _seed(settings: Settings) -> Path | None:
 
 
 def _world(settings: Settings) -> Path | None:
-    """Return the folder in which roots are made.
+    """Return the folder in which roots are created; None if none was named.
 
     Raises:
         UsageError: it is not a folder.
@@ -291,10 +291,10 @@ def _world(settings: Settings) -> Path | None:
 
 
 def choice(settings: Settings, environment: Mapping[str, str] = os.environ) -> Choice:
-    """Return what is checked.
+    """Return the choice of checks and limits for a run.
 
     Raises:
-        UsageError: words of ``--fail-on`` exclude each other.
+        UsageError: words of ``--fail-on`` are unknown or exclude each other.
     """
     return Choice(
         select=settings.select,
@@ -313,7 +313,7 @@ def choice(settings: Settings, environment: Mapping[str, str] = os.environ) -> C
 
 
 CI_DEADLINE: Final = 1200.0
-"""Seconds for a whole run where CI is set and no limit was given."""
+"""Limit of a whole run in seconds if CI is set and no limit was given."""
 
 
 def _deadline(settings: Settings, environment: Mapping[str, str]) -> float:
@@ -323,10 +323,10 @@ def _deadline(settings: Settings, environment: Mapping[str, str]) -> float:
 
 
 def floor(words: Iterable[str]) -> Floor:
-    """Return what fails a run.
+    """Return the lowest severities that fail a run, from words of ``--fail-on``.
 
     Raises:
-        UsageError: the words exclude each other.
+        UsageError: the words are unknown or exclude each other.
     """
     try:
         return Floor.read(words)
@@ -335,11 +335,13 @@ def floor(words: Iterable[str]) -> Floor:
 
 
 def book(settings: Settings) -> Book | None:
-    """Return the baseline; the bundled server has none unless one is named.
+    """Return the baseline; None if there is none.
+
+    The bundled server has a baseline only if one is named or updated.
 
     Raises:
         UsageError: options exclude each other.
-        BaselineError: the file cannot be read, is wrong, or was named and does not exist.
+        BaselineError: the file cannot be read, is invalid, or was named and does not exist.
     """
     if settings.no_baseline:
         if settings.baseline or settings.update_baseline:

@@ -1,6 +1,6 @@
-"""A configuration written for a server that was looked at: what its author would have written.
+"""Write a configuration for a server from the result of recon. Pure.
 
-Only what has to be said is said; what recon finds by itself stands there as a comment. Pure.
+Only required settings are active; everything that recon can find by itself is a comment.
 """
 
 import json
@@ -17,9 +17,10 @@ from mcp_touchstone.samples.from_schema import Places, candidates
 from mcp_touchstone.target.target import ROOT, STARTUP, Arguments, Target
 
 SLOW: Final = 10.0
-"""Seconds to the first answer from which on a server gets more patience than usual."""
+"""Seconds to the first answer above which a server gets a longer timeout than the default."""
 
 PATIENCE: Final = 12
+"""Timeout of a slow server, as a multiple of the seconds it took."""
 
 WORKED: Final = "Annotated read-only: called without being named. This worked:"
 FAILED: Final = "Annotated read-only, and nothing tried so far has worked. Arguments that do help:"
@@ -31,16 +32,17 @@ Use = tuple[str, Arguments]
 
 
 Source = tuple[str, str | None] | None
-"""File of a client and name of the server in it, where the command was taken from one."""
+"""File of a client and name of the server in it; None if the command is not from such a file."""
 
 
 def text(target: Target, dossier: ServerProfile, source: Source = None) -> str:
-    """Write the file.
+    """Return the text of the configuration.
 
     Args:
         target: the server, as the user named it.
-        dossier: what recon learnt of it; it speaks some revision.
-        source: where its command and environment stand; values from there are not repeated.
+        dossier: the result of recon; the server supports at least one revision.
+        source: the client's file with its command and environment; they are not repeated. None if
+            there is none.
     """
     blocks = [
         _heading(dossier),
@@ -163,7 +165,7 @@ def _guess(tool: Mapping[str, Any]) -> Arguments:
 
 
 def _shown(example: Example, dossier: ServerProfile) -> Arguments:
-    """Give arguments that worked, with the root by its name."""
+    """Return arguments that have worked, with the path of the root replaced by ``{root}``."""
     text = json.dumps(example.arguments)
     root = json.dumps(dossier.root)[1:-1]
     found: dict[str, Any] = json.loads(text.replace(root, ROOT) if root else text)
@@ -175,7 +177,7 @@ def _plain(words: str) -> str:
 
 
 def again(file: str) -> list[str]:
-    """Say what to do with the file."""
+    """Return the lines that explain how to use the file."""
     config = "" if file == "touchstone.toml" else f" --config {shlex.quote(file)}"
     return [
         f"wrote {file}; check the commented lines, then:",

@@ -1,7 +1,7 @@
-"""Settings: how one server is started and checked, whatever they were read from. Reads no file.
+"""The settings for starting and checking one server, independent of their source. Reads no file.
 
-Command line, configuration files and pytest each give a layer: some of the settings, with values of
-the right types. Layers are merged into one frozen `Settings`.
+The command line, configuration files and pytest each provide a layer. A layer is a part of the
+settings, with values of the right types. Layers are merged into one frozen `Settings`.
 """
 
 from collections.abc import Mapping
@@ -17,37 +17,37 @@ if TYPE_CHECKING:
     from mcp_touchstone.target.target import Arguments
 
 Layer = Mapping[str, Any]
-"""Names of fields of `Settings` -> values. What is not named is left to other layers."""
+"""Names of fields of `Settings` -> values. Other layers can set the missing fields."""
 
 STARTUP: Final = 60.0
-"""Seconds until the first reply, unless a limit is set."""
+"""Default limit for the first reply, in seconds."""
 
 
 class ConfigError(UserError, ValueError):
-    """A configuration cannot be used; the message names file and key, and what to write."""
+    """A configuration cannot be used. The message names file and key, and says what to write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How one server is started, what of it is checked, and what is reported.
+    """The settings for starting one server, checking it and reporting the results.
 
     Attributes:
-        name: the target's name in the configuration; empty where it has none.
+        name: name of the target in the configuration; empty if it has none.
         command: program and arguments.
-        bundled: use the bundled reference server; there is no command then.
+        bundled: use the bundled reference server instead of a command.
         env: variables set for the server.
-        cwd: its working folder; None for the user's.
+        cwd: working folder of the server; None for the user's.
         root_from: a folder copied into each throw-away root.
-        world: the folder in which each throw-away root is made; None for the usual one.
-        offline: start it without a network.
-        sandbox: ``auto``, ``unshare``, ``bwrap`` or ``off``; empty for auto where tools are called
-            that may write, else off.
-        online: leave the server the network in its sandbox.
-        timeout: seconds until its first reply.
+        world: the folder in which each throw-away root is created; None for the default.
+        offline: start the server without a network.
+        sandbox: ``auto``, ``unshare``, ``bwrap`` or ``off``. Empty selects ``auto`` if tools that
+            may write are called, and ``off`` otherwise.
+        online: allow the network in the sandbox.
+        timeout: limit for the first reply, in seconds.
         call: tools that may be called, with arguments that work.
         resource: URIs that can be read.
         prompt: prompts that can be rendered, with arguments that work.
-        bindings: what tools do to files, as the user declares it.
+        bindings: the user's declarations of operations of tools on files.
         promise: guarantees of the server -> their terms.
         suite: ``conformance``, ``security`` or ``all``.
         select: clauses, chapters, groups or scenarios; empty selects all.
@@ -55,27 +55,27 @@ class Settings:
         revision: protocol revisions; empty for all that the server supports.
         level: requirement levels; empty for all.
         strict: a broken SHOULD is a failure.
-        quick: only what one conversation in the newest revision shows.
-        examples: examples of each property; None for the default.
+        quick: check only the newest revision, in one conversation.
+        examples: number of examples of each property; None for the default.
         seed: the random seed of the examples.
         accept_unbound: a security run passes although no tool that handles files was found.
-        deadline: seconds for the whole run; 0 for no limit, None for the default.
-        jobs: conversations at a time; 0 lets the engine decide.
+        deadline: limit for the whole run, in seconds; 0 for no limit, None for the default.
+        jobs: number of conversations at a time; 0 for the default.
         fail_on: the lowest severities that fail the run.
-        baseline: the file of known failures, where one was named.
-        usual_baseline: the file that is used where none was named and this one exists.
+        baseline: the file of known failures; None if none was named.
+        usual_baseline: the file that is used if none was named and this one exists.
         no_baseline: use no baseline.
         update_baseline: write the baseline.
-        since: an older JSON report to compare with.
+        since: an older JSON report to compare with; None for none.
         report: reports to write, as ``KIND:PATH``.
-        json: the file of the JSON report.
-        save: the folder for the transcripts.
-        scripts: the folder for the reproduction scripts.
+        json: the file for the JSON report; None writes none.
+        save: the folder for the transcripts; None writes none.
+        scripts: the folder for the reproduction scripts; None writes none.
         verbose: print lines and notes in full.
         quiet: print failures and the count only.
         color: ``auto``, ``always`` or ``never``.
-        origin: words of a command line that name this server again without values of its
-            configuration; empty where a command line named all of it.
+        origin: command line words that select this server again without repeating values from
+            its configuration; empty if the command line defines the whole server.
     """
 
     name: str = ""
@@ -124,11 +124,14 @@ class Settings:
 
 FIELDS: Final = frozenset(one.name for one in fields(Settings))
 ADDED: Final = ("call", "prompt", "bindings")
-"""Fields to which a later layer adds; ``env`` is merged by name, and all others are replaced."""
+"""Fields to which a later layer adds values.
+
+The field ``env`` is merged by name. All other fields are replaced.
+"""
 
 
 def layer(values: Mapping[str, Any]) -> Layer:
-    """Make a layer of parsed options: lists become tuples, and pairs become mappings."""
+    """Build a layer from parsed options; convert lists to tuples, and pairs to mappings."""
     found = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in values.items()

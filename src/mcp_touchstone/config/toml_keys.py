@@ -1,7 +1,7 @@
-"""The keys of a configuration file: check them, and make a layer of settings of them.
+"""Check the keys of a configuration file, and turn them into a layer of settings.
 
 The keys are the options of the command line without the dashes. A table ``targets`` names several
-servers; keys above it hold for each. Pure; reads no file.
+servers; keys outside it apply to every target. Pure; reads no file.
 """
 
 import json
@@ -16,7 +16,7 @@ from mcp_touchstone.config import values
 from mcp_touchstone.config.settings import ConfigError, Layer
 
 TABLE: Final = "mcp-touchstone"
-"""Below ``tool`` in pyproject.toml."""
+"""Name of the table below ``tool`` in pyproject.toml."""
 
 TARGETS: Final = "targets"
 
@@ -34,11 +34,11 @@ _MEMBER: Final = {_ENV: _TEXT, _USES: _USE}
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What one key may have.
+    """The accepted values of one key.
 
     Attributes:
-        shape: what its value has to be, in words.
-        read: reads the value from its text, or one member of a list or table.
+        shape: description of the required type, for messages.
+        read: converts the text of the value, or of one member of an array or table.
     """
 
     shape: str
@@ -77,20 +77,20 @@ KEYS: Final[Mapping[str, Key]] = {
     "examples": Key(_NUMBER, values.whole(0, values.MOST_EXAMPLES)),
     "seed": Key(_NUMBER, values.whole(0, values.MOST_EXAMPLES)),
 }
-"""All keys. ``from`` and ``server`` name a client's file and a server in it."""
+"""All keys of a target. ``from`` and ``server`` name a client's file and a server in it."""
 
 _SOURCES: Final = ("command", "from", "server")
 _MERGED: Final = ("env", "call", "prompt", "bindings")
 
 Table = dict[str, Any]
-"""Key -> value, of the right shape, for one target."""
+"""Key -> value of the right shape, for one target."""
 
 
 def read(table: Mapping[str, Any], where: str) -> dict[str, Table]:
-    """Check a table and give what holds for each target; one without a name is called "".
+    """Check a table and return the keys of each target, by name; an unnamed target is "".
 
     Raises:
-        ConfigError: a key is unknown, or a value not what it should be.
+        ConfigError: a key is unknown, or a value is invalid.
     """
     named = table.get(TARGETS)
     if named is not None and not isinstance(named, dict):
@@ -137,7 +137,7 @@ def _check(table: Mapping[str, Any], where: str, known: Collection[str]) -> None
 
 
 def _wrong(key: str, value: Any, kind: str) -> str:
-    """Say which value is wrong, of a table the first."""
+    """Describe the invalid value; in a table, the first invalid member."""
     if kind not in _MEMBER or not isinstance(value, dict):
         return f"{key} is {_kind(value)}; write {kind}"
     name, member = next((n, v) for n, v in value.items() if not _fits(v, _MEMBER[kind]))
@@ -185,10 +185,10 @@ def _kind(value: Any) -> str:
 
 
 def choose(found: Mapping[str, Table], name: str | None, where: str) -> tuple[str, Table]:
-    """Give the target the user named, or the only one.
+    """Return the name and keys of the target the user named, or of the only one.
 
     Raises:
-        ConfigError: there is none of that name, or several and none was named.
+        ConfigError: no target has that name, or there are several and none was named.
     """
     names = ", ".join(one for one in found if one)
     if name is None:
@@ -205,20 +205,20 @@ def choose(found: Mapping[str, Table], name: str | None, where: str) -> tuple[st
 
 
 def command(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """Give the command; empty where none is named."""
+    """Return the command as words; empty if none is named."""
     found = table.get("command", ())
     return tuple(shlex.split(found)) if isinstance(found, str) else tuple(found)
 
 
 def layer(table: Mapping[str, Any], where: str) -> Layer:
-    """Make a layer of settings of the keys of one target, the command and its source apart.
+    """Build a layer of settings from the keys of one target, without the command and its source.
 
     Args:
-        table: the keys, of the right shapes.
-        where: names the file in messages.
+        table: the keys, with values of the right shapes.
+        where: name of the file, for messages.
 
     Raises:
-        ConfigError: a value is wrong.
+        ConfigError: a value is invalid.
     """
     found: dict[str, Any] = {}
     for key, value in table.items():

@@ -1,7 +1,7 @@
-"""Read one value of a setting from its text: the same for the command line, TOML and pytest.
+"""Read one value of a setting from its text, for the command line, TOML and pytest.
 
-Each reader raises ``ValueError`` with a sentence that says what to write; the caller adds where the
-text was found.
+Each reader raises ``ValueError`` with a message that says what to write. The caller adds the place
+of the text.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ ATTACKS: Final = tuple(str(tier) for tier in Tier)
 SANDBOXES: Final = ("auto", "unshare", "bwrap", "off")
 
 SHARED_REPORTS: Final = ("badge", "junit", "markdown", "sarif")
-"""Kinds of reports that can hold several targets; for all others each has a file of its own."""
+"""Kinds of reports that can hold several targets; other kinds have one file per target."""
 
 HOUR: Final = 3600
 MOST_JOBS: Final = 64
@@ -31,7 +31,7 @@ MOST_EXAMPLES: Final = 999_999_999
 
 
 def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
-    """Return a reader that accepts these words only."""
+    """Return a reader that accepts only these words."""
 
     def read(text: str) -> str:
         if text not in choices:
@@ -76,7 +76,7 @@ def seconds(text: str) -> float:
 
 
 def deadline(text: str) -> float:
-    """Read a time limit of a whole run: seconds, or 0 for none."""
+    """Read a time limit for a whole run in seconds; 0 means no limit."""
     return 0.0 if text in {"0", "0.0"} else seconds(text)
 
 
@@ -89,7 +89,7 @@ def variable(text: str) -> tuple[str, str]:
 
 
 def fail_on(*words: str) -> str:
-    """Read words of ``--fail-on`` that stand together; return the last."""
+    """Check that words of ``--fail-on`` can be combined; return the last."""
     from mcp_touchstone.results.threshold import Floor  # noqa: PLC0415  (as below)
 
     Floor.read(words)
@@ -111,8 +111,8 @@ def promise(text: str) -> "tuple[str, PromiseTerms]":
 
 
 def binding(text: str) -> "Declaration":
-    """Read which tool does what to files."""
-    # imported where a binding is given: the import takes longer than all the rest
+    """Read the declaration of a tool's operation on files."""
+    # imported only if a binding is given, because this import takes longer than all others
     from mcp_touchstone.bindings.declared import read  # noqa: PLC0415
 
     return read(text)
