@@ -1,6 +1,6 @@
-"""What an attack has: a field of trees, the bindings of the tools, payloads, and what came back.
+"""The session of an attack: the trees, the bindings of the tools, the payloads and the answers.
 
-Only bytes accuse a server: a canary in an answer, a tree that changed, a process that died. A
+Only effects count against a server: a canary in an answer, a changed tree, a process that ended. A
 refusal proves nothing.
 """
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from mcp_touchstone.client.connection import Connection
 
 PATIENCE: Final = 20.0
-"""Seconds a call may take: a loaded machine or a path of many thousand parts is no finding."""
+"""Seconds a call may take; generous, as a loaded machine or a very long path is no finding."""
 
 SECRET: Final = frozenset({Area.OUTSIDE, Area.ENVIRONMENT})
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a server and its user say of it.
+    """Promises of the server, and options of the user.
 
     Attributes:
-        terms: threat -> on which terms the server promised that it does not happen.
-        callable_tools: tools the user says may be called.
-        unpromised: threats against what the server never promised: a finding there is a note.
+        terms: threat -> terms of the promise of the server that it does not happen.
+        callable_tools: tools that the user allows to call.
+        unpromised: threats without a promise of the server; a finding there is a note.
     """
 
     terms: Mapping[str, PromiseTerms] = field(default_factory=dict)
@@ -52,11 +52,11 @@ class Claims:
 
 
 class AttackSession(Conversation):
-    """One attack on one server: its trees, its tools, its payloads, and what came back.
+    """One attack on one server: its trees, tools, payloads and answers.
 
     Attributes:
         field: the trees around the root of the server.
-        claims: what the server and its user say of it.
+        claims: promises of the server, and options of the user.
     """
 
     def __init__(
@@ -68,15 +68,15 @@ class AttackSession(Conversation):
         claims: Claims,
         **more: Any,
     ) -> None:
-        """Take what a conversation takes, and what is fired from where.
+        """Create the session.
 
         Args:
-            words: what a conversation takes.
+            words: positional arguments of ``Conversation``.
             field: the trees.
             library: folder of the payloads.
-            target: the server as it is started, for reproductions.
-            claims: what the server and its user say of it.
-            more: what a conversation takes.
+            target: how the server is started, for reproductions.
+            claims: promises of the server, and options of the user.
+            more: keyword arguments of ``Conversation``.
         """
         super().__init__(*words, **more)
         self.field = field
@@ -88,31 +88,31 @@ class AttackSession(Conversation):
 
     @property
     def scene(self) -> Scene:
-        """What a script of a finding has to build up again."""
+        """The surroundings that the script of a finding must recreate."""
         denies = Area.DENIED in self._protected
         return Scene(self.field, self._target, self.revision, denies, self.wire.process.sandbox)
 
     @property
     def is_apart(self) -> bool:
-        """Whether the server was started where there is no network."""
+        """Whether the server was started without access to a network."""
         return bool(self._target.apart)
 
     def may_call(self, tool: Mapping[str, Any]) -> bool:
-        """Whether a tool may be called that the user did not bind."""
+        """Return whether a tool may be called without a binding by the user."""
         return may_call(tool, self._target)
 
     @property
     def targeting(self) -> Targeting:
-        """What knows which calls a payload makes of bindings."""
+        """The builder of calls from payloads and bindings."""
         return Targeting(self.field, self.bindings)
 
     @property
     def bindings(self) -> Bindings:
-        """What tools were seen to do to files."""
+        """The observed operations of the tools on files; empty if none."""
         return self.dossier.bindings or Bindings()
 
     def payloads(self, *groups: str, via: str = "path") -> list[Payload]:
-        """Give the payloads of some classes that go one way, as far as attacks go in this run."""
+        """Return the payloads of some classes with a ``via``, of the attack levels of this run."""
         return [
             p
             for group in groups
@@ -121,10 +121,10 @@ class AttackSession(Conversation):
         ]
 
     def actions(self, does: str, *groups: str) -> Iterator[tuple[Payload, dict[str, Any]]]:
-        """Give payloads that are no text to send but say, as JSON, what to do.
+        """Yield the payloads that describe an action as JSON, each with its decoded action.
 
         Args:
-            does: what, in words with blanks between; others are left out.
+            does: the wanted values of ``do``, separated by blanks; other payloads are left out.
             groups: classes of payloads.
         """
         for row in self.payloads(*groups, via="session"):
@@ -132,10 +132,10 @@ class AttackSession(Conversation):
             if given["do"] in does.split():
                 yield row, given
 
-    # --- what other ways to attack need
+    # --- connections and judgements
 
     def open(self) -> None:
-        """Open the connection if nobody did.
+        """Open the connection unless it is open.
 
         Raises:
             Broken: it does not open.
@@ -145,12 +145,12 @@ class AttackSession(Conversation):
             raise Broken(f"the server did not open: {self.wire.opening}")
 
     def begin(self) -> list[Binding]:
-        """Open the connection if nobody did, and give the readers that give a plain file back."""
+        """Open the connection unless it is open; return the bindings that can read a plain file."""
         self.open()
         return self.readers()
 
     def renew(self) -> None:
-        """Go on with another process in the same field, opened.
+        """Start another process in the same field, open its connection, and use it from now on.
 
         Raises:
             Broken: it does not open.
@@ -161,15 +161,15 @@ class AttackSession(Conversation):
         self.open()
 
     def mark(self) -> None:
-        """Let the evidence of what is judged next begin here."""
+        """Start the evidence of the next judgement here."""
         self._start = len(self.wire.transcript)
 
     def go_back(self, wire: "Connection", line: int) -> None:
-        """Let the evidence of what is judged next begin at a line of an earlier connection."""
+        """Start the evidence of the next judgement at a line of an earlier connection."""
         self.wire, self._start = wire, line
 
     def may_go_unseen(self, threat: str) -> bool:
-        """Whether a threat is judged here and speaks only of some servers."""
+        """Return whether a threat is judged here and applies only to some servers."""
         row = self._clauses.get(threat)
         return row is not None and row.conditional
 
@@ -185,10 +185,18 @@ class AttackSession(Conversation):
         because: str = "",
         script: str = "",
     ) -> None:
-        """Judge a threat by what was found; nothing found is a pass, and says how much was tried.
+        """Judge a threat by a finding.
 
-        What the server never promised is a note; ``mild`` is what a finding counts as at most,
-        and ``because`` says why.
+        Args:
+            threat: id of the threat; ignored if it is not judged here.
+            found: the finding, in words; empty for a pass.
+            expected: the expected behaviour, in words.
+            passed: the extent of the attack, in words, for a pass.
+            at: the reply, entry or line that shows the finding.
+            mild: the most severe breach that a finding counts as; None for no limit. A threat
+                without a promise of the server is limited to a note anyway.
+            because: the reason for ``mild``.
+            script: a reproduction of the finding; empty for the default one.
         """
         if not self.judges(threat):
             return
@@ -220,23 +228,23 @@ class AttackSession(Conversation):
         return ()
 
     def promised_by(self, threat: str, *operations: Operation) -> list[Binding]:
-        """Give the bindings that promise what a threat is about, of some operations."""
+        """Return the bindings of some or all operations that the promise on a threat covers."""
         terms = self.claims.terms.get(threat, PromiseTerms())
         return [b for b in self.bindings.of(*(operations or Operation)) if terms.binds(b.tool)]
 
-    # --- what came back
+    # --- answers
 
     @property
     def protected(self) -> frozenset[Area]:
-        """Areas whose bytes and names must not come back: outside, and what a deny list names."""
+        """Areas whose bytes and names must not be returned: outside, and denied files if added."""
         return self._protected
 
     def protect_denied(self) -> None:
-        """Count what a deny list names among what must not come back."""
+        """Add the denied files to the protected areas."""
         self._protected = frozenset({*SECRET, Area.DENIED})
 
     def readers(self) -> list[Binding]:
-        """Give the reading bindings by which the plain file can be read now."""
+        """Return the READ bindings that can read the plain file now."""
         root = str(self.field.root)
         readers = []
         for binding in self.bindings.of(Operation.READ):
@@ -247,25 +255,25 @@ class AttackSession(Conversation):
         return readers
 
     def canaries(self, reply: Reply, areas: Iterable[Area]) -> list[Canary]:
-        """List what was planted in some areas and stands in an answer."""
+        """Return the canaries of some areas that an answer contains."""
         return self.field.canaries.found_in_message(reply.value or {}, areas)
 
     def returned(self, reply: Reply, canary: Canary) -> bool:
-        """Whether an answer holds what was planted somewhere."""
+        """Return whether an answer contains a canary."""
         return canary in self.canaries(reply, {canary.area})
 
     def leaks(self, reply: Reply) -> bool:
-        """Whether an answer holds what must not come back."""
+        """Return whether an answer contains a canary of a protected area."""
         return bool(self.canaries(reply, self._protected))
 
-    # --- how a finding counts
+    # --- severity
 
     def mild(self, threat: str) -> Breach | None:
-        """Give what a finding counts as at most: a note where the server promised nothing."""
+        """Return NOTE for a threat without a promise of the server; otherwise None."""
         return Breach.NOTE if threat in self.claims.unpromised else None
 
     def because(self, threat: str) -> str:
-        """Say why a finding is only a note; empty where it is not."""
+        """Return why a finding is only a note; empty if it is not."""
         row = self._clauses.get(threat)
         if threat not in self.claims.unpromised or not isinstance(row, Threat):
             return ""

@@ -1,7 +1,7 @@
-"""Find out which tool does what to files, by calling it inside a throw-away root. Judges nothing.
+"""Find out which operations on files a tool performs, by calling it in a temporary root.
 
-Annotations, names and schemas only choose what is tried and in which order; what a call is bound
-to is what it did: bytes that came back, a tree that changed.
+Annotations, names and schemas only decide which calls are tried, and in which order. A call is
+bound to an operation by its effect: returned bytes, or a changed tree. Nothing is judged.
 """
 
 import re
@@ -41,23 +41,23 @@ from mcp_touchstone.transport.process import LaunchError, now
 from mcp_touchstone.wire.reply import Reply
 
 BUDGET: Final = 60.0
-"""Seconds spent on one server."""
+"""Maximum number of seconds spent on one server."""
 
 HANGS: Final = 3
-"""Calls without an answer after which nothing more is tried."""
+"""Number of unanswered calls after which no more calls are tried."""
 
 PAGES: Final = 10
 
 GLOBS: Final = (f"**/{NAME_MARK}*", f"*{NAME_MARK}*", NAME_MARK)
-"""Ways to ask for files by the beginning of their names."""
+"""Patterns that find files by the beginning of their names."""
 
 OWN_FOLDER: Final = "probe"
 OWN: Final = re.compile(rf"{OWN_FOLDER}(/|$)")
-"""Where the binder makes files of its own: what changes there says nothing by itself."""
+"""The folder in which the binder makes its own files; a change there is no effect by itself."""
 
 
 def may_call(tool: Mapping[str, Any], target: Target) -> bool:
-    """Whether a tool may be called that the user did not bind."""
+    """Return whether a tool may be called: guesses are allowed, it is read-only, or it is bound."""
     named = {name for name, _ in target.named.calls}
     return target.guesses or is_read_only(tool) or tool["name"] in named
 
@@ -66,8 +66,8 @@ class Binder:
     """Tries the tools of one server.
 
     Attributes:
-        field: where; its root is the root of the server.
-        calls: how many were made.
+        field: the trees; their root is the root of the server.
+        calls: number of calls made.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class Binder:
         named: Iterable[str] = (),
         may_call: Callable[[Mapping[str, Any]], bool] = lambda _tool: True,
     ) -> None:
-        """Take where it is tried.
+        """Create it, and make its folder in the root.
 
         Args:
-            get: gives a connection to the server.
-            field: where; its root is the root of the server.
-            named: tools that the user named.
-            may_call: whether a tool may be called that the user did not bind.
+            get: returns a connection to the server.
+            field: the trees; their root is the root of the server.
+            named: names of the tools that the user named.
+            may_call: returns whether a tool may be called without a declaration of the user.
         """
         self.field = field
         self.calls = 0
@@ -102,7 +102,7 @@ class Binder:
             tell(self._folder, self._listed)
 
     def find(self, spoken: Spoken, told: Iterable[Declaration] = ()) -> Bindings:
-        """Try what the user says, then what looks as if it took a path."""
+        """Try the declarations of the user, then the tools that seem to take a path."""
         found: list[Binding] = []
         tools = sorted(self._tools(spoken), key=lambda tool: not is_read_only(tool))
         untrue = tuple(why for one in told if (why := self._try_told(one, tools, found)))
@@ -138,10 +138,10 @@ class Binder:
             yield from Spoken(spoken.opening, {"tools": result.get("tools") or []}).named("tools")
             cursor = result.get("nextCursor")
 
-    # --- what to try
+    # --- choosing calls
 
     def _try(self, plan: CallVariant, found: list[Binding]) -> None:
-        """Try what a plan may do, unless it is known; what it does is added."""
+        """Try the possible operations of a plan that are not known; add the ones that work."""
         for operation, attempt in self._attempts(plan):
             if self._over or any(_settles(b, operation, plan) for b in found):
                 continue
@@ -152,7 +152,7 @@ class Binder:
     def _try_told(
         self, told: Declaration, tools: Iterable[dict[str, Any]], found: list[Binding]
     ) -> str:
-        """Try what the user says of a tool; give why it is not so, empty where it is."""
+        """Try a declaration of the user; return why it is wrong, empty if it is right."""
         tool = next((tool for tool in tools if tool["name"] == told.tool), None)
         if tool is None:
             names = (tool["name"] for tool in tools)
@@ -180,7 +180,7 @@ class Binder:
         }[operation]
 
     def _try_to_undo(self, plan: CallVariant, found: list[Binding]) -> None:
-        """Try whether a tool takes back what one that edits has done."""
+        """Try whether a tool undoes an edit of another tool."""
         if self._over or not plan.words & UNDOING or plan.roles - {ArgumentRole.PATH}:
             return
         worked: dict[Style, dict[str, Any]] = {}
@@ -190,7 +190,7 @@ class Binder:
             found.append(self._bound(Operation.UNDO, plan, worked))
 
     def _try_scripts(self, tool: dict[str, Any], found: list[Binding]) -> None:
-        """Try whether a tool does what a script says; paths stand in it, so it may take none."""
+        """Try whether a tool runs a script; its paths are in the script, so it may take none."""
         schema = tool.get("inputSchema")
         for slot in self._slots_of(tool, ArgumentRole.SCRIPT):
             dry = dry_run(schema)
@@ -200,9 +200,9 @@ class Binder:
                 found.append(self._bound(Operation.SCRIPT, plan, worked))
 
     def _try_walks(self, tool: dict[str, Any], found: list[Binding]) -> None:
-        """Try whether a tool finds names by a pattern, or lines by a part of one, in all files.
+        """Try whether a tool finds names by a pattern, or lines by a part of them, in all files.
 
-        What it is asked for is never the whole of what has to come back.
+        The request never contains the whole expected name or line, so an echo of it is no match.
         """
         known = slots(tool.get("inputSchema"))
         below = [one for one in known if one.role in {ArgumentRole.PATH, ArgumentRole.BASE}][:1]
@@ -216,7 +216,7 @@ class Binder:
                         break
 
     def _slots_of(self, tool: Mapping[str, Any], role: ArgumentRole) -> list[ArgumentSlot]:
-        """Give the arguments of a role of a tool that may be called."""
+        """Return the arguments of a tool with a role; none if its name suggests danger."""
         if tool["name"] not in self._named and {*words(tool["name"])} & DANGER:
             return []
         return [slot for slot in slots(tool.get("inputSchema")) if slot.role is role]
@@ -258,7 +258,7 @@ class Binder:
             if plan.words & DELETING:
                 yield Operation.DELETE, self._deletes
 
-    # --- trying it
+    # --- trying calls
 
     def _fresh(self, suffix: str = ".txt") -> Path:
         self._number += 1
@@ -358,7 +358,7 @@ class Binder:
         return arguments if not path.exists() and self._folder.is_dir() else None
 
     def _stages(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
-        path = self.field.root / self._fresh().name  # the folder is a repository of its own
+        path = self.field.root / self._fresh().name  # the folder is another repository
         canary = self.field.canaries.plant(self.field.shown(path), Area.INSIDE)
         path.write_bytes(canary.content.encode())
         _, arguments = self._call(plan, self._spell(path, style))
@@ -415,11 +415,11 @@ class Binder:
 
 
 Attempt = Callable[[CallVariant, Style], dict[str, Any] | None]
-"""Tries a plan with a way to write paths: the arguments, where it did what was hoped for."""
+"""Tries a plan with a style of paths; returns the arguments, or None if it had no effect."""
 
 
 def _settles(binding: Binding, operation: Operation, plan: CallVariant) -> bool:
-    """Whether a binding of the same call leaves nothing to try: writing a file is no edit of it."""
+    """Return whether a known binding settles an operation; a call that writes is no edit."""
     same = operation is binding.operation or (
         operation is Operation.EDIT and binding.operation is Operation.WRITE
     )

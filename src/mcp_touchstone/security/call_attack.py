@@ -1,4 +1,4 @@
-"""Attack the tools by calls: fire payloads, look for effects after each call, and judge."""
+"""Attack the tools: send payloads in calls, check for effects after each call, and judge."""
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.reply import Reply
 
 Oracle = Callable[[AttackCall, Reply], str]
-"""Says in words which effect a shot had that it must not have; nothing where it had none."""
+"""Returns the forbidden effect of a call in words; empty if it had none."""
 
 NAMELESS: Final = "what the server says it denies has no such names"
 
@@ -37,13 +37,13 @@ EVERY: Final = "every payload is answered in the time there is"
 def attack_paths(
     session: AttackSession, threat: str, *groups: str, operations: Iterable[Operation] = Operation
 ) -> None:
-    """Fire the payloads of some classes at every tool that takes a path, and judge a threat.
+    """Send the payloads of some classes to every tool that takes a path, and judge a threat.
 
     Args:
-        session: what is attacked.
-        threat: what is judged.
+        session: the attack session.
+        threat: id of the judged threat.
         groups: classes of payloads.
-        operations: what is fired at; by default everything.
+        operations: operations whose bindings are attacked; by default all.
     """
     _protect(session, groups)
     stands = [row for row in session.payloads(*groups) if not _is_open(row)]
@@ -54,25 +54,25 @@ def attack_paths(
 
 
 def _protect(session: AttackSession, groups: Iterable[str]) -> None:
-    """Count what a deny list names among what must not come back, if payloads are about that."""
+    """Add the denied files to the protected areas if a class of payloads is about them."""
     if any(group.startswith("deny.") for group in groups):
         session.protect_denied()
 
 
 def attack_carrying(session: AttackSession, threat: str, kind: Carriage, *groups: str) -> None:
-    """Let what moves and copies take payloads of a kind from here to there, and judge."""
+    """Send the moves and copies of a kind, and judge a threat."""
     if kind is Carriage.DENIED:
         session.protect_denied()
     attack_calls(session, threat, session.targeting.carried(session.payloads(*groups), kind))
 
 
 def attack_bases(session: AttackSession, threat: str, *groups: str) -> None:
-    """Tell every tool that takes one another base for its paths, and judge a threat."""
+    """Pass another base for paths to every tool with a base argument, and judge a threat."""
     attack_calls(session, threat, session.targeting.rebased(session.payloads(*groups, via="args")))
 
 
 def attack_with_extra_arguments(session: AttackSession, threat: str, *groups: str) -> None:
-    """Send arguments that no schema names beside a path that leads outside, and judge."""
+    """Send arguments that no schema names with a path that leads outside, and judge a threat."""
     session.open()
     shots = list(session.targeting.smuggled(session.payloads(*groups, via="args")))
     shut = [shot for shot in shots if not _is_open_to(session, shot)]
@@ -83,7 +83,7 @@ def attack_with_extra_arguments(session: AttackSession, threat: str, *groups: st
 
 
 def _is_open_to(session: AttackSession, shot: AttackCall) -> bool:
-    """Whether the path of a shot alone gives back what lies outside: another finding."""
+    """Return whether the path of a call alone leaks; that is another finding."""
     method, params = shot.binding.call(shot.text, str(session.field.root))
     reply = session.wire.request(method, params, required=False)
     return session.leaks(reply)
@@ -101,24 +101,26 @@ def attack_calls(
     budget: TimeBudget | None = None,
     aside: Callable[[], str] = str,
 ) -> Tally:
-    """Make calls, look for effects after each, and judge a threat by the effects.
+    """Make calls, check for effects after each, and judge a threat by the effects.
 
     Args:
-        session: what is attacked.
-        threat: what is judged.
-        calls: each is made when the one before it was looked at.
-        oracle: looks for more than bytes and changes outside the root.
-        expected: what the server has to keep; by default what is outside, or denied.
-        enough: hits after which no more calls are made; 0 makes all.
-        still: whether nothing in the root may change: reproductions look at that too.
-        budget: seconds that the calls of one tool may take; by default there is no limit.
-        aside: gives at the end what was left to other threats, or nothing.
+        session: the attack session.
+        threat: id of the judged threat.
+        calls: the calls; each is requested after the effects of the one before are checked.
+        oracle: a further check, besides leaked bytes and changes outside the root.
+        expected: the expected behaviour, in words; by default that outside, and denied files if
+            protected, stay private and unchanged.
+        enough: number of hits after which no more calls are made; 0 for no limit.
+        still: whether nothing in the root may change; the reproduction then checks that too.
+        budget: time limit of the calls of each tool; by default none.
+        aside: called at the end; returns a text that is added to the tally, or an empty one.
 
     Returns:
-        What became of the calls.
+        Counts and effects of the calls.
 
     Raises:
-        Broken: a plain call no longer works, so nothing was tested.
+        Broken: no payload could be sent, calls got no answer, or a plain file can no longer be
+            read.
     """
     run = _CallAttack(session, oracle, budget or TimeBudget())
     return run.judge(threat, calls, expected, enough=enough, still=still, aside=aside)
@@ -126,7 +128,7 @@ def attack_calls(
 
 @dataclass
 class _CallAttack:
-    """The calls of one threat, and what became of them."""
+    """The calls of one threat, and their effects."""
 
     session: AttackSession
     oracle: Oracle | None
@@ -143,7 +145,7 @@ class _CallAttack:
         still: bool,
         aside: Callable[[], str],
     ) -> Tally:
-        """Make the calls, and judge; see ``attack_calls``."""
+        """Make the calls, and judge the threat; see ``attack_calls``."""
         session, tally = self.session, self.tally
         readers = session.begin()
         if self._is_listless(threat, readers):
@@ -156,7 +158,7 @@ class _CallAttack:
             if not tally.over and not (reads and call.binding not in readers):
                 self._fire(call)
         if isinstance(calls, Generator):
-            calls.close()  # what it holds while it fires is released before we look
+            calls.close()  # its resources are released before the final check
         self._look_back()
         if not (tally.hits or tally.deaths or tally.over) and session.readers() != readers:
             raise Broken("a plain file could no longer be read after the attack")
@@ -207,7 +209,7 @@ class _CallAttack:
         budget.spent[tool] += now() - begun
 
     def _lost(self, shot: AttackCall, reply: Reply) -> None:
-        """Note a death or a silence, and go on with another process."""
+        """Record a death or a missing answer, and continue with another process."""
         session, tally = self.session, self.tally
         gone = session.wire.gone
         hit = Hit(shot, reply.why, session.wire, reply)
@@ -216,7 +218,7 @@ class _CallAttack:
             session.renew()
 
     def _look_back(self) -> None:
-        """Look at what no single answer shows: the tree, the files inside, what went to stderr."""
+        """Check what no single answer shows: the tree, the files in the root and stderr."""
         session, tally = self.session, self.tally
         for where, canary in session.field.laundered(session.protected):
             what = f"{whose(canary)} are in {where} now"
@@ -254,7 +256,7 @@ class _CallAttack:
         left = "" if found else str(budget)
         session.judge(
             threat,
-            not (found or left),  # what was not tried in full has not passed
+            not (found or left),  # an attack with payloads left out has not passed
             expected=EVERY if left else expected,
             actual=f"left out, as it took too long: {left}; no effect of {passed}"
             if left
@@ -274,9 +276,10 @@ class _CallAttack:
             session.judgements[-1] = replace(session.judgements[-1], reproduction=told)
 
     def _is_listless(self, threat: str, readers: list[Binding]) -> bool:
-        """Whether all that deny lists have is read by its plain name, and no list was promised.
+        """Return whether all denied files can be read by plain name, and no deny list was promised.
 
-        What cannot go unseen says so itself; by which other ways one comes there, says no more.
+        Other ways to the same files then add nothing. A threat that is not conditional is judged
+        all the same.
         """
         session = self.session
         denied = [one for one in session.field.canaries.planted if one.area is Area.DENIED]
@@ -288,7 +291,7 @@ class _CallAttack:
         )
 
     def _is_read(self, canary: Canary, readers: list[Binding]) -> bool:
-        """Whether a planted file comes back by its own path."""
+        """Return whether a planted file can be read by its own path."""
         session = self.session
         root, path = str(session.field.root), session.field.path / canary.where
         for binding in readers:
@@ -302,5 +305,5 @@ class _CallAttack:
 
 
 def _is_open(row: Payload) -> bool:
-    """Whether a payload names what a deny list may or may not have."""
+    """Return whether a payload names a path that a deny list may contain but need not."""
     return row.group.startswith("deny.") and row.expect == "safe"

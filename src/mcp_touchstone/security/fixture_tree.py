@@ -1,7 +1,7 @@
-"""The trees the payloads speak of, built from ``fixtures.toml`` around the root of a world.
+"""The trees that payloads refer to, built from ``fixtures.toml`` around the root of a world.
 
-Everything lies below one throw-away parent: the root, what surrounds it, a home. Files that must
-not be read hold a canary each; folders that must not be listed hold a file with a random name.
+The root, the folders around it and a home are in one temporary parent folder. Each file that must
+not be read holds a canary. Each folder that must not be listed holds a file with a random name.
 """
 
 import contextlib
@@ -21,19 +21,19 @@ from mcp_touchstone.security.tree_snapshot import Fact, TreeChange, changes, fac
 from mcp_touchstone.target.deny_list import DEFAULT, Denied
 
 DENYING: Final = "denied"
-"""The fixture with what deny lists speak of."""
+"""Id of the fixture with the denied files and folders."""
 
 ALWAYS: Final = ("base", "siblings", "links")
-"""Fixtures that every payload may rely on."""
+"""Ids of the fixtures that every payload may rely on."""
 
 GIT: Final = ".git"
-"""A repository at the top of the root is the server's own where the root began with one."""
+"""A repository at the top of the root; the server may use it if the root began with one."""
 
 VARIABLE: Final = "MCP_CANARY_SECRET"
-"""Variable in the environment of the server that holds a canary."""
+"""Environment variable of the server that holds a canary."""
 
 CONTROL: Final = "control.txt"
-"""The file of the root that stands for all that may be read."""
+"""A file of the root that the server may read."""
 
 _BYTES: Final[Mapping[str, bytes]] = {
     "every-value": bytes(range(256)) * 4,
@@ -44,16 +44,19 @@ _BYTES: Final[Mapping[str, bytes]] = {
 CLIMBS: Final = 40
 
 PLANTED: Final = 1_000_000_000
-"""Seconds since 1970 that planted files are dated: a write in the same tick of the clock shows."""
+"""Modification time of planted files, in seconds since 1970.
+
+It is long past, so a write in the same tick of the clock changes it.
+"""
 
 
 class FixtureTree(World):
     """A world with canaries in it.
 
     Attributes:
-        canaries: what was planted.
-        names: what the names in the braces of a payload stand for.
-        denied: the deny list the trees and payloads speak of.
+        canaries: the planted canaries.
+        names: values of the names in braces of a payload.
+        denied: the deny list that trees and payloads refer to.
     """
 
     def __init__(
@@ -63,13 +66,13 @@ class FixtureTree(World):
         denied: Denied = DEFAULT,
         **ground: Any,
     ) -> None:
-        """Build the trees of a fixture file below a folder of our own.
+        """Build the trees of a fixture file in a new folder.
 
         Args:
-            fixtures: the file.
+            fixtures: the fixture file.
             wanted: ids of the fixtures to build, in this order.
             denied: the deny list.
-            ground: what the root begins with, as a world takes it.
+            ground: keyword arguments of ``World``.
         """
         super().__init__(**ground)
         self.denied = denied
@@ -104,7 +107,7 @@ class FixtureTree(World):
         self._before = self._forbidden()
 
     def env(self, ours: Mapping[str, str]) -> dict[str, str]:
-        """Give the environment of a world, with a canary in it."""
+        """Return the environment of a world, with a canary in it."""
         return {**super().env(ours), VARIABLE: self.variable.token}
 
     # --- building
@@ -137,13 +140,13 @@ class FixtureTree(World):
         return template
 
     def each(self, payloads: Iterable[Payload]) -> Iterator[tuple[Payload, str]]:
-        """Give payloads, each with all texts it stands for on these trees."""
+        """Yield payloads with their texts on these trees; a payload may have several or none."""
         for payload in payloads:
             for text in filled(payload, self.names, self.denied):
                 yield payload, text
 
     def _named(self, entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Give an entry for each example of the deny list it speaks of."""
+        """Yield an entry once, or once for each example of the deny list that it refers to."""
         if entry.get("names") == "default" and not self.denied.is_default:
             return
         both = f"{entry['path']}\0{entry.get('target', '')}"
@@ -159,7 +162,7 @@ class FixtureTree(World):
         with contextlib.suppress(FileExistsError, NotADirectoryError):
             place.parent.mkdir(parents=True, exist_ok=True)
         if os.path.lexists(place) or self._is_own(place) or not place.parent.is_dir():
-            return  # of two names of a deny list one may be a file where the other has a folder
+            return  # two names of a deny list may need a file and a folder at the same path
         if kind in {"canary", "file"}:
             self._file(place, entry, kind)
         elif kind == "symlink":
@@ -176,7 +179,7 @@ class FixtureTree(World):
                 os.mkfifo(place if n == 1 else place.with_name(f"{place.name[:-1]}{n}"))
 
     def _is_own(self, path: Path) -> bool:
-        """Whether a path belongs to the repository the root began with: the server needs that."""
+        """Return whether a path is in the repository the root began with; the server needs it."""
         return self._own_git and path.is_relative_to(self.root / GIT)
 
     def _file(self, place: Path, entry: Mapping[str, Any], kind: str) -> None:
@@ -199,7 +202,7 @@ class FixtureTree(World):
         self._planted[place.relative_to(self.path).as_posix()] = target
 
     def _control(self) -> Canary:
-        """Put a file into the root that may be read: its bytes prove that a call works."""
+        """Plant a file in the root that may be read: its bytes prove that a call works."""
         canary = self.canaries.plant(f"{self.root.name}/{CONTROL}", Area.INSIDE)
         path = self.root / CONTROL
         path.write_text(canary.content, encoding="utf-8", newline="\n")
@@ -207,7 +210,7 @@ class FixtureTree(World):
         return canary
 
     def plain(self, path: Path) -> Canary:
-        """Put a file that may be read at a path of the root, unless there is one."""
+        """Plant a file that may be read at a path of the root, unless one is planted there."""
         where = path.relative_to(self.path).as_posix()
         known = self.canaries.at(where)
         if known is not None:
@@ -218,7 +221,7 @@ class FixtureTree(World):
         return canary
 
     def _plant_names(self) -> None:
-        """Put a file with a random name into each folder outside that holds a canary."""
+        """Plant a file with a random name in the parent and in each folder not to be listed."""
         folders = {self.path / Path(c.where).parent: c.area for c in self._outside()}
         for folder, area in sorted({self.path: Area.OUTSIDE, **folders}.items()):
             where = folder.relative_to(self.path).as_posix()
@@ -227,9 +230,9 @@ class FixtureTree(World):
             self._planted[Path(where, canary.token).as_posix()] = b""
 
     def _commit_outside(self) -> None:
-        """Make the folders beside the root repositories, where the server asks for such a root.
+        """Make the folders beside the root repositories; used if the root is a repository.
 
-        What it refuses to open for another reason it would seem to keep to itself.
+        Otherwise the server would refuse them as no repositories, and seem to protect them.
         """
         for canary in [c for c in self.canaries.planted if c.is_name]:
             folder = (self.path / canary.where).parent
@@ -237,7 +240,7 @@ class FixtureTree(World):
                 tell(folder, canary)
 
     def _outside(self) -> list[Canary]:
-        """Give the canaries in folders that must not be listed: denied ones too."""
+        """Return the canaries in folders that must not be listed: outside or denied."""
         return [
             c
             for c in self.canaries.planted
@@ -245,16 +248,16 @@ class FixtureTree(World):
             or (c.area is Area.DENIED and self.denied.lists(Path(c.where).parent.parts[1:]))
         ]
 
-    # --- looking
+    # --- checks
 
     def shown(self, path: Path) -> str:
-        """Name a path as a finding shows it: below the parent where it is there."""
+        """Return a path as shown in a finding: relative to the parent if it is below it."""
         return (
             path.relative_to(self.path).as_posix() if path.is_relative_to(self.path) else str(path)
         )
 
     def watches(self, path: Path) -> bool:
-        """Whether a file or folder is one whose bytes or names we would know again."""
+        """Return whether a file or folder holds a canary, as content or as a name."""
         if str(path).startswith("/proc/"):
             return path.name == "environ"
         where = self.shown(path)
@@ -264,9 +267,11 @@ class FixtureTree(World):
         )
 
     def _forbidden(self) -> dict[str, Fact]:
-        """Give the facts of all a server has no business with; its home and its root left out.
+        """Return the facts of all paths that a server must not change.
 
-        What was looked at on the way is kept until the next look.
+        These are the paths outside the root, its home and its temporary folder, the canary file in
+        the home, and the denied paths in the root if they are built. All facts read are kept in
+        ``_seen`` for ``mend``.
         """
         own = {p.name for p in (self.root, self.home, self.tmp)}
         found = take(self.path, own.__contains__, self._before)
@@ -287,22 +292,22 @@ class FixtureTree(World):
         return found
 
     def beyond(self) -> list[Path]:
-        """Give the folders outside that a server has no business with."""
+        """Return the folders outside that a server has no reason to open."""
         own = {self.root.name, self.home.name, self.tmp.name}
         found = []
         for folder, below, _ in os.walk(self.path):
-            if Path(folder) == self.path:  # who looks upwards for a repository may open it
+            if Path(folder) == self.path:  # a search upwards for a repository may open it
                 below[:] = [name for name in below if name not in own]
             else:
                 found.append(Path(folder))
         return found
 
     def damage(self) -> list[TreeChange]:
-        """Say what is not as it was outside the root, since the field was built or mended."""
+        """Return the forbidden changes since the trees were built or last mended."""
         return changes(self._before, self._forbidden())
 
     def laundered(self, areas: Iterable[Area]) -> list[tuple[str, Canary]]:
-        """Give the files that may be read and hold bytes that may not, and whose they are."""
+        """Return the files of the root that may be read but hold canaries, with each canary."""
         found = []
         for folder, _, files in os.walk(self.root):
             for file in files:
@@ -321,14 +326,14 @@ class FixtureTree(World):
         return found
 
     def content(self, path: Path) -> bytes:
-        """Give what a planted file held when it was planted; empty for any other."""
+        """Return the original content of a planted file; empty for other paths."""
         kept = self._planted.get(self.shown(path), b"")
         return kept if isinstance(kept, bytes) else b""
 
     def _make_way(self, path: Path) -> None:
-        """Make the folders of a planted file; a link in their place is removed, not followed.
+        """Create the parent folders of a planted file; a link in their place is removed.
 
-        Whatever a server made of the tree, nothing is written outside the parent of ours.
+        So nothing is written outside our parent folder, whatever a server did to the tree.
         """
         here = self.path
         for part in path.relative_to(self.path).parts[:-1]:
@@ -338,10 +343,10 @@ class FixtureTree(World):
                 here.mkdir()
 
     def mend(self, damage: Sequence[TreeChange] | None = None) -> None:
-        """Put everything that was planted back, and take away what was made outside the root.
+        """Restore all planted files and links, and remove new files outside the root.
 
         Args:
-            damage: what ``damage`` says now, for who has asked already and changed nothing since.
+            damage: the current result of ``damage``, if it is known; None to compute it.
         """
         found = self.damage() if damage is None else damage
         mended = bool(found)
@@ -370,9 +375,9 @@ class FixtureTree(World):
 
 
 def tell(folder: Path, name: Canary) -> None:
-    """Make a folder a repository that names a file in its log, in its status and in its diff.
+    """Make a folder a repository that names a file in its log, status and diff.
 
-    What it was a repository of before is gone.
+    An existing repository in the folder is removed.
     """
     remove(folder / git_repo.FOLDER)
     file = folder / name.token
@@ -383,19 +388,19 @@ def tell(folder: Path, name: Canary) -> None:
 
 @lru_cache
 def _entries(fixtures: Path) -> dict[str, list[dict[str, Any]]]:
-    """Read a fixture file, once: id -> its entries."""
+    """Return the entries of a fixture file by id; each file is read once."""
     table = tomllib.loads(fixtures.read_text(encoding="utf-8"))
     return {row["id"]: row.get("entry", []) for row in table["fixture"]}
 
 
 def write_dated(path: Path, data: bytes) -> None:
-    """Write a file of ours and date it back, so that a later write always shows."""
+    """Write a file and set an old modification time, so that a later write always shows."""
     path.write_bytes(data)
     os.utime(path, (PLANTED, PLANTED))
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link or a whole folder of ours; follows no link."""
+    """Remove a file, a link or a folder with its contents; links are not followed."""
     with contextlib.suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             for below in list(path.iterdir()):

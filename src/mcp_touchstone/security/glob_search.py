@@ -1,7 +1,7 @@
-"""Walks: searches, patterns and completions, which look at more than the path they are given.
+"""Attack walks: listings, searches, patterns and completions, which read more than one path.
 
-A pattern is a path of many: it may climb, be absolute, or go through a link. What is looked for
-are names and lines that stand nowhere but outside, or in what is denied.
+A pattern may climb, be absolute, or go through a link. A finding is a name or line in an answer
+that exists only outside the root or in denied files.
 """
 
 import glob
@@ -25,19 +25,20 @@ from mcp_touchstone.security.targeting import AttackCall
 WALKS: Final = frozenset({Operation.LIST, Operation.SEARCH, Operation.GLOB})
 
 EXCLUDING: Final = frozenset({"exclude", "excluded", "excludes", "ignore", "ignored"})
-"""Words in the name of an argument that says what a walk leaves out."""
+"""Words in the name of an argument with the paths that a walk leaves out."""
 
 
 def from_the_top(session: AttackSession, threat: str, *groups: str) -> None:
-    """List and search the whole root, and go in where it has links; once is enough.
+    """List and search the root and its folders with links; stop at the first hit.
 
-    Who follows links may never come back from the top: a folder with a single one is first.
+    A server that follows links may never finish a walk from the top, so a folder with a single
+    link comes first.
     """
     attack_calls(session, threat, _walks(session, _plain(session, groups)), enough=1)
 
 
 def by_pattern(session: AttackSession, threat: str, *groups: str) -> None:
-    """Ask for names by patterns that lead outside; what may never end comes last."""
+    """Ask for names by patterns that lead outside; ``**`` may never end, so it comes last."""
     rows = [row for row in session.payloads(*groups, via="pattern") if row.expect == "deny"]
     attack_calls(session, threat, _matched(session, sorted(rows, key=lambda row: "**" in row.text)))
 
@@ -50,7 +51,7 @@ def by_completion(session: AttackSession, threat: str, *groups: str) -> None:
 
 
 def to_denied(session: AttackSession, threat: str, *groups: str) -> None:
-    """Walk over what is denied, ask for it by patterns, clear what a walk leaves out."""
+    """Walk over denied files, ask for them by patterns, and clear the exclusions of walks."""
     session.protect_denied()
 
     def shots() -> Iterator[AttackCall]:
@@ -64,13 +65,13 @@ def to_denied(session: AttackSession, threat: str, *groups: str) -> None:
 
 
 def _plain(session: AttackSession, groups: Iterable[str]) -> list[Payload]:
-    """Give the rows that begin at a folder of the root that is there."""
+    """Return the rows whose text is an existing folder of the root."""
     rows = [row for row in session.payloads(*groups) if row.expect == "safe"]
     return [row for row in rows if (session.field.root / row.text).is_dir()]
 
 
 def _walks(session: AttackSession, rows: list[Payload]) -> Iterator[AttackCall]:
-    """Aim at what takes a path; where a walk always begins at the top, begin there once."""
+    """Yield walks over each folder; a tool without a path argument walks once, from the top."""
     top = next(row for row in rows if row.text == ".")
     for row in rows:
         yield from session.targeting.calls([row], WALKS)
@@ -84,7 +85,7 @@ def _walks(session: AttackSession, rows: list[Payload]) -> Iterator[AttackCall]:
 def _call(
     session: AttackSession, binding: Binding, values: dict[Pointer, Any], below: str = "."
 ) -> Any:
-    """Give the call that walks over the root or a folder, with other values in some places."""
+    """Return the call that walks over the root or a folder, with some arguments replaced."""
     root = str(session.field.root)
     paths = {
         s.pointer: binding.spelled(below, root)
@@ -103,9 +104,9 @@ def _matched(session: AttackSession, rows: Iterable[Payload]) -> Iterator[Attack
 
 
 def _leads_out(pattern: str, field: FixtureTree) -> bool:
-    """Whether a pattern finds something outside when nothing guards it.
+    """Return whether a pattern matches something outside the root on an unprotected server.
 
-    Two stars are read as none or as one: links that lead up again make all of them endless.
+    ``**`` is read as no folder or as ``*``, because links that lead upwards would make it endless.
     """
     near = {pattern.replace("**/", ""), pattern.replace("**", "*")}
     found = [name for one in near for name in glob.glob(one, root_dir=field.root)]  # noqa: PTH207
@@ -114,7 +115,7 @@ def _leads_out(pattern: str, field: FixtureTree) -> bool:
 
 
 def _cleared(session: AttackSession, rows: Iterable[Payload]) -> Iterator[AttackCall]:
-    """Say that a walk leaves out nothing, where a tool has an argument for what it does."""
+    """Yield walks with an empty list for each argument that excludes paths."""
     for row in rows:
         for binding in session.bindings.of(*WALKS):
             known = binding.schema.get("properties") or {}
@@ -131,7 +132,7 @@ def _said(session: AttackSession, *groups: str) -> list[Payload]:
 
 
 def _completed(session: AttackSession, rows: Iterable[Payload]) -> Iterator[AttackCall]:
-    """Ask for the names in a folder, or in the one in which a file stands."""
+    """Yield completions of the names in a folder; for a file, in its folder."""
     field, seen = session.field, set()
     for row, filled in field.each(rows):
         text = filled

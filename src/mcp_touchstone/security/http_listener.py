@@ -1,4 +1,4 @@
-"""Who connects to us: a listener on the loopback interface that remembers what it is asked for."""
+"""An HTTP listener on the loopback interface that records which of its URLs are requested."""
 
 import contextlib
 import secrets
@@ -10,19 +10,19 @@ from mcp_touchstone.transport.process import now
 
 HOST: Final = "127.0.0.1"
 LINE: Final = 4096
-"""Bytes of a request that are looked at."""
+"""Maximum number of bytes read of a request."""
 
 PATIENCE: Final = 1.0
-"""Seconds a caller has to say what it wants."""
+"""Seconds a client has to send its request line."""
 
 ANSWER: Final = b"HTTP/1.0 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 class RequestListener:
-    """Listens on a port of its own until it is closed; refuses whatever is asked for."""
+    """Listens on a free port until it is closed, and answers every request with 404."""
 
     def __init__(self) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         self._socket = socket.create_server((HOST, 0))
         self._heard: dict[str, None] = {}
         self._changed = threading.Condition()
@@ -38,7 +38,7 @@ class RequestListener:
         return HOST, int(self._socket.getsockname()[1])
 
     def also(self, listening: socket.socket) -> None:
-        """Listen on another socket as well, of another network; it is closed with the others."""
+        """Listen also on another socket, such as one in another network; ``close`` closes it."""
         self._sockets.append(listening)
         self._start(listening)
 
@@ -48,22 +48,22 @@ class RequestListener:
         thread.start()
 
     def url(self) -> str:
-        """Give a URL that nobody was given before."""
+        """Return a new URL; each call returns another one."""
         self._marks += 1
         host, port = self.address
         return f"http://{host}:{port}/{self._secret}/{self._marks}"
 
     def heard(self, url: str, seconds: float = 0.0) -> bool:
-        """Whether somebody asked for a URL, now or within so many seconds."""
+        """Return whether a URL was requested; wait up to some seconds for the request."""
         path = url.removeprefix("http://").partition("/")[2]
         with self._changed:
             return self._changed.wait_for(lambda: path in self._heard, seconds)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         for listening in self._sockets:
             with contextlib.suppress(OSError):
-                listening.shutdown(socket.SHUT_RDWR)  # wakes who waits for a caller
+                listening.shutdown(socket.SHUT_RDWR)  # wakes the thread in accept
             listening.close()
         for thread in self._threads:
             thread.join(PATIENCE)
@@ -80,7 +80,7 @@ class RequestListener:
                 caller.sendall(ANSWER)
 
     def _remember(self, line: bytes) -> None:
-        """Keep what was asked for; whoever does not know the secret was not sent by us."""
+        """Record the requested path; a path without the secret is not one of our URLs."""
         _, _, rest = line.decode("latin-1").partition(" ")
         path = rest.partition(" ")[0].removeprefix("/")
         if path.startswith(self._secret):
@@ -90,7 +90,7 @@ class RequestListener:
 
 
 def _first_line(caller: socket.socket) -> bytes:
-    """Give the first line somebody says, as far as it says one in time."""
+    """Return the first line of a request, or the part of it that arrives in time."""
     data = b""
     end = now() + PATIENCE
     while b"\n" not in data and len(data) < LINE and now() < end:

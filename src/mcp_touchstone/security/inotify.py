@@ -1,4 +1,4 @@
-"""What is opened in some folders, where the system tells whoever may read them (Linux: inotify)."""
+"""Watch which files are opened in some folders. Only Linux supports it, with inotify."""
 
 import ctypes
 import os
@@ -9,33 +9,36 @@ from pathlib import Path
 from typing import Final
 
 OPENED: Final = 0x20
-"""IN_OPEN: a folder, or a file in it, was opened; who only looks at its name opens nothing."""
+"""IN_OPEN: a folder, or a file in it, was opened. A stat of a name opens nothing."""
 
 BELOW: Final = 0x01000000 | 0x02000000
 """IN_ONLYDIR and IN_DONT_FOLLOW."""
 
 HEAD: Final = struct.Struct("iIII")
-"""Number of the folder, what happened, a cookie, length of the name that follows."""
+"""Header of an event: number of the folder, event mask, cookie, length of the name after it."""
 
 BUFFER: Final = 65_536
 
 
 class OpenWatcher:
-    """Looks out over folders, not over those in them, until it is closed."""
+    """Watches folders, but not their subfolders, until it is closed."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
-        """Begin; where nobody tells, or no more such lookouts may be had, ``works`` is false."""
+        """Start to watch.
+
+        ``works`` is false if the system has no inotify or allows no more watches.
+        """
         descriptor = self._descriptor = _begun()
         numbers = {} if descriptor is None else {_watched(descriptor, one): one for one in folders}
         self._folders = {number: folder for number, folder in numbers.items() if number >= 0}
 
     @property
     def works(self) -> bool:
-        """Whether anything is looked at."""
+        """Whether at least one folder is watched."""
         return bool(self._folders)
 
     def seen(self) -> list[Path]:
-        """Give what was opened since this was asked last, each once, in order."""
+        """Return the paths opened since the last call, each once, in order."""
         found: dict[Path, None] = {}
         while self._descriptor is not None:
             try:
@@ -46,7 +49,7 @@ class OpenWatcher:
         return list(found)
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -58,7 +61,7 @@ def _named(data: bytes, folders: Mapping[int, Path]) -> Iterable[Path]:
         number, _, _, length = HEAD.unpack_from(data, at)
         name = data[at + HEAD.size : at + HEAD.size + length].rstrip(b"\0")
         at += HEAD.size + length
-        if number in folders:  # not so where there were too many events to keep
+        if number in folders:  # an overflow of the event queue names no folder
             yield folders[number] / os.fsdecode(name)
 
 
@@ -68,7 +71,7 @@ if sys.platform == "linux":
     def _begun() -> int | None:
         try:
             number = _LIBRARY.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        except AttributeError:  # a library without it
+        except AttributeError:  # the C library does not have it
             return None
         return number if number >= 0 else None
 

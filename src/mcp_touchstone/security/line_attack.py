@@ -1,8 +1,8 @@
-"""What an attack on the protocol itself holds: lines to fire, and a pulse to feel afterwards.
+"""Attacks on the protocol itself: lines to send, and a check that the server still answers.
 
-Refusals count for nothing here either, nor does silence about a line that is no message. What
-counts: the process died or answers nobody any more, a message that only stood inside another one
-was carried out or came out, bytes came back that must not.
+A refusal proves nothing, and neither does silence after a line that is no message. These effects
+count: the process ended or no longer answers, a message inside another message was executed or
+sent back as a message, or protected bytes were returned.
 """
 
 import secrets
@@ -28,10 +28,10 @@ from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry, Source
 
 PATIENCE: Final = 10.0
-"""Seconds within which a server answers what every server answers, whatever came before."""
+"""Seconds within which a server must answer a basic request after an attack."""
 
 LOSSES: Final = 3
-"""Processes lost to one threat after which nothing more is fired."""
+"""Number of processes that end under one threat after which no more lines are sent."""
 
 ALIVE: Final = "the server lives on and answers"
 NOBODY: Final = "touchstone_no_such_tool"
@@ -39,12 +39,12 @@ NOBODY: Final = "touchstone_no_such_tool"
 
 @dataclass(frozen=True, slots=True)
 class LineHit:
-    """One effect that must not be.
+    """One forbidden effect.
 
     Attributes:
         what: the effect, in words.
-        guilty: the lines that had it, where that is known.
-        at: the line that shows it.
+        guilty: the line that had it; None if unknown.
+        at: the reply or entry that shows it; None without one.
     """
 
     what: str
@@ -53,12 +53,12 @@ class LineHit:
 
 
 class LineAttack:
-    """Fires lines at one server and judges by what became of it."""
+    """Sends lines to one server and judges threats by their effects."""
 
     def __init__(self, session: AttackSession, *, opened: bool = True) -> None:
-        """Open the connection, if asked to.
+        """Open the connection, unless ``opened`` is false.
 
-        What is said on it breaks rules, so no rule about traffic looks at it.
+        Its traffic breaks rules on purpose, so the transcript is excluded from judgements.
         """
         self.session = session
         self._readers: list[Binding] = []
@@ -74,7 +74,7 @@ class LineAttack:
         self._given = self._climbed()
 
     def _climbed(self) -> list[Canary]:
-        """Give whose bytes a plain climb gives back: that is a finding of its own, not of lines."""
+        """Return the canaries that a plain ``../`` path leaks; that is another finding."""
         if self.reader is None:
             return []
         root, outside = str(self.session.field.root), self.session.field.outside.name
@@ -86,16 +86,16 @@ class LineAttack:
 
     @property
     def reader(self) -> Binding | None:
-        """A tool that reads files by a path, where one was found."""
+        """A binding of a tool that reads files by path; None without one."""
         return next((binding for binding in self._readers if binding.tool), None)
 
     @property
     def limit(self) -> float:
-        """Seconds the server has to answer after an attack."""
+        """Seconds within which the server must answer after an attack."""
         return max(PATIENCE, self.session.pace.reply)
 
     def ready(self) -> None:
-        """Let the next threat begin with a process that answers."""
+        """Prepare a process that answers for the next threat; start a new one if needed."""
         if (
             self.session.wire.gone
             or self.session.wire.transcript.overflow
@@ -106,7 +106,7 @@ class LineAttack:
         self.session.mark()
 
     def pulse(self) -> LineHit | None:
-        """Ask what every server answers; give what is wrong where it does not."""
+        """Send a basic request and read a plain file; return the failure, or None."""
         wire = self.session.wire
         reply = wire.probe(seconds=self.limit, required=False)
         if not reply.answered:
@@ -115,10 +115,10 @@ class LineAttack:
             return LineHit("it answers, but a plain file can no longer be read", at=reply)
         return None
 
-    # --- what is fired
+    # --- lines
 
     def names(self) -> Names:
-        """Give what the names in the braces of a line stand for on this server."""
+        """Return the values of the names in braces of a line on this server."""
         wire, field = self.session.wire, self.session.field
         meta = wire.meta() if wire.modern else None
         reader = self.reader
@@ -137,7 +137,7 @@ class LineAttack:
         *groups: str,
         only: Callable[[Payload], bool] = lambda _row: True,
     ) -> list[LinePayload]:
-        """Load the payloads of some classes that are lines."""
+        """Return the lines of some classes of payloads that ``only`` accepts."""
         names, wire = self.names(), self.session.wire
         return [
             line_payloads.load(row, names, (wire.next_id(), wire.next_id()))
@@ -146,10 +146,10 @@ class LineAttack:
         ]
 
     def said(self, note: str, method: str, params: Mapping[str, Any] | None = None) -> LinePayload:
-        """Make a well-formed request."""
+        """Return a line with a well-formed request."""
         return line_payloads.plain(method, note, self.session.wire.build(method, params))
 
-    # --- firing
+    # --- sending
 
     def survive(
         self,
@@ -162,16 +162,16 @@ class LineAttack:
         expected: str = ALIVE,
         forged: bool = False,
     ) -> None:
-        """Fire lines one behind the other and judge a threat by whether anything came of it.
+        """Send lines one after the other and judge a threat by their effects.
 
         Args:
-            threat: what is judged.
+            threat: id of the judged threat.
             fired: the lines.
-            mild: what a finding counts as at most.
-            because: why that is less than its weight.
-            look: looks at what came behind a line of the transcript, for more than life and bytes.
-            expected: what was hoped for.
-            forged: whether they hold messages that must not come back as such.
+            mild: returns the most severe breach that a hit counts as; None for no limit.
+            because: the reason for ``mild``.
+            look: a further check of the transcript from a line number on; returns a hit or None.
+            expected: the expected behaviour, in words.
+            forged: whether they contain messages that must not be answered or echoed as messages.
         """
         if not self.session.judges(threat):
             return
@@ -227,7 +227,7 @@ class LineAttack:
     def _narrowed(
         self, fired: Iterable[LinePayload], hit: LineHit, look: Callable[[int], LineHit | None]
     ) -> tuple[LineHit, int]:
-        """Fire them one by one to find the guilty; give the first, and how many there are more."""
+        """Send the lines one by one; return the smallest guilty one and the number of others."""
         guilty: list[LineHit] = []
         try:
             for shell in fired:
@@ -251,10 +251,15 @@ class LineAttack:
     # --- messages in messages
 
     def carried(self, threat: str, fired: Sequence[LinePayload], markers: set[str]) -> None:
-        """Fire lines that hold messages inside strings and objects, and judge a threat.
+        """Send lines with messages inside strings and objects, and judge a threat.
 
-        It is found when a result comes under an id that stood in none but those: something inside
-        a message was carried out, or came out, as a message of its own.
+        A result with the id of an inner message is a finding: the inner message was executed, or
+        sent back, as a message.
+
+        Args:
+            threat: id of the judged threat.
+            fired: the lines.
+            markers: ids used only by the inner messages.
         """
 
         def look(line: int) -> LineHit | None:
@@ -295,10 +300,10 @@ class LineAttack:
             script=self._script(hit.guilty, forged=True) if hit and hit.guilty else "",
         )
 
-    # --- calls that must not be carried out
+    # --- calls that must not be executed
 
     def unseen(self, threat: str) -> None:
-        """Make files by calls without an id, or with null for one; judge whether they are there."""
+        """Send calls without an id or with a null id; judge whether they made their files."""
         if not self.session.judges(threat):
             return
         self.ready()
@@ -328,7 +333,7 @@ class LineAttack:
         )
 
     def early(self, threat: str) -> None:
-        """Make a file as the first thing of a session, before the handshake."""
+        """Send a call that makes a file before the handshake; judge whether it made the file."""
         wire = self.session.wire
         if wire.modern:
             raise Broken("there is no handshake in this revision")
@@ -354,7 +359,7 @@ class LineAttack:
         return makers[:3]
 
     def _making(self, binding: Binding) -> tuple[dict[str, Any], Path]:
-        """Give params of a call that makes a new file or folder, and where that is."""
+        """Return the params of a call that makes a new file or folder, and its path."""
         root = self.session.field.root
         name = f"made-{secrets.token_hex(6)}.txt"
         _, params = binding.call(binding.spelled(name, str(root)), str(root), content="made\n")

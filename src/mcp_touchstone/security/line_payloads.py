@@ -1,7 +1,7 @@
-"""Lines as an attacker writes them: payloads that are no paths, as bytes for the pipe. Pure.
+"""Payloads that are lines for the input of a server, as bytes.
 
-Names in braces stand for an id, a tool, its argument for paths; ``gen`` of a payload says how a
-long one is made. A shell keeps its parts, so that a script can make it again without holding it.
+Names in braces stand for an id, a tool or its path argument. ``gen`` of a payload says how to build
+a long line. A line is kept as repeated parts, so that a script can print it without containing it.
 """
 
 import json
@@ -14,20 +14,20 @@ from typing import Any, Final
 from mcp_touchstone.security.payload import Payload
 
 PLAIN: Final = "".join(set(string.printable) - set("'\\%\t\n\r\v\f"))
-"""Characters that stand for themselves in a format between single quotes."""
+"""Characters that need no escape in a printf format between single quotes."""
 
 Parts = tuple[tuple[bytes, int], ...]
-"""Bytes, and how many times they stand behind one another."""
+"""Consecutive parts of a line: bytes, and how many times they are repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinePayload:
-    """One thing that is written to the input of a server.
+    """One line for the input of a server.
 
     Attributes:
-        id: of its payload, or what people call it.
-        note: what it is about.
-        parts: what it is made of, without the line feed at its end.
+        id: the id of its payload, or a name.
+        note: its description.
+        parts: its content, without the line feed at the end.
     """
 
     id: str
@@ -41,37 +41,37 @@ class LinePayload:
 
     @property
     def size(self) -> int:
-        """How many bytes that are."""
+        """Its length in bytes, without the line feed at the end."""
         return sum(len(unit) * count for unit, count in self.parts)
 
     @property
     def opened(self) -> str:
-        """What it says once its escapes are read, as far as it is text."""
+        """Its parts as text, each once, with Unicode escapes decoded and invalid UTF-8 replaced."""
         text = b" ".join(unit for unit, _ in self.parts).decode("utf-8", "replace")
         return re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text)
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return its id and note."""
         return f"{self.id}: {self.note}"
 
 
 def plain(id: str, note: str, value: Any) -> LinePayload:  # noqa: A002  (as payloads call it)
-    """Make a shell of a JSON value, or of text."""
+    """Return a line with a JSON value or a text."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return LinePayload(id, note, ((text.encode("utf-8", "surrogatepass"), 1),))
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the names in the braces of a line stand for.
+    """Values of the names in braces of a line.
 
     Attributes:
         modern: ``_meta`` of a stateless request; None in a session.
-        tool: a tool that may be called.
-        path: its argument for a path.
-        others: what else it is called with.
-        prefix: what stands before a path that is meant from the root.
-        known: names of the field.
+        tool: name of a tool that may be called.
+        path: name of its path argument.
+        others: its other arguments.
+        prefix: folder put before paths relative to the root; empty if the tool accepts those.
+        known: further names, from the field.
     """
 
     modern: Mapping[str, Any] | None
@@ -82,7 +82,7 @@ class Names:
     known: Mapping[str, str] = field(default_factory=dict)
 
     def fill(self, text: str, ids: tuple[int, int]) -> str:
-        """Put known names for braces; every other brace stays as it is."""
+        """Replace the known names in braces; other braces are kept."""
         meta = "" if self.modern is None else json.dumps(dict(self.modern))
         inner = "" if not meta else "," + meta[1:-1]
         probe = "ping" if self.modern is None else "server/discover"
@@ -112,7 +112,7 @@ class Names:
 
 
 def load(payload: Payload, names: Names, ids: tuple[int, int]) -> LinePayload:
-    """Make a shell of a payload that is a line."""
+    """Return the line of a payload, with its names filled in."""
     text = names.fill(payload.text, ids)
     kind, _, rest = payload.recipe.partition(":")
     parts: Parts
@@ -135,7 +135,7 @@ def load(payload: Payload, names: Names, ids: tuple[int, int]) -> LinePayload:
 
 
 def _nested(kind: str, rest: str, names: Names, ids: tuple[int, int]) -> Parts:
-    """Put a long string, or deep nesting, into a call that is well-formed otherwise."""
+    """Return a well-formed call with a long string or deep nesting in it."""
     call = (
         '{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{"name":"{tool}",'
         '"arguments":{"{path_arg}":@}{meta}}}'
@@ -180,11 +180,11 @@ def _ping(names: Names, ids: tuple[int, int]) -> bytes:
 
 
 def printed(shells: Iterable[LinePayload], place: tuple[str, str]) -> list[str]:
-    """Give shell commands that write these lines, each with its line feed.
+    """Return shell commands that print lines, each with a line feed.
 
     Args:
         shells: the lines.
-        place: a folder, and what stands for it in the commands.
+        place: a folder, and the placeholder for it in the commands.
     """
     old, new = (word.encode() for word in place)
     commands = []
@@ -196,7 +196,7 @@ def printed(shells: Iterable[LinePayload], place: tuple[str, str]) -> list[str]:
 
 
 def word(data: bytes) -> str:
-    """Write bytes as a format of printf, between single quotes."""
+    """Return bytes as a printf format for use between single quotes."""
     return "".join(map(_octal, data))
 
 

@@ -1,4 +1,4 @@
-"""Exchange two names for ever, while calls are made."""
+"""Exchange two file names repeatedly while calls are made."""
 
 import contextlib
 import ctypes
@@ -13,10 +13,10 @@ EXCHANGE: Final = 2  # RENAME_EXCHANGE, linux/fs.h
 
 
 class NameExchanger:
-    """Exchanges a name with another while its context is open; in one step where the system can.
+    """Exchanges two names while its context is open, atomically if the system supports it.
 
     Attributes:
-        turns: exchanges so far.
+        turns: number of exchanges so far.
     """
 
     def __init__(self, one: Path, other: Path) -> None:
@@ -40,7 +40,7 @@ class NameExchanger:
         while not self._over.is_set():
             if rename is not None:
                 rename(HERE, one, HERE, other, EXCHANGE)
-            else:  # not at once: in between the name is not there
+            else:  # not atomic: in between, the name does not exist
                 with contextlib.suppress(OSError):
                     os.rename(one, spare)  # noqa: PTH104  (bytes)
                     os.rename(other, one)  # noqa: PTH104

@@ -1,4 +1,4 @@
-"""Payloads: rows of ``security_suite/payloads``, filled with the names of a world. Pure."""
+"""Payloads: rows of ``security_suite/payloads``, with the names of a world filled in."""
 
 import functools
 import secrets
@@ -13,32 +13,32 @@ from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.target.deny_list import Denied
 
 URL: Final = "{url}"
-"""Stands in a payload for a place where we listen, another one in each call."""
+"""Placeholder in a payload for a URL of our listener; each call gets another one."""
 
 CANARY: Final = "canary-file.txt"
-"""What ``{canary}`` stands for: the name of the file with a canary in each folder."""
+"""Value of ``{canary}``: the name of the file with a canary in each folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """One row.
+    """One row of a payload file.
 
     Attributes:
-        id: ``path.dotdot-01``.
-        text: the payload, with names in braces that ``fill`` replaces.
-        via: where it goes: ``path``, ``uri``, ``args``, ...
-        operation: what it was written for: ``read``, ``list``, ``create``, ...
+        id: such as ``path.dotdot-01``.
+        text: the payload; ``fill`` replaces the names in braces.
+        via: where it is put: ``path``, ``uri``, ``args``, ...
+        operation: the operation it is written for: ``read``, ``list``, ``create``, ...
         expect: ``deny``, ``safe`` or ``same-as-plain``.
-        live: readings of the text under which it reaches its aim when nothing guards it.
-        target: what it aims at: ``file``, ``dir`` or ``new``.
-        fixtures: trees it needs beside those that stand always.
-        platforms: systems it speaks of; empty for all.
-        note: what it is about.
+        live: readings of the text by which it reaches its target on an unprotected server.
+        target: kind of its target: ``file``, ``dir`` or ``new``.
+        fixtures: ids of the fixtures it needs besides those that are always built.
+        platforms: systems it is for; empty for all.
+        note: its description.
         tier: level of attacks it belongs to.
-        recipe: how its text is generated, where it is too long to stand there.
-        is_bytes: whether its characters stand for bytes of their number.
-        instead: threats that are judged by a driver of their own, in the way the row describes.
-        is_default: whether it speaks by name of what only the default deny list has.
+        recipe: how its text is generated if it is too long for the file; otherwise empty.
+        is_bytes: whether each character stands for the byte with its code.
+        instead: threats that a driver of their own judges, as the row describes.
+        is_default: whether it names entries that only the default deny list has.
     """
 
     id: str
@@ -59,17 +59,17 @@ class Payload:
 
     @property
     def is_denied(self) -> bool:
-        """Whether it names what a deny list has."""
+        """Whether it names an entry of a deny list."""
         return self.is_default or "{denied" in self.text
 
     @property
     def is_fetched(self) -> bool:
-        """Whether it names a place where we listen."""
+        """Whether it holds a URL of our listener."""
         return URL in self.text
 
     @property
     def group(self) -> str:
-        """The class it belongs to: ``path.dotdot``."""
+        """The class it belongs to, such as ``path.dotdot``."""
         return self.id.rpartition("-")[0]
 
 
@@ -77,8 +77,8 @@ _turn: Final = threading.Lock()
 
 
 def load(folder: Path) -> Mapping[str, tuple[Payload, ...]]:
-    """Read all payload files of a folder, once: class -> its payloads."""
-    with _turn:  # all attacks begin at once, and each would read them
+    """Return the payloads of all files in a folder by class; each folder is read once."""
+    with _turn:  # all attacks start at once, and each would read the files
         return _load(folder)
 
 
@@ -112,13 +112,13 @@ def _payload(row: Mapping[str, Any], group: Mapping[str, Any]) -> Payload:
 
 
 def _tier(row: Mapping[str, Any]) -> Tier:
-    """Give the level it names; what speaks of foreign systems alone is for those who ask."""
+    """Return the level of a row; the default is PLATFORM for foreign systems, otherwise CORE."""
     foreign = row.get("platforms") and not {"linux", "posix"} & {*row["platforms"]}
     return Tier(row.get("tier", Tier.PLATFORM if foreign else Tier.CORE))
 
 
 def _generated(recipe: str) -> str:
-    """Follow ``repeat:unit:count[:tail]``; other recipes are left to who knows them."""
+    """Return the text of ``repeat:unit:count[:tail]``; empty for other recipes."""
     kind, _, rest = recipe.partition(":")
     if kind != "repeat":
         return ""
@@ -127,14 +127,17 @@ def _generated(recipe: str) -> str:
 
 
 def fill(template: str, names: Mapping[str, str]) -> str:
-    """Put known names for braces; every other brace stays as it is."""
+    """Replace the known names in braces; other braces are kept."""
     for name, value in {**names, "nonce": secrets.token_hex(4), "i": "1"}.items():
         template = template.replace("{" + name + "}", value)
     return template
 
 
 def filled(payload: Payload, names: Mapping[str, str], denied: Denied) -> Iterator[str]:
-    """Give the texts a payload stands for: one, or one for each denied name; none for some."""
+    """Yield the texts of a payload: one, or one for each denied name.
+
+    A payload that names entries of the default deny list has no text if another list is used.
+    """
     if payload.is_default and not denied.is_default:
         return
     for text in denied.texts(payload.text, everything=payload.group == "deny.direct"):

@@ -1,8 +1,8 @@
-"""Does a payload reach its aim when nothing guards it? Two models of a path, and readings of it.
+"""Compute whether a payload reaches its target on an unprotected server.
 
-The *lexical* model takes dot-dot away before it looks (``normpath``), the *physical* one lets the
-kernel walk, links and all. A payload that says it is live and reaches nothing on the tree it is
-fired at would prove nothing: it is counted apart, as dead.
+The *lexical* model removes dot-dot before it resolves a path (``normpath``). The *physical* model
+resolves a path as the kernel does, with links. Readings decode a text before. A payload that
+claims to be live but reaches nothing on a tree proves nothing there: it is counted as dead.
 """
 
 import glob
@@ -22,15 +22,16 @@ from mcp_touchstone.security.payload import CANARY, Payload
 FIRST_STEP: Final = frozenset({"posix", "lexical"})
 ROUNDS: Final = 3
 PAIR: Final = " -> "
-"""Stands between source and destination in a payload for moves and copies."""
+"""Separator of source and destination in a payload for moves and copies."""
 
 Reading = Callable[[str, FixtureTree], Iterator[str]]
 
 
 def aim(payload: Payload, text: str, field: FixtureTree) -> Path | None:
-    """Give what a payload reaches outside the root of a field by a reading it names; None if none.
+    """Return the path that a payload reaches by one of its readings; None if it reaches none.
 
-    A file or a folder with a canary; for a payload that makes something, the path made.
+    The path is a file or folder outside the root with a canary, or a denied path in the root if
+    the payload is about a deny list. For a payload that creates something, it is the new path.
     """
     denied = payload.group.startswith("deny.")
     target = f"denied {payload.operation}" if denied else payload.target
@@ -59,7 +60,7 @@ def _reached(label: str, text: str, target: str, field: FixtureTree) -> Path | N
 
 
 def lexical(text: str, root: str) -> str:
-    """Join a path to a root and take dot-dot away; links are not read."""
+    """Return a path joined to a root, with dot-dot removed; links are not resolved."""
     return os.path.normpath(os.path.join(root, text))
 
 
@@ -72,12 +73,12 @@ def _physical(text: str, field: FixtureTree) -> str:
 
 
 def aim_of_pair(text: str, field: FixtureTree) -> Path | None:
-    """Give what a move or copy reaches outside: its source, or else what it makes."""
+    """Return the source or else the new path of a move or copy outside the root; None if none."""
     return taken(text, field) or put(text, field)
 
 
 class Carriage(StrEnum):
-    """What a move or copy would do that it must not."""
+    """Forbidden effects of a move or copy."""
 
     IN = "takes what lies outside"
     OUT = "puts something outside"
@@ -87,7 +88,7 @@ class Carriage(StrEnum):
 
 
 def carriage(text: str, field: FixtureTree) -> Carriage | None:
-    """Say what a move or copy does when nothing guards it; None where it does no harm."""
+    """Return the effect of a move or copy on an unprotected server; None if harmless or endless."""
     source, _, destination = text.partition(PAIR)
     here, there = _physical(source, field), _physical(destination, field)
     if _endless(Path(here)):
@@ -102,26 +103,26 @@ def carriage(text: str, field: FixtureTree) -> Carriage | None:
 
 
 def _aims(folder: Path) -> list[Path]:
-    """Give where the links below a folder lead."""
+    """Return the real targets of the links below a folder."""
     return [Path(os.path.realpath(path)) for path in folder.rglob("*") if path.is_symlink()]
 
 
 def _endless(folder: Path) -> bool:
-    """Whether a folder holds a link to what it stands in.
+    """Return whether a folder holds a link to itself or to a folder above it.
 
-    Whoever follows that copies until nothing is left of the disk: such a folder is never carried.
+    A copy that follows such a link fills the disk, so these folders are never moved or copied.
     """
     return any(folder.is_relative_to(aim) for aim in _aims(folder))
 
 
 def _leads_out(folder: Path, field: FixtureTree) -> bool:
-    """Whether links of a folder lead outside."""
+    """Return whether links below a folder lead outside the root."""
     aims = [] if folder.is_symlink() else _aims(folder)
     return any(not aim.is_relative_to(field.root) for aim in aims)
 
 
 def _is_listed(path: str, field: FixtureTree) -> bool:
-    """Whether a path leads to what a deny list has or to a folder of it, or would stand there."""
+    """Return whether a path is, or would be, denied; or a folder whose files are denied."""
     real = Path(os.path.realpath(path))
     below = real.relative_to(field.root).parts if real.is_relative_to(field.root) else ()
     held = (*below, CANARY) if real.is_dir() else below
@@ -129,18 +130,18 @@ def _is_listed(path: str, field: FixtureTree) -> bool:
 
 
 def taken(text: str, field: FixtureTree) -> Path | None:
-    """Give what a move or copy takes from outside."""
+    """Return the source of a move or copy if it is outside the root; None otherwise."""
     source = text.partition(PAIR)[0]
     return _aimed(_physical(source, field), "any", field)
 
 
 def put(text: str, field: FixtureTree) -> Path | None:
-    """Give what a move or copy makes outside."""
+    """Return the path that a move or copy creates outside the root; None if none."""
     return _made(_physical(text.partition(PAIR)[2], field), field)
 
 
 def _aimed(path: str, target: str, field: FixtureTree) -> Path | None:
-    """Give what a path leads to outside the root, where that is what a payload aims at."""
+    """Return the real path of a path if it is a target of the wanted kind; None otherwise."""
     try:
         if target.startswith("denied"):
             return _denied(path, target.partition(" ")[2], field)
@@ -156,7 +157,7 @@ def _aimed(path: str, target: str, field: FixtureTree) -> Path | None:
 
 
 def _denied(path: str, operation: str, field: FixtureTree) -> Path | None:
-    """Give what a path leads to inside the root, where a deny list has it."""
+    """Return the real path of a path if it is a denied path in the root; None otherwise."""
     makes = operation in {"create", "move", "copy"}
     real = Path(os.path.realpath(path, strict=not makes))
     if not real.is_relative_to(field.root):
@@ -167,7 +168,10 @@ def _denied(path: str, operation: str, field: FixtureTree) -> Path | None:
 
 
 def _made(path: str, field: FixtureTree) -> Path | None:
-    """Give what would be made by a path: below the last folder of it that is there."""
+    """Return the path that would be created, or its real path if it exists; None if inside.
+
+    The deepest existing folder decides whether a new path is outside the root.
+    """
     if os.path.lexists(path):
         parent = real = os.path.realpath(path)
     else:
@@ -197,7 +201,7 @@ def _percent_thrice(text: str, _: FixtureTree) -> Iterator[str]:
 
 
 def _overlong(text: str, _: FixtureTree) -> Iterator[str]:
-    """Decode UTF-8 that is longer than it may be, as lax decoders do."""
+    """Decode overlong UTF-8, as lax decoders do."""
     data = unquote_to_bytes(text)
     found = re.sub(
         rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf][\x80-\xbf]",
@@ -263,7 +267,7 @@ def _folded(text: str, field: FixtureTree) -> Iterator[str]:
 
 
 def _found(text: str, field: FixtureTree, fold: Callable[[str], str]) -> str:
-    """Find each part of a path as a file system does that takes some names for the same."""
+    """Return a path with each part replaced by an existing name that folds to the same text."""
     here, parts = field.root, []
     for part in text.split("/"):
         names = sorted(entry.name for entry in os.scandir(here)) if here.is_dir() else []
@@ -309,4 +313,4 @@ READINGS: Final[dict[str, Reading]] = {
     "brace": _braced,
     "uri": _uri,
 }  # fmt: skip
-"""Label of ``live`` -> how that reading takes a text. Labels of other platforms are not here."""
+"""Label of ``live`` -> reading that decodes a text. Labels of other platforms are missing."""

@@ -1,4 +1,4 @@
-"""What the script of a finding says to the server: calls, or lines and a question. Pure."""
+"""Scripts that reproduce a finding: the messages they send to the server."""
 
 import json
 import shlex
@@ -13,26 +13,26 @@ from mcp_touchstone.security.repro_script import CLIENT, FOUND, PATIENCE, PID, P
 from mcp_touchstone.security.targeting import FILE
 
 FIRST: Final = 2
-"""Id of the first call; the opening has the one before."""
+"""Id of the first call; the opening uses 1."""
 
 KILLS: Final = 20
-"""How often a script kills the server; where half a file is seen, it ends."""
+"""Maximum number of times a script kills the server; it stops at the first half-written file."""
 
 LOOKS: Final = 200_000
-"""How often it looks at a file that should change: about a second."""
+"""Maximum number of checks whether a file has changed; they take about a second."""
 
 
 def script(
     scene: Scene, text: str, *steps: Call | str, still: bool = False, died: bool = False
 ) -> str:
-    """Write the script that makes some calls.
+    """Return the script that makes some calls.
 
     Args:
         scene: where they were made.
-        text: the path that was sent: what it meets is made.
-        steps: calls, and between them lines of a shell in which ``$D`` is the folder.
+        text: the path that was sent; the script creates the files on it.
+        steps: calls, and between them shell lines in which ``$D`` is the folder of the script.
         still: whether nothing in the root may change.
-        died: whether the last call got no answer.
+        died: whether a missing answer to the last call is the finding.
     """
     calls = sum(not isinstance(step, str) for step in steps)
     said = _said(scene.revision, steps, str(scene.field.path))
@@ -42,13 +42,13 @@ def script(
 def talk(
     scene: Scene, fired: Iterable[LinePayload], probe: Mapping[str, Any], *, forged: bool = False
 ) -> str:
-    """Write the script of an attack on the protocol: the opening, some lines, and a question.
+    """Return the script of a protocol attack: it sends the opening, some lines and a request.
 
     Args:
         scene: where they were sent.
         fired: the lines.
-        probe: the request that is asked at the end.
-        forged: whether they hold messages that must not come back as such.
+        probe: the request sent at the end.
+        forged: whether they contain messages that must not be answered or echoed as messages.
     """
     fired = list(fired)
     place = (str(scene.field.path), PLACE)
@@ -65,12 +65,12 @@ def talk(
 
 
 def starved(scene: Scene, reader: Binding, pipes: Iterable[str]) -> str:
-    """Write the script that reads pipes nobody writes to, and then a plain file.
+    """Return the script that reads named pipes without a writer, and then a plain file.
 
     Args:
         scene: where the calls were made.
-        reader: by what was read.
-        pipes: their names in the root.
+        reader: the binding that reads.
+        pipes: names of the pipes in the root.
     """
     root = str(scene.field.root)
     names = [*pipes, FILE]
@@ -79,27 +79,27 @@ def starved(scene: Scene, reader: Binding, pipes: Iterable[str]) -> str:
     pattern = f'"id": ?{len(names) + 1}[,}}]'
     answered = f'grep -Eq {shlex.quote(pattern)} "$D.said"'
     looked = f'{answered} || echo "FOUND: the plain file was not read" > "{FOUND}"'
-    # who waits is let go once we have it open for both, and nobody waits anew for what is gone
+    # opening a pipe for both directions releases its readers; once removed, it gets no new ones
     freed = f'for F in {every}; do exec 4<> "$F"; rm "$F"; exec 4>&-; done'
     wait = f"sleep {PATIENCE}"
     return script(scene, FILE, f"mkfifo {every}", *calls, wait, looked, freed)
 
 
 def early(scene: Scene, call: Call) -> str:
-    """Write the script that makes one call before the handshake, and looks at the root."""
+    """Return the script that makes one call before the handshake and checks the root."""
     said = _sent([_line(scene.revision, FIRST, call)], str(scene.field.path))
     return scene.script(FILE, said, waits=FIRST, still=True)
 
 
 def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[str, str]) -> str:
-    """Write the script that kills the server as soon as a file it writes is seen to change.
+    """Return the script that kills the server as soon as the file it writes changes.
 
     Args:
         scene: where it was killed.
-        call: what writes.
-        path: the file, below the root.
-        old: what the file holds before; None where it is made.
-        units: lines that what is written, and what was there, hold many times in a row.
+        call: the call that writes the file.
+        path: the file, relative to the root.
+        old: the old content of the file; None if the call creates it.
+        units: the repeated lines of the new and of the old content.
     """
     place = (str(scene.field.path), PLACE)
     opened = [line_payloads.plain("", "", message) for message in opening(scene.revision)]
@@ -143,7 +143,7 @@ def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[
 
 
 def _spread(line: str, unit: str) -> LinePayload:
-    """Give a line as the parts it is printed from, a text it repeats only once."""
+    """Return a line as parts, so that a text repeated in it is printed only once."""
     begin = line.find(unit)
     if begin < 0:
         return line_payloads.plain("", "", line)
@@ -156,7 +156,10 @@ def _spread(line: str, unit: str) -> LinePayload:
 
 
 def _said(revision: str, steps: Iterable[Call | str], parent: str) -> Iterator[str]:
-    """Give the commands that say it: calls as lines, with time to answer between the steps."""
+    """Yield the commands that send the opening and the steps.
+
+    Before each shell line the server has a second to answer the calls.
+    """
     said: list[dict[str, Any]] = list(opening(revision))
     number = FIRST - 1
     for step in steps:

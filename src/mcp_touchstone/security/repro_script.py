@@ -1,7 +1,8 @@
-"""The script of a finding around what it says: trees, the server as it was started, a look. Pure.
+"""Build the shell script that reproduces a finding.
 
-It makes a folder of its own, puts into it what the lines speak of, starts the server in it with
-the words, variables and folder it had, and shows what it answered and what is not as it was.
+The script creates a temporary folder with the trees that the messages refer to. It starts the
+server there with the same command line, variables and working folder. It then shows the answers of
+the server and the changes to the trees.
 """
 
 import re
@@ -23,31 +24,31 @@ from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.transport.sandbox import Method, Sandbox, bubblewrap
 
 PLACE: Final = "@D@"
-"""Stands for the folder of the script in the lines it sends."""
+"""Placeholder for the folder of the script in the lines it sends."""
 
 CLIENT: Final = {"name": "mcp-touchstone", "version": __version__}
 PATIENCE: Final = 5
-"""Seconds the server has to answer: after that nobody waits for it any more."""
+"""Seconds the script waits for an answer of the server."""
 
 _ANSWERED_BY: Final = (
     'answered() { N=0; until grep -Eqs "\\"id\\": ?$1[,}]|^it ended" "$D.said"'
     f" || [ $N -ge {PATIENCE}0 ]; do sleep 0.1; N=$((N+1)); done; }}"
 )
-"""Waits for the answer to an id, for the end of the server, or till nobody waits any more."""
+"""Shell function that waits for the answer to an id, the end of the server, or the timeout."""
 
 _EACH: Final = 'for T in {}; do rm -f "$D.said" "$D.pid"'
 
 PID: Final = "$D.pid"
-"""Where the number of the process is, if it is asked for."""
+"""File with the process id of the server, if it is tracked."""
 
 FOUND: Final = "$D.found"
-"""Where a line of a shell between calls says what it found."""
+"""File to which a shell line between calls writes its finding."""
 
 SHOWN: Final = 4000
-"""Bytes of its answers that are shown, the last ones."""
+"""Number of bytes shown of the answers, from the end."""
 
 LARGEST: Final = 4096
-"""Bytes of a file that is written into a script."""
+"""Maximum size of a file that is written into a script, in bytes."""
 
 _COMMITTED: Final = (
     'for R in "$D"/*/; do case "$R" in "$D/home/" | "$D/tmp/") continue ;; esac',
@@ -55,7 +56,7 @@ _COMMITTED: Final = (
     'git -c user.name=x -c user.email=x@localhost commit -qm "$(ls)"',
     'for F in mcpname-*; do [ ! -e "$F" ] || echo changed > "$F"; done); done',
 )
-"""Makes the folders repositories that name their files in log, status and diff, with git itself."""
+"""Makes the folders repositories that name their files in log, status and diff."""
 
 _STAGED: Final = (
     'git -C "$D/root" cat-file --batch-all-objects --batch > "$D.held"',
@@ -72,14 +73,17 @@ _INHERITED: Final = " ".join([
     'PATH="$PATH"',
     *(f'${{{name}:+"{name}=${name}"}}' for name in ("LANG", "PYTHONPATH", "NODE_PATH")),
 ])  # fmt: skip
-"""What a sandboxed server gets of the variables of who runs the script."""
+"""The variables that a sandboxed server inherits from the script."""
 
 _FACTS: Final = "-type f -exec cksum {} + -o -print | sort"
 _OUTSIDE: Final = (
     r'outside() { cd "$D" && find . \( -path ./root -o -path ./tmp -o '
     rf"-path './home/*' ! -name {CANARY} \) -prune -o {_FACTS}; }}"
 )
-"""What lies around the root; its home and its temporary folder are its own, but for our file."""
+"""Shell function that lists the paths around the root, with checksums of files.
+
+The temporary folder and the home are left out, except for the canary file in the home.
+"""
 
 _INSIDE: Final = f'inside() {{ cd "$D/root" && find . {_FACTS}; }}'
 _LADEN: Final = f'laden() {{ grep -rls {MARK} "$D/root" | sort; }}'
@@ -103,13 +107,13 @@ _FORGED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where something was found.
+    """The surroundings of a finding.
 
     Attributes:
         field: the trees.
-        target: the server, as it was started.
-        revision: which is spoken.
-        denies: whether it is about what a deny list names.
+        target: how the server was started.
+        revision: the protocol revision in use.
+        denies: whether it is about denied files.
         sandbox: the sandbox of the server; None for none.
     """
 
@@ -130,16 +134,17 @@ class Scene:
         forged: bool = False,
         tries: int = 1,
     ) -> str:
-        """Write the script. It exits with 1 if it finds the effect, 0 if not, 2 without an answer.
+        """Return the script. It exits with 1 if it finds the effect, 0 if not, 2 without an answer.
 
         Args:
-            text: what was sent: what it speaks of is made.
-            said: shell commands that write the lines.
-            waits: id of the last question: its answer is waited for.
-            judged: whether that answer must not fail to come.
-            still: whether nothing in the root may change.
-            forged: whether answers to ``inner-`` ids must not come.
-            tries: how often all is said, to a new process each, until a line of it finds something.
+            text: the sent text; the script creates the files it refers to.
+            said: shell commands that print the lines.
+            waits: id of the last request; the script waits for its answer.
+            judged: whether a missing answer to that request is a finding.
+            still: whether a change in the root is a finding.
+            forged: whether a result with an ``inner-`` id is a finding.
+            tries: how often the lines are sent, each time to a new process, until a shell line
+                among them finds something.
         """
         looks = [_LEAKED, _LAUNDERED]
         if still:
@@ -155,7 +160,7 @@ class Scene:
         return "\n".join([
             "#!/bin/sh",
             *(() if self.sandbox is None else _SHELTERED),
-            # Small letters alone, as in our own fields: some servers fold what they are told.
+            # Lower case only, as in our own trees: some servers fold the case of paths.
             'D=${TMPDIR:-/tmp}/mcp-touchstone-$$; mkdir -m 700 "$D" || exit',
             'D=$(cd "$D" && pwd -P)',
             *self._tree(text),
@@ -186,14 +191,14 @@ class Scene:
         ])  # fmt: skip
 
     def _listed(self) -> str:
-        """Give a pattern of what the deny list has; a repository of the server's own is its own."""
+        """Return a pattern of the denied names, without the repository if the server uses it."""
         denied = self.field.denied
         names = {one.example for one in (*denied.entries, *denied.written)}
         names -= {GIT} if self.field.is_repository else set()
         return "|".join(sorted(map(re.escape, names)))
 
     def _started(self, *, tracked: bool) -> str:
-        """Give the server as it was started: folder, variables, words; its number, if tracked."""
+        """Return the command that starts the server; it saves the process id if ``tracked``."""
         hidden = {name for name, _ in secrets(self.target.env)}
         env = [
             f'"{name}=${{{name}?as it was when this was found}}"'
@@ -214,8 +219,8 @@ class Scene:
         return f'({within}{" ".join([*first, started])}; echo "it ended with status $?")'
 
     def _shelter(self) -> str:
-        """Give the words of bubblewrap for the folder of the script."""
-        assert self.sandbox is not None  # noqa: S101  (else nobody asks)
+        """Return the bubblewrap command for the folder of the script."""
+        assert self.sandbox is not None  # noqa: S101  (only called with one)
         _, *words = bubblewrap(replace(self.sandbox, method=Method.BWRAP))
         ours = str(self.field.path)
         shown = ('"$D"' if word == ours else shlex.quote(word) for word in words)
@@ -224,7 +229,7 @@ class Scene:
     # --- trees
 
     def _tree(self, text: str) -> Iterator[str]:
-        """Give the commands that make the root, what the text speaks of, and what lies outside."""
+        """Yield the commands that create the root, the paths in the text, and the outside."""
         yield 'mkdir -p "$D/root/dir/sub/deep" "$D/home" "$D/tmp"'
         if self.target.seed is not None:
             yield f'cp -R {shlex.quote(str(self.target.seed.absolute()))}/. "$D/root"'
@@ -249,7 +254,7 @@ class Scene:
             yield f'ln -s "{there}" "$D/root"/{shlex.quote(link)}'
 
     def _met(self, text: str) -> Iterator[Path]:
-        """Walk what of the root a text may meet: all of it, where it names nothing."""
+        """Yield the paths of the root that a text may refer to: all if it names none."""
         words = _words(text)
         every = not words - {".", ".."} or "*" in text
         for path in self.field.root.rglob("*"):
@@ -267,7 +272,7 @@ class Scene:
                 yield path
 
     def _links(self, text: str) -> dict[str, str]:
-        """Give the links of the root that a text may meet, and those these lead to."""
+        """Return the links of the root that a text may refer to, and the links they lead to."""
         found: dict[str, str] = {}
         for here in self._met(text):
             while here.is_symlink() and here.is_relative_to(self.field.root):
@@ -280,7 +285,7 @@ class Scene:
 
 
 def _made(where: Path, command: str) -> Iterator[str]:
-    """Give the commands that make a file below the parent, and its folder."""
+    """Yield the commands that create a file and its folder, relative to the parent."""
     yield f'mkdir -p "$D"/{shlex.quote(where.parent.as_posix())}'
     yield f'{command}"$D"/{shlex.quote(where.as_posix())}'
 
@@ -290,12 +295,12 @@ def _words(text: str) -> set[str]:
 
 
 def _word(text: str) -> str:
-    """Write a word of a command line, with the root of the script in it."""
+    """Return a quoted word of a command line, with the root of the script filled in."""
     return '"$D/root"'.join(shlex.quote(part) if part else "" for part in text.split(ROOT)) or "''"
 
 
 def opening(revision: str) -> Iterator[dict[str, Any]]:
-    """Give the messages that open a session; none in a revision without."""
+    """Yield the messages that open a session; none in a revision without a handshake."""
     if not rev.is_modern(revision):
         opened = {"protocolVersion": revision, "capabilities": {}, "clientInfo": CLIENT}
         yield {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opened}

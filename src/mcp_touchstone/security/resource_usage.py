@@ -1,4 +1,4 @@
-"""Memory, descriptors and CPU time of a process and of those it started, where they are known."""
+"""Measure memory, descriptors and CPU time of a process and its descendants."""
 
 import threading
 from collections.abc import Callable
@@ -11,30 +11,31 @@ from mcp_touchstone.transport.cpu_wait import turns
 from mcp_touchstone.transport.process import now, sleep
 
 PEAK: Final = "VmHWM:"
-"""Line of ``/proc/PID/status`` with the most memory it ever held, in KiB."""
+"""Line of ``/proc/PID/status`` with the peak memory of the process, in KiB."""
 
 
 WINDOW: Final = 0.3
 WINDOWS: Final = 3
-"""Seconds that are looked at, and how often at most; the quietest time counts."""
+"""Length of a measurement in seconds, and maximum number of them; the lowest value counts."""
 
 WORKS: Final = 0.1
-"""Share of the time it has to have had one as well: on a full machine all that wakes waits."""
+"""Minimum share of the time in which it also ran: on a loaded machine, each thread that wakes
+waits for a core."""
 
 
 class ResourceUsage:
-    """Looks at one process and at all below it: a launcher is not the server."""
+    """Measures a process and its descendants, as the process may be a launcher of the server."""
 
     def __init__(self, pid: int) -> None:
-        """Take the number of the process."""
+        """Create it for the process with this id."""
         self._pid = pid
 
     def peak(self) -> int | None:
-        """Give the most memory they ever held, in bytes; None where nobody can tell."""
+        """Return the sum of their peak memory, in bytes; None if unknown."""
         return self._sum(_peak)
 
     def descriptors(self) -> int | None:
-        """Give how many descriptors are open; None where nobody can tell."""
+        """Return the number of their open descriptors; None if unknown."""
         return self._sum(_descriptors)
 
     def _sum(self, measure: Callable[[psutil.Process], int | None]) -> int | None:
@@ -63,14 +64,14 @@ def _descriptors(process: psutil.Process) -> int | None:
 
 
 def cpu_share(pid: int, enough: float) -> float | None:
-    """Give the share of the time in which a process wanted a core, in its quietest moment.
+    """Return the share of the time in which a process wanted a core, the lowest measured.
 
     Args:
-        pid: its number.
-        enough: share up to which it is not looked at again.
+        pid: id of the process.
+        enough: a share up to this ends the measurements.
 
     Returns:
-        0.0 to the number of its threads; None where the system does not say it.
+        0.0 to the number of its threads; None if the system does not provide it.
     """
     shares = []
     for _ in range(WINDOWS):
@@ -87,7 +88,7 @@ def cpu_share(pid: int, enough: float) -> float | None:
 
 
 def _wanted(pid: int) -> tuple[float, float] | None:
-    """Give the seconds in which its threads wanted a core so far, and in which they had one."""
+    """Return the total seconds in which its threads wanted a core, and in which they had one."""
     known, ours = turns(pid), threading.get_native_id()
     found = [turn for thread, turn in known.items() if thread != ours]
     if not found:

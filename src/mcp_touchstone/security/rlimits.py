@@ -1,4 +1,4 @@
-"""What an attacked server may use up: a copy of an endless device must not fill the disk."""
+"""Resource limits of an attacked server: a copy of an endless device must not fill the disk."""
 
 import contextlib
 import sys
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 LARGEST: Final = 256 * 1024 * 1024
-"""Bytes a file may grow to; nothing an attack writes is near that."""
+"""Maximum size of a file, in bytes. Attacks write far smaller files."""
 
 
 def hold(pid: int, largest: int = LARGEST) -> None:
-    """Limit the files that a process and its later children may write, and let it dump no core.
+    """Limit the file size of a process and its later children, and disable their core dumps.
 
     Beyond the limit a write fails with EFBIG, or SIGXFSZ ends the process (getrlimit(2)). Only
     Linux can limit another process; elsewhere nothing is limited.
@@ -27,7 +27,7 @@ def hold(pid: int, largest: int = LARGEST) -> None:
 
 @contextlib.contextmanager
 def narrowed(pid: int, largest: int) -> Iterator[bool]:
-    """Limit the files that a process may write for a while; gives whether that could be done."""
+    """Limit the file size of a process temporarily; yield whether the limit was set."""
     if sys.platform != "linux":
         yield False
         return

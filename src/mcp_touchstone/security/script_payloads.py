@@ -1,7 +1,7 @@
-"""Scripts as arguments: what stands in them is not seen by who looks at paths.
+"""Attack with scripts as arguments: a check of path arguments does not see the paths in them.
 
-A script names files in its commands and clauses, and filters in it may be programs. It is fired at
-tools that did what a plain one said; what counts is what is there afterwards.
+A script names files in its commands and clauses, and its filters may be programs. Scripts are sent
+to tools that carried out a plain script. The files present afterwards decide.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ def lead_out(session: AttackSession, threat: str, *groups: str) -> None:
 
 
 def lead_to_denied(session: AttackSession, threat: str, *groups: str) -> None:
-    """Send scripts that name what a deny list has."""
+    """Send scripts that name entries of a deny list."""
     session.protect_denied()
     rows = [row for row in _rows(session, groups) if row.is_denied]
     _fire(session, threat, rows, frozenset({*SECRET, Area.DENIED}))
@@ -60,7 +60,7 @@ def _fire(
 
 
 def _lines(session: AttackSession, text: str) -> dict[str, str]:
-    """Give lines that stand in files a script names: it has to say which it wants removed."""
+    """Return a line of each file that a script names: it must quote the line it removes."""
     field = session.field
     files = {"canary_line": field.outside / CANARY}
     for name in field.denied.names["denied_file"]:

@@ -1,4 +1,4 @@
-"""The vocabulary of an attack: what a file of the security suite may import, and no more."""
+"""The names that a file of the security suite may import."""
 
 from mcp_touchstone.bindings.argument_roles import (
     ArgumentRole,

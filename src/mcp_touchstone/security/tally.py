@@ -1,4 +1,4 @@
-"""What became of an attack: shots, hits, deaths, what it cost, and how they are told. Values."""
+"""Results of an attack: calls, hits, deaths and time, and their descriptions in words."""
 
 import math
 from collections import Counter, defaultdict
@@ -14,23 +14,23 @@ from mcp_touchstone.wire.framing import brief
 from mcp_touchstone.wire.reply import Reply
 
 DEATHS: Final = 3
-"""Processes lost to one threat after which nothing more is fired."""
+"""Number of processes that end under one threat after which no more calls are made."""
 
 HANGS: Final = 2
-"""Calls without an answer after which nothing more is fired."""
+"""Number of unanswered calls after which no more calls are made."""
 
 SHOWN: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One effect that must not be.
+    """One forbidden effect.
 
     Attributes:
-        shot: what had it; None where only the end of the attack showed it.
+        shot: the call that had it; None if only the end of the attack showed it.
         what: the effect, in words.
-        wire: the connection it was seen on.
-        reply: the answer of the call.
+        wire: the connection on which it was seen.
+        reply: the reply to the call; None without one.
     """
 
     shot: AttackCall | None
@@ -40,18 +40,18 @@ class Hit:
 
     @property
     def tool(self) -> str:
-        """What was called."""
+        """The called tool or method; empty without a call."""
         return "" if self.shot is None else self.shot.binding.tool or self.shot.call[0]
 
 
 @dataclass(slots=True)
 class TimeBudget:
-    """What an attack may cost; what it cannot pay for is left out, and said.
+    """Time limit of the calls of each tool; payloads beyond it are left out and counted.
 
     Attributes:
-        each: seconds that may be spent on one tool; endless where nobody looks at the price.
+        each: seconds that may be spent on one tool; infinite for no limit.
         spent: tool -> seconds spent on it.
-        left: tool -> payloads that were not fired at it.
+        left: tool -> number of payloads left out at it.
     """
 
     each: float = math.inf
@@ -60,21 +60,30 @@ class TimeBudget:
 
     @property
     def ends(self) -> bool:
-        """Whether there is an end to what is spent."""
+        """Whether the time is limited."""
         return self.each < math.inf
 
     def pays(self, tool: str) -> bool:
-        """Whether a tool may be called once more."""
+        """Return whether a tool may be called again."""
         return self.spent[tool] < self.each
 
     def __str__(self) -> str:
-        """Say what was left out, tool by tool."""
+        """Return the number of payloads left out at each tool, in words."""
         return ", ".join(f"{count} at {tool}" for tool, count in sorted(self.left.items()))
 
 
 @dataclass(slots=True)
 class Tally:
-    """What became of an attack."""
+    """Counts and effects of an attack.
+
+    Attributes:
+        live: number of live payloads sent.
+        dead: number of payloads sent that no reading makes live.
+        tools: tools and methods called.
+        hits: the forbidden effects.
+        deaths: calls after which the process had ended.
+        hangs: other calls without a reply.
+    """
 
     live: int = 0
     dead: int = 0
@@ -85,30 +94,30 @@ class Tally:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is fired."""
+        """Whether no more calls are made."""
         return len(self.deaths) >= DEATHS or len(self.hangs) >= HANGS
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return the counts and tools in words."""
         words = f"{self.live} live payloads through {', '.join(sorted(self.tools)) or 'no tool'}"
         return words + (f", {self.dead} that no reading makes live" if self.dead else "")
 
 
 def whose(canary: Canary) -> str:
-    """Say whose bytes or names were seen."""
+    """Return in words whose bytes or names a canary is."""
     if canary.is_name:
         return f"the names in {Path(canary.where).parent.as_posix()!r}"
     return f"the bytes of {canary.where}"
 
 
 def shown(call: Call) -> str:
-    """Say a call in short: the tool or method, and what it was given."""
+    """Return a call in short: the tool or method, and its arguments."""
     method, params = call
     return f"{params.get('name', method)} {brief(params.get('arguments', params), SHOWN)}"
 
 
 def said(found: list[Hit], tally: Tally) -> str:
-    """Say what an attack found, its first hit in full."""
+    """Return the result of an attack in words; the first hit with a call is described in full."""
     if not found:
         return str(tally)
     first = next((hit for hit in found if hit.shot is not None), found[0])

@@ -1,4 +1,4 @@
-"""Aim payloads at bindings: which calls an attack makes, which of them are live. Sends nothing."""
+"""Build the calls of an attack from payloads and bindings, and mark which of them are live."""
 
 import json
 import secrets
@@ -16,7 +16,7 @@ from mcp_touchstone.security.payload import CANARY, Payload
 from mcp_touchstone.security.reachability import PAIR, Carriage
 
 BASES: Final = frozenset({"root", "cwd", "base", "repo_path", "working_dir", "projectRoot"})
-"""Arguments of a payload that stand for whatever a tool calls its base."""
+"""Names in a payload that stand for the base argument of a tool, whatever its name."""
 
 FIRED_AT: Final[Mapping[str, tuple[Operation, ...]]] = {
     "read": (
@@ -39,7 +39,7 @@ FIRED_AT: Final[Mapping[str, tuple[Operation, ...]]] = {
     "copy": (Operation.COPY, Operation.MOVE),
     "delete": (Operation.DELETE,),
 }
-"""Operation a payload was written for -> operations it is fired at, whatever tool does them."""
+"""Operation a payload is written for -> operations it is used with, in any tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ class AttackCall:
     """One call of an attack.
 
     Attributes:
-        payload: the row.
+        payload: its payload.
         text: the payload with its names filled in.
-        binding: what it is fired at.
+        binding: the binding it is built from.
         call: the method and params that are sent.
-        live: whether it reaches its aim when nothing guards it.
-        before: what was done before it: calls, and lines of a shell.
+        live: whether it reaches its target on an unprotected server.
+        before: the steps before it: calls, and shell lines.
     """
 
     payload: Payload
@@ -66,14 +66,14 @@ class AttackCall:
 MAKES: Final = frozenset({Operation.CREATE, Operation.MKDIR, Operation.SCRIPT})
 
 FILE: Final = "ok.txt"
-"""A plain file of the root that plain calls are made on."""
+"""A plain file of the root, the target of plain calls."""
 
 FOLDER: Final = "dir"
 """A plain folder of the root."""
 
 
 class Targeting:
-    """Knows a field and what tools do to files."""
+    """Builds the calls of an attack on the trees of a field, with the bindings of its tools."""
 
     def __init__(self, field: FixtureTree, bindings: Bindings) -> None:
         self._field = field
@@ -82,7 +82,10 @@ class Targeting:
     def calls(
         self, rows: Iterable[Payload], operations: Collection[Operation]
     ) -> Iterator[AttackCall]:
-        """Aim payloads at the bindings of some operations; what changes things only if live."""
+        """Yield the calls of payloads by bindings of some operations.
+
+        A binding that changes files is only used with live payloads.
+        """
         for row, text in self._field.each(rows):
             aim = (
                 reachability.aim_of_pair(text, self._field)
@@ -98,18 +101,18 @@ class Targeting:
                 yield AttackCall(row, text, binding, call, aim is not None)
 
     def _takes_no_path(self, binding: Binding) -> bool:
-        """Whether a walk begins where it always does, or where a listing of the same tool does."""
+        """Return whether a search or glob has no path argument, or its tool also lists."""
         if binding.operation not in {Operation.SEARCH, Operation.GLOB}:
             return False
         lists = {known.tool for known in self._bindings.of(Operation.LIST)}
         return binding.tool in lists or not binding.has(ArgumentRole.PATH)
 
     def plain(self, binding: Binding, content: str | None = None) -> Call:
-        """Give a plain call on a plain file.
+        """Return a plain call on a plain file, folder or new name.
 
         Args:
-            binding: what is called.
-            content: what is written; by default what the file holds.
+            binding: the binding to call.
+            content: the text to write; by default the content of the file.
         """
         root, data = str(self._field.root), (self._field.root / FILE).read_bytes()
         new = f"new-{secrets.token_hex(4)}"
@@ -120,10 +123,10 @@ class Targeting:
         return binding.call(binding.spelled(name, root), root, to=to, before=data, content=text)
 
     def carried(self, rows: Iterable[Payload], kind: Carriage) -> Iterator[AttackCall]:
-        """Aim payloads of a kind, each a source and a destination, at what moves and copies."""
+        """Yield the moves and copies of payloads with a source and a destination, of one kind."""
         for row in rows:
             for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
-                # for each binding anew: where one has put something, another puts nothing
+                # classified again for each binding: an earlier one may have put something there
                 for _, text in self._field.each([row]):
                     if PAIR in text and reachability.carriage(text, self._field) is kind:
                         yield AttackCall(
@@ -146,7 +149,7 @@ class Targeting:
         return binding.call(path, root, to=inside, before=before, content=content)
 
     def rebased(self, rows: Iterable[Payload]) -> Iterator[AttackCall]:
-        """Tell every tool that takes one another base for its paths."""
+        """Yield calls that pass another base for paths to every tool with a base argument."""
         for row, path, base, _ in self._asked(rows):
             for binding in self._bindings.based():
                 slot = binding.base
@@ -155,7 +158,7 @@ class Targeting:
                     yield self._told(row, f"{base}/{here}", binding, here, {slot.pointer: base})
 
     def smuggled(self, rows: Iterable[Payload]) -> Iterator[AttackCall]:
-        """Send arguments that no schema names beside a path that leads outside."""
+        """Yield reads of a path that leads outside with arguments that no schema names."""
         for row, path, base, more in self._asked(rows):
             for binding in self._bindings.of(Operation.READ):
                 if more and base is None and binding.tool:
@@ -166,7 +169,7 @@ class Targeting:
     def _asked(
         self, rows: Iterable[Payload]
     ) -> Iterator[tuple[Payload, str, str | None, dict[str, Any]]]:
-        """Take payloads that are arguments apart: path, base, and what else is sent."""
+        """Yield payloads that are arguments, each with its path, base and other arguments."""
         for row in rows:
             given = json.loads(payloads.fill(row.text, self._field.names))
             path = given.pop("path", CANARY)

@@ -1,4 +1,4 @@
-"""Facts of a whole tree, and what changed between two looks at it. Follows no link."""
+"""Record the state of a tree, and compare two records. Links are not followed."""
 
 import hashlib
 import os
@@ -9,26 +9,26 @@ from pathlib import Path
 from typing import Any, Final
 
 Fact = tuple[Any, ...]
-"""Kind first, then what is known of it: mode, size, time, inode, links, target, digest."""
+"""Kind of a path, then its state by kind: mode, size, time, inode, links, target, digest."""
 
 HASHED: Final = 1 << 20
-"""Bytes of a file that are hashed; the size stands for the rest."""
+"""Number of bytes hashed of a file; changes in the rest show by size, times and inode only."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeChange:
-    """One path that is not as it was.
+    """One path that changed.
 
     Attributes:
-        path: below the folder looked at, with forward slashes.
-        what: what happened to it, in words.
+        path: relative to the recorded folder, with forward slashes.
+        what: the change, in words.
     """
 
     path: str
     what: str
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return the change in words."""
         return f"{self.path} was {self.what}"
 
 
@@ -38,13 +38,13 @@ def take(
     known: Mapping[str, Fact] | None = None,
     prefix: str = "",
 ) -> dict[str, Fact]:
-    """Look at everything below a folder, the folder itself (".") included.
+    """Return the facts of a folder (".") and of everything below it, by path.
 
     Args:
-        folder: where to begin.
-        skip: whether a path below it, and what is in it, is left out.
-        known: facts from before; bytes whose inode did not change since are not read again.
-        prefix: stands before each name, there and in what is known.
+        folder: the folder.
+        skip: returns whether to leave out a path below it, with its contents.
+        known: earlier facts by path; a file with the same inode data is not read again.
+        prefix: put before each path in the result and in ``known``.
     """
     known = known or {}
     found = {f"{prefix}.": fact(str(folder))}
@@ -67,7 +67,10 @@ def take(
 
 
 def changes(before: Mapping[str, Fact], after: Mapping[str, Fact]) -> list[TreeChange]:
-    """Say what is not as it was; files before the folders they stand in."""
+    """Return the changes between two records, deeper paths first.
+
+    Touched folders are left out unless there are no other changes.
+    """
     found = [
         TreeChange(path, _told(before.get(path), after.get(path)))
         for path in sorted({*before, *after}, key=lambda path: (-path.count("/"), path))
@@ -96,7 +99,7 @@ def _told(before: Fact | None, after: Fact | None) -> str:
 
 
 def fact(path: str, known: Fact | None = None) -> Fact:
-    """Give what is known of one path; bytes are read unless the inode is as it was."""
+    """Return the facts of a path; a file is read unless its inode data equals the known one."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -105,7 +108,7 @@ def fact(path: str, known: Fact | None = None) -> Fact:
     if stat.S_ISDIR(found.st_mode):
         return ("folder", mode, found.st_mtime_ns)
     if stat.S_ISLNK(found.st_mode):
-        return ("link", os.readlink(path))  # noqa: PTH115  (a tree is looked at after each shot)
+        return ("link", os.readlink(path))  # noqa: PTH115  (fast: a tree is recorded after each call)
     if not stat.S_ISREG(found.st_mode):
         return ("special file", stat.S_IFMT(found.st_mode), mode)
     seen = (

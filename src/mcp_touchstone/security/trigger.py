@@ -1,21 +1,22 @@
-"""Do something at a moment of a call, from a thread of our own."""
+"""Run an action at a chosen moment of a call, in a separate thread."""
 
 import threading
 from collections.abc import Callable
 
 
 class Trigger:
-    """Acts once: some seconds after its start, or as soon as a look gives another value."""
+    """Runs an action once: after some seconds, or as soon as a watched value changes."""
 
     def __init__(
         self, act: Callable[[], None], look: Callable[[], object], seconds: float | None = None
     ) -> None:
-        """Look for the first time.
+        """Read the watched value for the first time.
 
         Args:
-            act: what is done.
-            look: gives a value; looked at without a pause, as the moment may be short.
-            seconds: when to act; None for as soon as the value changes.
+            act: the action.
+            look: returns the watched value. It is called without a pause, as a moment may be
+                short.
+            seconds: seconds from the start to the action; None to act as soon as the value changes.
         """
         self._act = act
         self._look = look
@@ -25,11 +26,11 @@ class Trigger:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
-        """Begin to look, or to wait."""
+        """Start to watch the value, or to wait."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Act now, unless that is done."""
+        """Run the action now, unless it has run; return when it has."""
         self._over.set()
         self._thread.join()
 
