@@ -182,24 +182,32 @@ def test_command_gets_exactly_the_given_environment(box: Sandbox) -> None:
     assert dict(pair.split("=", 1) for pair in done.stdout.split("\0") if pair) == env
 
 
+def ignored_signals(box: Sandbox) -> int:
+    """Return the mask of ignored signals in a sandbox, without the two of the C library.
+
+    ``posix_spawn`` of glibc ignores signals 32 and 33 in its child, and no function resets them.
+    """
+    words = run(box, "grep", "SigIgn", "/proc/self/status").stdout.split()
+    return int(words[1], 16) & ~(0b11 << 31)
+
+
 def test_command_has_its_own_session_and_default_signals(box: Sandbox) -> None:
     script = (
         "import os; print(os.getpid() == os.getpgrp() == os.getsid(0), os.listdir('/proc/self/fd'))"
     )
     done = run(box, PYTHON, "-I", "-c", script)
     assert done.stdout == "True ['0', '1', '2', '3']\n"  # the last one lists the folder
-    ignored = run(box, "grep", "SigIgn", "/proc/self/status").stdout.split()[1]
-    assert int(ignored, 16) == 0
+    assert ignored_signals(box) == 0
 
 
 def test_signals_that_the_caller_ignores_are_not_ignored_by_the_command(box: Sandbox) -> None:
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     try:
-        ignored = run(box, "grep", "SigIgn", "/proc/self/status").stdout.split()[1]
+        ignored = ignored_signals(box)
     finally:
         signal.signal(signal.SIGUSR1, before)
 
-    assert int(ignored, 16) == 0
+    assert ignored == 0
 
 
 def test_starts_a_relative_program_in_its_folder(box: Sandbox, world: Path) -> None:
