@@ -52,13 +52,17 @@ _REVISION = "2026-07-28"
 
 
 def source(lines: int) -> str:
-    """Give a module of about so many lines: functions of five."""
+    """Return the source of a module with functions of five lines each.
+
+    Args:
+        lines: Approximate number of lines.
+    """
     one = 'def f{0}(x):\n    """Say {0}."""\n    y = x + {0}\n    return y\n\n'
     return "".join(one.format(number) for number in range(lines // 5))
 
 
 def timed(runs: int, work: Callable[[], object]) -> float:
-    """Give the median time of some runs after one that does not count, in seconds."""
+    """Return the median time of some runs, in seconds. One warm-up run is not counted."""
     work()
     times = []
     for _ in range(runs):
@@ -69,7 +73,7 @@ def timed(runs: int, work: Callable[[], object]) -> float:
 
 
 class Library:
-    """The library as it comes."""
+    """The unpatched library, with queries added."""
 
     def __init__(self) -> None:
         warnings.simplefilter("ignore")
@@ -82,7 +86,7 @@ class Library:
         self._editor: Any = import_module("cedarscript_editor")
 
     def work(self, root: Path, text: str, script: str) -> None:
-        """Carry out a script on a file."""
+        """Write a text to a file and carry out a script on it."""
         (root / "m.py").write_text(text)
         with contextlib.redirect_stdout(io.StringIO()):
             commands = list(self._editor.find_commands(f"```CEDARScript\n{script}\n```"))
@@ -90,7 +94,11 @@ class Library:
 
 
 class Server:
-    """The server in a thread of this process, on two pipes."""
+    """The server in a thread of this process, connected by two pipes.
+
+    Args:
+        root: Root directory of the server.
+    """
 
     def __init__(self, root: Path) -> None:
         theirs, self._out = os.pipe()
@@ -109,7 +117,7 @@ class Server:
         }
 
     def work(self, script: str) -> None:
-        """Preview a script."""
+        """Call ``apply_cedarscript`` with a script as a dry run and wait for the answer."""
         params = {
             "_meta": self._meta,
             "name": "apply_cedarscript",
@@ -122,13 +130,13 @@ class Server:
             raise SystemExit(result["content"][0]["text"])
 
     def end(self) -> None:
-        """Leave."""
+        """Close the connection and wait for the server to end."""
         os.close(self._out)
         self._thread.join()
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the times and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=1_000)
     parser.add_argument("--runs", type=int, default=15)

@@ -30,7 +30,10 @@ from mcp_touchstone.transport.process import now
 
 
 def startup(target: Target, runs: int) -> float:
-    """Measure spawn to the answer of initialize, one process at a time; seconds."""
+    """Return the median time from the spawn to the answer to ``initialize``, in seconds.
+
+    Only one process runs at a time.
+    """
     times = []
     with World() as world:
         pool = ProcessPool(target, world, Pace(target.startup))
@@ -49,7 +52,7 @@ def startup(target: Target, runs: int) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the servers and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=0)

@@ -43,14 +43,14 @@ REVISION = "2025-11-25"
 
 
 def port() -> int:
-    """Give a port that is free."""
+    """Return the number of a free port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
 
 
 def serve(command: str) -> tuple["subprocess.Popen[bytes]", str]:
-    """Start a server over HTTP and wait until it listens; give it and its URL."""
+    """Start a server over HTTP, wait until it listens, and return its process and URL."""
     number = port()
     env = {**os.environ, "PORT": str(number)}
     server = subprocess.Popen(
@@ -66,7 +66,7 @@ def serve(command: str) -> tuple["subprocess.Popen[bytes]", str]:
 
 
 def official(suite: Suite, url: str) -> tuple[int, float]:
-    """Let the official suite judge; give its checks and the seconds."""
+    """Run the official suite and return the number of its checks and the time in seconds."""
     with tempfile.TemporaryDirectory() as place:
         begun = time.monotonic()
         verdict = suite.judge(url, REVISION, Path(place))
@@ -74,7 +74,7 @@ def official(suite: Suite, url: str) -> tuple[int, float]:
 
 
 def counted(command: str, *, quick: bool) -> tuple[int, int]:
-    """Judge over stdio in a run apart, untimed; give clauses and judgements."""
+    """Return the number of clauses and judgements of a separate, untimed run over stdio."""
     target = Target(command=absolute(tuple(shlex.split(command))))
     choice = Choice(revisions=(REVISION,), examples=0, quick=quick)
     run = judge(target, load(), choice)
@@ -84,7 +84,7 @@ def counted(command: str, *, quick: bool) -> tuple[int, int]:
 
 
 def ours(command: str, *, quick: bool) -> float:
-    """Judge over stdio with the program; give the seconds from its start to its end."""
+    """Run ``mcp-touchstone check`` over stdio and return its whole run time in seconds."""
     program = Path(sys.executable).with_name("mcp-touchstone")
     words = ["check", "-q", "--revision", REVISION, "--examples", "0"] + ["--quick"] * quick
     begun = time.monotonic()
@@ -97,7 +97,7 @@ def ours(command: str, *, quick: bool) -> float:
 
 
 def mcpscore(program: str, command: str) -> tuple[int, float]:
-    """Let mcpscore judge over stdio; give the rules it assessed and the seconds."""
+    """Run mcpscore over stdio and return the number of assessed rules and the time in seconds."""
     begun = time.monotonic()
     done = subprocess.run(
         [program, "--json", "--stdio", *shlex.split(command)],
@@ -109,7 +109,7 @@ def mcpscore(program: str, command: str) -> tuple[int, float]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the tools and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--http", required=True, metavar="COMMAND")

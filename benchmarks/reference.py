@@ -45,15 +45,15 @@ for line in sys.stdin:
 
 
 class Server:
-    """A server in a process of its own, and the only client it has.
+    """A server in a separate process, and its client.
 
     Args:
-        command: What starts it.
-        cwd: Where.
-        env: Variables on top of ours.
+        command: Command that starts the server.
+        cwd: Working directory of the server.
+        env: Environment variables, added to those of this process.
 
     Attributes:
-        startup: Seconds from the start to the answer of ``initialize``.
+        startup: Time from the start to the answer to ``initialize``, in seconds.
     """
 
     def __init__(
@@ -88,19 +88,19 @@ class Server:
         self._in.close()
 
     def ask(self, line: bytes) -> bytes:
-        """Give the answer to a request, both as they stand on the wire."""
+        """Send an encoded request and return the answer, also encoded."""
         while line:
             line = line[os.write(self._out, line) :]
         return self._in.readline()
 
     def try_out(self, line: bytes) -> None:
-        """See that a request succeeds."""
+        """Send a request, and exit with a message if it does not succeed."""
         answer = json.loads(self.ask(line))
         if answer.get("result", {"isError": True}).get("isError"):
             raise SystemExit(f"{line!r}\nis answered with\n{answer}")
 
     def peak(self) -> int:
-        """Give the most memory it has had, in bytes; 0 where the system does not say."""
+        """Return the peak memory of the server in bytes, or 0 if the system does not report it."""
         with contextlib.suppress(OSError):
             for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines():
                 if line.startswith("VmHWM:"):
@@ -109,23 +109,29 @@ class Server:
 
 
 def request(method: str, params: dict[str, Any]) -> bytes:
-    """Encode a request; there is never more than one in flight, so all have the same id."""
+    """Encode a request.
+
+    All requests have the same id, because only one is in flight at a time.
+    """
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     return json.dumps(message).encode() + b"\n"
 
 
 def call(name: str, **arguments: Any) -> bytes:
-    """Encode a call of a tool."""
+    """Encode a tool call."""
     return request("tools/call", {"name": name, "arguments": arguments})
 
 
 def ours(root: Path) -> Server:
-    """Start the reference server below a root."""
+    """Start the reference server with a root directory."""
     return Server(*OUR_COMMAND, "--root", str(root))
 
 
 def turns(runs: int, measures: Mapping[str, Callable[[], float]]) -> dict[str, float]:
-    """Measure everything in turns, once in vain and then some times; give the medians."""
+    """Run the measures in turns and return the median of each, by name.
+
+    The first turn is a warm-up and is not counted.
+    """
     found: dict[str, list[float]] = {name: [] for name in measures}
     for turn in range(runs + 1):
         for name, measure in measures.items():
@@ -136,22 +142,22 @@ def turns(runs: int, measures: Mapping[str, Callable[[], float]]) -> dict[str, f
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Give the seconds something takes."""
+    """Return the run time of a function, in seconds."""
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
 
 
 def show(name: str, value: str, ratio: float, target: str = "") -> None:
-    """Print one row."""
+    """Print one row of a table."""
     print(f"  {name:<46}{value:>16}{ratio:>9.2f}  {target}")
 
 
 def start_up(root: Path, runs: int, sdks: Mapping[str, str]) -> None:
-    """Measure from the start of the process to the answer of ``initialize``."""
+    """Measure the time from the start of a process to the answer to ``initialize``."""
     bare = root / "bare.py"
     bare.write_text(BARE)
-    fresh = root / "fresh"  # as after an installation that nobody may write to
+    fresh = root / "fresh"  # like an installation in a read-only directory
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(CHECKOUT / "reference_server", fresh / "reference_server", ignore=ignored)
 
@@ -183,7 +189,7 @@ def start_up(root: Path, runs: int, sdks: Mapping[str, str]) -> None:
 
 
 def requests(root: Path, runs: int, sdks: Mapping[str, str]) -> None:
-    """Measure calls one after the other: a small file read against a text echoed."""
+    """Measure successive calls: ``file.read`` of a small file against ``echo`` of the SDKs."""
     (root / "small.txt").write_bytes(SMALL)
     ours_is = "file.read of 20 lines"
     with contextlib.ExitStack() as stack:
@@ -204,7 +210,7 @@ def requests(root: Path, runs: int, sdks: Mapping[str, str]) -> None:
 
 
 def sizes(root: Path, runs: int, _sdks: Mapping[str, str]) -> None:
-    """Measure time and memory against the size of the file; a fresh process for each size."""
+    """Measure time and memory by the size of the file. Each size has a new process."""
     line = b"0123456789" * 7 + b"012345678\n"
     with ours(root) as server:
         empty = server.peak()
@@ -230,7 +236,7 @@ def sizes(root: Path, runs: int, _sdks: Mapping[str, str]) -> None:
 
 
 def writes(root: Path, runs: int, _sdks: Mapping[str, str]) -> None:
-    """Measure edits that are on the disk when the answer comes."""
+    """Measure edits that are synchronized with the disk before the answer."""
     (root / "edited.txt").write_bytes(SMALL + b"old\n")
 
     def edit(old: str, new: str) -> bytes:
@@ -259,7 +265,7 @@ def writes(root: Path, runs: int, _sdks: Mapping[str, str]) -> None:
 
 
 def _replace(root: Path) -> None:
-    """Replace a file some times so that it is whole and on the disk whatever happens."""
+    """Replace a file several times, atomically and synchronized with the disk."""
     new = root / "bare.new"
     for _ in range(2 * WRITES):
         with new.open("wb") as file:
@@ -280,7 +286,7 @@ PARTS = {"start-up": start_up, "requests": requests, "sizes": sizes, "writes": w
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the chosen parts and print their tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--only", choices=PARTS, action="append")

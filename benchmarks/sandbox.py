@@ -1,7 +1,7 @@
-"""What a sandbox adds to the start of a process: ``python benchmarks/sandbox.py [STARTS]``.
+"""Measure the time a sandbox adds to a process start: ``python benchmarks/sandbox.py [STARTS]``.
 
-CPU time is that of all processes of a start. It depends less on how busy the machine is than real
-time does. The least of each is what a quiet machine comes near to.
+The CPU time is the sum of all processes of a start. It depends less on the load of the machine than
+the real time. The least real time is close to the time on an idle machine.
 """
 
 import os
@@ -19,7 +19,7 @@ COMMAND = ("true",)
 
 
 def measure(name: str, command: Sequence[str], env: dict[str, str], starts: int) -> None:
-    """Start a command some times; print real time and CPU time in milliseconds."""
+    """Start a command several times and print the real time and CPU time in milliseconds."""
     real, cpu = [], []
     for _ in range(starts):
         before, begun = os.times(), time.perf_counter()
@@ -33,7 +33,7 @@ def measure(name: str, command: Sequence[str], env: dict[str, str], starts: int)
 
 
 def main(starts: int) -> None:
-    """Measure a direct start and each method that works here."""
+    """Measure a direct start and each sandbox method that works on this machine."""
     env = {"PATH": os.environ["PATH"]}
     with tempfile.TemporaryDirectory() as folder:
         measure("direct", COMMAND, env, starts)

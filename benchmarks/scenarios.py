@@ -27,7 +27,7 @@ COPIED = "echoes_the_id_as_sent"
 
 
 def grown(copies: int) -> Registry:
-    """Give the suite with copies of one scenario, each under a name of its own."""
+    """Return the suite with copies of one scenario added. Each copy has its own id."""
     whole = load()
     one = next(scenario for scenario in whole.scenarios if scenario.name == COPIED)
     made = [
@@ -38,12 +38,12 @@ def grown(copies: int) -> Registry:
 
 
 def spent() -> float:
-    """Give the processor time of this process and of those that ended below it; seconds."""
+    """Return the processor time of this process and of its ended children, in seconds."""
     return sum(os.times()[:4])
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the runs and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", default="0,100,200,400")
     parser.add_argument("server", nargs="*", metavar="NAME=COMMAND")

@@ -1,4 +1,4 @@
-"""The servers a benchmark is told of, beside the bundled one."""
+"""The servers of a benchmark: the bundled one and those of the command line."""
 
 import shlex
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from mcp_touchstone.target.target import Target, absolute, reference
 
 
 def named(pairs: Iterable[str]) -> dict[str, Target]:
-    """Give the reference server and what stands behind each ``NAME=COMMAND``."""
+    """Return the reference server and the server of each ``NAME=COMMAND``, by name."""
     targets = {"reference": reference()}
     for pair in pairs:
         name, _, command = pair.partition("=")

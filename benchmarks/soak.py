@@ -25,7 +25,7 @@ from mcp_touchstone.catalog.loader import home, load
 from mcp_touchstone.engine.runner import Choice, judge
 from mcp_touchstone.target.target import reference
 
-BATCH = 20  # below what a pipe holds: we write all of it before we read
+BATCH = 20  # fits into the buffer of a pipe, because all of it is written before reading
 ODD_VALUES: tuple[Any, ...] = (
     None,
     True,
@@ -43,7 +43,7 @@ ODD_VALUES: tuple[Any, ...] = (
 
 
 def memory(pid: int | str = "self") -> float:
-    """Give what a process has in memory, in MiB; 0 where the system does not say."""
+    """Return the resident memory of a process in MiB, or 0 if the system does not report it."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except OSError:
@@ -52,12 +52,12 @@ def memory(pid: int | str = "self") -> float:
 
 
 def descriptors() -> int:
-    """Count our descriptors; 0 where the system does not say."""
+    """Return the number of open descriptors of this process, or 0 if it is not known."""
     return len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").is_dir() else 0
 
 
 def soak(runs: int, *, full: bool) -> bool:
-    """Judge the reference server again and again; say whether it passed each time."""
+    """Judge the reference server several times and return whether it passed each time."""
     registry = load()
     choice = Choice(quick=not full)
     sound = True
@@ -72,7 +72,7 @@ def soak(runs: int, *, full: bool) -> bool:
 
 
 def request(number: int, dice: random.Random) -> dict[str, Any]:
-    """Make a sound request."""
+    """Build a valid request."""
     method, params = dice.choice(
         [
             ("ping", {}),
@@ -89,7 +89,7 @@ def request(number: int, dice: random.Random) -> dict[str, Any]:
 
 
 def spoilt(number: int, dice: random.Random) -> bytes:
-    """Make a line that is wrong in some way; never a sound request's id, never a cancellation."""
+    """Build an invalid line. It is no cancellation and does not use the id of a valid request."""
     message = request(number, dice)
     message["id"] = dice.choice([f"x{number}", -number - 1, *ODD_VALUES])
     how = dice.randrange(6)
@@ -113,8 +113,12 @@ def spoilt(number: int, dice: random.Random) -> bytes:
 
 
 def fuzz(count: int, seed: int) -> bool:
-    """Send messages to the reference server; say whether each sound one got its one answer."""
-    dice = random.Random(seed)  # noqa: S311  (the same every time)
+    """Send messages to the reference server and return whether all answers were right.
+
+    Each valid request must get exactly one answer. No answer may have an unknown id. The server
+    must end with status 0.
+    """
+    dice = random.Random(seed)  # noqa: S311  (repeatable runs need a seed)
     with tempfile.TemporaryDirectory() as place:
         Path(place, "a.txt").write_text("one\ntwo\n")
         command = [sys.executable, "-m", "reference_server", "--root", place, "--log-level", "off"]
@@ -152,7 +156,7 @@ def fuzz(count: int, seed: int) -> bool:
 
 
 def batch(server: "subprocess.Popen[bytes]", numbers: range, dice: random.Random) -> Counter[str]:
-    """Send some messages and read until every sound one is answered."""
+    """Send a batch of messages, read until each valid request is answered, and count errors."""
     into, out = _pipes(server)
     asked = {}
     used: set[Any] = set()
@@ -208,14 +212,14 @@ def _known(key: Any, used: set[Any]) -> bool:
 
 
 def _late(key: Any, numbers: range) -> bool:
-    """Whether an answer may belong to a spoilt line of an earlier batch."""
+    """Return whether an answer may belong to an invalid line of an earlier batch."""
     if isinstance(key, str):
         return key.startswith("x") or key in {v for v in ODD_VALUES if isinstance(v, str)}
     return key in {v for v in ODD_VALUES if isinstance(v, int | float)} or -numbers.stop <= key < 0
 
 
 def main() -> None:
-    """Soak and fuzz."""
+    """Run both parts and exit with status 1 if one has failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--full", action="store_true", help="full runs, not quick ones")

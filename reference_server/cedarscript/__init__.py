@@ -1,10 +1,10 @@
-"""The CEDARScript tools: edit commands for code, carried out by a library in a process of its own.
+"""The CEDARScript tools: edit commands for code, carried out by a library in a separate process.
 
     text --scan--> scripts --worker: policy--> commands --stage--> texts --worker--> texts and diffs
-    texts and diffs --stage--> an edit of the workspace, if it is to be written
+    texts and diffs --stage--> an edit of the workspace, unless it is a dry run
 
-The library is an optional extra. Without it, ``list_capabilities`` says why and ``explain_error``
-still explains; the other two tools are not offered.
+The library is an optional extra. Without it, the tools ``list_capabilities`` and ``explain_error``
+are offered, and the other two are not. ``list_capabilities`` then returns the reason.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def install(surface: Surface) -> None:
-    """Offer the tools that can be offered."""
-    from .tools import offer  # noqa: PLC0415 - most of what imports this package is its worker
+    """Add the tools that work in this environment to the toolbox."""
+    from .tools import offer  # noqa: PLC0415 - keeps the import of this package cheap
 
     offer(surface)

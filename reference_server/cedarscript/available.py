@@ -1,4 +1,4 @@
-"""Whether the library can be used here, as far as that shows without loading it."""
+"""A check whether the library can be used, made without loading the library."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import sys
 from importlib.util import find_spec
 
 EXTRA = "cedarscript"
-"""Name of the optional dependency group that brings the library."""
+"""Name of the optional dependency group that installs the library."""
 
 _NEEDED = ("cedarscript_editor", "cedarscript_ast_parser", "packaging")
 _MACHINES = ("x86_64", "amd64")
-"""The parser has native builds for these only; what it ships for others is no such build."""
+"""Machines for which the parser has native builds. Its wheels for other machines contain none."""
 
 
 def reason_against() -> str | None:
-    """Say why the library cannot be used here, or None if it may well be."""
+    """Return why the library cannot be used here, or None if no reason is known."""
     machine = os.uname().machine.lower() if hasattr(os, "uname") else "amd64"
     if sys.platform not in ("linux", "win32") or machine not in _MACHINES:
         return f"its parser has no build for {sys.platform} on {machine}"
@@ -34,9 +34,9 @@ def _is_there(name: str) -> bool:
 
 
 def version_of(name: str) -> str | None:
-    """Give the version of an installed distribution, or None.
+    """Return the version of an installed distribution, or None if it is not installed.
 
-    ``importlib.metadata`` takes longer to import than the library itself.
+    ``importlib.metadata`` is not used, because its import takes longer than the library's.
     """
     prefix = name.replace("-", "_") + "-"
     for folder in sys.path:

@@ -1,4 +1,4 @@
-"""What ``list_capabilities`` says: the forms of the language that are carried out. Pure."""
+"""The result of ``list_capabilities``: the supported forms of the language. Pure functions."""
 
 from __future__ import annotations
 
@@ -94,12 +94,12 @@ _NOTES = [
 
 
 def describe(reason: str | None, *, read_only: bool, largest: int) -> dict[str, Any]:
-    """Give the result of ``list_capabilities``.
+    """Build the result of ``list_capabilities``.
 
     Args:
         reason: Why scripts cannot be carried out; None if they can.
-        read_only: Whether this server writes nothing.
-        largest: Bytes of a file.
+        read_only: Whether this server refuses to write.
+        largest: Limit for the size of a file, in bytes.
     """
     described: dict[str, Any] = {
         "available": reason is None,

@@ -1,4 +1,7 @@
-"""Commands as JSON and as a sentence. Knows the library's objects by their shape only."""
+"""Descriptions of commands, as JSON and as a sentence.
+
+This module does not import the library. It finds out the kind of an object by its attributes.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ _VERBS = {"DeleteClause": "delete", "ReplaceClause": "replace", "MoveClause": "m
 
 
 def as_json(value: Any) -> Any:
-    """Give a node of the library's tree as JSON: its class in ``node``, then its fields.
+    """Return a node of the library's tree as JSON: its class in ``node``, then its fields.
 
-    ``dataclasses.asdict`` would lose the classes, and with them what is replaced and what deleted,
-    and where an insertion goes, which is no field.
+    ``dataclasses.asdict`` would lose two things. The class of a node tells a replacement from a
+    deletion. The ``qualifier``, the side of a marker on which an insertion goes, is not a field.
     """
     if isinstance(value, enum.Enum):  # some of them are data classes too
         return value.value
@@ -39,11 +42,11 @@ def as_json(value: Any) -> Any:
 
 
 def describe(command: Any, line: int) -> dict[str, Any]:
-    """Describe a command.
+    """Return a command as JSON, with its path, line and summary.
 
     Args:
-        command: As the parser gave it.
-        line: Where it begins in the input, counted from 1.
+        command: The parser's object for the command.
+        line: Line of the input on which the command begins, counted from 1.
     """
     described = as_json(command)
     described.pop("node")
@@ -57,7 +60,7 @@ def describe(command: Any, line: int) -> dict[str, Any]:
 
 
 def summary(command: Any) -> str:
-    """Say what a command does, in one line."""
+    """Return one line that describes the effect of a command."""
     path = command.files_to_change[0]
     if command.type == "create":
         return f"Create {path}"
@@ -86,7 +89,7 @@ def summary(command: Any) -> str:
 
 
 def _marker(marker: Any) -> str:
-    """Name a place without quoting lines of a file."""
+    """Return the name of a place, without the text of any line of the file."""
     if marker.type != "line":
         return f"{marker.type} {str(marker.value)[:_LONGEST_NAME]}"
     if marker.marker_subtype == "number":

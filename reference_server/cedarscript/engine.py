@@ -1,8 +1,12 @@
-"""The server's end of the worker: starts it, asks it, and ends it when it takes too long.
+"""The server's side of the worker: starts it, sends requests, and kills it on a timeout.
 
-The library prints, hangs on patterns that a stranger wrote, and can be made to ask for all the
-memory there is; ``re`` does not even let other threads run meanwhile. So it lives in a process of
-its own with nothing to reach: no environment, an empty directory, its own process group.
+The library runs in a separate process for these reasons:
+
+- It prints to the standard output.
+- A regular expression of a script can run forever. ``re`` blocks all other threads meanwhile.
+- A script can make it allocate all memory.
+
+The process has few environment variables, an empty working directory and its own process group.
 """
 
 from __future__ import annotations
@@ -28,20 +32,23 @@ if TYPE_CHECKING:
     Answer = dict[str, Any]
 
 RUN_SECONDS = 10.0
-"""How long one request may take once the worker is warm."""
+"""Time limit for one request to a warm worker, in seconds."""
 START_SECONDS = 30.0
-"""How long it may take to load the library."""
+"""Time limit for the start of the worker, which loads the library, in seconds."""
 MEMORY = 1024 * 1024 * 1024
-"""Bytes of address space the worker may use."""
+"""Limit for the address space of the worker, in bytes."""
 
 _PASSED_ON = (
     *("SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME"),
     *("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),
 )
-"""What an interpreter may need to find itself and its packages, and to cache what it compiles."""
+"""Environment variables that are passed on to the worker.
 
-# The worker's modules are found under a name of their own: neither this package with its two
-# names nor the directory the server was started in is on its path.
+The interpreter may need them to find its files and packages, and to cache bytecode.
+"""
+
+# The worker imports its modules as the package cedarscript_worker. This package may have either
+# of two names, and neither it nor the directory the server was started in is on the worker's path.
 _BOOT = """
 import sys, types
 package = types.ModuleType("cedarscript_worker")
@@ -53,7 +60,7 @@ run(sys.argv[2])
 _MOMENT = 0.05
 _CHUNK = 64 * 1024
 _ESCAPED = 8
-"""Bytes of JSON that a byte of a file can become, and some for the rest."""
+"""Largest size of an answer, as a multiple of the size limit of a file: escapes lengthen JSON."""
 
 
 class UnavailableError(ToolError):
@@ -69,19 +76,21 @@ class UnavailableError(ToolError):
 
 
 def build(surface: Surface) -> Engine:
-    """Build the one engine of a server."""
+    """Build the engine of a server. A server has one."""
     return Engine(surface.settings.max_file_size)
 
 
 class Engine:
-    """The worker, started when it is first asked and kept warm; any thread may ask.
+    """Sends requests to the worker. Any thread may use it.
+
+    The first request starts the worker. The worker then stays alive for later requests.
 
     Args:
-        largest: Bytes of a file.
+        largest: Limit for the size of a file, in bytes.
 
     Attributes:
-        reason: Why it cannot be used, once that is known.
-        on_failure: Called when the library turns out not to work, with no lock held.
+        reason: Why the library cannot be used; None while no reason is known.
+        on_failure: Called without a lock held, when the library is found not to work.
     """
 
     def __init__(self, largest: int) -> None:
@@ -94,15 +103,16 @@ class Engine:
         self._closed = False
 
     def ask(self, request: Answer, check: Callable[[], None]) -> Answer:
-        """Give the worker's answer to a request.
+        """Send a request to the worker and return the answer.
 
         Args:
             request: See ``worker.Worker``.
-            check: Called again and again; what it raises ends the work.
+            check: Called several times a second. An exception that it raises ends the work.
 
         Raises:
-            ToolError: ``CEDARSCRIPT_UNAVAILABLE``; ``SCRIPT_TIMEOUT``, it took too long;
-                ``SCRIPT_TOO_COSTLY``, it took the worker down; ``BUSY``, others were first.
+            ToolError: ``CEDARSCRIPT_UNAVAILABLE``: the library does not work. ``SCRIPT_TIMEOUT``:
+                the request took too long. ``SCRIPT_TOO_COSTLY``: the worker ran out of memory or
+                ended. ``BUSY``: requests of other threads took too long.
         """
         self._acquire(check)
         try:
@@ -121,7 +131,7 @@ class Engine:
         return answer
 
     def probe(self, check: Callable[[], None]) -> str | None:
-        """Start the worker if it is not there; give the reason if the library does not work."""
+        """Start the worker unless it runs, and return why the library does not work, or None."""
         if self.reason is None:
             self._acquire(check)
             try:
@@ -133,7 +143,7 @@ class Engine:
         return self.reason
 
     def close(self) -> None:
-        """End the worker, whatever it is doing."""
+        """Kill the worker, even while it handles a request."""
         self._closed = True
         self._end()
 
@@ -214,12 +224,12 @@ class Worker:
     """One worker process.
 
     Args:
-        largest: Bytes of a file.
-        seconds: For one request.
+        largest: Limit for the size of a file, in bytes.
+        seconds: Time limit for one request, in seconds.
     """
 
     def __init__(self, largest: int, seconds: float) -> None:
-        from tempfile import mkdtemp  # noqa: PLC0415 - it costs more than all of this module
+        from tempfile import mkdtemp  # noqa: PLC0415 - takes longer to load than this module
 
         here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - as above
         limits = {"memory": MEMORY, "largest": largest, "seconds": int(seconds) + 1}
@@ -245,13 +255,15 @@ class Worker:
             stderr=subprocess.DEVNULL,
             cwd=directory,
             env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
-            start_new_session=True,  # a group of its own, to be killed as one
+            start_new_session=True,  # its own process group, which kill() ends as a whole
         )
 
     def leave_directory(self) -> None:
-        """Take away the directory it runs in, where a running program does not keep it.
+        """Remove the working directory of the worker, where the system allows this.
 
-        Nothing can be made in it any more, and nothing is left of it if this process is killed.
+        The worker can then create no file in it. Nothing is left behind if this process is killed.
+        Some systems keep the working directory of a running process. There it stays until the
+        worker has ended.
         """
         if self._directory:
             try:
@@ -261,21 +273,29 @@ class Worker:
             self._directory = None
 
     def is_alive(self) -> bool:
-        """Say whether it can be asked."""
+        """Return whether the process is running."""
         return self._process.poll() is None
 
     def say(self, request: Answer) -> None:
-        """Send a request; ``OSError`` if it is gone."""
-        assert self._process.stdin is not None  # noqa: S101 - it was made with a pipe
+        """Send a request.
+
+        Raises:
+            OSError: The process has ended.
+        """
+        assert self._process.stdin is not None  # noqa: S101 - Popen was called with a pipe
         self._process.stdin.write(json.dumps(request, ensure_ascii=False).encode() + b"\n")
         self._process.stdin.flush()
 
     def hear(self, seconds: float, check: Callable[[], None]) -> Answer:
-        """Give the next answer.
+        """Wait for the next answer and return it.
+
+        Args:
+            seconds: Time limit, in seconds.
+            check: Called several times a second. An exception that it raises ends the wait.
 
         Raises:
-            TimeoutError: There is none in time.
-            EOFError: There is none to come.
+            TimeoutError: No answer arrived within the time limit.
+            EOFError: The process has ended, or a line of its output was too long.
         """
         deadline = time.monotonic() + seconds
         while True:
@@ -292,13 +312,13 @@ class Worker:
             return answer
 
     def kill(self) -> None:
-        """End it and what it may have started; it takes no wish."""
+        """Kill the process and remove its directory; on POSIX, kill its whole process group."""
         process = self._process
         if process.poll() is None:
             if os.name == "nt":
                 process.kill()
             else:
-                import signal  # noqa: PLC0415 - for this only
+                import signal  # noqa: PLC0415 - only needed here
 
                 try:
                     os.killpg(process.pid, signal.SIGKILL)
@@ -308,13 +328,17 @@ class Worker:
         try:
             if process.stdin:
                 process.stdin.close()
-        except OSError:  # what was to be sent is lost, as it should be
+        except OSError:  # unsent data is discarded on purpose
             pass
         self._reader.join(1.0)
         self.leave_directory()
 
     def _read(self) -> None:
-        """Cut its output into lines; give up on one beyond all bounds. Closes it at the end."""
+        """Read the output of the process and put its lines into the queue, then None.
+
+        Stop at the end of the output, or when a line exceeds the largest size of an answer. The
+        output is closed afterwards.
+        """
         assert self._process.stdout is not None  # noqa: S101 - as above
         pending: list[bytes] = []
         size = 0

@@ -1,4 +1,7 @@
-"""Errors explained: from the table in ``advice.toml``, and on request by the client's model."""
+"""Explanations of errors: from the table in ``advice.toml``, and from the client's model.
+
+The client's model is asked on request only.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,24 @@ if TYPE_CHECKING:
     from ..protocol.calls import Call
 
 _LONGEST_READ = 4_000
-"""Characters of a message that are looked at."""
+"""Number of characters of a message that are searched. The rest is ignored."""
 _LONGEST_QUOTE = 64
 _MOST_TOKENS = 400
 _ORDINAL = re.compile(r"(?i)\bcommand(?:_index\"?:)?\s*#?\s*(\d{1,6})\b")
 _CODE = re.compile(r"\b[A-Z]{2,}(?:_[A-Z]+)+\b")
 _WHAT = re.compile(r"(?:,? ?:| \()? ?\{0\}\)?")
 _STEPPED_ON = ("parse_cedarscript", "apply_cedarscript", "file.apply_patch_only", "text_editor")
-"""Tools that a step may name and a server may not offer."""
+"""Names of the tools that a step may mention and that a server may not offer."""
 _DEFAULT_STEPS = ("$parse", "$again")
 
 
 class Rule:
-    """One kind of error; the members are those of ``advice.toml``."""
+    """One kind of error, with its explanation.
+
+    Args:
+        row: One entry of ``rules`` in ``advice.toml``.
+        steps: The shared recovery steps of ``advice.toml``, by name.
+    """
 
     def __init__(self, row: dict[str, Any], steps: dict[str, str]) -> None:
         self.code: str = row["code"]
@@ -42,7 +50,10 @@ class Rule:
         ]
 
     def find(self, message: str) -> tuple[str | None] | None:
-        """Give what a message is about, in a tuple, if this rule is for it."""
+        """Return a tuple with the subject of a message, or None if this rule does not match it.
+
+        The subject is the text that a pattern has captured, or None if no text was captured.
+        """
         for pattern in self.patterns:
             found = re.search(pattern, message)
             if found:
@@ -51,7 +62,7 @@ class Rule:
         return (None,) if own in message else None
 
     def explain(self, about: str | None) -> str:
-        """Give the explanation, with what it is about."""
+        """Return the explanation, with the subject filled in unless it is None."""
         if about is None:
             return _WHAT.sub("", self.explanation)
         if len(about) > _LONGEST_QUOTE:
@@ -61,8 +72,8 @@ class Rule:
 
 @cache
 def rules() -> dict[str, Rule]:
-    """Read the table; code -> rule, in its order."""
-    import tomllib  # noqa: PLC0415 - for errors only
+    """Read ``advice.toml`` and return its rules by code, in the order of the file."""
+    import tomllib  # noqa: PLC0415 - only needed for errors
     from pathlib import Path  # noqa: PLC0415
 
     table = tomllib.loads(Path(__file__).with_name("advice.toml").read_text(encoding="utf-8"))
@@ -70,7 +81,7 @@ def rules() -> dict[str, Rule]:
 
 
 def find(message: str) -> tuple[Rule, str | None] | None:
-    """Give the rule for a message, and what the message is about."""
+    """Return the rule for a message and the subject of the message, or None without a rule."""
     message = message[:_LONGEST_READ]
     named = _code_in(message)
     if named:
@@ -84,7 +95,7 @@ def find(message: str) -> tuple[Rule, str | None] | None:
 
 
 def _code_in(message: str) -> Rule | None:
-    """Give the rule whose code a message holds, as one of our errors does."""
+    """Return the rule whose code is in a message, or None. Errors of this server have a code."""
     try:
         body = json.loads(message)
     except (ValueError, RecursionError):
@@ -96,11 +107,14 @@ def _code_in(message: str) -> Rule | None:
 
 
 def as_error(failed: dict[str, Any]) -> ToolError:
-    """Build the error for an exception of the library; its own words stay here.
+    """Build the error for an exception of the library.
+
+    The error does not contain the text of the exception, except for the captured subject.
 
     Args:
-        failed: ``kind`` and ``text`` of the exception; where it was (``command_index``, ``file``,
-            ``script_line``) and ``lines`` of the file that may have been meant, as far as known.
+        failed: ``kind`` and ``text`` of the exception. Optional: ``command_index``, ``file`` and
+            ``script_line`` of the command, and ``lines``, the numbers of the lines of the file that
+            resemble the marker.
     """
     context: dict[str, Any] = {
         name: failed[name] for name in ("file", "script_line", "command_index") if name in failed
@@ -145,11 +159,11 @@ def explain(
     """Explain an error message.
 
     Args:
-        call: The call, whose client may have a model.
-        message: Of this server, of the library, or any other.
-        offered: The names of the tools that are listed; no step names another.
-        ask_model: Whether to ask the client's model for a word, too.
-        deprecated: Whether that is done in a revision in which it is deprecated.
+        call: The current call, used to ask the client's model.
+        message: An error message of this server, of the library, or any other text.
+        offered: Names of the listed tools. Steps that mention an unlisted tool are left out.
+        ask_model: Whether to ask the client's model for an explanation too.
+        deprecated: Whether to ask the model even in revisions that deprecate sampling.
     """
     found = find(message)
     if found:
@@ -188,9 +202,11 @@ def explain(
 
 
 def _ask(call: Call, message: str, explanation: str, *, deprecated: bool) -> dict[str, Any]:
-    """Ask the client's model; what it says is passed on as its word, never as ours.
+    """Ask the client's model for an explanation.
 
-    A new server does not adopt deprecated features (2026-07-28 deprecated), unless its settings do.
+    The answer is kept apart from the explanation of this server, and is marked as unverified.
+    New servers should not adopt deprecated features (2026-07-28, "deprecated"). The model is
+    therefore not asked in revisions that deprecate sampling, unless the settings allow it.
     """
     if not call.can("sampling"):
         return {"asked": False, "note": "The client has declared no sampling."}

@@ -1,7 +1,8 @@
-"""The ``@n:`` prefix of CONTENT: a line's level relative to the place it goes to. Pure.
+"""The ``@n:`` prefix of CONTENT: the level of a line relative to its new place. Pure functions.
 
-This stands in for the indentation of the library, which counts in the wrong unit where a file is
-indented with tabs or with three blanks, and rounds where a line is between two levels.
+This module replaces the indentation code of the library, which has two faults. It counts in the
+wrong unit if a file is indented with tabs or with three spaces. It rounds the indentation of a line
+that is between two levels.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
 DEEPEST = 64
-"""Levels a prefix may ask for, in either direction."""
+"""Largest number of levels in a prefix, in either direction."""
 
 DEFAULT = "    "
 
@@ -24,10 +25,10 @@ _DIGITS = 4
 
 
 class IndentationRefusedError(ValueError):
-    """A prefix asks for what cannot be; the message says what.
+    """A prefix asks for an impossible level. The message gives the reason.
 
     Attributes:
-        code: For a program.
+        code: The error code, for example ``NEGATIVE_INDENTATION``.
     """
 
     def __init__(self, message: str, code: str) -> None:
@@ -36,10 +37,10 @@ class IndentationRefusedError(ValueError):
 
 
 class Indentation:
-    """How a file is indented; has the two methods of the library's class that are used.
+    """The indentation of a file. It has the two methods of the library's class that are used.
 
     Args:
-        unit: One level: a tab, or some blanks.
+        unit: White space of one level: a tab, or one or more spaces.
     """
 
     def __init__(self, unit: str = DEFAULT) -> None:
@@ -47,18 +48,18 @@ class Indentation:
 
     @classmethod
     def from_content(cls, lines: Sequence[str], _finder: Any = None) -> Self:
-        """Find out how lines are indented."""
+        """Build an instance with the unit that the lines are indented with."""
         return cls(find_unit(lines))
 
     def apply_relative_indents(self, content: str, reference: int = 0) -> list[str]:
-        """Give the lines of a CONTENT as they go into the file.
+        """Return the lines of a CONTENT with their prefixes replaced by indentation.
 
-        A line without a prefix stays as it is. One newline after the opening quotes and one
-        before the closing ones belong to the quotes; further ones are blank lines.
+        A line without a prefix is not changed. One newline after the opening quotes and one
+        before the closing quotes are ignored. Further newlines are blank lines.
 
         Args:
             content: The text between the quotes.
-            reference: White space before the line it is relative to, in characters.
+            reference: Width of the indentation that levels are relative to, in characters.
 
         Raises:
             IndentationRefusedError: A level would be negative.
@@ -84,10 +85,12 @@ class Indentation:
 
 
 def check_prefixes(content: str) -> None:
-    """See that no prefix asks for a level beyond all measure: eleven bytes would fill a disk.
+    """Check that no prefix asks for more than ``DEEPEST`` levels.
+
+    Without this limit, a prefix of eleven bytes could fill the disk.
 
     Raises:
-        IndentationRefusedError: One does.
+        IndentationRefusedError: A prefix asks for more levels.
     """
     for line in content.split("\n"):
         found = _PREFIX.fullmatch(line)
@@ -99,9 +102,11 @@ def check_prefixes(content: str) -> None:
 
 
 def find_unit(lines: Iterable[str]) -> str:
-    """Give what one level of indentation is in a file; four blanks if nothing tells.
+    """Return the white space of one level of indentation in a file.
 
-    The lines after one that ends in a colon or an opening bracket count most.
+    The unit is the most frequent increase of the indentation from one line to the next. If some
+    lines with an increase follow a line that ends with a colon or an opening bracket, all others
+    are ignored. The default is four spaces.
     """
     after_opening: Counter[str] = Counter()
     after_any: Counter[str] = Counter()

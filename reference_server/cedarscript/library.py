@@ -1,11 +1,14 @@
-"""The library, loaded so that it works, kept away from the disk, its known faults corrected.
+"""The library, loaded without access to the disk and with its known faults fixed.
 
-It is pinned to one version, and each seam below was looked up in that version. Runs in the worker
-only: everything here changes the library for the whole process.
+The library is pinned to one version, because this module patches its internals. The patches apply
+to the whole process, so this module is imported in the worker only.
 
-- Its queries are not in the wheel, so the module that reads them gets a stand-in with ours.
-- It reads and writes one file through two functions: they get at a ``Desk``, not at the disk.
-- Its faults do not raise, they edit the wrong lines; each mend has the fault in its docstring.
+- The wheel of the library lacks its queries. The module that reads them is replaced by one with
+  the queries of this server.
+- The library reads and writes one file through two functions. They are replaced by the methods of
+  a ``Desk``, which holds the text in memory.
+- Some faults of the library raise no error but edit the wrong lines. Each ``_mend_...`` function
+  fixes one or two of them and names them in its docstring.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ VERSIONS = {
     "tree-sitter-languages": "1.10.2",
     "grep-ast": "0.4.1",
 }
-"""What was looked at; another version may read and write elsewhere."""
+"""The tested versions, by distribution. Other versions may access the disk in other places."""
 
 _FORM = """
 ({0}_definition name: (identifier) @_name ({1} @_name "{2}") body: (block) @{0}.body)
@@ -48,15 +51,18 @@ _INTO = ("body", "into_top", "into_bottom")
 
 
 class Unavailable(Exception):  # noqa: N818 - a state, not a fault
-    """The library cannot be used here; the message says why."""
+    """The library cannot be used here. The message gives the reason."""
 
 
 class Desk:
-    """The one file a command works on: text in, lines out.
+    """The text of the file that a command works on, in place of the disk.
+
+    Args:
+        largest: Limit for the size of a file, in bytes.
 
     Attributes:
-        text: What the library reads; lines end in LF.
-        written: What it wrote, or None.
+        text: Text that the library reads. Its lines end in LF.
+        written: Text that the library has written, or None if it has not written any.
     """
 
     def __init__(self, largest: int) -> None:
@@ -65,11 +71,15 @@ class Desk:
         self._largest = largest
 
     def read(self, _path: Any) -> str:
-        """Stand in for ``read_file``."""
+        """Return the text. Replaces ``read_file`` of the library."""
         return _Source(self.text)
 
     def write(self, _path: Any, lines: Sequence[str]) -> None:
-        """Stand in for ``write_file``."""
+        """Store lines as the new text. Replaces ``write_file`` of the library.
+
+        Raises:
+            Refused: ``TOO_LARGE``: the file would exceed the size limit.
+        """
         size = sum(len(line.encode(errors="replace")) + 1 for line in lines)
         if size > self._largest:
             raise Refused("TOO_LARGE", f"The file would have {size} bytes; see list_capabilities.")
@@ -77,7 +87,11 @@ class Desk:
 
 
 class _Source(str):
-    """A file whose lines end at LF only; a form feed or U+2028 would shift every later edit."""
+    """The text of a file, with a ``splitlines`` that splits at LF only.
+
+    ``str.splitlines`` also splits at characters such as a form feed or U+2028. Every later edit
+    would then use wrong line numbers.
+    """
 
     __slots__ = ()
 
@@ -87,7 +101,7 @@ class _Source(str):
 
 
 class _Kept(str):
-    """A line whose trailing blanks the library is not to strip."""
+    """A line whose trailing white space the library cannot strip."""
 
     __slots__ = ()
 
@@ -96,14 +110,17 @@ class _Kept(str):
 
 
 class Library:
-    """The library after loading.
+    """The loaded and patched library.
+
+    Args:
+        largest: Limit for the size of a file, in bytes.
 
     Attributes:
-        parser: Its parser, which gives commands or errors.
-        desk: Where the next command finds its file.
+        parser: The library's parser, which returns commands and errors.
+        desk: Holds the text of the file for the next command.
 
     Raises:
-        Unavailable: It cannot be loaded.
+        Unavailable: The library cannot be loaded, or has another version.
     """
 
     def __init__(self, largest: int) -> None:
@@ -133,16 +150,16 @@ class Library:
         self._apply = editor.CEDARScriptEditor("/").apply_commands
 
     def update(self, command: Any, text: str, name: str) -> str:
-        """Carry out an UPDATE on a text and give the new text.
+        """Carry out an UPDATE command on a text and return the new text.
 
         Args:
-            command: As the parser gave it.
-            text: The file; lines end in LF.
-            name: Stands for its path; only the ending counts.
+            command: The parser's object for the command.
+            text: The text of the file. Its lines end in LF.
+            name: File name given to the library. Only its extension matters.
 
         Raises:
-            Refused: It would edit something else than it says.
-            Exception: Whatever the library raises.
+            Refused: The command is not safe to carry out.
+            Exception: Any exception of the library.
         """
         command.target.file_path = name
         self.desk.text, self.desk.written = text, None
@@ -151,21 +168,22 @@ class Library:
             return self.desk.written or ""
         try:
             self._apply([command])
-        except Exception as error:  # noqa: BLE001 - whatever it raises
-            # The library's own text is advice to a model; what happened is the cause.
+        except Exception as error:  # noqa: BLE001 - the library may raise any exception
+            # The library wraps the error in advice for a model. The cause is the actual error.
             raise (error.__cause__ or error) from None
         written: str | None = self.desk.written
         return text if written is None else written
 
     def _move(self, command: Any, name: str) -> list[str]:
-        """Give the lines after a MOVE; the library only says where things are."""
+        """Return the lines after a MOVE. The library is only used to locate the lines."""
         source = _Source(self.desk.text)
         lines = source.splitlines()
         action, position = command.action, command.action.insert_position
         locate = self._editor.restrict_search_range
         finder = self._editor.TreeSitterIdentifierFinder(name, source, self._editor.RangeSpec.EMPTY)
         found = locate(action.region, command.target, finder, lines)
-        # With its own qualifier a place is a line off; what it names is what counts.
+        # With the qualifier of the command, the position may be a line off. AT returns the start of
+        # the named line or definition.
         named = position.with_qualifier(type(position.qualifier).AT)
         move = Move(
             lines=(found.start, found.end),
@@ -180,12 +198,15 @@ class Library:
 
     @staticmethod
     def create(content: str) -> str:
-        """Give the text of a new file."""
+        """Return the text of a new file with some CONTENT."""
         return "".join(line + "\n" for line in Indentation().apply_relative_indents(content))
 
 
 def _parser() -> Any:
-    """Build the parser without its constructor, which loads ``importlib.metadata`` to ask again."""
+    """Build the library's parser without calling its constructor.
+
+    The constructor loads ``importlib.metadata`` to check a version that is already known.
+    """
     made = import_module("cedarscript_ast_parser").CEDARScriptASTParser
     parser = made.__new__(made)
     parser.parser = import_module("tree_sitter").Parser()
@@ -194,19 +215,29 @@ def _parser() -> Any:
 
 
 def _get_query(language: str) -> dict[str, str]:
-    """Stand in for the module whose data the wheel lacks; Python is all there is."""
+    """Return the queries for a language. Replaces a function whose data the wheel lacks.
+
+    Raises:
+        KeyError: The language is not Python.
+    """
     if language != "python":
         raise KeyError(language)
-    # The library puts the name in with ``format``.
+    # The library inserts the name with ``format``.
     return {kind: _FORM.format(kind, "#eq?", "{name}") for kind in _KINDS}
 
 
 def _mend_finder(module: Any) -> None:
-    """METHOD finds methods only; the body of ``def f(): return 1`` is not its whole line."""
+    """Fix how definitions are found.
+
+    - METHOD also found functions that are not in a class.
+    - The body of ``def f(): return 1`` was the whole line.
+
+    In addition, cache the parser, its trees and the definitions that were found.
+    """
     finder = module.TreeSitterIdentifierFinder
     find_identifiers, find_one = finder.find_identifiers, finder._find_identifier  # noqa: SLF001
     associate = module.associate_identifier_parts
-    # Each asks the file system for the same shared object again.
+    # Both look up the same shared object on the file system in every call.
     module.get_language = lru_cache(module.get_language)
     get_parser = module.get_parser
     module.get_parser = lru_cache(lambda language: TreeCache(get_parser(language).parse))
@@ -259,7 +290,7 @@ def _is_inline(capture: Any) -> bool:
 
 
 def _mend_targets(module: Any) -> None:
-    """A definition that is not there is an error, not leave to edit the whole file."""
+    """Raise an error for a missing definition. The library edited the whole file instead."""
     restrict, from_file = module.restrict_search_range, module.IdentifierFromFile
 
     def restrict_inside(region: Any, parent: Any, finder: Any, lines: Sequence[str]) -> Any:
@@ -277,7 +308,7 @@ def _mend_targets(module: Any) -> None:
 
 
 def _mend_case(module: Any) -> None:
-    """CASE leaves the trailing blanks of the lines it does not change."""
+    """Keep trailing white space in a CASE. The library stripped it from lines it did not change."""
     process = module.process_case_statement
     module.process_case_statement = lambda lines, case: [
         _Kept(line) for line in process(lines, case)
@@ -285,7 +316,13 @@ def _mend_case(module: Any) -> None:
 
 
 def _mend_lines(module: Any) -> None:
-    """A line number stays inside its target; ``a - b`` does not match the line ``a + b``."""
+    """Fix how lines are found.
+
+    - A line number could lie outside of its target.
+    - ``a - b`` matched the line ``a + b``.
+
+    In addition, refuse a marker in an empty file.
+    """
     spec = module.RangeSpec
     find = spec.from_line_marker.__func__
     spec.normalize_line = staticmethod(str.strip)
@@ -315,7 +352,7 @@ def _mend_lines(module: Any) -> None:
 
 
 def _mend_segments(module: Any) -> None:
-    """A segment begins before it ends, and both lie in the target."""
+    """Refuse a segment that ends before it begins, or that lies outside of its target."""
     find = module.segment_to_search_range
 
     def segment_to_search_range(

@@ -1,11 +1,17 @@
-"""MOVE: carried out here, for the library moves to wrong levels and eats lines. Pure.
+"""The MOVE action. Pure functions.
 
-Lines are taken out and put in. In a Python file the syntax trees before and after then have to
-show that it was a move and nothing else: what has moved is whole statements, unchanged; all the
-rest is unchanged, docstrings included; and it stands beside or in what the script names. What
-cannot be shown is refused. In other files there is nothing to show: lines are all they have.
+The library is not used for it, because it moves to wrong levels and loses lines.
 
-Lines are counted from 0, and the end of something is the line after it.
+A MOVE removes lines and inserts them elsewhere. In a Python file, the syntax trees before and after
+are then compared. The MOVE is refused unless all of these are true:
+
+- The moved lines are comments or whole statements, and the statements are unchanged.
+- The rest of the file is unchanged, including the docstrings.
+- The statements are now beside or in the place that the script names.
+
+Other files have no syntax tree, so nothing is compared.
+
+Line numbers start from 0. The end of a range is the line after its last line.
 """
 
 from __future__ import annotations
@@ -23,11 +29,11 @@ if TYPE_CHECKING:
 
 
 def carry_out(lines: Sequence[str], move: Move, *, python: bool) -> list[str]:
-    """Give the lines of a file after a MOVE.
+    """Return the lines of a file after a MOVE.
 
     Args:
-        lines: The file, without its newlines.
-        move: What goes where.
+        lines: Lines of the file, without newlines.
+        move: The lines to move and their new place.
         python: Whether it is a Python file.
 
     Raises:
@@ -46,7 +52,7 @@ def carry_out(lines: Sequence[str], move: Move, *, python: bool) -> list[str]:
 
 
 def _move_lines(lines: Sequence[str], move: Move) -> list[str]:
-    """Move lines of any text; they take the level of the line they come to stand beside."""
+    """Move lines of any text file. They get the indentation of the line next to their new place."""
     block = lines[move.first : move.end]
     old = _common([white_before(line) for line in block if line.strip()])
     _check_outside(move.place, move.first, move.end)
@@ -59,7 +65,7 @@ def _move_lines(lines: Sequence[str], move: Move) -> list[str]:
 
 
 def _move_python(lines: Sequence[str], move: Move) -> list[str]:
-    """Move a definition, or lines that are whole statements, of a Python file."""
+    """Move a definition or whole statements of a Python file, and check the result."""
     source = Source(lines)
     first, end = move.first, move.end
     level = next((at for at in range(first, end) if lines[at].strip()), first)
@@ -89,10 +95,18 @@ def _move_python(lines: Sequence[str], move: Move) -> list[str]:
 
 
 def _prove(source: Source, after: list[str], moved: tuple[int, int], place: Place) -> None:
-    """Compare the trees before and after; the one before is used up.
+    """Check that the trees before and after differ only in the place of the moved statements.
+
+    The tree of ``source`` is changed and must not be used afterwards.
+
+    Args:
+        source: The file before the MOVE.
+        after: Lines of the file after the MOVE.
+        moved: First line and end of the moved lines, in the file before the MOVE.
+        place: The place that the script names.
 
     Raises:
-        Refused: They differ in more than the place of some statements, or it is another place.
+        Refused: The trees differ in another way, or the statements are not in that place.
     """
     first, end = moved
     size = end - first
@@ -122,7 +136,11 @@ def _prove(source: Source, after: list[str], moved: tuple[int, int], place: Plac
 
 
 def _find_run(tree: ast.AST, first: int, end: int) -> tuple[list[ast.stmt], int, int] | None:
-    """Give the statements in some lines, as ``trees.find_runs``; they have to be neighbours."""
+    """Return the statements in some lines as one run of ``trees.find_runs``, or None.
+
+    Raises:
+        Refused: ``UNSAFE_MOVE``: the statements are not all in one list.
+    """
     runs = trees.find_runs(tree, first, end)
     if len(runs) > 1:
         raise unsafe("what is to move is not made of whole statements")
@@ -130,7 +148,14 @@ def _find_run(tree: ast.AST, first: int, end: int) -> tuple[list[ast.stmt], int,
 
 
 def _line_after(line: int, first: int, end: int, index: int) -> int:
-    """Give the number that a line has after others, from the first to the end, have moved."""
+    """Return the number of a line after other lines were moved.
+
+    Args:
+        line: Number of the line before the move. It is not one of the moved lines.
+        first: First of the moved lines.
+        end: Line after the moved lines.
+        index: Line in front of which they were moved.
+    """
     if index <= line < first:
         return line + end - first
     if end <= line < index:
@@ -141,7 +166,7 @@ def _line_after(line: int, first: int, end: int, index: int) -> int:
 def _rearrange(
     lines: Sequence[str], first: int, end: int, index: int, block: list[str]
 ) -> list[str]:
-    """Give all lines, with a block in front of another line than it was."""
+    """Return all lines, with ``first`` to ``end`` removed and a block put in front of ``index``."""
     if index <= first:
         return [*lines[:index], *block, *lines[index:first], *lines[end:]]
     return [*lines[:first], *lines[end:index], *block, *lines[index:]]
@@ -150,7 +175,10 @@ def _rearrange(
 def _shift(
     block: Sequence[str], old: str, new: str, fixed: Collection[int] = frozenset()
 ) -> list[str]:
-    """Give lines with other white space in front; blank lines and the fixed ones stay."""
+    """Return lines with the leading white space ``old`` replaced by ``new``.
+
+    Blank lines, and lines whose index in the block is in ``fixed``, are not changed.
+    """
     return [
         new + line[len(old) :]
         if line.strip() and at not in fixed and line.startswith(old)
@@ -160,7 +188,7 @@ def _shift(
 
 
 def _common(whites: list[str]) -> str:
-    """Give what all of them begin with."""
+    """Return the longest common prefix."""
     least, most = min(whites, default=""), max(whites, default="")
     length = 0
     while length < len(least) and least[length] == most[length]:
@@ -192,10 +220,19 @@ def _check_outside(line: int, first: int, end: int) -> None:
 
 
 def _check_levels(move: Move, white: str) -> None:
-    """Take one level more than there is, only where the library by itself comes out right.
+    """Refuse RELATIVE INDENTATION in a Python file, with one exception.
 
-    It counts as if everything had stood one level deep, so what stands at the top is written with
-    ``RELATIVE INDENTATION 1``. In front of a definition nothing else can be meant.
+    The library assumes that moved lines were one level deep. Scripts for the library therefore use
+    ``RELATIVE INDENTATION 1`` to move a definition from the top level. This is accepted, without
+    any effect, if the definition is moved in front of another one, because there it can have no
+    other meaning.
+
+    Args:
+        move: The move, with levels other than 0.
+        white: White space in front of the moved definition or statements.
+
+    Raises:
+        Refused: ``UNSUPPORTED_CONSTRUCT``.
     """
     beside = move.definition and not move.at_line and move.where == BEFORE
     if not (beside and not white and move.levels == 1):

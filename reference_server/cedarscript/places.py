@@ -1,6 +1,6 @@
-"""The places in a file that a MOVE names, and what belongs to the definitions there. Pure.
+"""The places in a file that a MOVE names, and the lines of definitions. Pure functions.
 
-Lines are counted from 0, and the end of something is the line after it.
+Line numbers start from 0. The end of a range is the line after its last line.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ _BY_HAND = "INSERT it there and DELETE it here, in one script."
 
 
 class Move:
-    """What goes where, as the library has found it.
+    """The lines to move and their new place, as located by the library.
 
     Args:
-        lines: First line and end of what moves.
-        definition: Whether that is a definition.
-        place: Line that the script names, or the first one of the definition that it names.
-        at_line: Whether it names a line.
-        where: On which side of that, or in it.
-        levels: ``RELATIVE INDENTATION``: how much deeper than the place.
+        lines: First line and end of the lines to move.
+        definition: Whether the lines are a definition.
+        place: Line that the script names as the place, or first line of the definition that it
+            names.
+        at_line: Whether the script names a line as the place.
+        where: Relation to the place: ``before``, ``after``, ``into_top`` or ``into_bottom``.
+        levels: ``RELATIVE INDENTATION``: levels to add to the indentation of the place.
     """
 
     def __init__(
@@ -54,13 +55,13 @@ class Move:
 
 
 class Place:
-    """Where lines go.
+    """The new place of moved lines.
 
     Attributes:
-        index: They come to stand in front of this line.
-        level: Line whose white space they take; None if it has none to give.
-        following: First line of the statement that has to follow them, if one has to.
-        preceding: First line of the statement that has to precede them, if one has to.
+        index: Line in front of which they are inserted.
+        level: Line whose indentation they get; None if the place is a blank line.
+        following: First line of the statement that must follow them; None if any may.
+        preceding: First line of the statement that must precede them; None if any may.
     """
 
     def __init__(
@@ -78,15 +79,15 @@ class Place:
 
 
 class Source:
-    """A Python file.
+    """A parsed Python file.
 
     Attributes:
-        lines: Its lines.
-        tree: Its tree.
-        strings: Lines that begin inside of a string.
+        lines: Lines of the file, without newlines.
+        tree: Syntax tree of the file.
+        strings: Numbers of the lines that begin inside of a string.
 
     Raises:
-        Refused: ``UNSAFE_MOVE``, it is no Python.
+        Refused: ``UNSAFE_MOVE``: the file is not valid Python.
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -104,16 +105,20 @@ class Source:
                 self._ends[trees.end(node)] = node  # the last one, if several share a line
 
     def definition(self, line: int) -> Any:
-        """Give the definition that begins on a line; the library and Python have to agree."""
+        """Return the definition that begins on a line.
+
+        Raises:
+            Refused: ``UNSAFE_MOVE``: the library has found a definition there, but Python has not.
+        """
         node = self._starts.get(line)
         if not isinstance(node, trees.DEFINITIONS):
             raise unsafe("the library and Python do not find the same definition")
         return node
 
     def with_comments_above(self, line: int) -> int:
-        """Give the first line of a statement and the comments right above it.
+        """Return the first line of a statement together with the comments directly above it.
 
-        The definitions at the top of a file belong to the file.
+        Comments that begin on the first line of the file belong to the file and are left out.
         """
         first = line
         while first - 1 in self._comments and self._level(first - 1) == self._level(line):
@@ -121,7 +126,7 @@ class Source:
         return first or line
 
     def end(self, node: ast.stmt) -> int:
-        """Give the end of a definition and of the comments below it that stand deeper than it."""
+        """Return the end of a definition, including the deeper indented comments below it."""
         level = self._level(first_line(node))
         end = ahead = trees.end(node)
         while ahead < len(self.lines):
@@ -133,7 +138,11 @@ class Source:
         return end
 
     def place(self, move: Move, first: int, end: int) -> Place:
-        """Find where the lines from the first to the end go."""
+        """Return the place to which the lines from ``first`` to ``end`` are moved.
+
+        Raises:
+            Refused: ``UNSAFE_MOVE`` or ``ONE_LINE_BODY``.
+        """
         line, where = move.place, move.where
         if move.at_line:
             return self._beside_line(line, where)
@@ -176,12 +185,17 @@ class Source:
 
 
 def white_before(line: str) -> str:
-    """Give the white space a line begins with."""
+    """Return the white space that a line begins with."""
     return line[: len(line) - len(line.lstrip(_WHITE))]
 
 
 def unsafe(why: str, suggestion: str = _BY_HAND) -> Refused:
-    """Build the refusal of a MOVE that is not known to be right, and say why."""
+    """Build the refusal of a MOVE that may not be safe.
+
+    Args:
+        why: The reason, for the message.
+        suggestion: An alternative to the MOVE.
+    """
     return Refused(
         "UNSAFE_MOVE", f"This MOVE is not carried out: {why}.", suggestion, type="ExecutionError"
     )

@@ -1,8 +1,10 @@
-"""What a script may say: checked on its syntax tree and its commands before anything runs.
+"""The checks of a script: its syntax tree and its commands, before any command runs.
 
-The grammar has more than the library does right, and more than a server can let a client do: an
-``ED`` script runs shell commands. Everything that is not known to be right is refused by name.
-Runs in the worker; knows the library's objects by their shape only.
+The grammar has constructs that the library handles wrongly. It also has constructs that a server
+cannot allow: an ``ED`` script runs shell commands. All these constructs are refused by name.
+
+The checks run in the worker. This module does not import the library. It finds out the kind of an
+object by its attributes.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = re.compile(r"\w+(?:\.\w+)*")
-"""Names of functions, methods and classes. The library puts them into a query unescaped."""
+"""Pattern of the names of functions, methods and classes.
+
+Other names are refused, because the library inserts names into a query without escaping them.
+"""
 
 _CASE_NUMBER = "WHEN LINE with a number"
 _SYMBOL_SEGMENT = "SEGMENT between definitions"
@@ -44,7 +49,7 @@ REFUSED = {
     "mv_file_command": ("MV FILE", "CREATE the new file and RM the old one, in one script."),
     "loop_control": ("BREAK and CONTINUE in CASE", _BY_CASE),
 }
-"""Type of a node -> what it is called, and what to do instead."""
+"""Name of a refused construct and the suggested alternative, by type of its node."""
 
 _INSIDE = {
     ("case_action", "INDENT"): ("INDENT in CASE", _BY_CASE),
@@ -58,15 +63,16 @@ _INSIDE = {
         for word in ("DOC", "DECORATORS", "TYPE", "PARAMETERS")
     },
 }
-"""Type of a node and of its child -> the same."""
+"""The same, by type of the parent node and of the node."""
 
 
 class Refused(Exception):  # noqa: N818 - it is a decision, not a fault
-    """Something in a script is not carried out.
+    """The server refuses to carry out a part of a script.
 
     Attributes:
-        facts: ``code``, ``type``, ``message``, and where known ``suggestions``, ``script_line``
-            and ``script_column``, or ``file`` and ``line`` in it; for the client as it is.
+        facts: Members of the error that the client gets: ``code``, ``type``, ``message``. If known,
+            also ``suggestions``, ``script_line`` and ``script_column``, or ``file`` and its
+            ``line``.
     """
 
     def __init__(self, code: str, message: str, *suggestions: str, **facts: Any) -> None:
@@ -80,12 +86,12 @@ class Refused(Exception):  # noqa: N818 - it is a decision, not a fault
 def check_tree(root: Any, text: str) -> None:
     """Check the syntax tree of one script.
 
-    A node that the parser has made up (``MISSING``) is an error here: the library takes such a
-    tree, and cuts the last character off an unclosed string.
+    A node that the parser has inserted (``MISSING``) is an error too. The library accepts such a
+    tree, and drops the last character of an unclosed string.
 
     Raises:
-        Refused: ``SYNTAX_ERROR``, or ``UNSUPPORTED_CONSTRUCT``; lines count from 1 in the script,
-            columns in characters.
+        Refused: ``SYNTAX_ERROR`` or ``UNSUPPORTED_CONSTRUCT``, with the line of the script and the
+            column in characters, both counted from 1.
     """
     for node, parent, grandparent in _walk(root):
         if _is_error(node):
@@ -109,22 +115,23 @@ def check_tree(root: Any, text: str) -> None:
 
 
 def _walk(root: Any) -> Iterator[tuple[Any, str, str]]:
-    """Give the nodes in the order of the text, each with the types of the two above it.
+    """Yield each node in the order of the text, with the types of its parent and grandparent.
 
-    Inside a segment the second one is ``segment`` at every depth.
+    At any depth inside of a segment, the type of the grandparent is replaced by ``segment``.
+    The nodes inside of a valid string are left out.
     """
     ahead = [(root, "", "")]
     while ahead:
         node, parent, grandparent = ahead.pop()
         yield node, parent, grandparent
         if node.type in _STRINGS and not node.has_error:
-            continue  # a node for each character
+            continue  # it has one node for each character
         above = "segment" if "segment" in (parent, grandparent, node.type) else parent
         ahead.extend((child, node.type, above) for child in reversed(node.children))
 
 
 def _syntax_error(root: Any, text: str) -> Refused:
-    """Describe the first error in a tree, as narrowly as the tree does."""
+    """Build the refusal for the first error in a tree, with the innermost error node as place."""
     outer = next(node for node, _, _ in _walk(root) if _is_error(node))
     inner = outer
     while deeper := next((child for child in inner.children if child.type == "ERROR"), None):
@@ -143,12 +150,12 @@ def _syntax_error(root: Any, text: str) -> Refused:
 
 
 def _is_error(node: Any) -> bool:
-    """Say whether the parser made no sense of this."""
+    """Return whether a node is a syntax error."""
     return node.type in ("ERROR", "error") or bool(node.is_missing)
 
 
 def position(node: Any, text: str) -> tuple[int, int]:
-    """Give the line and column a node begins at, in characters, both counted from 1."""
+    """Return the line and the column, in characters, of the start of a node, counted from 1."""
     row, column = node.start_point
     line = text.split("\n")[row]
     return row + 1, len(line.encode()[:column].decode(errors="replace")) + 1
@@ -200,7 +207,7 @@ def _check_move(command: Any, *, from_definition: bool) -> None:
             "INDENTATION_OUT_OF_RANGE",
             f"RELATIVE INDENTATION asks for more than {DEEPEST} levels of indentation.",
         )
-    # The place is looked up in the whole file, and all other numbers count in the target.
+    # The library would count this number in the whole file, but all others in the target.
     if from_definition and action.insert_position.marker_subtype == "number":
         raise Refused(
             "UNSUPPORTED_CONSTRUCT",
@@ -210,17 +217,17 @@ def _check_move(command: Any, *, from_definition: bool) -> None:
 
 
 def is_move(action: Any) -> bool:
-    """Say whether what a command does is a MOVE."""
+    """Return whether the action of a command is a MOVE."""
     return hasattr(action, "relative_indentation")
 
 
 def is_python(path: str) -> bool:
-    """Tell by its name whether a file is Python source."""
+    """Return whether a file is Python source, by the extension of its name."""
     return path.endswith((".py", ".pyi", ".pyw"))
 
 
 def markers(action: Any) -> Iterator[Any]:
-    """Give the markers of an action."""
+    """Yield the markers of an action."""
     for name in ("region", "insert_position"):
         region: Any = getattr(action, name, None)
         if hasattr(region, "start") and hasattr(region, "end"):
@@ -254,7 +261,7 @@ def _check_regex(pattern: str) -> None:
 
 
 def invalid_regex(error: Exception) -> Refused:
-    """Build the refusal of a regular expression or of its replacement."""
+    """Build the refusal of an invalid regular expression or replacement."""
     return Refused(
         "INVALID_REGEX",
         f"The regular expression is not valid: {error}.",
@@ -264,7 +271,7 @@ def invalid_regex(error: Exception) -> Refused:
 
 
 def refused_constructs() -> list[str]:
-    """Name what the language has and this server does not carry out."""
+    """Return the names of the constructs of the language that this server refuses."""
     names = [name for name, _ in (*REFUSED.values(), *_INSIDE.values())]
     more = (_CASE_NUMBER, _SYMBOL_SEGMENT, _MOVED_BODY, _PLACE_NUMBER, _PLACE_LEVEL)
     return list(dict.fromkeys([*names, *more]))

@@ -1,9 +1,9 @@
-"""Scripts in a text, and their faults below the grammar: fences, comments, strings. Pure.
+"""Find the scripts in a text, and check their fences, comments and strings. Pure functions.
 
 A text is one script, or prose with scripts in code fences of the language ``CEDARScript``. The
-published parser takes only fenced scripts, and cuts one short at the first three backticks, be it
-inside a string. Here the strings are read first: only a line of backticks outside of them closes
-a fence.
+published parser accepts only fenced scripts. It ends a script at the first three backticks, even
+inside a string. Here, strings are read first. Only a line of backticks outside of strings closes a
+fence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LARGEST = 256 * 1024
-"""Bytes of a script in UTF-8. The parser makes a node of each character of a string."""
+"""Limit for the size of a text with scripts, in bytes of UTF-8.
+
+The limit is needed because the parser creates a node for each character of a string.
+"""
 
 COMMANDS = ("CREATE", "RM", "UPDATE")
 NOTHING_TO_DO = "<NOCEDARSCRIPT/>"
@@ -40,7 +43,7 @@ _BODY = {
     "'''": re.compile(r"(?:[^'\\]|\\.|'(?!''))*+", re.DOTALL),
 }
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-# What the grammar takes for an escape; anything else after a backslash is a syntax error there.
+# The escapes of the grammar. It reports a syntax error for any other character after a backslash.
 _TAKEN = re.compile(
     r"\\(?:[abfnrtv\\\"']|\d{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]+\})"
 )
@@ -53,8 +56,8 @@ class Block:
     """One script.
 
     Attributes:
-        text: Its commands; newlines are LF, comments that begin with ``--`` begin with ``#``.
-        line: Line of the input on which it begins, counted from 1.
+        text: The commands. Newlines are LF. Comments that began with ``--`` begin with ``#``.
+        line: Line of the input on which the script begins, counted from 1.
     """
 
     def __init__(self, text: str, line: int) -> None:
@@ -63,14 +66,14 @@ class Block:
 
 
 class ScriptError(ToolError):
-    """A script that cannot be read, and where.
+    """A script cannot be read. The error has the place of the fault.
 
     Args:
-        message: What is wrong.
-        code: For a program.
+        message: Description of the fault.
+        code: The error code, for example ``UNCLOSED_STRING``.
         line: Line of the input, counted from 1.
-        column: Character of that line, counted from 1.
-        suggestion: What to write instead.
+        column: Column in that line, in characters, counted from 1.
+        suggestion: How to correct the fault; None if no suggestion is known.
     """
 
     def __init__(
@@ -87,7 +90,9 @@ class ScriptError(ToolError):
 
 
 def find_blocks(content: str) -> list[Block]:
-    """Give the scripts of a text in order; none if it says there is nothing to do.
+    """Return the scripts of a text in order.
+
+    The list is empty if the text ends with ``<NOCEDARSCRIPT/>`` and has no fenced script.
 
     Raises:
         ToolError: ``EMPTY_SCRIPT``, ``SCRIPT_TOO_LARGE``, or a ``ScriptError``: ``UNCLOSED_FENCE``,
@@ -153,13 +158,13 @@ def _fenced(content: str) -> Iterator[Block]:
 
 
 def _closes(line: str, fence: str) -> bool:
-    """Say whether a line closes a fence: as many of the same marks, and nothing else."""
+    """Return whether a line closes a fence: as many or more of the same marks, and nothing else."""
     line = line.strip()
     return line.startswith(fence) and not line.strip(fence[0])
 
 
 def _skip(content: str, position: int, fence: str) -> int | None:
-    """Give the position after a fenced part that is not ours, None if it does not end."""
+    """Return the position after a fenced part in another language, or None if it has no end."""
     while position < len(content):
         end = content.find("\n", position)
         end = len(content) if end < 0 else end
@@ -172,12 +177,19 @@ def _skip(content: str, position: int, fence: str) -> int | None:
 def _read(content: str, start: int, fence: str | None) -> tuple[str, int | None]:
     """Read a script from a position to its closing fence, or to the end of the text.
 
+    Args:
+        content: The text.
+        start: Position of the first character of the script.
+        fence: Marks of the opening fence; None if the script is not fenced.
+
     Returns:
-        The script, and the position after the fence that closed it, None if none did.
+        The script and the position after its closing fence. The position is None if no fence closes
+        the script.
     """
     pieces: list[str] = []
     kept = position = start
-    # Prose with an apostrophe is no string; what it is, the grammar finds out.
+    # An apostrophe in prose does not begin a string. If the text does not begin with a command,
+    # nothing is refused here, and the grammar reports the error.
     strict = _first_word(content, start) in _KNOWN
     while token := _TOKEN.search(content, position):
         position = token.end()
@@ -205,7 +217,14 @@ def _first_word(content: str, start: int) -> str:
 
 
 def _read_string(content: str, start: int, opening: str, *, strict: bool) -> int:
-    """Give the position after a string that begins at a position."""
+    """Return the position after a string that begins at a position.
+
+    Args:
+        content: The text.
+        start: Position of the opening quotes, including the ``r`` of a raw string.
+        opening: The opening quotes, including the ``r``.
+        strict: Whether to refuse an unclosed string and unsupported escapes.
+    """
     quote = opening.removeprefix("r")
     body = start + len(opening)
     if opening != quote:
@@ -232,10 +251,10 @@ def _read_string(content: str, start: int, opening: str, *, strict: bool) -> int
 
 
 def _check_escapes(content: str, start: int, end: int, *, several_lines: bool) -> None:
-    """Refuse escapes that would silently become something else than they look like."""
+    """Refuse escapes that the library would silently replace by an unexpected text."""
     text = content[start:end]
     if several_lines:
-        # Nothing is unescaped in these: the text goes in as it is written.
+        # The library does not unescape these strings. It inserts the text as written.
         odd = (m.start() for m in _ESCAPE.finditer(text) if not _TAKEN.match(text, m.start()))
         escaped = _ESCAPED_DELIMITER.search(text)
         found = (next(odd, None), escaped.start() if escaped else None)
@@ -243,7 +262,8 @@ def _check_escapes(content: str, start: int, end: int, *, several_lines: bool) -
     else:
         bad = next((m.start() for m in _ESCAPE.finditer(text) if m[1] not in _MEANINGS), None)
         plain = _ESCAPE.sub(lambda one: _MEANINGS.get(one[1], one[0]), text)
-        # The library replaces one escape after the other; "\\t" becomes a backslash and a tab.
+        # The library replaces one kind of escape after the other: "\\t" becomes a backslash and a
+        # tab.
         theirs = text.replace(r"\'", "'").replace(r"\"", '"').replace(r"\t", "\t")
         if bad is None and plain != theirs.replace("\\\\", "\\"):
             bad = text.index("\\")

@@ -1,7 +1,7 @@
-"""The files a script names, lent to the worker as text and taken back as bytes.
+"""The files that a script names: sent to the worker as text, and written back as bytes.
 
-Nothing is written until the whole script has worked, and a preview and a real run are the same
-up to that point: what is committed is what would have been shown.
+Nothing is written until the whole script has succeeded. Up to that point, a dry run and a real run
+are the same. A real run therefore writes exactly the changes that a dry run shows.
 """
 
 from __future__ import annotations
@@ -28,9 +28,12 @@ class Stage:
     """The files of one script.
 
     Args:
-        call: Asked whether anybody still waits.
-        workspace: Where they are.
-        root: Directory below a root that the paths are relative to.
+        call: The current call, checked for cancellation.
+        workspace: The workspace with the files.
+        root: Directory below a root. The paths of the script are relative to it.
+
+    Raises:
+        Refusal: The directory is refused.
     """
 
     def __init__(self, call: Call, workspace: Workspace, root: str) -> None:
@@ -47,10 +50,10 @@ class Stage:
             raise
 
     def take(self, commands: list[dict[str, Any]]) -> None:
-        """Read the files of all commands, after the whole policy has been asked for each.
+        """Check the files of all commands against the policy and read them.
 
         Raises:
-            ToolError: One is refused, or is not text that can be edited line by line.
+            ToolError: A file is refused, or is not text that can be edited line by line.
         """
         edited = {one["path"] for one in commands if one["type"] != "RmFileCommand"}
         for index, command in enumerate(commands, 1):
@@ -65,7 +68,7 @@ class Stage:
         places = self._workspace.policy.candidates(path, self._root, writing=True)
         before = self._workspace.find(path, cwd=self._root, check=self._call.check)
         key = (before.at if before else places[0]).path
-        self._keys[path] = key  # two spellings, one file
+        self._keys[path] = key  # several paths may lead to one file
         if key not in self._files:
             self._files[key] = _File(path, key, before, edited=edited)
         if len(self._files) > _MOST_FILES:
@@ -74,7 +77,7 @@ class Stage:
             )
 
     def request(self) -> dict[str, Any]:
-        """Give what the worker has to know of the files."""
+        """Return the members of the request to the worker that describe the files."""
         return {
             "keys": self._keys,
             "texts": {key: file.lent() for key, file in self._files.items()},
@@ -82,10 +85,14 @@ class Stage:
         }
 
     def put(self, edit: Edit, files: dict[str, Any]) -> None:
-        """Enter what the worker made of the files into an edit.
+        """Add the changed files to an edit.
+
+        Args:
+            edit: The edit of the workspace.
+            files: The changed files by key, from the worker's answer.
 
         Raises:
-            Refusal: As ``Edit.put``. It names the last command that is about the file.
+            Refusal: See ``Edit.put``. The error names the last command on the file.
         """
         for key, made in files.items():
             file = self._files[key]
@@ -97,10 +104,10 @@ class Stage:
                     edit.put(file.path, data, cwd=self._root, before=file.before)
 
     def describe(self, files: dict[str, Any]) -> list[dict[str, Any]]:
-        """Give what happens to each file, with its diff, in the order of the script.
+        """Describe the change of each file, with its diff, in the order of the script.
 
-        The diffs of one answer have no more characters than the limit. One that does not fit is
-        left out, and ``left_out`` counts its characters.
+        The total length of the diffs is limited. A diff that does not fit is left out, and
+        ``left_out`` is its number of characters.
         """
         described = [self._files[key].describe(made) for key, made in files.items()]
         left = LONGEST_TEXT
@@ -114,10 +121,10 @@ class Stage:
 
 @contextmanager
 def _blamed_on(command: dict[str, Any]) -> Iterator[None]:
-    """Let an error name the command that it is about.
+    """Add a command to the errors that are raised in the ``with`` block.
 
     Args:
-        command: The members of ``context``.
+        command: Members of ``context`` for the error.
     """
     try:
         yield
@@ -128,13 +135,17 @@ def _blamed_on(command: dict[str, Any]) -> Iterator[None]:
 
 
 class _File:
-    """One file: as it is, and how the worker sees it.
+    """One file, as bytes and as text for the worker.
 
     Args:
-        path: As the script has it.
-        shown: The path that leads to it.
-        before: As it is; None if there is none.
-        edited: Whether its lines matter; any file can be removed.
+        path: Path of the file in the script.
+        shown: Path of the file in results.
+        before: The file before the edit; None if it does not exist.
+        edited: Whether a command creates or updates the file. A file that is only removed may have
+            any content.
+
+    Raises:
+        ToolError: The file is to be edited, but is not text or mixes newlines.
     """
 
     def __init__(self, path: str, shown: str, before: Snapshot | None, *, edited: bool) -> None:
@@ -159,13 +170,19 @@ class _File:
             )
 
     def lent(self) -> str | None:
-        """Give its text; lines end in LF."""
+        """Return the text for the worker, with LF newlines.
+
+        The text is empty if the file is not text, and None if the file does not exist.
+        """
         if self._text is None:
             return "" if self.before else None
         return self._text.text.replace("\r\n", "\n").replace("\r", "\n")
 
     def returned(self, text: str | None) -> bytes | None:
-        """Give the bytes for a new text: encoding, mark and newlines as they were."""
+        """Return the bytes for a new text, or None if the file is removed.
+
+        The encoding, the byte order mark and the newlines of the old file are kept.
+        """
         if text is None:
             return None
         if self._text is None:
@@ -174,14 +191,14 @@ class _File:
         return self._text.encode(text if newline == "\n" else text.replace("\n", newline))
 
     def describe(self, made: dict[str, Any]) -> dict[str, Any]:
-        """Give what happens to it."""
+        """Describe the change of the file: kind of change, diff and new hash."""
         data = self.returned(made["text"])
         described: dict[str, Any] = {"file": self.shown, "diff": made["diff"]}
         if self.before and self._text is None:
             described["diff"] = f"Binary files a/{self.shown} and /dev/null differ\n"
         if data is None:
             return {**described, "change": "removed"}
-        from hashlib import sha256  # noqa: PLC0415 - loading OpenSSL takes as long as starting
+        from hashlib import sha256  # noqa: PLC0415 - loads OpenSSL, as slow as the start-up
 
         change = "updated" if self.before else "created"
         return {**described, "change": change, "sha256": sha256(data).hexdigest()}

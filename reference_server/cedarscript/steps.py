@@ -1,4 +1,7 @@
-"""What each command made of each file, to name the one after which a file is no Python. Pure."""
+"""The text of each file after each command of a script.
+
+The texts are used to find the command after which a Python file is invalid. No input or output.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +14,27 @@ if TYPE_CHECKING:
     Step = tuple[int, int, str | None]
 
 _KEPT = 16 * 1024 * 1024
-"""Characters of all texts that are kept; beyond that the last command on a file is named."""
+"""Limit for the length of all texts together, in characters.
+
+Beyond the limit, texts are dropped. An error may then name a later command on the file.
+"""
 
 
 class Steps:
-    """The texts between the commands of one script."""
+    """The texts of the files after each command of one script."""
 
     def __init__(self) -> None:
         self._steps: dict[str, list[Step]] = {}
         self._size = 0
 
     def add(self, key: str, index: int, line: int, text: str | None) -> None:
-        """Note what a command has made of a file.
+        """Record the text of a file after a command.
 
         Args:
-            key: Of the file.
-            index: Of the command, from 1.
-            line: Of the script, from 1.
-            text: All of the file; None if there is none any more.
+            key: Key of the file.
+            index: Number of the command, counted from 1.
+            line: Line of the script on which the command begins, counted from 1.
+            text: Text of the whole file; None if the command has removed it.
         """
         steps = self._steps.setdefault(key, [])
         self._size += len(text or "")
@@ -37,7 +43,15 @@ class Steps:
         steps.append((index, line, text))
 
     def check(self, key: str, before: str | None, after: str, path: str) -> None:
-        """Refuse an edit after which a file is no Python any more; most wrong edits show here.
+        """Refuse an edit after which a file is no longer valid Python.
+
+        This check detects most wrong edits. A file that was invalid before is not checked.
+
+        Args:
+            key: Key of the file.
+            before: Text before the script; None if the file did not exist.
+            after: Text after the script.
+            path: Path of the file, for the error.
 
         Raises:
             Refused: ``BREAKS_SYNTAX``, with the line of the file and the command that broke it.
@@ -62,7 +76,10 @@ class Steps:
         )
 
     def _breaker(self, key: str) -> tuple[int, int]:
-        """Give index and line of the first command after the file was valid for the last time."""
+        """Return the number and the line of the command that made the file invalid.
+
+        This is the first command after the last valid text.
+        """
         steps = self._steps[key]
         found = steps[-1]
         for step in reversed(steps):
@@ -73,11 +90,11 @@ class Steps:
 
 
 def syntax_error(text: str) -> SyntaxError | None:
-    """Give what Python says against a text; None if it is valid."""
+    """Return the syntax error of a Python source, or None if it is valid."""
     try:
         compile(text, "file", "exec", dont_inherit=True)
     except SyntaxError as error:
         return error
-    except ValueError as error:  # a NUL, or a number of too many digits
+    except ValueError as error:  # a NUL character, or a number with too many digits
         return SyntaxError(type(error).__name__)
     return None

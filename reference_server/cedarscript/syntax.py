@@ -1,4 +1,7 @@
-"""What to say about a syntax error: the parser itself knows only where it stopped. Pure."""
+"""Descriptions of syntax errors. Pure functions.
+
+The parser only reports the place where it stopped. The messages and suggestions come from here.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,12 @@ _SHOWN = 40
 
 
 class Description:
-    """What is wrong, where, and what may help.
+    """The description of a syntax error.
 
     Attributes:
         message: One sentence.
-        suggestions: Forms that are right.
-        place: Line and column, counted from 1.
+        suggestions: Hints and correct forms of commands.
+        place: Line and column of the error, counted from 1.
     """
 
     def __init__(self, message: str, suggestions: list[str], place: Place) -> None:
@@ -51,9 +54,9 @@ def describe(text: str, start: Place, at: Place, *, missing: str | None = None) 
 
     Args:
         text: The script.
-        start: Where the part that makes no sense begins, line and column counted from 1.
-        at: Where in it the parser stopped.
-        missing: What the parser had to make up, if that was all.
+        start: Line and column of the start of the invalid part, counted from 1.
+        at: Line and column inside of it at which the parser stopped, counted from 1.
+        missing: Type of the node that the parser has inserted, if this is the only error.
     """
     if missing:
         return Description(*_missing(missing.strip("'"), text, start), start)
@@ -78,15 +81,15 @@ def describe(text: str, start: Place, at: Place, *, missing: str | None = None) 
     elif word:
         return Description(*_unknown(word), start)
     if _from(text, (at[0], max(at[1] - 1, 1)))[:1] in "\"'" and at[1] > 1:
-        at = (at[0], at[1] - 1)  # it is the string that is out of place
+        at = (at[0], at[1] - 1)  # the misplaced part is the whole string
     near = _from(text, at).split("\n")[0][:_SHOWN].rstrip()
     suggestions.append("list_capabilities shows the forms that are understood, with examples.")
     return Description(f"This is not understood from here on: {near!r}.", suggestions, at)
 
 
 def _missing(name: str, text: str, at: Place) -> tuple[str, list[str]]:
-    """Describe a place where something has to follow."""
-    if name == "EMPTY":  # the shortest thing that may stand here, which is seldom what was meant
+    """Return the message and the suggestions for a missing part of a command."""
+    if name == "EMPTY":  # the parser inserts the shortest valid part, seldom the intended one
         before = _COMMENT.sub("", _until(text, at)).split()
         last = before[-1] if before else ""
         return f"{last or 'This'} is not followed by what it is about.", [
@@ -99,7 +102,7 @@ def _missing(name: str, text: str, at: Place) -> tuple[str, list[str]]:
 
 
 def _unknown(word: str) -> tuple[str, list[str]]:
-    from difflib import get_close_matches  # noqa: PLC0415 - for errors only
+    from difflib import get_close_matches  # noqa: PLC0415 - only needed for errors
 
     shown = word[:_SHOWN]
     close = get_close_matches(word.upper(), COMMANDS, 1, 0.5)
@@ -109,7 +112,7 @@ def _unknown(word: str) -> tuple[str, list[str]]:
 
 
 def _from(text: str, at: Place) -> str:
-    """Give the text from a line and column on."""
+    """Return the text from a line and column on."""
     lines = text.split("\n")[at[0] - 1 :]
     if lines:
         lines[0] = lines[0][at[1] - 1 :]
@@ -117,7 +120,7 @@ def _from(text: str, at: Place) -> str:
 
 
 def _until(text: str, at: Place) -> str:
-    """Give the text up to a line and column."""
+    """Return the text up to a line and column."""
     lines = text.split("\n")[: at[0]]
     lines[-1:] = [line[: at[1] - 1] for line in lines[-1:]]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The four tools: what they are called, what they take and give, and the order of the work."""
+"""The four tools: their names, schemas and descriptions, and the functions that run them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ _FILES = {"type": "array", "items": _STRING, "description": "Paths relative to t
 
 
 def offer(surface: Surface) -> None:
-    """Offer the tools that work here."""
+    """Add the tools to the toolbox.
+
+    The tools that check and carry out scripts are left out if the library cannot be used.
+    """
     tools = _Tools(surface)
     if reason_against() is None:
         surface.toolbox.add(_parse_tool(tools))
@@ -57,7 +60,7 @@ def offer(surface: Surface) -> None:
 
 
 class _Tools:
-    """What the tools do; the modules that do it are loaded when they are first needed."""
+    """The functions that run the tools. Each loads the modules that it needs on its first call."""
 
     def __init__(self, surface: Surface) -> None:
         self._surface = surface
@@ -68,7 +71,7 @@ class _Tools:
         return engine
 
     def _withdraw(self) -> None:
-        """Offer the tools that need the library no more; it was there, and does not work."""
+        """Remove the tools that need the library, after it was found not to work."""
         for name in ("parse_cedarscript", "apply_cedarscript"):
             self._surface.toolbox.remove(name)
 
@@ -81,7 +84,7 @@ class _Tools:
         self, call: Call, content: str, field: str
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         from ..failure import ToolError  # noqa: PLC0415
-        from .scan import find_blocks  # noqa: PLC0415 - it compiles patterns
+        from .scan import find_blocks  # noqa: PLC0415 - compiles patterns
 
         try:
             blocks = [{"text": block.text, "line": block.line} for block in find_blocks(content)]
@@ -96,7 +99,7 @@ class _Tools:
         return blocks, commands
 
     def apply(self, call: Call, arguments: Arguments) -> dict[str, Any]:
-        """Carry out a script, or show what it would do."""
+        """Carry out a script, or show its changes in a dry run."""
         from ..workspace.refusals import ReadOnly  # noqa: PLC0415
         from .stage import Stage  # noqa: PLC0415
 
@@ -114,7 +117,7 @@ class _Tools:
             )
             _raise_refused(made)
         if workspace.writable:
-            # Built for a preview too: what could not be written is not shown as if it could.
+            # The edit is built for a dry run too, to refuse changes that cannot be written.
             edit = workspace.edit(call.who, call.request_id)
             stage.put(edit, made["files"])
             if not dry_run:
@@ -146,7 +149,7 @@ class _Tools:
         )
 
     def capabilities(self, call: Call, _arguments: Arguments) -> dict[str, Any]:
-        """Say what is carried out here, after seeing whether it is."""
+        """Start the library and describe the supported forms of the language."""
         from .capabilities import describe  # noqa: PLC0415
 
         settings = self._surface.settings
@@ -155,7 +158,11 @@ class _Tools:
 
 
 def _raise_refused(answer: dict[str, Any]) -> None:
-    """Raise what the worker answered in place of a result."""
+    """Raise the error in an answer of the worker, if there is one.
+
+    Raises:
+        ToolError: The worker has refused the script, or the library has raised an exception.
+    """
     if "failed" in answer:
         from .explain import as_error  # noqa: PLC0415
 
@@ -240,7 +247,7 @@ def _apply_tool(tools: _Tools, surface: Surface) -> Tool:
     schema["properties"].update(
         affected_files=_FILES,
         diffs=_DIFFS,
-        # An object in a dry run, text where the write waits for confirmation.
+        # An object in a dry run, text if the write waits for confirmation.
         preview={
             "type": ["object", "string"],
             "properties": {"affected_files": _FILES, "diffs": _DIFFS},

@@ -1,7 +1,7 @@
-"""The syntax trees of the sources that were parsed last, kept within a bound. Pure.
+"""A cache of limited size for the syntax trees of recently parsed sources. No input or output.
 
-A preview and the write after it parse the same source, and so does each command on a file that
-the one before has not changed.
+A dry run and the following write parse the same source. So do successive commands on a file that
+is not changed between them.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from typing import Any
 
 LARGEST = 2 * 1024 * 1024
-"""Bytes of all sources whose trees are kept; a tree takes some thirty times as much."""
+"""Limit for the size of all cached sources, in bytes. A tree takes about thirty times as much."""
 
 
 class TreeCache:
-    """A parser that remembers; what was used longest ago is dropped first.
+    """A parser with a cache. The least recently used trees are dropped first.
 
     Args:
-        parse: Gives the tree of a source.
-        largest: Bytes of all sources whose trees are kept.
+        parse: Function that returns the tree of a source.
+        largest: Limit for the size of all cached sources, in bytes.
 
     Attributes:
-        hits: How many trees were not made again.
-        size: Bytes of the sources whose trees are kept.
+        hits: Number of calls that returned a cached tree.
+        size: Size of all cached sources, in bytes.
     """
 
     def __init__(self, parse: Callable[[bytes], Any], largest: int = LARGEST) -> None:
@@ -35,7 +35,7 @@ class TreeCache:
         self.size = 0
 
     def parse(self, source: bytes) -> Any:
-        """Give the tree of a source. The caller must not change it."""
+        """Return the tree of a source. The caller must not change it."""
         if source in self._trees:
             self.hits += 1
             tree = self._trees[source] = self._trees.pop(source)

@@ -1,6 +1,6 @@
-"""Statements of a Python file: where they stand, and whether two trees say the same. Pure.
+"""The statements of a Python file: their lines, and the comparison of two trees. Pure functions.
 
-Lines are counted from 0, and the end of something is the line after it.
+Line numbers start from 0. The end of a statement is the line after its last line.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ _MARK = "docstring "
 
 
 def parse(lines: Sequence[str]) -> ast.Module:
-    """Give the tree of a file; a docstring is marked, and so not the same as any other string.
+    """Return the tree of a file, with its docstrings marked.
+
+    Because of the mark, ``same`` does not treat a docstring and another string as equal.
 
     Raises:
-        SyntaxError: It is no Python.
-        ValueError: It holds what no source may hold.
+        SyntaxError: The file is not valid Python.
+        ValueError: The file has a character that is not allowed in a source, such as NUL.
     """
     tree = ast.parse("".join(line + "\n" for line in lines))
     for node in (tree, *statements(tree)):
@@ -37,11 +39,11 @@ def parse(lines: Sequence[str]) -> ast.Module:
 
 
 def read_tokens(lines: Sequence[str]) -> tuple[set[int], set[int]]:
-    """Give the lines that begin inside of a string, and those that hold nothing but a comment.
+    """Return the lines that begin inside of a string, and the lines with only a comment.
 
     Raises:
-        SyntaxError: It is no Python.
-        tokenize.TokenError: Neither.
+        SyntaxError: The file is not valid Python.
+        tokenize.TokenError: The file is not valid Python.
     """
     strings: set[int] = set()
     comments: set[int] = set()
@@ -54,7 +56,7 @@ def read_tokens(lines: Sequence[str]) -> tuple[set[int], set[int]]:
             comments.add(row - 1)
         elif name == "STRING":
             strings.update(range(row, token.end[0]))
-        elif name.endswith("STRING_START"):  # from 3.12 on, an f-string is many tokens
+        elif name.endswith("STRING_START"):  # since Python 3.12, an f-string is many tokens
             opened.append(row)
         elif name.endswith("STRING_END"):
             strings.update(range(opened.pop(), token.end[0]))
@@ -62,7 +64,7 @@ def read_tokens(lines: Sequence[str]) -> tuple[set[int], set[int]]:
 
 
 def bodies(node: Any) -> Iterator[Body]:
-    """Give the lists of statements right in a node."""
+    """Yield the lists of statements directly in a node."""
     for name in ("body", "orelse", "finalbody"):
         body = getattr(node, name, None)
         if isinstance(body, list) and body:
@@ -72,7 +74,7 @@ def bodies(node: Any) -> Iterator[Body]:
 
 
 def statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """Give all statements, in the order of the text."""
+    """Yield all statements, in the order of the text."""
     ahead: list[Any] = [tree]
     while ahead:
         node = ahead.pop()
@@ -82,27 +84,28 @@ def statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def first_line(node: Any) -> int:
-    """Give the line a statement begins on, its decorators included."""
+    """Return the first line of a statement, including its decorators."""
     line: int = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
     return line - 1
 
 
 def end(node: Any) -> int:
-    """Give the line after a statement."""
+    """Return the line after a statement."""
     line: int = node.end_lineno  # counted from 1
     return line
 
 
 def find_runs(tree: ast.AST, first: int, after: int) -> list[tuple[Body, int, int]]:
-    """Give the outermost statements that lie wholly in some lines.
+    """Return the outermost statements that are completely within a range of lines.
 
     Args:
-        tree: Where.
-        first: First of the lines.
-        after: The line after them.
+        tree: The tree to search.
+        first: First line of the range.
+        after: Line after the range.
 
     Returns:
-        For each list that has some: it, and the bounds of the part that lies there.
+        A tuple for each list of statements with such statements: the list, and the start and stop
+        index of these statements.
     """
     runs = []
     ahead: list[ast.AST] = [tree]
@@ -118,7 +121,7 @@ def find_runs(tree: ast.AST, first: int, after: int) -> list[tuple[Body, int, in
 
 
 def is_docstring(node: ast.stmt) -> bool:
-    """Say whether a statement that comes first would be a docstring."""
+    """Return whether a statement is a docstring if it is the first one of its body."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -127,13 +130,13 @@ def is_docstring(node: ast.stmt) -> bool:
 
 
 def is_marked(node: ast.stmt) -> bool:
-    """Say whether a statement of a tree by ``parse`` is a docstring."""
+    """Return whether a statement of a tree from ``parse`` is a docstring."""
     kind = getattr(getattr(node, "value", None), "kind", None)
     return isinstance(kind, str) and kind.startswith(_MARK)
 
 
 def same(left: Any, right: Any) -> bool:
-    """Say whether two trees, or lists of them, are the same but for the places of their nodes."""
+    """Return whether two trees, or lists of trees, are equal, ignoring the places of nodes."""
     pairs = [(left, right)]
     while pairs:
         one, other = pairs.pop()

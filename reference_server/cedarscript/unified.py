@@ -1,6 +1,7 @@
-"""A unified diff of two texts. Pure.
+"""A unified diff of two texts. Pure functions.
 
-Made in the worker: comparing long texts with many equal lines can take minutes.
+The diff is made in the worker, because the comparison of long texts with many equal lines can take
+minutes.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ _CONTEXT = 3
 
 
 def unified(before: str | None, after: str | None, path: str) -> str:
-    """Give the diff, without a timestamp; empty if the texts are the same.
+    """Return the diff without timestamps, or an empty string if the texts are equal.
 
     Args:
-        before: The text, lines end in LF; None if there is no file.
-        after: The same afterwards.
-        path: Name of the file, for the headers.
+        before: Old text, with LF newlines; None if the file did not exist.
+        after: New text, with LF newlines; None if the file is removed.
+        path: Path of the file, for the headers.
     """
     old = NOWHERE if before is None else f"a/{path}"
     new = NOWHERE if after is None else f"b/{path}"
@@ -27,7 +28,7 @@ def unified(before: str | None, after: str | None, path: str) -> str:
 
 
 def _lines(text: str | None) -> list[str]:
-    """Cut at LF only, each line with its own."""
+    """Split a text at LF only. Each line keeps its LF."""
     if not text:
         return []
     lines = [line + "\n" for line in text.split("\n")]

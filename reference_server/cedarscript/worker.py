@@ -1,8 +1,8 @@
-"""The worker: runs the library in a process of its own, which can be killed.
+"""The worker: runs the library in a separate process, which can be killed.
 
-It reads requests and writes answers, one JSON object on a line each, and ends at the end of its
-input. Once it is warm it opens no file and starts no program any more, whatever a script says;
-where the system knows such limits, its memory and its processor time are bounded.
+The worker reads requests and writes answers, one JSON object a line. It ends at the end of its
+input. After the warm-up, an audit hook stops every attempt to open a file or start a program. The
+memory and the processor time are limited on systems with such limits.
 """
 
 from __future__ import annotations
@@ -48,9 +48,12 @@ _WARM_UP = (
 class Worker:
     """Answers requests with a loaded library.
 
+    A request has the member ``op``, ``parse`` or ``apply``, and the scripts in ``blocks``. For
+    ``apply``, see also ``_apply``.
+
     Args:
-        library: It.
-        seconds: Processor time one request may take.
+        library: The loaded library.
+        seconds: Limit for the processor time of one request, in seconds.
     """
 
     def __init__(self, library: Library, seconds: int) -> None:
@@ -58,7 +61,10 @@ class Worker:
         self._seconds = seconds
 
     def answer(self, request: Request) -> Answer:
-        """Give the answer to one request; it does not raise."""
+        """Return the answer to one request. The errors of a script are part of the answer.
+
+        ``spent`` in an answer means that the process must not be used again.
+        """
         _limit_time(self._seconds)
         try:
             if request["op"] == "parse":
@@ -70,7 +76,7 @@ class Worker:
             return {"failed": {"kind": type(error).__name__, "text": ""}, "spent": True}
 
     def _parse(self, request: Request) -> list[tuple[Any, int]]:
-        """Give the commands of all blocks, each with its line in the input."""
+        """Return the commands of all blocks, each with its line in the input."""
         commands: list[tuple[Any, int]] = []
         for block in request["blocks"]:
             commands += self._parse_block(block["text"], block["line"], len(commands))
@@ -86,7 +92,7 @@ class Worker:
                 if node.type.endswith("_command")
             ]
             commands, errors = self._library.parser.parse_script(text)
-            if errors:  # what the grammar takes and the library does not, a pattern mostly
+            if errors:  # the grammar accepts more than the library, mostly patterns
                 raise policy.invalid_regex(ValueError(str(errors[0].message)[:_LONGEST_CAUSE]))
         except Refused as refused:
             if "script_line" in refused.facts:
@@ -104,9 +110,9 @@ class Worker:
     def _apply(self, request: Request) -> Answer:
         """Carry out a script on the texts of its files.
 
-        The request has ``keys`` (path in the script -> key), ``texts`` (key -> text, or None for
-        a file that is not there) and ``shown`` (key -> name in a diff). All of it works, or
-        nothing is given back.
+        The request has ``keys`` (keys of files by path in the script), ``texts`` (texts by key,
+        None for a missing file) and ``shown`` (names for diffs by key). If a command fails, no text
+        is returned.
         """
         keys, before = request["keys"], request["texts"]
         texts = {key: _finish(text) for key, text in before.items()}
@@ -124,7 +130,7 @@ class Worker:
                 raise Refused(wrong.code, str(wrong), type="ExecutionError", **where) from None
             except (MemoryError, RecursionError):
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever the library raises
+            except Exception as error:  # noqa: BLE001 - the library may raise anything
                 failed = {
                     "kind": type(error).__name__,
                     "text": str(error)[:_LONGEST_CAUSE],
@@ -139,7 +145,7 @@ class Worker:
         for path, key in keys.items():
             was, text = before[key], texts[key]
             if was is not None and text is not None and not was.endswith("\n") and was:
-                text = text.removesuffix("\n")  # as the file ended, so it ends
+                text = text.removesuffix("\n")  # the old file had no newline at its end
             if text == was or key in files:
                 continue
             if text is not None and policy.is_python(path):
@@ -168,7 +174,7 @@ class Worker:
             )
         if command.type != "update":
             return None
-        # Other names than these have the library look for a language it has no queries for.
+        # For other file extensions, the library might look for a language without queries.
         name = "x.py" if policy.is_python(path) else "x.txt"
         changed = self._library.update(command, text, name)
         if changed == text:
@@ -183,12 +189,17 @@ class Worker:
 
 
 def _finish(text: str | None) -> str | None:
-    """Give a text whose last line ends as the others do."""
+    """Return a text with a newline at its end, unless it is empty or None."""
     return text + "\n" if text and not text.endswith("\n") else text
 
 
 def _lines_like(command: Any, text: str) -> list[int]:
-    """Give the numbers of the lines that the markers of a command may have meant."""
+    """Return the numbers of lines that a marker of a command may mean, counted from 1.
+
+    Only the first marker that does not match exactly one line is examined. If several lines match
+    it, the first of them are returned, and otherwise the most similar ones. At most three numbers
+    are returned.
+    """
     from difflib import SequenceMatcher  # noqa: PLC0415 - loaded by the warm-up
 
     for marker in policy.markers(getattr(command, "action", None)):
@@ -216,7 +227,13 @@ def _lines_like(command: Any, text: str) -> list[int]:
 
 
 def _limit_memory(size: int) -> None:
-    """Bound what a script can make of this process; nothing where there are no such limits."""
+    """Limit the address space of this process, and forbid it to grow files and dump core.
+
+    Do nothing on systems without such limits.
+
+    Args:
+        size: Limit for the address space, in bytes.
+    """
     try:
         import resource  # noqa: PLC0415 - POSIX only
     except ImportError:
@@ -230,7 +247,13 @@ def _limit_memory(size: int) -> None:
 
 
 def _limit_time(seconds: int) -> None:
-    """Let this process end by itself if its next work takes too long, be it orphaned."""
+    """Limit the processor time of the next request. The system then ends this process.
+
+    The limit works even if the server has ended. Do nothing on systems without such limits.
+
+    Args:
+        seconds: Processor time from now on, in seconds.
+    """
     try:
         import resource  # noqa: PLC0415
     except ImportError:
@@ -244,22 +267,26 @@ def _limit_time(seconds: int) -> None:
 
 
 def _forbid(event: str, _arguments: tuple[Any, ...]) -> None:
-    """Audit hook of a warm worker: it computes, and touches nothing."""
+    """Refuse to open files, start processes or use sockets. Audit hook of a warm worker.
+
+    Raises:
+        PermissionError: The event is forbidden.
+    """
     if event == "open" or event.startswith(_FORBIDDEN):
         raise PermissionError(f"{event} in the worker")
 
 
 def _warm_up(library: Library) -> None:
-    """Make one edit, so that all that is loaded on first use is loaded.
+    """Carry out one edit, to load the modules that are otherwise loaded on first use.
 
     Raises:
-        Unavailable: It goes wrong.
+        Unavailable: The edit has failed or has a wrong result.
     """
     script, before, after = _WARM_UP
     try:
         commands, _ = library.parser.parse_script(script)
         result = library.update(commands[0], before, "x.py")
-    except Exception as error:  # noqa: BLE001 - whatever the library raises
+    except Exception as error:  # noqa: BLE001 - the library may raise anything
         raise Unavailable(f"a first edit failed ({type(error).__name__})") from None
     if result != after:
         raise Unavailable("a first edit went wrong")
@@ -268,12 +295,13 @@ def _warm_up(library: Library) -> None:
 
 
 def main(settings: Request, requests: BinaryIO, answers: BinaryIO) -> None:
-    """Load the library, say whether it works, then answer requests until the input ends.
+    """Load the library, report whether it works, and answer requests until the input ends.
 
     Args:
-        settings: ``memory`` and ``largest`` in bytes, ``seconds`` for one request.
-        requests: Lines in.
-        answers: Lines out.
+        settings: ``memory``, the limit for the address space in bytes; ``largest``, the limit for
+            the size of a file in bytes; ``seconds``, the processor time for one request.
+        requests: Stream with one request a line.
+        answers: Stream for one answer a line.
     """
 
     def say(answer: Answer) -> None:
@@ -281,7 +309,7 @@ def main(settings: Request, requests: BinaryIO, answers: BinaryIO) -> None:
         answers.flush()
 
     warnings.simplefilter("ignore")
-    sys.dont_write_bytecode = True  # the limits let no file grow
+    sys.dont_write_bytecode = True  # the limits forbid writing to files
     _limit_memory(settings["memory"])
     _limit_time(settings["seconds"])
     try:
@@ -290,7 +318,7 @@ def main(settings: Request, requests: BinaryIO, answers: BinaryIO) -> None:
     except Unavailable as reason:
         say({"ready": False, "reason": str(reason)})
         return
-    except Exception as error:  # noqa: BLE001 - a library of another make
+    except Exception as error:  # noqa: BLE001 - the library may raise anything
         say({"ready": False, "reason": f"the library does not work ({type(error).__name__})"})
         return
     worker = Worker(library, settings["seconds"])
@@ -301,11 +329,17 @@ def main(settings: Request, requests: BinaryIO, answers: BinaryIO) -> None:
         answer = worker.answer(json.loads(line))
         say(answer)
         if answer.get("spent"):
-            return  # it may hold on to what it took; the next one is fresh
+            return  # it may keep its memory; the server starts a new worker
 
 
 def run(settings: str) -> None:
-    """Run on the standard streams of this process; whatever the library prints goes nowhere."""
+    """Run the worker on the standard input and output of this process.
+
+    The output of the library is discarded.
+
+    Args:
+        settings: JSON text of the settings for ``main``.
+    """
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
