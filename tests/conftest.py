@@ -46,6 +46,7 @@ SLOW = frozenset(
         "test_cedarscript",
         "test_cedarscript_attacks",
         "test_cedarscript_move",
+        "test_cedarscript_offline",
         "test_cli",
         "test_fakes",
         "test_gate",
