@@ -41,7 +41,9 @@ def mutant_command(name: str) -> list[str]:
 
 SLOW = frozenset(
     {
+        "test_action",
         "test_again",
+        "test_binder",
         "test_bridge",
         "test_cedarscript",
         "test_cedarscript_attacks",
@@ -51,6 +53,7 @@ SLOW = frozenset(
         "test_fakes",
         "test_gate",
         "test_init",
+        "test_injecting",
         "test_killing",
         "test_learning",
         "test_mutants",
@@ -61,16 +64,20 @@ SLOW = frozenset(
         "test_properties",
         "test_quick",
         "test_readme",
+        "test_recordings",
         "test_referee",
         "test_reference_attacks",
         "test_reports",
+        "test_rerun",
         "test_run_limits",
         "test_same_report",
         "test_sandbox",
+        "test_sandbox_option",
         "test_schema",
         "test_self_defence",
         "test_siege",
         "test_terminal",
+        "test_wandering",
         "test_wheel",
     }
 )

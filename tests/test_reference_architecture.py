@@ -89,7 +89,7 @@ LATE: Final[dict[str, set[str]]] = {
 }
 """The same for modules that are named in a string and imported on first use."""
 
-LINES: Final = 350
+LINES: Final = 400
 
 _NAMED = re.compile(
     r"(?:\.part|later|surface\.module)\(\s*\"([\w.]+)\""
