@@ -14,6 +14,7 @@ from mcp_touchstone.cli import main
 from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report.digest import findings
+from mcp_touchstone.report.machine import document
 from mcp_touchstone.report.terminal import in_full
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security import call_attack
@@ -209,6 +210,7 @@ def test_security_run_that_attacked_no_file_tool_is_not_judged(tmp_path: Path) -
 
     assert run.unbound == "no tool and no resource gave back, listed or changed a file of the root"
     assert run.dossier.remarks == [f"no file tool is attacked: {run.unbound}"]
+    assert document(run)["summary"]["unbound"] == run.unbound
     assert (run.exit_code, accepted.exit_code) == (2, 0)
 
 

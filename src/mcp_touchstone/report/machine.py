@@ -40,6 +40,7 @@ def document(run: Run) -> dict[str, Any]:
             "exit_code": run.exit_code,
             "interrupted": run.interrupted,
             "trouble": run.trouble,
+            **({"unbound": run.unbound} if run.unbound else {}),
             "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
             "planned": sum(len(slot.clauses) for slot in run.slots),
             "processes": run.processes,
