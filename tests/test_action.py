@@ -348,9 +348,47 @@ def test_documented_recipes_use_existing_inputs(tmp_path: Path) -> None:
                 [sys.executable, "-m", *words], capture_output=True, text=True, check=False
             )
             assert done.returncode == 0, done.stdout
-    assert sorted(used) == sorted(takes)
+    assert set(used) == set(takes)
     for name in set(ACTION["inputs"]) | set(ACTION["outputs"]):
         assert f"`{name}`" in (ROOT / "docs" / "ci.md").read_text("utf-8")
+
+
+GH = """#!/bin/sh
+echo "$@" >> "$CALLS"
+[ "$1 $2" != "run list" ] || echo "$LAST"
+[ "$1 $2" != "run download" ] || { [ "$LAST" != 404 ] && mkdir main && echo {} > main/report.json; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "output"), [("17", "report=main/report.json\n"), ("", ""), ("404", "")]
+)
+def test_recipe_compares_with_main_and_updates_its_comment(
+    last: str, output: str, tmp_path: Path
+) -> None:
+    """The scripts run with a ``gh`` of ours: a run with a report, no run, one without a report."""
+    (recipe,) = [text for text in recipes("yaml") if "gh run download" in text]
+    steps = yaml.safe_load(recipe)["jobs"]["judge"]["steps"]
+    tool = tmp_path / "bin" / "gh"
+    tool.parent.mkdir()
+    tool.write_text(GH)
+    tool.chmod(0o755)
+    (tmp_path / "output").touch()
+    env = {
+        "PATH": f"{tool.parent}{os.pathsep}{os.environ['PATH']}",
+        "CALLS": str(tmp_path / "calls"),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "LAST": last,
+        "NUMBER": "5",
+        "REPORTS": "reports",
+    }
+
+    for script in (step["run"] for step in steps if "run" in step):
+        subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=env, check=True)
+
+    assert (tmp_path / "output").read_text() == output
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls[-1] == "pr comment 5 --edit-last --create-if-none --body-file reports/summary.md"
 
 
 def test_documented_pre_commit_hooks_exist() -> None:
