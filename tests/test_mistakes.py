@@ -173,7 +173,6 @@ def test_mistake_prints_one_line_and_exits_with_2(
     mistake = MISTAKES[name]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mcp_touchstone.cli._end_on_sigterm", lambda: None)  # it is pytest's here
-    monkeypatch.setattr("mcp_touchstone.cli._end_on_signals", lambda _: None)
     for file, text in mistake.files.items():
         (tmp_path / file).write_text(text, "utf-8")
 

@@ -9,7 +9,6 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    import threading
     from collections.abc import Callable, Sequence
     from pathlib import Path
     from typing import Any, Final, NoReturn
@@ -31,9 +30,6 @@ CODES: Final = {
     0: "passed",
 }
 """Exit codes of `check`, the worst first, as they are printed for several targets."""
-
-REPEATED: Final = 1.0
-"""Seconds after which a signal is repeated that the run has not noticed."""
 
 RARELY: Final = (500_000, 50, 50)
 """Garbage collection thresholds of a process that is ours: a run keeps nearly all it makes."""
@@ -170,12 +166,10 @@ def _check_one(settings: Settings, parts: Parts) -> int:
     book = resolve.book(settings)
     old = None if settings.since is None else _recorded(settings.since)
     screen = _Screen(settings, target)
-    stop = threading.Event()
-    _end_on_signals(stop)
+    _end_on_sigterm()
     try:
-        run = judge(target, screen.read, choice, on_event=screen.on_event, stop=stop)
+        run = judge(target, screen.read, choice, on_event=screen.on_event, stop=threading.Event())
     finally:
-        stop.set()
         screen.stop()
     renewal = None if book is None else book.hold(run, screen.read(), choice)
     if old is not None:
@@ -408,36 +402,6 @@ def _end_on_sigterm() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
-
-
-def _end_on_signals(stop: threading.Event) -> None:
-    """Make SIGTERM and SIGINT end a run, also if the exception for the first signal is lost.
-
-    Python drops an exception that is raised in a callback of a weak reference, and the import
-    system has such callbacks. The signal is therefore repeated until the run has noticed it.
-
-    Args:
-        stop: set as soon as the run ends.
-    """
-    import signal
-    import threading
-
-    def repeat(number: int) -> None:
-        if stop.is_set():
-            return
-        if hasattr(signal, "pthread_kill"):  # interrupts what the main thread waits for
-            signal.pthread_kill(threading.main_thread().ident or 0, number)
-        else:
-            signal.raise_signal(number)
-
-    def interrupt(number: int, _frame: object) -> None:
-        timer = threading.Timer(REPEATED, repeat, (number,))
-        timer.daemon = True
-        timer.start()
-        raise KeyboardInterrupt
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupt)
 
 
 def _take_charge() -> None:

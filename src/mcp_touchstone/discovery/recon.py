@@ -8,8 +8,9 @@ The processes stay open for the scenarios.
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+from typing import Final, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.client.connection import Connection
@@ -23,6 +24,8 @@ SLICE: Final = 0.2
 
 DISCOVER_PATIENCE: Final = 3.0
 """Least time limit of server/discover in seconds, even for a fast server."""
+
+T = TypeVar("T")
 
 Spawn = Callable[[str, str], Connection]
 """(revision, label) -> an unused connection."""
@@ -58,7 +61,7 @@ def explore(
         try:
             beside = threads.submit(meanwhile)
             _meet(dossier, connections, begun, threads)
-            beside.result()
+            _result(beside)
         except BaseException:
             for connection in connections.values():
                 connection.process.kill()  # otherwise threads and we would wait for it
@@ -87,13 +90,34 @@ def _meet(
         if rev.is_modern(revision) and times:
             dossier.pace.started = max(times)
             settled.set()
-        reply, seconds = waiting[revision].result()
+        reply, seconds = _result(waiting[revision])
         if reply.answered:
             times.append(seconds)
         _note(dossier, revision, reply)
     if times:
         dossier.pace.started = min(times)
-    list(threads.map(lambda r: read_lists(dossier.spoken[r], connections[r]), dossier.spoken))
+    lists = [
+        threads.submit(read_lists, spoken, connections[revision])
+        for revision, spoken in dossier.spoken.items()
+    ]
+    for each in lists:
+        _result(each)
+
+
+def _result(future: Future[T]) -> T:
+    """Wait for a result in slices, on a queue that is implemented in C.
+
+    If another thread receives a signal, Python calls the handler only when the main thread runs
+    again, and an endless wait would never let it run. An exception of the handler inside a
+    condition of ``threading`` could leave its lock locked.
+    """
+    done: SimpleQueue[Future[T]] = SimpleQueue()
+    future.add_done_callback(done.put)
+    while True:
+        try:
+            return done.get(timeout=SLICE).result()
+        except Empty:
+            continue
 
 
 def _open(connection: Connection, begun: float, _: threading.Event) -> tuple[Reply, float]:
