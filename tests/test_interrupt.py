@@ -13,13 +13,13 @@ from mcp_touchstone.discovery import recon
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pthread_kill is of POSIX")
 
 
-class Caught(Exception):
+class SignalError(Exception):
     """Raised by the handler of a signal."""
 
 
 def test_signal_to_another_thread_ends_the_wait_for_an_answer() -> None:
     def raises(_number: int, _frame: object) -> None:
-        raise Caught
+        raise SignalError
 
     def receive() -> None:
         time.sleep(0.2)
@@ -29,7 +29,7 @@ def test_signal_to_another_thread_ends_the_wait_for_an_answer() -> None:
     other = threading.Thread(target=receive)
     other.start()
     try:
-        with pytest.raises(Caught):
+        with pytest.raises(SignalError):
             recon._result(Future())
     finally:
         other.join()
