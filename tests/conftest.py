@@ -17,7 +17,7 @@ RETRIED = "retried"
 RETRIES_ALLOWED = 0.02
 """Share of the tests of a session that may be retried; more fails the session."""
 
-# Who is started in the background by a shell script ignores interrupts, and so would all it starts.
+# A process that a shell script starts in the background ignores interrupts, and so do its children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if sys.platform != "win32" and signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:

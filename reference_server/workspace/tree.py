@@ -158,7 +158,7 @@ class Workspace:
         return None
 
     def directory(self, path: str = "", *, cwd: str = "") -> tuple[str, list[Entry]]:
-        """Give the path of a directory and what it holds, by name; what is denied is left out.
+        """Return the path of a directory and its entries by name, without denied ones.
 
         The directory above several roots has the path ``""`` and holds the roots.
 

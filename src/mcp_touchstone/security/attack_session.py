@@ -217,9 +217,10 @@ class AttackSession(Conversation):
 
     def _called(self, at: Reply | Entry | int | None) -> tuple[tuple[str, int], ...]:
         """Return the tool or method of the request that a reply answers."""
-        if not isinstance(at, Reply):
+        if not isinstance(at, Reply) or not at.asked:
             return ()
-        for message in self.wire.transcript[at.asked].messages:
+        asked = self.wire.transcript.since(at.asked - 1)[:1]  # empty if another process was asked
+        for message in (message for entry in asked for message in entry.messages):
             if message.method == "tools/call":
                 params = message.value.get("params")
                 return ((str(params.get("name")), 1),) if isinstance(params, dict) else ()
