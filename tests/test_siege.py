@@ -6,6 +6,8 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -18,7 +20,10 @@ from mcp_touchstone.report.machine import document
 from mcp_touchstone.report.terminal import in_full
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security import call_attack
+from mcp_touchstone.security.attack_session import AttackSession
 from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Transcript
 from tests.fakes.matrix import attacked, target_of
 from tests.reproduction import script_of, shows_it_again
 
@@ -98,6 +103,20 @@ def test_script_file_exits_by_what_it_finds(server: str, status: int, tmp_path: 
 
     assert done.returncode == status, done.stdout
     assert (b"FOUND" in done.stdout) is (status == 1)
+
+
+@pytest.mark.parametrize(("asked", "tools"), [(1, (("read_file", 1),)), (2, ()), (0, ()), (9, ())])
+def test_called_tool_is_found_on_the_line_of_its_request(
+    asked: int, tools: tuple[tuple[str, int], ...]
+) -> None:
+    """Line 2 is no call, 0 is no line, and 9 belongs to a process that was replaced."""
+    transcript = Transcript("2025-11-25", clock=lambda: 0.0, label="x")
+    for method, params in (("tools/call", {"name": "read_file"}), ("ping", {})):
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        transcript.said(json.dumps(message).encode(), message)
+    session = cast("AttackSession", SimpleNamespace(wire=SimpleNamespace(transcript=transcript)))
+
+    assert AttackSession._called(session, Reply(asked)) == tools
 
 
 def test_passed_attack_reports_the_number_of_payloads(tmp_path: Path) -> None:

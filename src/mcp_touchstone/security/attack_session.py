@@ -219,13 +219,13 @@ class AttackSession(Conversation):
         """Return the tool or method of the request that a reply answers."""
         if not isinstance(at, Reply) or not at.asked:
             return ()
-        asked = self.wire.transcript.since(at.asked - 1)[:1]  # empty if another process was asked
-        for message in (message for entry in asked for message in entry.messages):
-            if message.method == "tools/call":
-                params = message.value.get("params")
-                return ((str(params.get("name")), 1),) if isinstance(params, dict) else ()
-            if message.method in {"resources/read", "prompts/get", "completion/complete"}:
-                return ((message.method, 1),)
+        for entry in self.wire.transcript.since(at.asked - 1)[:1]:  # none on a new process
+            sent = entry.value if isinstance(entry.value, dict) else {}
+            method, params = sent.get("method"), sent.get("params")
+            if method == "tools/call" and isinstance(params, dict):
+                return ((str(params.get("name")), 1),)
+            if method in {"resources/read", "prompts/get", "completion/complete"}:
+                return ((method, 1),)
         return ()
 
     def promised_by(self, threat: str, *operations: Operation) -> list[Binding]:
