@@ -57,11 +57,11 @@ def main() -> None:
             registry, cpu, wall = grown(copies), spent(), time.monotonic()
             run = judge(target, registry, Choice(select=("basic",), examples=0))
             cpu, wall = spent() - cpu, time.monotonic() - wall
-            told = ""
-            if before is not None and run.dossier.spoken:
-                more = (copies - before[0]) * len(run.dossier.spoken)
-                told = f"{1000 * (cpu - before[1]) / more:.2f}"
-            print(f"{'':<14}{copies:>8}{wall:>9.2f}{cpu:>8.2f}{told:>18}", flush=True)
+            per_copy = ""
+            if before is not None and run.profile.spoken:
+                more = (copies - before[0]) * len(run.profile.spoken)
+                per_copy = f"{1000 * (cpu - before[1]) / more:.2f}"
+            print(f"{'':<14}{copies:>8}{wall:>9.2f}{cpu:>8.2f}{per_copy:>18}", flush=True)
             before = copies, cpu
 
 

@@ -5,8 +5,8 @@
 Runs of the harness in one process: memory and descriptors after each tenth of them; ``--full``
 makes them full ones in place of quick ones. Messages: a session of the reference server gets
 requests, half of them spoilt (cut, bytes changed, members of other types, nested deep). Every sound
-one must be answered once under its own id, no answer may have an id nobody used; memory is told,
-where the system is Linux. Leaves with status 1 where an answer is wrong or lost.
+one must be answered once under its own id, and no answer may have an id nobody used. On Linux the
+script also prints the memory. The exit status is 1 if an answer is wrong or lost.
 """
 
 import argparse
@@ -177,10 +177,10 @@ def batch(server: "subprocess.Popen[bytes]", numbers: range, dice: random.Random
         if not answer:
             wrong["lost"] += missing
             break
-        told = json.loads(answer)
-        if "method" in told:
+        answer = json.loads(answer)
+        if "method" in answer:
             continue
-        key = told.get("id")
+        key = answer.get("id")
         if isinstance(key, str) and key in asked:
             wrong["answered twice"] += asked[key] > 0
             missing -= not asked[key]

@@ -67,7 +67,7 @@ def wire(answer: str) -> tuple[WireLine, ...]:
 def run(**more: Any) -> Run:
     """Return a run with a finding of each kind."""
     made = Run(Target(command=("./server", "--root", "a b")), ServerProfile(Pace(1.0)), **more)
-    made.dossier.spoken = cast("dict[str, Any]", dict.fromkeys((OLD, NEW, MODERN), Spoken()))
+    made.profile.spoken = cast("dict[str, Any]", dict.fromkeys((OLD, NEW, MODERN), Spoken()))
     made.processes, made.seconds = 5, 1.5
     made.absent = [Absent(KEPT_RULE.id, "2025-03-26", "the server does not speak 2025-03-26")]
     told = {"expected": "an empty result", "actual": 'error -32603 "no <b>"', "wire": wire("{}")}

@@ -53,8 +53,8 @@ def run(
 ) -> Run:
     """Return a run with these outcomes."""
     made = Run(Target(command=("x",)), ServerProfile(Pace(1.0)), floor=floor or Floor())
-    made.dossier.spoken = cast("dict[str, Any]", dict.fromkeys(spoken))
-    made.dossier.refused = {each: Reply(0) for each in asked if each not in spoken}
+    made.profile.spoken = cast("dict[str, Any]", dict.fromkeys(spoken))
+    made.profile.refused = {each: Reply(0) for each in asked if each not in spoken}
     for (rule, revision), outcome in found.items():
         judgement = Judgement(
             clause=rule, revision=revision, outcome=outcome, scenario="s", actual="no\nanswer"

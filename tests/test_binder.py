@@ -77,10 +77,10 @@ def test_nested_arguments_are_assembled_at_their_pointer() -> None:
 
 
 def bound_tools(target: Target) -> dict[Operation, set[str]]:
-    dossier, _ = survey(target)
-    assert dossier.bindings is not None
+    profile, _ = survey(target)
+    assert profile.bindings is not None
     found: dict[Operation, set[str]] = {}
-    for binding in dossier.bindings.found:
+    for binding in profile.bindings.found:
         found.setdefault(binding.operation, set()).add(binding.tool or binding.uri)
     return found
 
@@ -142,19 +142,19 @@ def test_arguments_of_an_unreadable_schema_are_guessed_from_the_tool_name() -> N
 
 
 def test_no_tool_is_called_without_a_root_placeholder() -> None:
-    dossier, _ = survey(Target(command=(sys.executable, str(FAKES), "Resolves", ".")))
+    profile, _ = survey(Target(command=(sys.executable, str(FAKES), "Resolves", ".")))
 
-    assert dossier.bindings is not None
-    assert dossier.bindings.found == ()
-    assert dossier.bindings.calls == 0
-    assert "{root}" in dossier.bindings.why
+    assert profile.bindings is not None
+    assert profile.bindings.found == ()
+    assert profile.bindings.calls == 0
+    assert "{root}" in profile.bindings.why
 
 
 def test_accepted_path_style_is_detected() -> None:
-    dossier, _ = survey(fake_target("RefusesAbsolute"))
+    profile, _ = survey(fake_target("RefusesAbsolute"))
 
-    assert dossier.bindings is not None
-    styles = {binding.styles for binding in dossier.bindings.found}
+    assert profile.bindings is not None
+    styles = {binding.styles for binding in profile.bindings.found}
     assert styles == {(Style.RELATIVE,)}
 
 

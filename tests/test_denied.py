@@ -196,8 +196,8 @@ def test_server_is_judged_only_by_the_names_of_the_user() -> None:
     run = judge(target_of("DeniesItsOwn"), load(SECURITY), Choice(select=("deny",), jobs=4))
     found = {verdict.clause.id: verdict.outcome for verdict in run.verdicts}
 
-    assert run.dossier is not None
-    assert "attacked with touchstone.pem, secrets.yml, .ssh, private" in run.dossier.remarks[-1]
+    assert run.profile is not None
+    assert "attacked with touchstone.pem, secrets.yml, .ssh, private" in run.profile.remarks[-1]
     assert found["deny-direct"] is Outcome.PASS
     assert found["deny-near-miss"] is Outcome.PASS
     assert found["deny-write-only"] is Outcome.UNSEEN

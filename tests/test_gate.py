@@ -127,12 +127,12 @@ def declare(*clauses: str, name: str = "does_it", **marks: bool) -> Callable[[Bo
     return take
 
 
-def declare_result(clause: str, held: bool, mild: Breach | None = None, **marks: Any) -> None:
+def declare_result(clause: str, passed: bool, mild: Breach | None = None, **marks: Any) -> None:
     """Declare a scenario with this result."""
 
-    @declare(clause, name=f"finds_{len(marks)}_{clause.replace('-', '_')}_{held}", **marks)
+    @declare(clause, name=f"finds_{len(marks)}_{clause.replace('-', '_')}_{passed}", **marks)
     def _(talk: Conversation) -> None:
-        talk.judge(clause, held, expected="this", actual="that", mild=mild)
+        talk.judge(clause, passed, expected="this", actual="that", mild=mild)
 
 
 def outcomes(run: Run) -> dict[str, Outcome]:
@@ -152,7 +152,7 @@ def test_suite_is_loaded_lazily_and_once(registry: Registry) -> None:
 
     @declare("toy-must")
     def _(talk: Conversation) -> None:
-        talk.judge("toy-must", held=True, expected="this")
+        talk.judge("toy-must", passed=True, expected="this")
 
     def late() -> Registry:
         read.append(registry)
@@ -189,7 +189,7 @@ def test_unknown_selection_starts_no_server(registry: Registry) -> None:
 def test_clause_not_judged_by_its_scenario_is_broken(registry: Registry) -> None:
     @declare("toy-must", "toy-should")
     def _(talk: Conversation) -> None:
-        talk.judge("toy-must", held=True, expected="this")
+        talk.judge("toy-must", passed=True, expected="this")
 
     run = judge(server(), registry, Choice())
 
@@ -221,7 +221,7 @@ def test_scenario_exception_is_reported_with_its_line(registry: Registry) -> Non
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (lambda talk: talk.judge("toy-may", held=True, expected="x"), "does not declare toy-may"),
+        (lambda talk: talk.judge("toy-may", passed=True, expected="x"), "does not declare toy-may"),
         (lambda talk: talk.unseen("toy-must", "no"), "toy-must is not conditional"),
     ],
 )
@@ -254,7 +254,7 @@ def test_broken_scenario_reports_its_reason(registry: Registry) -> None:
 def test_verdict_before_an_exception_is_kept(registry: Registry) -> None:
     @declare("toy-must", "toy-should")
     def _(talk: Conversation) -> None:
-        talk.judge("toy-must", held=False, expected="this")
+        talk.judge("toy-must", passed=False, expected="this")
         raise RuntimeError
 
     run = judge(server(), registry, Choice())
@@ -266,7 +266,7 @@ def test_planned_clause_without_judgement_is_broken(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Conversation, "broken", lambda *_: None)
-    declare_result("toy-must", held=True)
+    declare_result("toy-must", passed=True)
     declare("toy-must")(lambda _: None)
 
     run = judge(server(), registry, Choice())
@@ -277,7 +277,7 @@ def test_planned_clause_without_judgement_is_broken(
 
 def test_verdicts_match_the_plan(registry: Registry) -> None:
     for clause in ("toy-must", "toy-old", "toy-tools", "toy-should"):
-        declare_result(clause, held=True)
+        declare_result(clause, passed=True)
 
     run = judge(server("2024-11-05", LEGACY), registry, Choice())
 
@@ -299,7 +299,7 @@ def test_verdicts_match_the_plan(registry: Registry) -> None:
 
 def test_verdicts_are_in_catalogue_order(registry: Registry) -> None:
     for clause in ("toy-may", "third-must", "toy-must", "other-must"):
-        declare_result(clause, held=True)
+        declare_result(clause, passed=True)
 
     run = judge(server(), registry, Choice())
 
@@ -310,7 +310,7 @@ def test_verdicts_are_in_catalogue_order(registry: Registry) -> None:
 
 
 @pytest.mark.parametrize(
-    ("clause", "held", "mild", "strict", "outcome", "code"),
+    ("clause", "passed", "mild", "strict", "outcome", "code"),
     [
         ("toy-must", True, None, False, Outcome.PASS, 0),
         ("toy-must", False, None, False, Outcome.FAIL, 1),
@@ -327,13 +327,13 @@ def test_verdicts_are_in_catalogue_order(registry: Registry) -> None:
 def test_breach_and_strict_determine_the_outcome(
     registry: Registry,
     clause: str,
-    held: bool,
+    passed: bool,
     mild: Breach | None,
     strict: bool,
     outcome: Outcome,
     code: int,
 ) -> None:
-    declare_result(clause, held, mild)
+    declare_result(clause, passed, mild)
 
     run = judge(server(), registry, Choice(strict=strict, revisions=(LEGACY,)))
 
@@ -342,7 +342,7 @@ def test_breach_and_strict_determine_the_outcome(
 
 
 def test_failure_outranks_broken_in_the_exit_code(registry: Registry) -> None:
-    declare_result("toy-must", held=False)
+    declare_result("toy-must", passed=False)
     declare("other-must")(lambda _: None)
 
     run = judge(server(), registry, Choice())
@@ -352,7 +352,7 @@ def test_failure_outranks_broken_in_the_exit_code(registry: Registry) -> None:
 
 
 def test_server_exit_at_startup_gives_status_2_and_no_verdict(registry: Registry) -> None:
-    declare_result("toy-must", held=True)
+    declare_result("toy-must", passed=True)
     target = Target(command=(sys.executable, "-S", "-c", "raise SystemExit(3)"), startup=LONG)
 
     run = judge(target, registry, Choice(select=("toy",)))
@@ -363,7 +363,7 @@ def test_server_exit_at_startup_gives_status_2_and_no_verdict(registry: Registry
 
 
 def test_missing_program_raises_a_launch_error(registry: Registry) -> None:
-    declare_result("toy-must", held=True)
+    declare_result("toy-must", passed=True)
     before = set(threading.enumerate())
 
     with pytest.raises(LaunchError, match="there is no program"):
@@ -373,13 +373,13 @@ def test_missing_program_raises_a_launch_error(registry: Registry) -> None:
 
 
 def test_interrupted_run_keeps_its_verdicts(registry: Registry) -> None:
-    declare_result("toy-must", held=False)
+    declare_result("toy-must", passed=False)
 
     @declare("other-must", hurts=True)
     def _(talk: Conversation) -> None:
         _thread.interrupt_main()
         talk.quiet(LONG)
-        talk.judge("other-must", held=True, expected="never reached")
+        talk.judge("other-must", passed=True, expected="never reached")
 
     begun = time.monotonic()
     run = judge(server(), registry, Choice())
@@ -391,7 +391,7 @@ def test_interrupted_run_keeps_its_verdicts(registry: Registry) -> None:
 
 @pytest.mark.parametrize("moment", ["recon", "plan"])
 def test_run_interrupted_before_judging_has_no_verdicts(registry: Registry, moment: str) -> None:
-    declare_result("toy-must", held=True)
+    declare_result("toy-must", passed=True)
 
     def interrupt(what: str, _: object) -> None:
         if what == moment:
@@ -404,8 +404,8 @@ def test_run_interrupted_before_judging_has_no_verdicts(registry: Registry, mome
 
 def test_run_leaves_no_thread_process_or_folder(registry: Registry) -> None:
     before = set(threading.enumerate())
-    declare_result("toy-must", held=True)
-    declare_result("other-must", held=True, fresh=True)
+    declare_result("toy-must", passed=True)
+    declare_result("other-must", passed=True, fresh=True)
 
     run = judge(server(), registry, Choice())
 
@@ -436,13 +436,13 @@ def test_outcomes_are_ordered_by_gravity() -> None:
 
 
 def test_clause_judged_several_times_has_one_verdict(registry: Registry) -> None:
-    declare_result("toy-must", held=True)
-    declare_result("toy-must", held=False)
+    declare_result("toy-must", passed=True)
+    declare_result("toy-must", passed=False)
 
     @ambient("toy-must")
     def watches_it(_: Any) -> Iterator[Seen]:
         """Watch it."""
-        yield Seen("toy-must", held=True)
+        yield Seen("toy-must", passed=True)
 
     run = judge(server(), registry, Choice())
 
@@ -456,8 +456,8 @@ def test_once_scenario_runs_once_and_counts_for_all_legacy_revisions(registry: R
     @declare("toy-must", "toy-should", fresh=True, once=True)
     def _(talk: Conversation) -> None:
         asked.append(talk.revision)
-        talk.judge("toy-must", held=False, expected="this")
-        talk.judge("toy-should", held=True, expected="this")
+        talk.judge("toy-must", passed=False, expected="this")
+        talk.judge("toy-should", passed=True, expected="this")
 
     run = judge(server(*rev.ALL), registry, Choice(repeats=0))
 
@@ -471,14 +471,14 @@ def test_once_scenario_runs_once_and_counts_for_all_legacy_revisions(registry: R
 def test_ambient_rule_counts_over_every_conversation(
     registry: Registry,
 ) -> None:
-    declare_result("other-must", held=True, fresh=True)
+    declare_result("other-must", passed=True, fresh=True)
 
     @ambient("toy-must", "toy-maybe", "third-must", "toy-should")
     def watches_it(record: Any) -> Iterator[Seen]:
         """Watch it."""
         for entry in record.lines():
-            yield Seen("toy-must", held=False, n=entry.n, expected="less", actual="more")
-            yield Seen("toy-should", held=True)
+            yield Seen("toy-must", passed=False, n=entry.n, expected="less", actual="more")
+            yield Seen("toy-should", passed=True)
 
     run = judge(server(), registry, Choice())
     found = {v.clause.id: v.gravest for v in run.verdicts}
@@ -585,8 +585,8 @@ def test_unknown_select_word_is_refused_before_the_server_starts(
 def test_selection_not_applicable_to_the_server_is_refused(
     registry: Registry, choice: Choice, message: str
 ) -> None:
-    declare_result("toy-must", held=True)
-    declare_result("toy-tools", held=True)
+    declare_result("toy-must", passed=True)
+    declare_result("toy-tools", passed=True)
 
     with pytest.raises(UsageError) as caught:
         judge(server(), registry, choice)
@@ -595,8 +595,8 @@ def test_selection_not_applicable_to_the_server_is_refused(
 
 
 def test_selected_cases_run_exactly(registry: Registry) -> None:
-    declare_result("toy-must", held=True)
-    declare_result("other-must", held=True)
+    declare_result("toy-must", passed=True)
+    declare_result("other-must", passed=True)
     case = registry.scenarios[0].id
 
     run = judge(server(), registry, Choice(cases=frozenset({case})))
@@ -614,7 +614,7 @@ def test_hurting_scenarios_run_last_and_fresh_ones_alone(registry: Registry) -> 
         @declare("toy-must", name=name, **marks)
         def _(talk: Conversation) -> None:
             order.append(f"{name} {len(talk.wire.transcript) > 0}")
-            talk.judge("toy-must", held=True, expected="this")
+            talk.judge("toy-must", passed=True, expected="this")
 
     note("hurts_first", hurts=True)
     note("is_fresh", fresh=True)
@@ -640,7 +640,7 @@ def test_server_death_is_recorded_on_its_scenario_only(
     @declare("toy-must", name="kills_it")
     def _(talk: Conversation) -> None:
         talk.request("die")
-        talk.judge("toy-must", held=True, expected="this")
+        talk.judge("toy-must", passed=True, expected="this")
 
     @declare("other-must", name="comes_after")
     def _(talk: Conversation) -> None:
@@ -653,8 +653,8 @@ def test_server_death_is_recorded_on_its_scenario_only(
 
 
 def test_start_and_done_events_are_sent_for_every_slot(registry: Registry) -> None:
-    declare_result("toy-must", held=True)
-    declare_result("other-must", held=True)
+    declare_result("toy-must", passed=True)
+    declare_result("other-must", passed=True)
     events: list[str] = []
 
     judge(server(), registry, Choice(jobs=1), on_event=lambda what, _: events.append(what))
@@ -714,41 +714,41 @@ def judge_toy(registry: Registry, *select: str) -> Run:
 def test_chosen_revision_and_the_newest_of_each_era_are_requested(
     needs_registry: Registry, revision: str
 ) -> None:
-    declare_result("toy-called", held=True)
+    declare_result("toy-called", passed=True)
     chosen = {revision, rev.LATEST_LEGACY, rev.LATEST_MODERN}
     choice = Choice(select=("toy-called",), revisions=(revision,))
 
     run = judge(Target(command=TOY_SERVER, startup=LONG), needs_registry, choice)
 
     assert run.processes == len(chosen)
-    assert set(run.dossier.asked) == chosen
+    assert set(run.profile.asked) == chosen
     assert {verdict.revision for verdict in run.verdicts} == {revision}
 
 
 def test_all_revisions_are_requested_if_a_scenario_compares_them(
     needs_registry: Registry,
 ) -> None:
-    declare_result("toy-called", held=True, everywhere=True)
+    declare_result("toy-called", passed=True, everywhere=True)
     choice = Choice(revisions=("2025-06-18",))
 
     run = judge(Target(command=TOY_SERVER, startup=LONG), needs_registry, choice)
 
-    assert run.dossier.asked == rev.ALL
+    assert run.profile.asked == rev.ALL
     assert {verdict.revision for verdict in run.verdicts} == {"2025-06-18"}
 
 
 def test_discovery_tries_only_the_needs_of_selected_clauses(needs_registry: Registry) -> None:
     for clause in CLAUSES_WITH_NEEDS:
-        declare_result(clause, held=True)
+        declare_result(clause, passed=True)
 
     run = judge_toy(needs_registry, "toy-plain")
     assert run.processes == len(rev.ALL)
-    assert all(not spoken.tried for spoken in run.dossier.spoken.values())
+    assert all(not spoken.tried for spoken in run.profile.spoken.values())
 
     run = judge_toy(needs_registry, "toy-called")
     assert run.processes == len(rev.ALL)
-    assert run.dossier.spoken[LEGACY].examples("callable-tool")
-    assert not run.dossier.spoken["2024-11-05"].tried
+    assert run.profile.spoken[LEGACY].examples("callable-tool")
+    assert not run.profile.spoken["2024-11-05"].tried
 
     run = judge_toy(needs_registry, "toy-asked")
     assert run.processes == len(rev.ALL) + 1
@@ -756,8 +756,8 @@ def test_discovery_tries_only_the_needs_of_selected_clauses(needs_registry: Regi
 
 
 def test_clause_with_unmet_need_is_absent_with_a_reason(needs_registry: Registry) -> None:
-    declare_result("toy-slow", held=True)
-    declare_result("toy-plain", held=True)
+    declare_result("toy-slow", passed=True)
+    declare_result("toy-plain", passed=True)
 
     run = judge_toy(needs_registry)
 
@@ -780,7 +780,7 @@ def test_willing_scenarios_share_one_process_per_revision(needs_registry: Regist
 
     for number in range(3):
         declare("toy-asked", name=f"asks_{number}", willing=True)(body)
-    declare_result("toy-plain", held=True)
+    declare_result("toy-plain", passed=True)
 
     run = judge_toy(needs_registry)
 
@@ -804,7 +804,7 @@ def test_ordinary_scenario_gets_no_willing_client(needs_registry: Registry) -> N
 
 
 def test_discovery_can_be_interrupted(needs_registry: Registry) -> None:
-    declare_result("toy-called", held=True)
+    declare_result("toy-called", passed=True)
     target = Target(command=(*TOY_SERVER, "hang"), startup=LONG)
 
     def interrupt(what: str, _: object) -> None:
@@ -821,8 +821,8 @@ def test_discovery_can_be_interrupted(needs_registry: Registry) -> None:
 
 
 def test_survey_explores_the_requested_revision() -> None:
-    dossier, processes = survey(Target(command=TOY_SERVER, startup=LONG), [LEGACY])
+    profile, processes = survey(Target(command=TOY_SERVER, startup=LONG), [LEGACY])
 
     assert processes == len(rev.ALL) + 2, "a willing client, and the search for bindings"
-    assert {"callable-tool", "elicits"} <= dossier.spoken[LEGACY].found.keys()
-    assert dossier.spoken["2025-06-18"].found == {}
+    assert {"callable-tool", "elicits"} <= profile.spoken[LEGACY].found.keys()
+    assert profile.spoken["2025-06-18"].found == {}

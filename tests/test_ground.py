@@ -78,11 +78,11 @@ def test_git_accepts_the_repository(tmp_path: Path) -> None:
 
 
 def test_server_needing_a_repository_gets_one_automatically(tmp_path: Path) -> None:
-    dossier, _ = survey(server_needing_repository(tmp_path), words=())
+    profile, _ = survey(server_needing_repository(tmp_path), words=())
 
-    assert dossier.spoken
-    assert dossier.bindings is not None
-    assert dossier.bindings.found
+    assert profile.spoken
+    assert profile.bindings is not None
+    assert profile.bindings.found
 
 
 def test_needed_repository_is_not_judged_as_damage(tmp_path: Path) -> None:

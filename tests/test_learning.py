@@ -14,10 +14,10 @@ from mcp_touchstone.catalog.needs import WORDS
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.discovery.probe_traffic import SLOW, WISHED
 from mcp_touchstone.discovery.prober import BUDGET, HANGS
-from mcp_touchstone.discovery.probes import learn
+from mcp_touchstone.discovery.probes import run_probes
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.engine.process_pool import ProcessPool
-from mcp_touchstone.engine.runner import ground
+from mcp_touchstone.engine.runner import probe_context
 from mcp_touchstone.runtime.scratch import NOTE, NOTES, World
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import ROOT, Named, Target
@@ -32,15 +32,15 @@ TOY = str(HERE / "toy_server.py")
 class Probed:
     """The results of probing a toy server."""
 
-    def __init__(self, dossier: ServerProfile, pool: ProcessPool) -> None:
-        self.dossier = dossier
+    def __init__(self, profile: ServerProfile, pool: ProcessPool) -> None:
+        self.profile = profile
         self.pool = pool
 
     def examples(self, word: str, revision: str = LEGACY) -> list[str]:
-        return [str(example) for example in self.dossier.spoken[revision].examples(word)]
+        return [str(example) for example in self.profile.spoken[revision].examples(word)]
 
     def lacks(self, word: str, revision: str = LEGACY) -> bool:
-        return bool(self.dossier.lacks((word,), revision))
+        return bool(self.profile.lacks((word,), revision))
 
     def called(self, revision: str | None = None) -> list[str]:
         """Return the names of the tools that were called, in every process."""
@@ -66,10 +66,10 @@ def probed(
     with World() as world:
         pool = ProcessPool(target, world, Pace(startup))
         try:
-            dossier, connections = explore(pool.spawn, pool.pace)
-            pool.adopt(connections, dossier)
-            learn(dossier, dict.fromkeys(on, words), ground(pool, threading.Event()))
-            yield Probed(dossier, pool)
+            profile, connections = explore(pool.spawn, pool.pace)
+            pool.adopt(connections, profile)
+            run_probes(profile, dict.fromkeys(on, words), probe_context(pool, threading.Event()))
+            yield Probed(profile, pool)
         finally:
             pool.close()
 
@@ -94,12 +94,12 @@ def test_unannotated_tool_is_called_only_if_named() -> None:
     with probed("write", words={"callable-tool"}, calls=(("write", None),)) as found:
         assert set(found.called()) == {"write"}
         assert found.lacks("callable-tool")
-        assert found.dossier.remarks == ["--call write: isError: write does not do that"]
+        assert found.profile.remarks == ["--call write: isError: write does not do that"]
 
 
 def test_revision_without_annotations_uses_those_of_another_revision() -> None:
     with probed("echo", "write", words={"callable-tool"}, on=("2024-11-05",)) as found:
-        listed = found.dossier.spoken["2024-11-05"].named("tools")
+        listed = found.profile.spoken["2024-11-05"].named("tools")
         assert not any("annotations" in tool for tool in listed)
         assert found.examples("callable-tool", "2024-11-05")
         assert set(found.called()) == {"echo"}
@@ -109,12 +109,12 @@ def test_named_arguments_are_used_unchanged() -> None:
     calls = (("echo", {"text": "mine"}),)
     with probed("echo", words={"callable-tool"}, calls=calls) as found:
         assert found.examples("callable-tool") == ['tools/call echo {"text": "mine"}']
-        assert found.dossier.remarks == []
+        assert found.profile.remarks == []
 
 
 def test_file_tool_is_found_by_trying_paths() -> None:
     with probed("read", words={"file-tool"}) as found:
-        (example,) = found.dossier.spoken[LEGACY].examples("file-tool")
+        (example,) = found.profile.spoken[LEGACY].examples("file-tool")
         assert example.arguments["path"].endswith("notes/today.txt")
         assert not found.lacks("file-tool")
 
@@ -129,10 +129,10 @@ def test_a_tool_on_a_later_page_is_found() -> None:
 def test_unmet_word_states_the_reason() -> None:
     with probed("picky", words={"callable-tool", "slow-call"}) as found:
         assert found.lacks("callable-tool")
-        why = found.dossier.why("slow-call", LEGACY)
+        why = found.profile.why("slow-call", LEGACY)
         assert "picky answered isError: picky does not do that" in why
     with probed("write", words={"callable-tool"}) as found:
-        assert "no tool is annotated read-only" in found.dossier.why("callable-tool", LEGACY)
+        assert "no tool is annotated read-only" in found.profile.why("callable-tool", LEGACY)
 
 
 def test_probing_continues_after_a_tool_kills_the_server() -> None:
@@ -180,21 +180,21 @@ def test_silent_tool_has_no_progress_or_log_traffic() -> None:
 
 def test_duration_argument_is_used_for_a_slow_call() -> None:
     with probed("echo", "nap", words={"slow-call"}, on=(LEGACY,)) as found:
-        (slow,) = found.dossier.spoken[LEGACY].examples("slow-call")
+        (slow,) = found.profile.spoken[LEGACY].examples("slow-call")
         assert 1 <= slow.arguments["duration"] <= 2
         assert slow.seconds >= SLOW
 
 
 def test_duration_is_reduced_if_the_tool_applies_it_several_times() -> None:
     with probed("naps", words={"slow-call"}, on=(LEGACY,)) as found:
-        (slow,) = found.dossier.spoken[LEGACY].examples("slow-call")
+        (slow,) = found.profile.spoken[LEGACY].examples("slow-call")
         assert slow.arguments["duration"] < 1
         assert SLOW <= slow.seconds < 2 * WISHED
 
 
 def test_call_that_was_slow_once_is_not_a_slow_call() -> None:
     with probed("stutter", words={"callable-tool", "slow-call"}, on=(LEGACY,)) as found:
-        (call,) = found.dossier.spoken[LEGACY].examples("callable-tool")
+        (call,) = found.profile.spoken[LEGACY].examples("callable-tool")
         assert call.seconds >= SLOW
         assert found.lacks("slow-call")
 
@@ -221,7 +221,7 @@ def test_named_resources_are_read_and_failures_are_remarked() -> None:
     uris = ("note:///2", "note:///none")
     with probed(words={"readable-resource"}, resources=uris) as found:
         assert found.examples("readable-resource") == ["resources/read note:///2"]
-        assert found.dossier.remarks == [
+        assert found.profile.remarks == [
             '--resource note:///none: error -32601 "no resources/read"'
         ]
 
@@ -234,7 +234,7 @@ def test_prompt_arguments_come_from_completion_or_from_the_target() -> None:
         ]
     with probed("greet", words={"rendered-prompt"}) as found:
         assert found.lacks("rendered-prompt")
-        assert "what colour?" in found.dossier.why("rendered-prompt", LEGACY)
+        assert "what colour?" in found.profile.why("rendered-prompt", LEGACY)
     named = (("greet", {"colour": "red"}),)
     with probed("greet", words={"rendered-prompt"}, prompts=named) as found:
         assert not found.lacks("rendered-prompt")
@@ -264,7 +264,7 @@ def test_calls_that_cause_client_requests_are_found_in_both_eras() -> None:
             assert found.examples("samples-tools", revision) == ["tools/call sample"]
             assert found.examples("lists-roots", revision) == ["tools/call roots"]
         assert len(found.examples("mrtr", MODERN)) == 4
-        (first, *_) = found.dossier.spoken[MODERN].examples("mrtr")
+        (first, *_) = found.profile.spoken[MODERN].examples("mrtr")
         assert first.result["requestState"] == "S1"
         assert first.asked
         assert not found.lacks("elicits", "2025-06-18")
@@ -297,7 +297,7 @@ def test_unprompted_server_request_is_found() -> None:
 
 def test_url_elicitation_error_counts_as_url_elicitation() -> None:
     with probed("needs_url", words={"elicits-url"}, on=(LEGACY,)) as found:
-        (example,) = found.dossier.spoken[LEGACY].examples("elicits-url")
+        (example,) = found.profile.spoken[LEGACY].examples("elicits-url")
         assert example.asked[0]["params"]["elicitationId"] == "e1"
 
 
@@ -314,7 +314,7 @@ def test_client_capabilities_are_reset_after_probing_questions() -> None:
 @pytest.mark.parametrize("name", ["work", "toil"])
 def test_tool_is_called_as_a_task(name: str) -> None:
     with probed(name, words={"task-tool"}, on=(LEGACY, "2025-06-18", MODERN)) as found:
-        (example,) = found.dossier.spoken[LEGACY].examples("task-tool")
+        (example,) = found.profile.spoken[LEGACY].examples("task-tool")
         assert example.result["task"]["taskId"]
         assert example.name == name
         assert found.lacks("task-tool", "2025-06-18")
@@ -327,7 +327,7 @@ def test_failed_task_counts_only_for_a_tool_with_optional_task_support() -> None
         assert not found.lacks("task-tool")
     with probed("toil", "lazy", words={"task-tool"}, on=(LEGACY,)) as found:
         assert found.lacks("task-tool")
-        assert "toil answered error -32603" in found.dossier.why("task-tool", LEGACY)
+        assert "toil answered error -32603" in found.profile.why("task-tool", LEGACY)
 
 
 def test_tool_that_requires_a_task_is_not_called_without_one() -> None:
@@ -338,7 +338,7 @@ def test_tool_that_requires_a_task_is_not_called_without_one() -> None:
 @pytest.mark.parametrize("name", ["work", "toil"])
 def test_duration_argument_is_used_for_a_slow_task(name: str) -> None:
     with probed(name, words={"slow-task"}, on=(LEGACY,)) as found:
-        (example,) = found.dossier.spoken[LEGACY].examples("slow-task")
+        (example,) = found.profile.spoken[LEGACY].examples("slow-task")
         assert example.arguments["duration"] > 0
         assert example.seconds >= SLOW
 
@@ -351,7 +351,7 @@ def test_task_without_a_duration_is_not_a_slow_task() -> None:
 def test_request_of_a_task_to_the_client_is_found() -> None:
     words = {"asking-task", "elicits"}
     with probed("quiz", words=words, on=(LEGACY, "2025-06-18", MODERN)) as found:
-        (example,) = found.dossier.spoken[LEGACY].examples("asking-task")
+        (example,) = found.profile.spoken[LEGACY].examples("asking-task")
         assert example.name == "quiz"
         assert [one["method"] for one in example.asked] == ["elicitation/create"]
         assert found.lacks("elicits")
@@ -367,7 +367,7 @@ def test_subscription_support_is_probed() -> None:
         assert found.lacks("subscriptions", LEGACY)
     with probed(words={"subscriptions"}) as found:
         assert found.lacks("subscriptions", MODERN)
-        assert "-32601" in found.dossier.why("subscriptions", MODERN)
+        assert "-32601" in found.profile.why("subscriptions", MODERN)
 
 
 # --- no unneeded probes

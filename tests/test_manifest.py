@@ -305,7 +305,7 @@ def test_cases_keep_their_declaration_order(registry: Registry) -> None:
     @ambient("tiny-one")
     def comes_second(_: Any) -> Any:
         """Come second."""
-        yield Seen("tiny-one", held=True)
+        yield Seen("tiny-one", passed=True)
 
     @scenario("tiny-one")
     def comes_third(talk: Any) -> None:

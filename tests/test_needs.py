@@ -32,7 +32,7 @@ def spoken(capabilities: Any = None, **more: Any) -> Spoken:
     return Spoken(Reply(1, 2, value), **more)
 
 
-def dossier(one: Spoken, *revisions: str) -> ServerProfile:
+def profile(one: Spoken, *revisions: str) -> ServerProfile:
     found = ServerProfile(Pace(1.0))
     found.spoken = dict.fromkeys(revisions, one)
     return found
@@ -41,7 +41,7 @@ def dossier(one: Spoken, *revisions: str) -> ServerProfile:
 def rich(*revisions: str) -> ServerProfile:
     everything = {name: {"listChanged": True, "subscribe": True} for name in CAPABILITIES}
     example = Example("tools/call", {"name": "t"}, item=TOOL)
-    return dossier(
+    return profile(
         spoken(
             everything,
             lists=LISTS,
@@ -57,14 +57,14 @@ def rich(*revisions: str) -> ServerProfile:
 def test_every_word_can_be_met_and_lacking(word: str) -> None:
     """Otherwise its clauses would silently always or never apply."""
     rich_ones = [rich(*revisions) for revisions in (rev.ALL, rev.MODERN)]
-    bare_ones = [dossier(spoken(), *revisions) for revisions in (rev.ALL, rev.MODERN)]
+    bare_ones = [profile(spoken(), *revisions) for revisions in (rev.ALL, rev.MODERN)]
 
     assert any(not one.lacks((word,), MODERN) for one in rich_ones)
     assert any(one.lacks((word,), MODERN) for one in bare_ones) or word in SHOWN_ONLY
 
 
 def test_any_choice_meets_a_need_and_all_needs_are_required() -> None:
-    some = dossier(spoken({"tools": {}, "resources": {"subscribe": False}}), "2025-11-25")
+    some = profile(spoken({"tools": {}, "resources": {"subscribe": False}}), "2025-11-25")
 
     assert some.lacks((), "2025-11-25") == ""
     assert some.lacks(("prompts or tools",), "2025-11-25") == ""
@@ -132,12 +132,12 @@ def test_completion_is_probed_only_in_revisions_without_its_capability() -> None
 def test_unmet_word_explains_the_failed_probe() -> None:
     one = spoken(tried={"callable-tool"}, notes={"callable-tool": "echo answered isError: no"})
 
-    said = dossier(one, MODERN).why("callable-tool", MODERN)
+    said = profile(one, MODERN).why("callable-tool", MODERN)
 
     assert said.startswith("callable-tool: no tool that may be called")
     assert said.endswith("; echo answered isError: no")
-    assert dossier(one, MODERN).why("tools", MODERN) == "tools"
-    both = dossier(one, MODERN).why("elicits or samples", MODERN)
+    assert profile(one, MODERN).why("tools", MODERN) == "tools"
+    both = profile(one, MODERN).why("elicits or samples", MODERN)
     assert both == "elicits or samples: no elicitation and no sampling"
 
 

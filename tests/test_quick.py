@@ -34,7 +34,7 @@ def test_a_quick_run_needs_one_process_for_each_era() -> None:
 
 
 def test_quick_run_probes_no_tool(quick: Run) -> None:
-    spoken = quick.dossier.spoken["2026-07-28"]
+    spoken = quick.profile.spoken["2026-07-28"]
 
     assert spoken.lists["tools"]
     assert not spoken.examples("callable-tool")
@@ -71,8 +71,8 @@ def test_quick_run_does_not_judge_unprobed_revisions() -> None:
 
     run = judge(target, load(), Choice(quick=True, select=("versioning",)))
 
-    assert "2025-03-26" in run.dossier.spoken["2026-07-28"].versions
-    assert "2025-03-26" not in run.dossier.asked
+    assert "2025-03-26" in run.profile.spoken["2026-07-28"].versions
+    assert "2025-03-26" not in run.profile.asked
     assert not run.of(Outcome.FAIL)
 
 

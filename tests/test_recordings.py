@@ -13,7 +13,7 @@ import pytest
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.plan import UsageError
 from mcp_touchstone.recordings.json_diff import ANY_ORDER, VOLATILE, where
-from mcp_touchstone.recordings.recorder import Held, record, verify
+from mcp_touchstone.recordings.recorder import GoldenResult, record, verify
 from mcp_touchstone.target.target import ROOT, Named, Target
 from mcp_touchstone.transport.process import LaunchError
 from tests.conftest import HERE
@@ -53,7 +53,7 @@ def answered_json(folder: Path, name: str) -> Any:
     return read(folder, name)["answer"]["result"]["content"][0]["text"]["<JSON>"]
 
 
-def differences(held: Held) -> dict[str, list[tuple[str, Any, Any]]]:
+def differences(held: GoldenResult) -> dict[str, list[tuple[str, Any, Any]]]:
     return {
         name: [(where(one.path), one.old, one.new) for one in found]
         for (_revision, name), found in held.differing.items()

@@ -36,7 +36,7 @@ EVIL = (
 def run(found: Mapping[tuple[str, str], Outcome], *, actual: str = "no answer", **more: Any) -> Run:
     """Return a run with these outcomes."""
     made = Run(Target(command=("./server", "a b")), ServerProfile(Pace(1.0)), **more)
-    made.dossier.spoken = cast("dict[str, Any]", {})
+    made.profile.spoken = cast("dict[str, Any]", {})
     for (rule, revision), outcome in found.items():
         judgement = Judgement(
             clause=rule,

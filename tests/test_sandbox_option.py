@@ -108,15 +108,15 @@ def test_only_the_needed_variables_are_inherited() -> None:
 
 def test_no_tool_is_called_by_guessing_without_a_sandbox() -> None:
     alone = replace(target_of("Resolves"), unsafe=WHY)
-    dossier, _ = survey(alone, ["2025-11-25"], words=())
-    assert dossier.bindings is not None
-    assert (dossier.bindings.calls, dossier.bindings.why) == (0, NO_GUESSING)
-    assert NO_GUESSING in dossier.remarks
+    profile, _ = survey(alone, ["2025-11-25"], words=())
+    assert profile.bindings is not None
+    assert (profile.bindings.calls, profile.bindings.why) == (0, NO_GUESSING)
+    assert NO_GUESSING in profile.remarks
 
     named = replace(alone, named=Named(calls=(("read_file", None),)))
-    dossier, _ = survey(named, ["2025-11-25"], words=())
-    assert dossier.bindings is not None
-    assert {binding.tool for binding in dossier.bindings.found} == {"read_file"}
+    profile, _ = survey(named, ["2025-11-25"], words=())
+    assert profile.bindings is not None
+    assert {binding.tool for binding in profile.bindings.found} == {"read_file"}
 
 
 def works(method: Method) -> Method:

@@ -48,7 +48,7 @@ class Talk:
         return [(message.part, message.method) for message in typed(self.record)]
 
     def seen(self, *clauses: str) -> list[tuple[str, bool]]:
-        return [(seen.clause, seen.held) for seen in shapes(self.record, *clauses)]
+        return [(seen.clause, seen.passed) for seen in shapes(self.record, *clauses)]
 
 
 def asked_in(version: str, **more: Any) -> Json:
@@ -215,7 +215,7 @@ def test_finding_names_flaws_and_their_places() -> None:
 
     assert seen == Seen(
         clause="server-text-content-shape",
-        held=False,
+        passed=False,
         n=4,
         expected="a result of tools/call as 2025-11-25 defines it",
         actual=(
@@ -231,7 +231,7 @@ def test_flaw_of_the_generated_schema_alone_only_warns() -> None:
 
     (seen,) = shapes(talk.record, "server-binary-content-base64")
 
-    assert (seen.held, seen.mild) == (False, Breach.WARN)
+    assert (seen.passed, seen.mild) == (False, Breach.WARN)
 
 
 def test_every_occurrence_of_a_definition_is_found() -> None:
@@ -259,8 +259,8 @@ def test_schema_rule_skips_flaws_counted_by_other_clauses() -> None:
     """The type of _meta counts under meta-object; that of annotations only under this rule."""
     watch = rule("conforms_to_the_schema_of_its_revision")
 
-    for content, held in ({**TEXT, "_meta": 5}, True), ({**TEXT, "annotations": 5}, False):
-        assert [seen.held for seen in watch(called(content).record)] == [True, held]
+    for content, passed in ({**TEXT, "_meta": 5}, True), ({**TEXT, "annotations": 5}, False):
+        assert [seen.passed for seen in watch(called(content).record)] == [True, passed]
 
 
 def test_repeated_content_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -228,7 +228,7 @@ def test_security_run_that_attacked_no_file_tool_is_not_judged(tmp_path: Path) -
     accepted = judge(target, load(SECURITY), replace(chosen, accept_unbound=True))
 
     assert run.unbound == "no tool and no resource gave back, listed or changed a file of the root"
-    assert run.dossier.remarks == [f"no file tool is attacked: {run.unbound}"]
+    assert run.profile.remarks == [f"no file tool is attacked: {run.unbound}"]
     assert document(run)["summary"]["unbound"] == run.unbound
     assert (run.exit_code, accepted.exit_code) == (2, 0)
 

@@ -15,10 +15,10 @@ from mcp_touchstone.client.client_tasks import ClientTasks
 from mcp_touchstone.client.mrtr import altered
 from mcp_touchstone.client.profile import Client, willing
 from mcp_touchstone.client.server_profile import Exchange
-from mcp_touchstone.discovery.probes import learn
+from mcp_touchstone.discovery.probes import run_probes
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.engine.process_pool import ProcessPool
-from mcp_touchstone.engine.runner import ground
+from mcp_touchstone.engine.runner import probe_context
 from mcp_touchstone.judging.talk import Talk
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.timeouts import Pace
@@ -39,12 +39,12 @@ def talking(revision: str, *features: str, words: tuple[str, ...] = ()) -> Itera
     with World() as world:
         pool = ProcessPool(target, world, Pace(20.0))
         try:
-            dossier, connections = explore(pool.spawn, pool.pace, (revision,))
-            pool.adopt(connections, dossier)
-            learn(dossier, {revision: set(words)}, ground(pool, threading.Event()))
+            profile, connections = explore(pool.spawn, pool.pace, (revision,))
+            pool.adopt(connections, profile)
+            run_probes(profile, {revision: set(words)}, probe_context(pool, threading.Event()))
             yield Talk(
                 pool.shared(revision),
-                dossier=dossier,
+                profile=profile,
                 revision=revision,
                 spawn=lambda: pool.spawn(revision, "other"),
             )
@@ -78,7 +78,7 @@ def test_example_is_found_by_its_word_and_run() -> None:
 
 def test_example_paths_are_moved_to_the_current_root() -> None:
     with talking(LEGACY, "echo", words=("callable-tool",)) as talk, World() as world:
-        talk.dossier.root = str(talk.root)
+        talk.profile.root = str(talk.root)
         nested = {"text": f"{talk.root}/a", "more": [f"file://{talk.root}", 1]}
         example = replace(talk.example("callable-tool"), params={"arguments": nested})
         talk.wire.root = world.root

@@ -113,16 +113,16 @@ def test_confirmed_user_bindings_are_used_and_untrue_ones_reported(
     told = (read(FETCH), read(PUT), read('list={"tool": "fetch", "path": "key"}'))
     target = Target(command=command, told=told)
 
-    dossier, _ = survey(target, words=())
+    profile, _ = survey(target, words=())
 
-    assert dossier.bindings is not None
-    found = {binding.operation: binding for binding in dossier.bindings.found}
+    assert profile.bindings is not None
+    found = {binding.operation: binding for binding in profile.bindings.found}
     assert found.keys() == {Operation.READ, Operation.WRITE}
     assert found[Operation.READ].styles == (Style.RELATIVE, Style.ABSOLUTE)
     assert found[Operation.WRITE].styles == (Style.RELATIVE,)
     made = found[Operation.WRITE].call("a.txt", "/r", content="x")
     assert made[1]["arguments"] == {"items": [{"key": "a.txt", "blob": "x"}]}
-    (untrue,) = dossier.bindings.untrue
+    (untrue,) = profile.bindings.untrue
     assert untrue.startswith("list: fetch was called and did not do it")
     assert target.words()[:2] == ["--bindings", FETCH]
 
@@ -130,10 +130,10 @@ def test_confirmed_user_bindings_are_used_and_untrue_ones_reported(
 def test_root_placeholder_in_fixed_arguments_is_replaced(command: tuple[str, ...]) -> None:
     said = 'read={"tool": "fetch", "path": "key", "arguments": {"as": "plain", "from": "{root}"}}'
 
-    dossier, _ = survey(Target(command=command, told=(read(said),)), words=())
+    profile, _ = survey(Target(command=command, told=(read(said),)), words=())
 
-    assert dossier.bindings is not None
-    (found,) = dossier.bindings.of(Operation.READ)
+    assert profile.bindings is not None
+    (found,) = profile.bindings.of(Operation.READ)
     assert found.call("a.txt", "/r")[1]["arguments"]["from"] == "/r"
 
 

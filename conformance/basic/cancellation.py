@@ -101,9 +101,9 @@ class Watch:
         named = f"{CANCELLED} for {brief(params.get('requestId'), 60)}"
         if key is None:
             # In 2025-11-25 the schema makes it optional and the text requires it.
-            held = "requestId" in params or self._record.revision != "2025-11-25"
+            passed = "requestId" in params or self._record.revision != "2025-11-25"
             expected, actual = "the id of a request", f"{CANCELLED} without requestId"
-            yield Seen("cancellation-notification-shape", held, entry.n, expected, actual)
+            yield Seen("cancellation-notification-shape", passed, entry.n, expected, actual)
         elif is_modern(self._record.revision):
             clause, expected = "cancellation-server-only-for-listen", f"the id of a {LISTEN}"
             yield Seen(clause, key in self._streams, entry.n, expected, named)

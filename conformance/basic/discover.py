@@ -63,10 +63,10 @@ def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
         yield Seen(clause, not wrong, entry.n, expected + "capabilities: object", "; ".join(wrong))
         versions = result.get("supportedVersions")
         if _asked_under(record, message) == record.revision:
-            held = not isinstance(versions, list) or record.revision in versions
+            passed = not isinstance(versions, list) or record.revision in versions
             clause = "discover-supported-versions-current"
             expected = f"a list with {record.revision}, the revision of this request"
-            yield Seen(clause, held, entry.n, expected, brief(versions))
+            yield Seen(clause, passed, entry.n, expected, brief(versions))
         wrong = _wrong_capabilities(result.get("capabilities"))
         clause, expected = "discover-capabilities-shape", "capabilities as objects, flags boolean"
         yield Seen(clause, not wrong, entry.n, expected, "; ".join(wrong))

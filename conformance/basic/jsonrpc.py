@@ -63,9 +63,9 @@ def writes_jsonrpc_messages(record: Record) -> Iterator[Seen]:
     """Each object has jsonrpc "2.0" and is exactly one kind of message."""
     for entry, message in _objects(record):
         value = message.value
-        held = value.get("jsonrpc") == "2.0"
+        passed = value.get("jsonrpc") == "2.0"
         actual = brief(value["jsonrpc"]) if "jsonrpc" in value else "no jsonrpc member"
-        yield Seen("jsonrpc-version-member", held, entry.n, 'jsonrpc: "2.0"', actual)
+        yield Seen("jsonrpc-version-member", passed, entry.n, 'jsonrpc: "2.0"', actual)
         wrong = _kind_fault(value)
         expected = "a request, a notification, a result or an error"
         yield Seen("jsonrpc-message-kind", not wrong, entry.n, expected, wrong)
@@ -102,9 +102,9 @@ def answers_with_a_result_or_an_error(record: Record) -> Iterator[Seen]:
         clause = "jsonrpc-response-not-both"
         yield Seen(clause, not (result and error), entry.n, expected, "both")
         if result and value.get("error") is None:
-            held = isinstance(value["result"], dict)
-            actual = "" if held else f"result: {brief(value['result'], 40)}"
-            yield Seen("jsonrpc-result-is-object", held, entry.n, "a result object", actual)
+            passed = isinstance(value["result"], dict)
+            actual = "" if passed else f"result: {brief(value['result'], 40)}"
+            yield Seen("jsonrpc-result-is-object", passed, entry.n, "a result object", actual)
 
 
 @ambient("jsonrpc-params-object", "jsonrpc-notification-no-id")
@@ -113,13 +113,13 @@ def sends_well_formed_requests_and_notifications(record: Record) -> Iterator[See
     for entry, message in record.messages(Role.REQUEST, Role.NOTIFICATION):
         value = message.value
         if "params" in value:
-            held = isinstance(value["params"], dict)
+            passed = isinstance(value["params"], dict)
             actual = f"params of type {type_name(value['params'])}"
-            yield Seen("jsonrpc-params-object", held, entry.n, "params as an object", actual)
+            yield Seen("jsonrpc-params-object", passed, entry.n, "params as an object", actual)
         if (message.method or "").startswith("notifications/"):
-            held = "id" not in value
-            actual = "" if held else f"{message.method} with id {brief(value.get('id'))}"
-            yield Seen("jsonrpc-notification-no-id", held, entry.n, "no id", actual)
+            passed = "id" not in value
+            actual = "" if passed else f"{message.method} with id {brief(value.get('id'))}"
+            yield Seen("jsonrpc-notification-no-id", passed, entry.n, "no id", actual)
 
 
 @ambient("jsonrpc-server-request-id", "jsonrpc-server-request-id-unique")
@@ -131,9 +131,9 @@ def gives_its_requests_unique_ids(record: Record) -> Iterator[Seen]:
         if nameless or (message.method or "").startswith("notifications/"):
             continue
         own = message.value.get("id")
-        held = isinstance(own, str) or integral(own)
+        passed = isinstance(own, str) or integral(own)
         clause, expected = "jsonrpc-server-request-id", "a string or an integer"
-        yield Seen(clause, held, entry.n, expected, f"{message.method} with {_id(message)}")
+        yield Seen(clause, passed, entry.n, expected, f"{message.method} with {_id(message)}")
         key = id_key(own)
         if key is not None:
             clause, expected = "jsonrpc-server-request-id-unique", "an id not used before"

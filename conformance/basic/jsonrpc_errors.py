@@ -66,9 +66,9 @@ def _code_type(entry: Entry, error: dict[str, Any]) -> Iterator[Seen]:
 def _wording(entry: Entry, error: dict[str, Any]) -> Iterator[Seen]:
     text = error.get("message")
     if isinstance(text, str):
-        held = "\n" not in text and len(text) <= LONG
+        passed = "\n" not in text and len(text) <= LONG
         clause = "jsonrpc-error-message-concise"
-        yield Seen(clause, held, entry.n, "one short sentence", brief(text))
+        yield Seen(clause, passed, entry.n, "one short sentence", brief(text))
 
 
 # --- requests that cannot be served
@@ -303,17 +303,17 @@ def _judge_recoverable(talk: Conversation, answers: Answers) -> None:
 @ambient("jsonrpc-result-type-required", "jsonrpc-result-type-known")
 def gives_results_a_result_type(record: Record) -> Iterator[Seen]:
     """Every stateless result has a resultType."""
-    spoken = record.dossier.spoken.get(record.revision)
+    spoken = record.profile.spoken.get(record.revision)
     extended = bool(spoken and spoken.extensions)
     for entry, message in record.answers(Kind.RESULT):
         result = message.value["result"]
         if not isinstance(result, dict):
             continue
         kind = result.get("resultType")
-        held = isinstance(kind, str)
+        passed = isinstance(kind, str)
         actual = f"resultType {brief(kind)}" if "resultType" in result else "no resultType"
-        yield Seen("jsonrpc-result-type-required", held, entry.n, "a string resultType", actual)
-        if held and not extended:
+        yield Seen("jsonrpc-result-type-required", passed, entry.n, "a string resultType", actual)
+        if passed and not extended:
             known = kind in {"complete", "input_required"}
             expected = "complete or input_required"
             yield Seen("jsonrpc-result-type-known", known, entry.n, expected, actual)
@@ -337,7 +337,7 @@ def respects_reserved_error_codes(record: Record) -> Iterator[Seen]:
         mcp = -32099 <= code <= -32020 and code not in MCP_CODES | RETIRED
         old = -32019 <= code <= -32000 and code not in RETIRED
         only_standard = "no code from -32768 to -32100 except the five standard ones"
-        for clause, held, expected in (
+        for clause, passed, expected in (
             ("jsonrpc-app-code-range", not taken, only_standard),
             ("jsonrpc-reserved-code-range-legacy", not taken, only_standard),
             ("jsonrpc-reserved-mcp-codes", not mcp, "no undefined code from MCP's own range"),
@@ -349,7 +349,7 @@ def respects_reserved_error_codes(record: Record) -> Iterator[Seen]:
                 "a code used with its defined meaning",
             ),
         ):
-            yield Seen(clause, held, entry.n, expected, f"code {code}")
+            yield Seen(clause, passed, entry.n, expected, f"code {code}")
 
 
 def _meant(record: Record, message: Message) -> bool:

@@ -156,7 +156,7 @@ def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
 @scenario("lifecycle-version-echo", everywhere=True)
 def accepts_every_revision_it_offers(talk: Conversation) -> None:
     """The server agrees to each revision that it offered in another answer."""
-    offers = talk.dossier.offers
+    offers = talk.profile.offers
     named = {str(version) for version in offers.values() if version in offers}
     broken = sorted(version for version in named if offers[version] != version)
     talk.judge(
@@ -180,7 +180,7 @@ def offers_another_revision_for_an_unknown_one(talk: Conversation) -> None:
 
     A client that gets its own unknown revision back believes that both sides support it.
     """
-    newest = talk.dossier.legacy[-1]
+    newest = talk.profile.legacy[-1]
     for attempt, bogus in enumerate(BOGUS):
         if attempt:
             talk.restart()
@@ -212,8 +212,8 @@ def _lists_versions(reply: Reply) -> bool:
 
 def _echoed(talk: Conversation, named: str) -> bool:
     """Whether the server agrees to a revision that it offered."""
-    if named in talk.dossier.offers:
-        return bool(talk.dossier.offers[named] == named)
+    if named in talk.profile.offers:
+        return bool(talk.profile.offers[named] == named)
     old = talk.wire
     again = talk.restart().initialize(named, required=False)
     talk.wire = old

@@ -97,14 +97,14 @@ def notifies_only_for_declared_capabilities(record: Record) -> Iterator[Seen]:
             continue
         feature, flag = needed
         value = declared.get(feature)
-        held = isinstance(value, dict) and (not flag or value.get(flag) is True)
+        passed = isinstance(value, dict) and (not flag or value.get(flag) is True)
         name = f"{feature}.{flag}" if flag else feature
         for clause in (
             "lifecycle-declared-server-capabilities",
             "lifecycle-declared-server-capabilities-advisory",
         ):
             actual = f"{message.method} without {name}"
-            yield Seen(clause, held, entry.n, f"{name} declared before it is used", actual)
+            yield Seen(clause, passed, entry.n, f"{name} declared before it is used", actual)
 
 
 def _declared(record: Record) -> dict[str, Any] | None:

@@ -86,8 +86,8 @@ def _keys(record: Record) -> Iterator[tuple[Entry, str, Any]]:
 def writes_meta_as_an_object(record: Record) -> Iterator[Seen]:
     """_meta is a JSON object wherever the server writes one."""
     for entry, meta in _metas(record):
-        held = isinstance(meta, dict)
-        yield Seen("meta-object", held, entry.n, "_meta as an object", brief(meta))
+        passed = isinstance(meta, dict)
+        yield Seen("meta-object", passed, entry.n, "_meta as an object", brief(meta))
 
 
 @ambient("meta-key-format", "meta-reverse-dns")
@@ -107,20 +107,20 @@ def writes_well_formed_meta_keys(record: Record) -> Iterator[Seen]:
 @ambient("meta-reserved-prefix", "meta-reserved-prefix-2025-06-18")
 def uses_no_reserved_meta_prefix(record: Record) -> Iterator[Seen]:
     """Keys with a reserved prefix are defined by the protocol or an extension."""
-    spoken = record.dossier.spoken.get(record.revision)
+    spoken = record.profile.spoken.get(record.revision)
     extended = {key.rpartition("/")[0] for key in (spoken.extensions if spoken else ())}
     for entry, key, _ in _keys(record):
         found = META_KEY.fullmatch(key)
         if not found or not found["prefix"]:
             continue
         labels = found["prefix"].split(".")
-        held = key in DEFINED or found["prefix"] in extended
+        passed = key in DEFINED or found["prefix"] in extended
         expected = "only defined keys under a reserved prefix"
         actual = f"key {brief(key)}, which the specification does not define"
         new = len(labels) > 1 and labels[1] in OWN
         old = any(label in OWN for label in labels[-2:-1])
-        yield Seen("meta-reserved-prefix", held or not new, entry.n, expected, actual)
-        yield Seen("meta-reserved-prefix-2025-06-18", held or not old, entry.n, expected, actual)
+        yield Seen("meta-reserved-prefix", passed or not new, entry.n, expected, actual)
+        yield Seen("meta-reserved-prefix-2025-06-18", passed or not old, entry.n, expected, actual)
 
 
 @ambient("meta-server-info", "meta-server-info-shape")
@@ -137,11 +137,11 @@ def identifies_itself_in_results(record: Record) -> Iterator[Seen]:
         yield Seen("meta-server-info", present, entry.n, expected, actual)
         if isinstance(meta, dict) and present:
             info = meta[META + "serverInfo"]
-            held = isinstance(info, dict) and all(
+            passed = isinstance(info, dict) and all(
                 isinstance(info.get(member), str) for member in ("name", "version")
             )
             expected = "string name and version"
-            yield Seen("meta-server-info-shape", held, entry.n, expected, brief(info))
+            yield Seen("meta-server-info-shape", passed, entry.n, expected, brief(info))
 
 
 @ambient("meta-trace-context")
@@ -149,9 +149,9 @@ def writes_trace_context_in_w3c_format(record: Record) -> Iterator[Seen]:
     """traceparent, tracestate and baggage have the formats of the W3C."""
     for entry, key, value in _keys(record):
         if key in {"traceparent", "tracestate", "baggage"}:
-            held = isinstance(value, str) and _in_form(key, value)
+            passed = isinstance(value, str) and _in_form(key, value)
             expected = f"{key} as the W3C defines it"
-            yield Seen("meta-trace-context", held, entry.n, expected, brief(value))
+            yield Seen("meta-trace-context", passed, entry.n, expected, brief(value))
 
 
 def _in_form(key: str, value: str) -> bool:
@@ -203,7 +203,7 @@ def ignores_unknown_meta(talk: Conversation) -> None:
 def requires_version_and_capabilities(talk: Conversation) -> None:
     """A stateless request without its version or its capabilities gets error -32602."""
     talk.need(talk.probe(), "an answer to server/discover")
-    modern_only = not talk.dossier.lacks(("modern-only",), talk.revision)
+    modern_only = not talk.profile.lacks(("modern-only",), talk.revision)
     for missing in ("clientCapabilities", "protocolVersion"):
         meta = talk.wire.meta()
         del meta[META + missing]

@@ -81,9 +81,9 @@ def asks_for_input_only_where_allowed(record: Record) -> Iterator[Seen]:
     """Only prompts/get, resources/read and tools/call ask for input."""
     for entry, message, result in _results(record):
         if message.method in OTHERS:
-            held = result.get("resultType") != INTERIM
+            passed = result.get("resultType") != INTERIM
             actual = f"{INTERIM} in answer to {message.method}"
-            yield Seen("mrtr-allowed-methods", held, entry.n, "a complete result", actual)
+            yield Seen("mrtr-allowed-methods", passed, entry.n, "a complete result", actual)
 
 
 @scenario("mrtr-allowed-methods")

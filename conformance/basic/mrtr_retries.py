@@ -51,15 +51,15 @@ def serves_a_retry(talk: Conversation) -> None:
         second = talk.retry(first, required=True)
         if not second.reply.answered:
             continue  # jsonrpc-request-answered judges this
-        held = not second.reply.is_error or second.reply.code == MISSING_CAPABILITY
+        passed = not second.reply.is_error or second.reply.code == MISSING_CAPABILITY
         talk.judge(
             "mrtr-retry-served",
-            held,
+            passed,
             expected="a result of a retry with the requested responses",
             actual=second.reply,
             at=second.reply,
         )
-        again = _asked(talk, example) if held else None
+        again = _asked(talk, example) if passed else None
         if again is None:
             continue
         answers = talk.wire.filled(again.client, again.requests)

@@ -43,6 +43,6 @@ def does_not_ping_excessively(record: Record) -> Iterator[Seen]:
         while entry.at - pings[oldest].at >= WINDOW:
             oldest += 1
         recent = position + 1 - oldest
-        held = recent <= GENEROUS
+        passed = recent <= GENEROUS
         actual = f"{recent} pings within {WINDOW:.0f} s"
-        yield Seen("ping-not-excessive", held, entry.n, "at most one ping per second", actual)
+        yield Seen("ping-not-excessive", passed, entry.n, "at most one ping per second", actual)

@@ -139,8 +139,8 @@ class Watch:
         holder = self._by_token.get(key)
         expected = "the token of a request, type and value"
         actual = f"{type_name(params['progressToken'])} {brief(params['progressToken'], 60)}"
-        held = holder is not None
-        yield Seen("progress-token-known", held, entry.n, expected, f"the token {actual}")
+        passed = holder is not None
+        yield Seen("progress-token-known", passed, entry.n, expected, f"the token {actual}")
         if holder is not None:
             yield from self._in_time(entry, holder)
             yield from self._grown(entry, holder, _amount(params.get("progress")))
@@ -149,14 +149,14 @@ class Watch:
         token = brief(holder.token, 60)
         if holder.task:
             clause = "progress-task-stops-terminal"
-            held = holder.terminal is None or entry.n <= holder.terminal
+            passed = holder.terminal is None or entry.n <= holder.terminal
             expected = "no progress of a finished task"
-            yield Seen(clause, held, entry.n, expected, f"progress of {token}")
+            yield Seen(clause, passed, entry.n, expected, f"progress of {token}")
         elif not holder.cancelled:
             clause = "progress-stops-after-completion"
-            held = holder.over is None or entry.n <= holder.over
+            passed = holder.over is None or entry.n <= holder.over
             expected = "no progress of a request after its response"
-            yield Seen(clause, held, entry.n, expected, f"progress of {token}")
+            yield Seen(clause, passed, entry.n, expected, f"progress of {token}")
 
     def _grown(self, entry: Entry, holder: Holder, now: Any) -> Iterator[Seen]:
         before = holder.reached
@@ -210,9 +210,9 @@ def gives_its_requests_unique_progress_tokens(record: Record) -> Iterator[Seen]:
                 waiting.pop(id_key(params.get("requestId")), None)
             token = id_key(object_in(params, "_meta").get("progressToken"))
             if message.role is Role.REQUEST and token is not None:
-                held = token not in waiting.values()
+                passed = token not in waiting.values()
                 expected, actual = "a unique token", f"{brief(token[1], 60)} used twice"
-                yield Seen("progress-server-tokens", held, entry.n, expected, actual)
+                yield Seen("progress-server-tokens", passed, entry.n, expected, actual)
                 waiting[id_key(message.value.get("id"))] = token
 
 

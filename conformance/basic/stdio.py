@@ -81,8 +81,8 @@ def writes_one_message_a_line(record: Record) -> Iterator[Seen]:
         if entry.reading.readable:
             actual = f"a message over {entry.spread} lines"
             expected = "each message on one line"
-            held = not entry.spread
-            yield Seen("stdio-no-embedded-newlines", held, entry.n, expected, actual)
+            passed = not entry.spread
+            yield Seen("stdio-no-embedded-newlines", passed, entry.n, expected, actual)
     yield from _visibility(record, lines)
 
 
@@ -132,7 +132,7 @@ def _purity(record: Record, entry: Entry) -> Iterator[Seen]:
 
 def _extended(record: Record) -> bool:
     """Whether versioning-extension-fallback counts undefined notifications."""
-    spoken = record.dossier.spoken.get(record.revision)
+    spoken = record.profile.spoken.get(record.revision)
     return is_modern(record.revision) and bool(spoken and spoken.extensions)
 
 
@@ -222,14 +222,14 @@ def reads_utf8_beyond_ascii(talk: Conversation) -> None:
         probe = talk.wire.build(talk.wire.everyday, id=text)
         line = talk.wire.say(probe, malformed=True)
         reply, came = talk.first_response(line)
-        held = talk.judge(
+        passed = talk.judge(
             "stdio-utf8-input",
             reply.answered,
             expected=f"a response with id {brief(text)}",
             actual=f"id {brief(came[0][1].value.get('id'))}" if came else reply,
             at=came[0][0] if came else reply,
         )
-        if not held:
+        if not passed:
             return
 
 
@@ -239,12 +239,14 @@ def logs_in_utf8(record: Record) -> Iterator[Seen]:
     if record.stderr:
         # Only the end is kept, so its first character may be incomplete.
         whole = record.stderr.lstrip(bytes(range(0x80, 0xC0)))
-        held = True
+        passed = True
         try:
             whole.decode("utf-8")
         except UnicodeDecodeError:
-            held = False
-        yield Seen("stdio-stderr-logging", held, None, "text in UTF-8", "bytes that are not UTF-8")
+            passed = False
+        yield Seen(
+            "stdio-stderr-logging", passed, None, "text in UTF-8", "bytes that are not UTF-8"
+        )
 
 
 @scenario("stdio-no-server-requests")
@@ -294,10 +296,10 @@ def notifies_only_for_open_requests(record: Record) -> Iterator[Seen]:
             if message.role is Role.ANSWER and message.answers is not None:
                 in_flight.answered(message.answers)
             elif message.role is Role.NOTIFICATION and message.method in CORE - {CANCELLED}:
-                held = in_flight.explains(message.method, entry.at)
+                passed = in_flight.explains(message.method, entry.at)
                 actual = f"{message.method} without a request in flight or a subscription"
                 expected = "notifications only for a request in flight or a subscription"
-                yield Seen(clause, held, entry.n, expected, actual)
+                yield Seen(clause, passed, entry.n, expected, actual)
     yield Seen(clause, True)
 
 
@@ -339,7 +341,7 @@ class _InFlight:
 
 def _counted_elsewhere(record: Record) -> set[str]:
     """Return the notifications that other chapters judge, if they found a call for them."""
-    spoken = record.dossier.spoken.get(record.revision)
+    spoken = record.profile.spoken.get(record.revision)
     words = {PROGRESS: "progress-call", LOGGED: "slow-call", COMPLETED: "elicits"}
     return {method for method, word in words.items() if spoken and spoken.examples(word)}
 

@@ -151,9 +151,9 @@ class Watch:
         if method in OF_REQUESTS:
             if taking and method != LOGGED:  # logging-request-scoped judges log messages
                 meta = _params(value).get("_meta")
-                held = not (isinstance(meta, dict) and ID in meta)
+                passed = not (isinstance(meta, dict) and ID in meta)
                 expected = f"no {ID} in a notification of a request"
-                yield Seen("subscriptions-id-only-on-stream", held, entry.n, expected, brief(own))
+                yield Seen("subscriptions-id-only-on-stream", passed, entry.n, expected, brief(own))
             return
         if method not in LISTS and method not in {UPDATED, ACKNOWLEDGED}:
             return
@@ -195,8 +195,8 @@ class Watch:
     def _requested(self, entry: Entry, method: str, value: Any, streams: list[Stream]) -> Seen:
         clause, expected = "subscriptions-only-requested", "only notifications of the filter"
         if method != UPDATED:
-            held = any(stream.wanted.get(LISTS[method]) is True for stream in streams)
-            return Seen(clause, held, entry.n, expected, f"{method}, which the filter lacks")
+            passed = any(stream.wanted.get(LISTS[method]) is True for stream in streams)
+            return Seen(clause, passed, entry.n, expected, f"{method}, which the filter lacks")
         wanted = [
             uri
             for stream in streams
@@ -206,9 +206,9 @@ class Watch:
         uri = _params(value).get("uri")
         if not wanted:
             return Seen(clause, False, entry.n, expected, f"{method}; the filter has no resource")
-        held = not isinstance(uri, str) or any(uri.startswith(one) for one in wanted)
+        passed = not isinstance(uri, str) or any(uri.startswith(one) for one in wanted)
         actual = f"an update of {brief(uri, 80)}"
-        return Seen(clause, held, entry.n, expected, actual, mild=Breach.WARN)
+        return Seen(clause, passed, entry.n, expected, actual, mild=Breach.WARN)
 
     def _answered(self, entry: Entry, message: Message) -> Iterator[Seen]:
         stream = self._named(message.value.get("id"))
@@ -223,10 +223,10 @@ class Watch:
             yield Seen(clause, False, entry.n, expected, "its result", mild=Breach.WARN)
         meta = result.get("_meta") if isinstance(result, dict) else None
         if isinstance(meta, dict) and ID in meta:
-            held = id_key(meta[ID]) == id_key(stream.id)
+            passed = id_key(meta[ID]) == id_key(stream.id)
             expected = f"{ID}: {brief(stream.id)}, the id of the response"
             clause = "subscriptions-close-result-shape"
-            yield Seen(clause, held, entry.n, expected, brief(meta[ID]))
+            yield Seen(clause, passed, entry.n, expected, brief(meta[ID]))
         if stream.first is None and stream.cancelled is None and not _closing(message):
             stream.first = entry
             expected = "the acknowledgment as the first message of a subscription"
@@ -252,8 +252,8 @@ class Watch:
             return
         lacking = "no result" if result is None else "no notifications/cancelled"
         clause, expected = "subscriptions-graceful-close", "a result and notifications/cancelled"
-        held = result is not None and notified is not None
-        yield Seen(clause, held, self._line(stream), expected, lacking)
+        passed = result is not None and notified is not None
+        yield Seen(clause, passed, self._line(stream), expected, lacking)
 
     def _line(self, stream: Stream) -> int:
         """Return the line that shows the end of a stream."""

@@ -51,8 +51,8 @@ def marks_a_task_that_waits_for_input(talk: Conversation) -> None:
         "tasks-leaves-input-required",
     )
     example = talk.example("asking-task")
-    held = answer.late(HOLD, answer.accept()), answer.late(HOLD, answer.say())
-    talk.use(replace(talk.wire.client, elicitation=held[0], sampling=held[1]))
+    passed = answer.late(HOLD, answer.accept()), answer.late(HOLD, answer.say())
+    talk.use(replace(talk.wire.client, elicitation=passed[0], sampling=passed[1]))
     task = talk.task(example)
     question = _first_question(talk, task)
     if question is None:

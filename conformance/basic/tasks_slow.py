@@ -70,15 +70,15 @@ def _judge_cancel(talk: Conversation, task: Task) -> Reply | None:
     if reply.code == NOT_FOUND or (reply.code == INVALID and shown not in UNFINISHED):
         talk.unseen(clause, f"the task ended before it was cancelled, or cannot be: {reply}")
         return None
-    held = answered == "cancelled" and (shown == "cancelled" or later.code == INVALID)
+    passed = answered == "cancelled" and (shown == "cancelled" or later.code == INVALID)
     talk.judge(
         clause,
-        held,
+        passed,
         expected="state cancelled in the answer and in the next tasks/get",
         actual=later if answered == "cancelled" else reply,
         at=later if answered == "cancelled" else reply,
     )
-    return reply if held else None
+    return reply if passed else None
 
 
 def _judge_blocking(talk: Conversation, task: Task, example: Example) -> None:

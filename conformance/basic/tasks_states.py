@@ -69,7 +69,7 @@ def answers_with_a_working_task(record: Record) -> Iterator[Seen]:
 
 def _created(record: Record) -> Iterator[tuple[Entry, Message]]:
     """Yield the results of calls that ask for a task, of tools that support it."""
-    spoken = record.dossier.spoken.get(record.revision)
+    spoken = record.profile.spoken.get(record.revision)
     if spoken is None or not spoken.declares("tasks.requests.tools.call"):
         return
     known = [*spoken.named("tools"), *(example.item for example in spoken.examples("task-tool"))]

@@ -58,7 +58,7 @@ def refuses_an_unknown_revision_per_request(talk: Conversation) -> None:
     if method != "server/discover" and not talk.wire.gone:
         refusals.append(_ask_under(talk, BOGUS, "server/discover"))
     _judge_data(talk, first, [reply for reply in refusals if reply.code == UNSUPPORTED])
-    modern_only = not talk.dossier.lacks(("modern-only",), talk.revision)
+    modern_only = not talk.profile.lacks(("modern-only",), talk.revision)
     if modern_only and LATEST_LEGACY not in talk.spoken.versions and not talk.wire.gone:
         _ask_under(talk, LATEST_LEGACY, "server/discover")
 
@@ -143,8 +143,8 @@ def _judge_listed(talk: Conversation, versions: Iterable[str], listing: Reply) -
 def _refusal(talk: Conversation, version: str) -> str:
     """Describe how the server refuses a version; empty if it serves it, or was not asked."""
     if version in LEGACY:
-        offered = talk.dossier.offers.get(version)
-        asked = version in talk.dossier.asked  # With --quick, not every revision is.
+        offered = talk.profile.offers.get(version)
+        asked = version in talk.profile.asked  # With --quick, not every revision is.
         return f"initialize gives {brief(offered)}" if asked and offered != version else ""
     if version < talk.revision or talk.wire.gone:
         return ""
@@ -164,7 +164,7 @@ def _refusal(talk: Conversation, version: str) -> str:
 )
 def refuses_a_handshake(talk: Conversation) -> None:
     """A server without handshake revisions answers initialize with an error."""
-    seen = talk.dossier.refused.get(talk.wire.revision)
+    seen = talk.profile.refused.get(talk.wire.revision)
     patience = talk.pace.startup if seen and seen.answered else talk.pace.reply
     reply = talk.wire.initialize(seconds=patience)
     talk.judge(
@@ -246,7 +246,7 @@ def _is_prefixed(name: str) -> bool:
 @ambient("versioning-extension-fallback")
 def sends_core_types_to_a_client_without_extensions(record: Record) -> Iterator[Seen]:
     """A client without extensions gets only results and notifications of the core."""
-    spoken = record.dossier.spoken.get(record.revision)
+    spoken = record.profile.spoken.get(record.revision)
     if spoken is None or not spoken.extensions:
         return
     clause = "versioning-extension-fallback"
@@ -254,11 +254,11 @@ def sends_core_types_to_a_client_without_extensions(record: Record) -> Iterator[
         result = message.value["result"]
         kind = result.get("resultType") if isinstance(result, dict) else None
         if isinstance(kind, str):
-            held, actual = kind in CORE_RESULTS, f"resultType {brief(kind)}"
-            yield Seen(clause, held, entry.n, "a core result, or an error", actual)
+            passed, actual = kind in CORE_RESULTS, f"resultType {brief(kind)}"
+            yield Seen(clause, passed, entry.n, "a core result, or an error", actual)
     for entry, message in record.messages(Role.NOTIFICATION):
-        held, actual = message.method in CORE_NOTIFICATIONS, f"{brief(message.method)}"
-        yield Seen(clause, held, entry.n, "a core notification, or none", actual)
+        passed, actual = message.method in CORE_NOTIFICATIONS, f"{brief(message.method)}"
+        yield Seen(clause, passed, entry.n, "a core notification, or none", actual)
 
 
 @ambient("versioning-deprecated-features")

@@ -146,10 +146,10 @@ def _options(schema: Any) -> list[Any]:
 def elicits_only_where_elicitation_exists(record: Record) -> Iterator[Seen]:
     """The server sends no elicitation in a revision without it."""
     for entry, message in record.messages(Role.REQUEST):
-        held = message.method != ELICIT
+        passed = message.method != ELICIT
         expected = f"only requests of {record.revision}"
         actual = f"{ELICIT}, which exists since {SINCE}"
-        yield Seen("elicitation-not-in-revision", held, entry.n, expected, actual)
+        yield Seen("elicitation-not-in-revision", passed, entry.n, expected, actual)
 
 
 @ambient("elicitation-mode-supported")
@@ -160,14 +160,14 @@ def elicits_only_in_declared_modes(record: Record) -> Iterator[Seen]:
         declared = record.declared(asked.answers or asked.entry.n).get("elicitation")
         if isinstance(declared, dict):
             mode = "url" if _has_link(asked) else "form"
-            held = mode in declared or (mode == "form" and not declared)
+            passed = mode in declared or (mode == "form" and not declared)
             expected = f"one of the declared modes {brief(declared)}"
-            yield Seen(clause, held, asked.entry.n, expected, f"an elicitation by {mode}")
+            yield Seen(clause, passed, asked.entry.n, expected, f"an elicitation by {mode}")
     for line, _ in () if is_modern(record.revision) else _required(record):
         declared = record.declared(line).get("elicitation")
-        held = isinstance(declared, dict) and "url" in declared
+        passed = isinstance(declared, dict) and "url" in declared
         expected, actual = "no URL for a client without URL mode", f"error {URL_REQUIRED}"
-        yield Seen(clause, held, line, expected, actual, mild=Breach.NOTE)
+        yield Seen(clause, passed, line, expected, actual, mild=Breach.NOTE)
 
 
 # --- content
@@ -234,9 +234,9 @@ def gives_valid_elicitation_urls(record: Record) -> Iterator[Seen]:
         if _has_link(asked) and isinstance(url, str):
             parts = _split(url)
             web = parts is not None and parts.scheme in {"http", "https"}
-            held = parts is not None and bool(parts.scheme and (parts.hostname or not web))
+            passed = parts is not None and bool(parts.scheme and (parts.hostname or not web))
             expected = "an absolute URL"
-            yield Seen("elicitation-url-valid", held, asked.entry.n, expected, brief(url))
+            yield Seen("elicitation-url-valid", passed, asked.entry.n, expected, brief(url))
 
 
 def _split(url: str) -> SplitResult | None:
@@ -262,11 +262,11 @@ def gives_safe_elicitation_urls(record: Record) -> Iterator[Seen]:
         plain = parts.scheme == "http" and not LOOPBACK.fullmatch(parts.hostname or "")
         yield Seen("elicitation-url-https", not plain, line, "an https URL", brief(url))
         clause, expected = "elicitation-url-no-sensitive-data", "a URL without secrets"
-        canary = record.dossier.canary
+        canary = record.profile.canary
         secret = canary is not None and canary.secret in url
         part = "the credential in its environment" if secret else "a user and a password"
-        held = not secret and parts.password is None
-        yield Seen(clause, held, line, expected, f"{part}, in {brief(url)}")
+        passed = not secret and parts.password is None
+        yield Seen(clause, passed, line, expected, f"{part}, in {brief(url)}")
         named = {name.lower() for name, _ in parse_qsl(parts.query)} & TELLING
         actual = f"{', '.join(sorted(named))} in {brief(url)}"
         yield Seen(clause, not named, line, expected, actual, mild=Breach.NOTE)
@@ -279,9 +279,9 @@ def gives_each_url_its_own_elicitation_id(record: Record) -> Iterator[Seen]:
     for line, link in _links(record):
         own, url = link.get("elicitationId"), link.get("url")
         if isinstance(own, str) and isinstance(url, str):
-            held = known.setdefault(own, url) == url
+            passed = known.setdefault(own, url) == url
             expected = "a different elicitationId for each URL"
-            yield Seen("elicitation-id-unique", held, line, expected, f"{brief(own)} again")
+            yield Seen("elicitation-id-unique", passed, line, expected, f"{brief(own)} again")
 
 
 @ambient(
@@ -311,15 +311,17 @@ def completes_only_known_elicitations(record: Record) -> Iterator[Seen]:
         params = message.value.get("params")
         own = params.get("elicitationId") if isinstance(params, dict) else None
         if message.method == COMPLETED and isinstance(own, str):
-            held = any(line < entry.n and link.get("elicitationId") == own for line, link in links)
+            passed = any(
+                line < entry.n and link.get("elicitationId") == own for line, link in links
+            )
             expected = "the elicitationId of an earlier elicitation"
-            yield Seen(clause, held, entry.n, expected, brief(own))
+            yield Seen(clause, passed, entry.n, expected, brief(own))
 
 
 @ambient("elicitation-complete-removed")
 def sends_no_removed_completion_notification(record: Record) -> Iterator[Seen]:
     """A stateless server sends no completion notification."""
     for entry, message in record.messages(Role.NOTIFICATION):
-        held = message.method != COMPLETED
+        passed = message.method != COMPLETED
         expected = "only notifications of this revision"
-        yield Seen("elicitation-complete-removed", held, entry.n, expected, COMPLETED)
+        yield Seen("elicitation-complete-removed", passed, entry.n, expected, COMPLETED)

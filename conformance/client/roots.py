@@ -172,7 +172,7 @@ def stays_within_the_client_roots(talk: Conversation) -> None:
     beside.mkdir()
     (beside / "secret.txt").write_text(secret, encoding="utf-8")
     (talk.root / "link").symlink_to(beside)
-    if any(beside.is_relative_to(folder) for folder in talk.dossier.granted):
+    if any(beside.is_relative_to(folder) for folder in talk.profile.granted):
         talk.unseen(clause, "the server's command line allows files beside the root")
         return
     if _offer(talk, answer.offer(talk.root.as_uri())) is None:

@@ -44,7 +44,7 @@ def _harmless(talk: Conversation, word: str) -> list[Example]:
     """
     names = {
         tool["name"]
-        for spoken in talk.dossier.spoken.values()
+        for spoken in talk.profile.spoken.values()
         for tool in spoken.named("tools")
         if is_read_only(tool)
     }

@@ -90,14 +90,14 @@ def counts_completion_values_correctly(record: Record) -> Iterator[Seen]:
         if isinstance(values, list):
             more = completion.get("hasMore")
             actual = f"{len(values)} values, total {brief(total)}, hasMore {brief(more)}"
-            held = (
+            passed = (
                 not isinstance(total, int | float)
                 or not integral(total)
                 or (total >= len(values) and (more is not False or total == len(values)))
             )
             clause = "completion-total-has-more-consistent"
             yield Seen(
-                clause, held, entry.n, "a total and hasMore that agree with the values", actual
+                clause, passed, entry.n, "a total and hasMore that agree with the values", actual
             )
 
 
@@ -240,7 +240,7 @@ def validates_completion_inputs(talk: Conversation) -> None:
             at=reply,
             mild=Breach.WARN,
         )
-    canary = talk.dossier.canary
+    canary = talk.profile.canary
     outside = [f"{canary.folder}/", f"file://{canary.folder}/"] if canary else []
     for target, argument in talk.spoken.completable[:4] or [(ref, name)]:
         for value in (*ODD, *outside):

@@ -39,7 +39,7 @@ def writes_log_messages_in_the_right_types(record: Record) -> Iterator[Seen]:
 def logs_only_as_declared_and_without_credentials(record: Record) -> Iterator[Seen]:
     """A server that logs to the client declares logging, and logs no credentials."""
     declared = _declares(record)
-    canary = record.dossier.canary
+    canary = record.profile.canary
     for entry in _logged(record):
         if declared is not None:
             clause, expected = "logging-capability-declared", "the logging capability"
@@ -63,7 +63,7 @@ def _declares(record: Record) -> bool | None:
         if message.method in {"initialize", "server/discover"} and isinstance(result, dict):
             found = result.get("capabilities")
             return isinstance(found, dict) and "logging" in found
-    spoken = record.dossier.spoken.get(record.revision)
+    spoken = record.profile.spoken.get(record.revision)
     return None if spoken is None else "logging" in spoken.capabilities
 
 

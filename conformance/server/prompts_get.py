@@ -44,9 +44,9 @@ def encodes_images_and_audio_of_prompts(record: Record) -> Iterator[Seen]:
             if isinstance(data := block.get("data"), str):
                 yield _encoded(clause, message, f"{place}.data", data)
             if isinstance(kind_of_data := block.get("mimeType"), str):
-                held = MEDIA_TYPE.fullmatch(kind_of_data) is not None
+                passed = MEDIA_TYPE.fullmatch(kind_of_data) is not None
                 actual = f"{place}.mimeType: {brief(kind_of_data, 60)}"
-                yield Seen(clause, held, message.entry.n, "type/subtype", actual)
+                yield Seen(clause, passed, message.entry.n, "type/subtype", actual)
 
 
 @ambient("prompts-embedded-resource-fields")
@@ -59,9 +59,9 @@ def describes_embedded_resources_in_prompts(record: Record) -> Iterator[Seen]:
             continue
         n = message.entry.n
         if isinstance(uri := resource.get("uri"), str):
-            held = SCHEME.match(uri) is not None
+            passed = SCHEME.match(uri) is not None
             actual = f"{place}.resource.uri: {brief(uri, 80)}"
-            yield Seen(clause, held, n, "a URI with a scheme", actual)
+            yield Seen(clause, passed, n, "a URI with a scheme", actual)
         if isinstance(blob := resource.get("blob"), str):
             yield _encoded(clause, message, f"{place}.resource.blob", blob)
         if "mimeType" not in resource:
@@ -238,10 +238,10 @@ def treats_prompt_arguments_as_text(talk: Conversation) -> None:
                 filled = {**good, argument["name"]: value}
                 params = {"name": prompt["name"], "arguments": filled}
                 reply = talk.request(GET, params, required=False)
-                held = reply.answered and not _leaks(talk, reply)
+                passed = reply.answered and not _leaks(talk, reply)
                 talk.judge(
                     clause,
-                    held,
+                    passed,
                     expected=f"{argument['name']} = {brief(value, 60)} unchanged, or an error",
                     actual=reply,
                     at=reply,
@@ -254,16 +254,16 @@ def treats_prompt_arguments_as_text(talk: Conversation) -> None:
 def _payloads(talk: Conversation) -> Iterator[str]:
     yield from (f"{MARK}{template}{MARK}" for template in TEMPLATES)
     yield from ODD
-    if talk.dossier.canary is not None:
-        yield talk.dossier.canary.path
-        yield f"file://{talk.dossier.canary.path}"
+    if talk.profile.canary is not None:
+        yield talk.profile.canary.path
+        yield f"file://{talk.profile.canary.path}"
 
 
 def _leaks(talk: Conversation, reply: Reply) -> str:
     text = json.dumps(reply.result)
     if f"{MARK}49{MARK}" in text:
         return "template"
-    canary = talk.dossier.canary
+    canary = talk.profile.canary
     return "canary" if canary is not None and canary.text in text else ""
 
 

@@ -150,10 +150,10 @@ def writes_valid_schemes_in_links_and_templates(record: Record) -> Iterator[Seen
             value = item.get(member) if isinstance(item, dict) else None
             if isinstance(value, str) and (found := BEFORE_COLON.match(value)):
                 scheme = found["scheme"]
-                held = "{" in scheme or SCHEME.fullmatch(scheme) is not None
+                passed = "{" in scheme or SCHEME.fullmatch(scheme) is not None
                 clause, expected = "resources-custom-scheme-rfc3986", "a scheme as in RFC 3986"
                 actual = f"{place}.{member}: {brief(value, 80)}"
-                yield Seen(clause, held, message.entry.n, expected, actual)
+                yield Seen(clause, passed, message.entry.n, expected, actual)
 
 
 @ambient("resources-template-rfc6570")
@@ -322,8 +322,8 @@ def serves_the_mime_type_of_its_templates(talk: Conversation) -> None:
             kind = item.get("mimeType") if isinstance(item, dict) else None
             if isinstance(kind, str):
                 expected = f"{named}, the type of {brief(template, 60)}"
-                held = _plain(kind) == _plain(named)
-                talk.judge(clause, held, expected=expected, actual=kind, at=reply)
+                passed = _plain(kind) == _plain(named)
+                talk.judge(clause, passed, expected=expected, actual=kind, at=reply)
     if not talk.judgements:
         talk.unseen(clause, "no readable template has a mimeType")
 

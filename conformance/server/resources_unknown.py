@@ -64,8 +64,8 @@ def reports_an_unknown_resource(talk: Conversation) -> None:
     mild = None
     if _contents(reply) or (reply.code == INTERNAL and not _reads(talk)):
         mild = Breach.WARN
-    held = reply.code == INVALID_PARAMS
-    talk.judge(code, held, expected=expected, actual=reply, at=reply, mild=mild)
+    passed = reply.code == INVALID_PARAMS
+    talk.judge(code, passed, expected=expected, actual=reply, at=reply, mild=mild)
 
 
 def _reads(talk: Conversation) -> bool:
@@ -120,7 +120,7 @@ def validates_resource_uris(talk: Conversation) -> None:
 def serves_no_resource_outside_its_tree(talk: Conversation) -> None:
     """No spelling of a URI or a template variable leads to a file outside the tree."""
     clauses = ("resources-path-traversal", "resources-path-traversal-legacy")
-    canary = talk.dossier.canary
+    canary = talk.profile.canary
     if canary is None:
         raise Broken("no canary file was planted beside the tree")
     plain = Path(canary.path).as_uri()

@@ -189,8 +189,8 @@ def dates_annotations_by_iso_8601(record: Record) -> Iterator[Seen]:
         if isinstance(when, str):
             clause, expected = "server-annotations-last-modified", "a time in ISO 8601 format"
             actual = f"{place}.lastModified: {brief(when, 60)}"
-            held = _is_time(when)
-            yield Seen(clause, held, message.entry.n, expected, actual, mild=Breach.WARN)
+            passed = _is_time(when)
+            yield Seen(clause, passed, message.entry.n, expected, actual, mild=Breach.WARN)
 
 
 def _is_time(text: str) -> bool:

@@ -108,10 +108,10 @@ def gives_tools_valid_names(record: Record) -> Iterator[Seen]:
         name = tool.get("name") if isinstance(tool, dict) else None
         if isinstance(name, str):
             n, actual = message.entry.n, f"{place}.name: {brief(name, 80)}, {len(name)} characters"
-            held = 1 <= len(name) <= LONGEST
-            yield Seen("tools-name-length", held, n, f"1 to {LONGEST} characters", actual)
-            held = NAME.fullmatch(name) is not None
-            yield Seen("tools-name-characters", held, n, "A-Z, a-z, 0-9, _, - and . only", actual)
+            passed = 1 <= len(name) <= LONGEST
+            yield Seen("tools-name-length", passed, n, f"1 to {LONGEST} characters", actual)
+            passed = NAME.fullmatch(name) is not None
+            yield Seen("tools-name-characters", passed, n, "A-Z, a-z, 0-9, _, - and . only", actual)
 
 
 @scenario("tools-list-must-answer")

@@ -156,9 +156,9 @@ def validates_tool_arguments(talk: Conversation) -> None:
             argument, given = spoilt
             params = {"name": example.name, "arguments": given}
             reply = talk.request(CALL, params, required=False)
-            held = reply.answered and not _ran(reply)
+            passed = reply.answered and not _ran(reply)
             expected = f"an error for {example.name} with {brief(given, 80)}: invalid {argument}"
-            talk.judge(valid, held, expected=expected, actual=reply, at=reply)
+            talk.judge(valid, passed, expected=expected, actual=reply, at=reply)
             if reply.is_error or _is_tool_error(reply):
                 talk.judge(
                     channel,
@@ -229,7 +229,7 @@ def _failing(talk: Conversation) -> Iterator[tuple[Example, dict[str, Any]]]:
 @ambient("tools-sanitize-outputs")
 def leaks_no_internals_in_tool_errors(record: Record) -> Iterator[Seen]:
     """Errors of tools have no stack traces and no secrets of the environment."""
-    canary = record.dossier.canary
+    canary = record.profile.canary
     for kind in (Kind.RESULT, Kind.ERROR):
         for entry, message in record.answers(kind):
             if message.method != CALL:

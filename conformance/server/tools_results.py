@@ -108,12 +108,12 @@ def _says(text: str, value: Any) -> bool:
 @ambient("tools-embedded-resources-capability")
 def declares_resources_that_tools_embed(record: Record) -> Iterator[Seen]:
     """A server whose tools return embedded resources declares the resources capability."""
-    spoken = record.dossier.spoken.get(record.revision)
+    spoken = record.profile.spoken.get(record.revision)
     for message, place, _ in each(record, "EmbeddedResource"):
         if message.part == "results" and message.method == "tools/call" and spoken is not None:
-            held = "resources" in spoken.capabilities
+            passed = "resources" in spoken.capabilities
             clause, expected = "tools-embedded-resources-capability", "the resources capability"
-            yield Seen(clause, held, message.entry.n, expected, f"{place}, and none is declared")
+            yield Seen(clause, passed, message.entry.n, expected, f"{place}, and none is declared")
 
 
 @scenario("tools-embedded-resource-readable", "tools-resource-link-readable")

@@ -230,8 +230,8 @@ class Tasks:
         """Notify the client of the status (#task-status-notification)."""
         connection = self._surface.connection
         if connection.session.ready:
-            told = {"method": "notifications/tasks/status", "params": task.shown()}
-            connection.calls.send(encode({"jsonrpc": "2.0", **told}))
+            notification = {"method": "notifications/tasks/status", "params": task.shown()}
+            connection.calls.send(encode({"jsonrpc": "2.0", **notification}))
 
     def _find(self, call: Call) -> Task:
         """Give the task that a request names; what its ``_meta`` says does not matter.

@@ -108,7 +108,7 @@ class _Target:
         binding: the tool, and what it was seen to do.
         call: a plain call of it.
         works: whether that was seen to have an effect, or a result that is no error.
-        texts: arguments that take a text, each with what it is for where that can be told.
+        texts: arguments that take a text, each with what it is for if known.
     """
 
     binding: Binding
@@ -169,16 +169,16 @@ class _Looker:
 
     def look(self, shot: AttackCall, _reply: Reply) -> str:
         """Say which file outside was made, or whose bytes came into the root."""
-        told = ""
+        effect = ""
         for name in MARKER.findall(shot.text):
             if (self._field.outside / name).exists():
-                told = f"{self._field.outside.name}/{name} was made"
+                effect = f"{self._field.outside.name}/{name} was made"
         new = [path for path in self._field.root.iterdir() if path.name not in self._known]
         for where, canary in self._field.laundered(SECRET) if new else ():
-            told = told or f"{whose(canary)} are in {where} now"
+            effect = effect or f"{whose(canary)} are in {where} now"
         for path in new:
             remove(path)
-        return told
+        return effect
 
     def does_the_like(self, shot: AttackCall, pointer: Pointer) -> bool:
         """Whether the words of a list that are no options have the same effect by themselves.

@@ -95,8 +95,8 @@ def _one(
     root = str(field.root)
     file, gone, leads = (shlex.quote(str(one)) for one in (path, place, there))
     made = f"mkdir -p {shlex.quote(str(path.parent))}; printf 'one line 1\\n' > {file}"
-    told = (made, call, f"rm -r {gone}; ln -s {leads} {gone}")
-    return AttackCall(row, name, undo, undo.call(undo.spelled(name, root), root), True, told)
+    script = (made, call, f"rm -r {gone}; ln -s {leads} {gone}")
+    return AttackCall(row, name, undo, undo.call(undo.spelled(name, root), root), True, script)
 
 
 def _edited(session: AttackSession, edit: Binding) -> tuple[Path, Call] | None:

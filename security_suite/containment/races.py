@@ -65,39 +65,39 @@ def race(session: AttackSession, threat: str, operations: frozenset[Operation]) 
 
     def shots() -> Iterator[AttackCall]:
         for row in session.payloads("race.toctou", via="session"):
-            told = json.loads(fill(row.text, {**session.field.names, "i": "{i}"}))
-            if told["do"] != "swap" or told["op"] not in AIMED or "lf" not in _kinds(told):
+            swap = json.loads(fill(row.text, {**session.field.names, "i": "{i}"}))
+            if swap["do"] != "swap" or swap["op"] not in AIMED or "lf" not in _kinds(swap):
                 continue
-            for binding in session.bindings.of(*AIMED[told["op"]]):
+            for binding in session.bindings.of(*AIMED[swap["op"]]):
                 if binding.operation in operations:
-                    yield from _raced(session, row, told, binding, raced)
+                    yield from _raced(session, row, swap, binding, raced)
 
     attack_calls(session, threat, shots(), enough=ENOUGH)
     if not raced:
         raise Broken("no payload could be fired")
 
 
-def _kinds(told: dict[str, str]) -> set[str]:
+def _kinds(swap: dict[str, str]) -> set[str]:
     """Give what is exchanged in the words of the fixture: both kinds lead outside."""
-    return {"lf"} if told["b"] in {"race/l", "race/lf"} else set()
+    return {"lf"} if swap["b"] in {"race/l", "race/lf"} else set()
 
 
 def _raced(
-    session: AttackSession, row: Payload, told: dict[str, str], binding: Binding, raced: list[int]
+    session: AttackSession, row: Payload, swap: dict[str, str], binding: Binding, raced: list[int]
 ) -> Iterator[AttackCall]:
-    one, other = _laid(session, told)
+    one, other = _laid(session, swap)
     root = str(session.field.root)
     before = (session.field.root / "race" / "kept").read_bytes()
     with NameExchanger(one, other) as exchange:
         for number in range(CALLS):
-            name = told["path"].replace("{i}", str(number))
+            name = swap["path"].replace("{i}", str(number))
             path = binding.spelled(name, root)
             call = binding.call(path, root, before=before, content=f"raced {number}\n")
             yield AttackCall(row, name, binding, call, live=True)
     raced.append(exchange.turns)
 
 
-def _laid(session: AttackSession, told: dict[str, str]) -> tuple[Path, Path]:
+def _laid(session: AttackSession, swap: dict[str, str]) -> tuple[Path, Path]:
     """Make what is exchanged: a folder or file inside, and a link to its like outside."""
     field = session.field
     top = field.root / "race"
@@ -105,8 +105,8 @@ def _laid(session: AttackSession, told: dict[str, str]) -> tuple[Path, Path]:
     top.mkdir()
     decoy = field.canaries.plant(f"{field.root.name}/race/kept", Area.INSIDE).content
     (top / "kept").write_text(decoy, encoding="utf-8", newline="\n")
-    one, other = field.root / told["a"], field.root / told["b"]
-    if told["b"] == "race/l":
+    one, other = field.root / swap["a"], field.root / swap["b"]
+    if swap["b"] == "race/l":
         one.mkdir()
         (one / CANARY).write_text(decoy, encoding="utf-8", newline="\n")
         other.symlink_to(field.outside)

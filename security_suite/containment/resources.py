@@ -164,11 +164,11 @@ def _beside(session: AttackSession, binding: Binding, text: str) -> Call:
 def _fetches(session: AttackSession, binding: Binding) -> bool:
     """Whether a tool says that it takes URLs: then that is what it is for."""
     tools = [tool for tool in session.spoken.named("tools") if tool["name"] == binding.tool]
-    told = [str(tool.get("description")) for tool in tools] + list(_told(binding.schema))
-    return any(SAYS_SO.search(text) for text in told)
+    texts = [str(tool.get("description")) for tool in tools] + list(_descriptions(binding.schema))
+    return any(SAYS_SO.search(text) for text in texts)
 
 
-def _told(schema: Mapping[str, Any]) -> Iterator[str]:
+def _descriptions(schema: Mapping[str, Any]) -> Iterator[str]:
     """Give what a schema says to people: names of arguments, and their descriptions."""
     properties = schema.get("properties")
     for name, one in properties.items() if isinstance(properties, Mapping) else ():

@@ -75,7 +75,7 @@ def wander(session: AttackSession, threat: str) -> None:
     """Walk at random, look after each step, and judge by the shortest walk that did harm."""
     readers = session.begin()
     walker = _Walker(session, readers)
-    count = max(WALKS[tier] for tier in session.dice.tiers if tier in WALKS)
+    count = max(WALKS[tier] for tier in session.settings.tiers if tier in WALKS)
     calls = 0
     if not walker.stands:
         count = 0

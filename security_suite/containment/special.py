@@ -60,7 +60,7 @@ def starve(session: AttackSession, threat: str, name: str, count: int) -> None:
                 f"{binding.tool or method}: {reply} while {count} pipes are read; the server makes "
                 "blocking reads one after the other, or with a pool that they fill"
             )
-            told = starved(session.scene, binding, names)
-            session.conclude(threat, found, expected=expected, passed="", at=reply, script=told)
+            script = starved(session.scene, binding, names)
+            session.conclude(threat, found, expected=expected, passed="", at=reply, script=script)
             return
     session.conclude(threat, "", expected=expected, passed=passed)

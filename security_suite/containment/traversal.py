@@ -137,10 +137,10 @@ def nothing_outside(session: AttackSession, threat: str, *groups: str) -> None:
         raise Broken("no payload could be fired")
     if lost >= DEATHS and not found:
         raise Broken(f"{lost} calls got no answer")
-    told = [f"{where} was opened: {shown(shot.call)}" for shot, where, _ in found]
+    messages = [f"{where} was opened: {shown(shot.call)}" for shot, where, _ in found]
     session.conclude(
         threat,
-        f"{told[0]}; {len(found)} of {fired} calls" if told else "",
+        f"{messages[0]}; {len(found)} of {fired} calls" if messages else "",
         expected=EXPECTED,
         passed=f"{fired} calls that ask for what lies outside",
         at=found[0][2] if found else None,

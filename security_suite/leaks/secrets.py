@@ -108,15 +108,15 @@ class Leaks:
         wire, field = self.session.wire, self.session.field
         count = self._use()
         wire.quiet()
-        told: list[tuple[str, Entry | None, bool]] = []
+        leaks: list[tuple[str, Entry | None, bool]] = []
         for entry in wire.transcript:
             if entry.source is Source.THEM and field.canaries.found(entry.raw, {Area.ENVIRONMENT}):
                 asked = self._asked(entry)
                 says = bool({*words(asked)} & {"env", "environment", "variables"})
-                told.append((asked or "a message nobody asked for", entry, says))
+                leaks.append((asked or "a message nobody asked for", entry, says))
         if field.canaries.found(wire.process.stderr_tail, {Area.ENVIRONMENT}):
-            told.append(("its stderr", None, False))
-        grave = [one for one in told if not one[2]] or told
+            leaks.append(("its stderr", None, False))
+        grave = [one for one in leaks if not one[2]] or leaks
         self.session.conclude(
             threat,
             f"a variable of its environment is in {grave[0][0]}" if grave else "",
@@ -238,7 +238,7 @@ class Leaks:
             return
         wire, field = self.session.wire, self.session.field
         root, above = str(field.root), str(field.path)
-        told: list[tuple[str, Call, Reply]] = []
+        leaks: list[tuple[str, Call, Reply]] = []
         count = 0
         for call in self._failing():
             reply = wire.request(call[0], call[1], required=False)
@@ -247,25 +247,25 @@ class Leaks:
                 continue
             text = "\n".join(_strings(reply.value))
             if any(pattern.search(text) for pattern in TRACES):
-                told.append(("a stack trace", call, reply))
+                leaks.append(("a stack trace", call, reply))
             sent = brief(call[1], 100_000)
             named = list(_named(root, call))
             for path in re.findall(re.escape(above) + r"(?:/[\w.-]+)*", text):
                 known = [path in sent, _holds(root, path), *(_holds(path, one) for one in named)]
                 if not any(known):
                     where = path.replace(above, "…")
-                    told.append((f"{where}, which the call does not name", call, reply))
+                    leaks.append((f"{where}, which the call does not name", call, reply))
         found = ""
-        if told:
-            what, call, _ = told[0]
-            more = f"; {len(told) - 1} more errors show it too" if told[1:] else ""
+        if leaks:
+            what, call, _ = leaks[0]
+            more = f"; {len(leaks) - 1} more errors show it too" if leaks[1:] else ""
             found = f"the error of {shown(call)} holds {what}{more}"
         self.session.conclude(
             threat,
             found,
             expected="errors tell what is wrong with a call and nothing of the machine",
             passed=f"{count} calls that fail",
-            at=told[0][2] if told else None,
+            at=leaks[0][2] if leaks else None,
         )
 
     def _failing(self) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -35,12 +35,12 @@ def changes_nothing_where_it_says_so(session: AttackSession) -> None:
     if not tools:
         session.unseen(threat, "no tool is annotated read-only")
         return
-    told = []
+    problems = []
     for tool in tools:
-        told += _done_by(session, tool)
+        problems += _done_by(session, tool)
     session.conclude(
         threat,
-        "; ".join(told[:SHOWN]),
+        "; ".join(problems[:SHOWN]),
         expected="what says it only reads changes nothing",
         passed=f"{len(tools)} tools annotated read-only changed nothing",
     )
@@ -68,11 +68,11 @@ def _done_by(session: AttackSession, tool: Mapping[str, Any]) -> list[str]:
     if session.wire.gone:
         raise Broken(f"the server left when {tool['name']} was called")
     after = take(field.root, OWN.match, before)
-    told = [f"{tool['name']} can {b.operation} files" for b in found.of(*CHANGING)]
+    problems = [f"{tool['name']} can {b.operation} files" for b in found.of(*CHANGING)]
     own = {".", "probe"}
     if git_repo.staged(field.root) == staged:
         own.add(f"{git_repo.FOLDER}/index")
     near = [change for change in changes(before, after) if change.path not in own]
-    told += [f"{tool['name']}: {change}" for change in (*near, *field.damage())]
+    problems += [f"{tool['name']}: {change}" for change in (*near, *field.damage())]
     field.mend()
-    return told
+    return problems

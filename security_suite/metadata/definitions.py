@@ -94,7 +94,7 @@ class Definitions:
                     grave.append(f"{name!r} {where}: {what}")
                 elif far_away(text):
                     light.append(f"{name!r} {where}: text behind a long blank")
-        self._told(
+        self._descriptions(
             threat, grave, light, "all that a model reads, a person sees", f"{self._many} looked at"
         )
 
@@ -106,7 +106,7 @@ class Definitions:
             for where, text in texts(item)
             if (what := commanded(where, text))
         ]
-        self._told(threat, found, [], "definitions define", f"{self._many} looked at")
+        self._descriptions(threat, found, [], "definitions define", f"{self._many} looked at")
 
     def resemble(self, threat: str) -> None:
         """Judge whether a name passes for another."""
@@ -119,7 +119,7 @@ class Definitions:
             if other != name:
                 alike = f"{other!a} and {name!a} look alike"
                 (light if name.isascii() and other.isascii() else grave).append(alike)
-        self._told(
+        self._descriptions(
             threat, grave, light, "each name differs visibly from all others", f"{len(names)} names"
         )
 
@@ -127,7 +127,7 @@ class Definitions:
     def _many(self) -> str:
         return f"{len(self.first)} definitions"
 
-    def _told(
+    def _descriptions(
         self, threat: str, grave: list[str], light: list[str], expected: str, passed: str
     ) -> None:
         found = grave or light
@@ -150,21 +150,21 @@ class Definitions:
         line = len(self.session.wire.transcript)
         used = self._use()
         later = self._changed(self._listed())
-        told = [f"{name!r} after {used} requests: {what}" for name, what in later]
+        problems = [f"{name!r} after {used} requests: {what}" for name, what in later]
         announced = any(
             message.role is Role.NOTIFICATION and str(message.method).endswith("/list_changed")
             for entry in self.session.since(line)
             for message in entry.messages
         )
-        if not told:
+        if not problems:
             self.session.renew()
-            told = [
+            problems = [
                 f"{name!r} in another process: {what}"
                 for name, what in self._changed(self._listed())
             ]
         self.session.conclude(
             threat,
-            "; ".join(told[:SHOWN]),
+            "; ".join(problems[:SHOWN]),
             expected="what was agreed to stays as it was",
             passed=f"{self._many}, the same after {used} requests and in another process",
             mild=Breach.NOTE if announced else None,

@@ -81,7 +81,7 @@ def kill(session: AttackSession, threat: str) -> None:
     kills, tools, left = 0, 0, ""
     for number, binding in enumerate(sorted(session.promised_by(threat, *WRITERS), key=_makes)):
         scene = _Scene(session, binding, session.field.root / f"killed-{number}")
-        took = scene.learn()
+        took = scene.run_probes()
         if not took:
             continue
         tools += 1
@@ -152,7 +152,7 @@ class _Scene:
             return None
         return (FIRST + _lines(BEFORE, self.size)).encode()
 
-    def learn(self) -> float:
+    def run_probes(self) -> float:
         """Find the largest file that is written in time; give the seconds that took, or 0."""
         found = 0.0
         for size in SIZES:

@@ -328,24 +328,24 @@ def _golden(options: argparse.Namespace, settings: Settings) -> int:
     _end_on_sigterm()
     try:
         if options.action == "record":
-            held = record(
+            result = record(
                 target,
                 options.folder,
                 revisions,
                 update=options.update,
                 any_version=options.any_version,
             )
-            lines = report.recorded(held)
+            lines = report.recorded(result)
         else:
-            held = verify(
+            result = verify(
                 target, options.folder, revisions, update=options.update, create=options.create
             )
-            lines = report.verified(held, verbose=options.verbose)
+            lines = report.verified(result, verbose=options.verbose)
     except OSError as error:
         return _complain(f"the recording could not be written: {error}")
     for line in lines:
         print(line)
-    return held.exit_code
+    return result.exit_code
 
 
 def _bridge(options: argparse.Namespace, settings: Settings) -> int:

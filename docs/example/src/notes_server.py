@@ -87,20 +87,20 @@ class Server:
             raise RequestError(-32602, "arguments is an object")
         text = arguments.get("text")
         if not isinstance(text, str) or not text:
-            return told("text is missing: give a string that is not empty", failed=True)
+            return text_result("text is missing: give a string that is not empty", failed=True)
         if name == "add":
             with self._file.open("a", encoding="utf-8") as file:
                 file.write(" ".join(text.split()) + "\n")
-            return told("added")
+            return text_result("added")
         found = [note for note in self._notes() if text in note]
-        return told(json.dumps({"notes": found}), structured={"notes": found})
+        return text_result(json.dumps({"notes": found}), structured={"notes": found})
 
     def _notes(self) -> Iterator[str]:
         if self._file.exists():
             yield from self._file.read_text(encoding="utf-8").splitlines()
 
 
-def told(text: str, *, failed: bool = False, structured: Any = None) -> dict[str, Any]:
+def text_result(text: str, *, failed: bool = False, structured: Any = None) -> dict[str, Any]:
     """Give the result of a tool."""
     result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": failed}
     return result if structured is None else {**result, "structuredContent": structured}

@@ -39,7 +39,7 @@ class Seen:
 
     Attributes:
         clause: the clause it belongs to.
-        held: whether the line kept the clause.
+        passed: whether the line kept the clause.
         n: number of the line.
         expected: the requirement of the clause.
         actual: the observed value.
@@ -47,7 +47,7 @@ class Seen:
     """
 
     clause: str
-    held: bool
+    passed: bool
     n: int | None = None
     expected: str = ""
     actual: str = ""
@@ -78,8 +78,8 @@ class Case:
     @property
     def revisions(self) -> tuple[str, ...]:
         """Revisions in which at least one of its clauses applies."""
-        held = {revision for clause in self.clauses for revision in clause.revisions}
-        return tuple(revision for revision in rev.ALL if revision in held)
+        judged = {revision for clause in self.clauses for revision in clause.revisions}
+        return tuple(revision for revision in rev.ALL if revision in judged)
 
     @property
     def name(self) -> str:

@@ -35,31 +35,31 @@ Source = tuple[str, str | None] | None
 """File of a client and name of the server in it; None if the command is not from such a file."""
 
 
-def text(target: Target, dossier: ServerProfile, source: Source = None) -> str:
+def text(target: Target, profile: ServerProfile, source: Source = None) -> str:
     """Return the text of the configuration.
 
     Args:
         target: the server, as the user named it.
-        dossier: the result of recon; the server supports at least one revision.
+        profile: the result of recon; the server supports at least one revision.
         source: the client's file with its command and environment; they are not repeated. None if
             there is none.
     """
     blocks = [
-        _heading(dossier),
+        _heading(profile),
         _command(target) if source is None else _taken(*source),
-        _running(target, dossier, repeat=source is None),
-        _judged(dossier),
-        _uses("call", target.named.calls, _tools(target, dossier)),
-        _uses("prompt", target.named.prompts, _prompts(target, dossier)),
+        _running(target, profile, repeat=source is None),
+        _judged(profile),
+        _uses("call", target.named.calls, _tools(target, profile)),
+        _uses("prompt", target.named.prompts, _prompts(target, profile)),
     ]
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
 
 
-def _heading(dossier: ServerProfile) -> Iterator[str]:
-    yield f"# How `mcp-touchstone check` judges {_plain(dossier.name)}."
-    missing = [r for r in rev.ALL if r not in dossier.spoken]
+def _heading(profile: ServerProfile) -> Iterator[str]:
+    yield f"# How `mcp-touchstone check` judges {_plain(profile.name)}."
+    missing = [r for r in rev.ALL if r not in profile.spoken]
     but = f"; not {', '.join(missing)}" if missing else ""
-    yield f"# It speaks {', '.join(dossier.spoken)}{but}."
+    yield f"# It speaks {', '.join(profile.spoken)}{but}."
     yield "# The keys are the options of `mcp-touchstone check --help`, without the dashes."
 
 
@@ -80,7 +80,7 @@ def _taken(file: str, name: str | None) -> Iterator[str]:
         yield f"server = {quoted(name)}"
 
 
-def _running(target: Target, dossier: ServerProfile, *, repeat: bool) -> Iterator[str]:
+def _running(target: Target, profile: ServerProfile, *, repeat: bool) -> Iterator[str]:
     if not repeat:
         pass
     elif target.env:
@@ -89,7 +89,7 @@ def _running(target: Target, dossier: ServerProfile, *, repeat: bool) -> Iterato
         yield '# env = { API_KEY = "test" }    # beside your own; HOME is a throw-away folder'
     if repeat and target.cwd is not None:
         yield f"cwd = {quoted(target.cwd)}"
-    took = dossier.pace.started
+    took = profile.pace.started
     wanted = target.startup
     if wanted == STARTUP and took > SLOW:
         wanted = float(max(STARTUP, PATIENCE * round(took)))
@@ -97,10 +97,10 @@ def _running(target: Target, dossier: ServerProfile, *, repeat: bool) -> Iterato
         yield f"timeout = {wanted:g}    # seconds to the first answer; it took {took:.1f}"
 
 
-def _judged(dossier: ServerProfile) -> Iterator[str]:
+def _judged(profile: ServerProfile) -> Iterator[str]:
     yield '# revision = ["2025-11-25"]    # judge these only'
     yield '# fail-on = "should"           # warnings fail the gate too; see docs/baseline.md'
-    if dossier.bindings is not None and dossier.bindings.found:
+    if profile.bindings is not None and profile.bindings.found:
         yield '# suite = "all"                # attacks on the tools that take paths too'
 
 
@@ -125,8 +125,8 @@ def _line(name: str, arguments: Arguments) -> str:
         return f"{key(name)} = true"
 
 
-def _tools(target: Target, dossier: ServerProfile) -> dict[str, list[Use]]:
-    spoken = list(dossier.spoken.values())
+def _tools(target: Target, profile: ServerProfile) -> dict[str, list[Use]]:
+    spoken = list(profile.spoken.values())
     named = {name for name, _ in target.named.calls}
     called = {e.name: e for s in spoken for e in s.found.get("callable-tool", [])}
     listed = {tool["name"]: tool for s in spoken for tool in s.named("tools")}
@@ -135,14 +135,14 @@ def _tools(target: Target, dossier: ServerProfile) -> dict[str, list[Use]]:
         if name in named:
             continue
         if name in called:
-            found[WORKED].append((name, _shown(called[name], dossier)))
+            found[WORKED].append((name, _shown(called[name], profile)))
         else:
             found[FAILED if _harmless(tool) else LEFT].append((name, _guess(tool)))
     return found
 
 
-def _prompts(target: Target, dossier: ServerProfile) -> dict[str, list[Use]]:
-    spoken = list(dossier.spoken.values())
+def _prompts(target: Target, profile: ServerProfile) -> dict[str, list[Use]]:
+    spoken = list(profile.spoken.values())
     known = {name for name, _ in target.named.prompts}
     known |= {e.name for s in spoken for e in s.found.get("rendered-prompt", [])}
     found = {}
@@ -164,10 +164,10 @@ def _guess(tool: Mapping[str, Any]) -> Arguments:
     return made[0] if made else None
 
 
-def _shown(example: Example, dossier: ServerProfile) -> Arguments:
+def _shown(example: Example, profile: ServerProfile) -> Arguments:
     """Return arguments that have worked, with the path of the root replaced by ``{root}``."""
     text = json.dumps(example.arguments)
-    root = json.dumps(dossier.root)[1:-1]
+    root = json.dumps(profile.root)[1:-1]
     found: dict[str, Any] = json.loads(text.replace(root, ROOT) if root else text)
     return found
 

@@ -67,7 +67,7 @@ REPORTS: Final = frozenset(word for word, known in WORDS.items() if Probe.TRAFFI
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ProbeContext:
     """The processes and parameters of the probes.
 
     Attributes:
@@ -99,38 +99,38 @@ class Ground:
         )
 
 
-class Lessons:
+class Probing:
     """The results of the probes, added step by step; other threads may use them at once.
 
     Args:
-        dossier: the profile; gets the results.
+        profile: the profile; gets the results.
         wanted: the words to decide in each revision. If a process cannot be started, its words
             have no example and are unmet.
         ground: the processes and parameters of the probes.
     """
 
     def __init__(
-        self, dossier: ServerProfile, wanted: Mapping[str, set[str]], ground: Ground
+        self, profile: ServerProfile, wanted: Mapping[str, set[str]], probe_context: ProbeContext
     ) -> None:
-        self._dossier = dossier
+        self._profile = profile
         self._wanted = wanted
-        self._ground = ground
+        self._context = probe_context
         self._plans = {
             revision: probes
             for revision, words in wanted.items()
-            if revision in dossier.spoken and (probes := needs.probes(words, revision))
+            if revision in profile.spoken and (probes := needs.probes(words, revision))
         }
         self._asking = [
             revision
             for revision, probes in self._plans.items()
             if Probe.QUESTIONS in probes and not rev.is_modern(revision)
         ]
-        self._trusted = _read_only(*dossier.spoken.values())
+        self._trusted = _read_only(*profile.spoken.values())
         self._done: dict[str, set[Probe]] = {revision: set() for revision in self._plans}
         self._busy = {(revision, Share.ORDINARY) for revision in self._plans}
         self._busy |= {(r, Share.DRAWN) for r, probes in self._plans.items() if probes & ASIDE}
         if self._asking:
-            self._busy.add((dossier.legacy[-1], Share.WILLING))
+            self._busy.add((profile.legacy[-1], Share.WILLING))
         self._lasted: dict[str, list[Attempt]] = {}
         self._news = True
         self._changed = threading.Condition()
@@ -153,7 +153,7 @@ class Lessons:
     def _wait_for(self, known: Callable[[], bool]) -> None:
         """Wait until a condition is true, or the run ends."""
         with self._changed:
-            while not known() and not self._ground.stop.is_set():
+            while not known() and not self._context.stop.is_set():
                 self._changed.wait_for(known, SLICE)
 
     def _asks(self, revision: str, word: str) -> set[Probe]:
@@ -164,7 +164,7 @@ class Lessons:
 
     def steps(self) -> Iterator[None]:
         """Run all probes; yield after each result, after some time, and at the end."""
-        ground = self._ground
+        probe_context = self._context
         with ThreadPoolExecutor(2 * len(self._plans) + 1, thread_name_prefix="learn") as threads:
             tried: list[Future[None]] = []
             if self._asking:
@@ -180,12 +180,12 @@ class Lessons:
                     self._await_news()
                     yield
             except BaseException:
-                ground.stop.set()
-                ground.processes.kill()  # otherwise threads and we would wait for it
+                probe_context.stop.set()
+                probe_context.processes.kill()  # otherwise threads and we would wait for it
                 raise
         for future in tried:
             future.result()
-        _remark(self._dossier, self._plans)
+        _remark(self._profile, self._plans)
         yield
 
     def _stir(self) -> None:
@@ -214,12 +214,12 @@ class Lessons:
 
     def _try(self, revision: str) -> None:
         probes = self._plans[revision]
-        spoken = self._dossier.spoken[revision]
+        spoken = self._profile.spoken[revision]
         here = probes - ASIDE
         if not rev.is_modern(revision):
             here = here - {Probe.QUESTIONS}
         try:
-            scout = self._ground.scout(revision, spoken, self._trusted, Share.ORDINARY)
+            scout = self._context.scout(revision, spoken, self._trusted, Share.ORDINARY)
             for probe, find in FINDERS.items():
                 if probe in here:
                     with self._faults(revision, probe):
@@ -256,23 +256,23 @@ class Lessons:
         try:
             yield
         except Exception as error:  # noqa: BLE001  (the run must not end because of one probe)
-            if self._ground.stop.is_set():
+            if self._context.stop.is_set():
                 return
-            faults = self._dossier.spoken[revision].faults
+            faults = self._profile.spoken[revision].faults
             for word, known in WORDS.items():
                 if {*known.probes} & {*probes}:
                     faults.setdefault(word, our_fault(error))
 
     def _aside(self, revision: str) -> Prober:
-        spoken = self._dossier.spoken[revision]
-        return self._ground.scout(revision, spoken, self._trusted, Share.DRAWN)
+        spoken = self._profile.spoken[revision]
+        return self._context.scout(revision, spoken, self._trusted, Share.DRAWN)
 
     def _find_slow(self, revision: str) -> None:
         """Find a call that lasts, and store the attempts; older revisions reuse them."""
-        newest = self._dossier.legacy[-1] if self._dossier.legacy else revision
+        newest = self._profile.legacy[-1] if self._profile.legacy else revision
         alone = rev.is_modern(revision) or Probe.SLOW not in self._plans.get(newest, ())
         if alone or revision == newest:
-            if any(map(may_last, self._dossier.spoken[revision].named("tools"))):
+            if any(map(may_last, self._profile.spoken[revision].named("tools"))):
                 self._aside(revision).connection()  # it starts while calls are still probed
             self._await(revision, Probe.CALLS)
             self._lasted[revision] = find_slow(self._aside(revision))
@@ -286,7 +286,7 @@ class Lessons:
         self._lasted[revision] = list(_lasting_there_too(self._aside(revision), lasted))
 
     def _ask_in_session(self) -> None:
-        newest = self._dossier.legacy[-1]
+        newest = self._profile.legacy[-1]
         try:
             with self._faults(newest, Probe.QUESTIONS):
                 words = {word for revision in self._asking for word in self._wanted[revision]}
@@ -299,7 +299,7 @@ class Lessons:
                 self._learnt(revision, Probe.QUESTIONS)
 
     def _ask(self, newest: str, words: set[str]) -> None:
-        line = self._ground.line(newest, Share.WILLING)
+        line = self._context.line(newest, Share.WILLING)
         try:
             connection = line.get()
         except LaunchError:
@@ -307,15 +307,15 @@ class Lessons:
         spoken = Spoken(connection.opening or Reply(0))
         read_lists(spoken, connection)
         trusted = self._trusted | _read_only(spoken)
-        find_questions(self._ground.scout(newest, spoken, trusted, Share.WILLING), words)
-        known = self._dossier.spoken[newest]
+        find_questions(self._context.scout(newest, spoken, trusted, Share.WILLING), words)
+        known = self._profile.spoken[newest]
         known.found.update({word: kept for word, kept in spoken.found.items() if word in QUESTIONS})
         known.notes.update({word: why for word, why in spoken.notes.items() if word in QUESTIONS})
 
     def _take_over_questions(self, revision: str) -> None:
         """Reuse the server requests of the newest legacy revision in an older one."""
-        newest = self._dossier.spoken[self._dossier.legacy[-1]]
-        older = self._dossier.spoken[revision]
+        newest = self._profile.spoken[self._profile.legacy[-1]]
+        older = self._profile.spoken[revision]
         for word in QUESTIONS:
             if word in newest.found and WORDS[word].exists(revision):
                 older.found[word] = newest.found[word]
@@ -326,7 +326,7 @@ class Lessons:
 
     def _decide(self, revision: str) -> None:
         """Record the decided words, and the reasons for unmet words that need a callable tool."""
-        spoken, probes = self._dossier.spoken[revision], self._plans[revision]
+        spoken, probes = self._profile.spoken[revision], self._plans[revision]
         decided = {
             word
             for word, known in WORDS.items()
@@ -341,9 +341,11 @@ class Lessons:
                 spoken.notes.setdefault(word, reason or "")
 
 
-def learn(dossier: ServerProfile, wanted: Mapping[str, set[str]], ground: Ground) -> None:
+def run_probes(
+    profile: ServerProfile, wanted: Mapping[str, set[str]], probe_context: ProbeContext
+) -> None:
     """Run the probes for the wanted words of each revision; store the results in the profile."""
-    for _ in Lessons(dossier, wanted, ground).steps():
+    for _ in Probing(profile, wanted, probe_context).steps():
         pass
 
 
@@ -363,15 +365,15 @@ def _read_only(*lists: Spoken) -> frozenset[str]:
     return frozenset(t["name"] for s in lists for t in s.named("tools") if is_read_only(t))
 
 
-def _remark(dossier: ServerProfile, revisions: Iterable[str]) -> None:
+def _remark(profile: ServerProfile, revisions: Iterable[str]) -> None:
     """Add a remark for each name given by the user that works in no revision."""
-    notes = [dossier.spoken[revision].notes for revision in revisions]
+    notes = [profile.spoken[revision].notes for revision in revisions]
     works = {
         f"--call {example.name}"
-        for spoken in dossier.spoken.values()
+        for spoken in profile.spoken.values()
         for examples in spoken.found.values()
         for example in examples
     }
     for option in dict.fromkeys(key for one in notes for key in one if key.startswith("--")):
         if option not in works and all(option in one for one in notes):
-            dossier.remarks.append(f"{option}: {notes[-1][option]}")
+            profile.remarks.append(f"{option}: {notes[-1][option]}")

@@ -51,7 +51,7 @@ def explore(
     Raises:
         LaunchError: the server could not be started.
     """
-    dossier = ServerProfile(pace)
+    profile = ServerProfile(pace)
     connections: dict[str, Connection] = {}
     begun = {}
     for revision in revisions:
@@ -60,20 +60,20 @@ def explore(
     with ThreadPoolExecutor(max_workers=len(revisions) + 1) as threads:
         try:
             beside = threads.submit(meanwhile)
-            _meet(dossier, connections, begun, threads)
+            _meet(profile, connections, begun, threads)
             _result(beside)
         except BaseException:
             for connection in connections.values():
                 connection.process.kill()  # otherwise threads and we would wait for it
             raise
-    _measure(dossier, connections)
-    if not dossier.spoken:
-        _explain(dossier, connections)
-    return dossier, connections
+    _measure(profile, connections)
+    if not profile.spoken:
+        _explain(profile, connections)
+    return profile, connections
 
 
 def _meet(
-    dossier: ServerProfile,
+    profile: ServerProfile,
     connections: Mapping[str, Connection],
     begun: Mapping[str, float],
     threads: ThreadPoolExecutor,
@@ -88,17 +88,17 @@ def _meet(
     times: list[float] = []
     for revision in sorted(waiting, key=rev.is_modern):
         if rev.is_modern(revision) and times:
-            dossier.pace.started = max(times)
+            profile.pace.started = max(times)
             settled.set()
         reply, seconds = _result(waiting[revision])
         if reply.answered:
             times.append(seconds)
-        _note(dossier, revision, reply)
+        _note(profile, revision, reply)
     if times:
-        dossier.pace.started = min(times)
+        profile.pace.started = min(times)
     lists = [
         threads.submit(read_lists, spoken, connections[revision])
-        for revision, spoken in dossier.spoken.items()
+        for revision, spoken in profile.spoken.items()
     ]
     for each in lists:
         _result(each)
@@ -148,24 +148,24 @@ def _open_modern(
     return reply, spent
 
 
-def _note(dossier: ServerProfile, revision: str, reply: Reply) -> None:
+def _note(profile: ServerProfile, revision: str, reply: Reply) -> None:
     result = reply.result
     if result is None:
-        dossier.refused[revision] = reply
+        profile.refused[revision] = reply
         return
     if rev.is_modern(revision):
         if answers_discover(reply):
-            dossier.spoken[revision] = Spoken(reply)
+            profile.spoken[revision] = Spoken(reply)
         else:
-            dossier.refused[revision] = reply
+            profile.refused[revision] = reply
         return
     named = result.get("protocolVersion")
     if not isinstance(named, str):
-        dossier.refused[revision] = reply
+        profile.refused[revision] = reply
         return
-    dossier.offers[revision] = named
+    profile.offers[revision] = named
     if named == revision:
-        dossier.spoken[revision] = Spoken(reply)
+        profile.spoken[revision] = Spoken(reply)
 
 
 def answers_discover(reply: Reply) -> bool:
@@ -189,25 +189,25 @@ def read_lists(spoken: Spoken, connection: Connection) -> None:
             spoken.cursors[method] = cursor
 
 
-def _measure(dossier: ServerProfile, connections: Mapping[str, Connection]) -> None:
-    for revision in dossier.spoken:
+def _measure(profile: ServerProfile, connections: Mapping[str, Connection]) -> None:
+    for revision in profile.spoken:
         before = now()
         if connections[revision].probe().answered:
-            dossier.pace.round_trip = now() - before
+            profile.pace.round_trip = now() - before
             return
 
 
-def _explain(dossier: ServerProfile, connections: Mapping[str, Connection]) -> None:
-    replies = dossier.refused
+def _explain(profile: ServerProfile, connections: Mapping[str, Connection]) -> None:
+    replies = profile.refused
     legacy = [r for r in replies if not rev.is_modern(r)] or list(replies)
     if legacy:
         newest = legacy[-1]
         method = "server/discover" if rev.is_modern(newest) else "initialize"
-        dossier.trouble = f"{method} got no result: {replies[newest]}"
-        dossier.stderr = connections[newest].process.stderr()
+        profile.trouble = f"{method} got no result: {replies[newest]}"
+        profile.stderr = connections[newest].process.stderr()
     else:
-        named = sorted({str(offer) for offer in dossier.offers.values()})
-        dossier.trouble = f"it speaks only {', '.join(named)}, which no revision we know has"
+        named = sorted({str(offer) for offer in profile.offers.values()})
+        profile.trouble = f"it speaks only {', '.join(named)}, which no revision we know has"
 
 
 __all__ = [

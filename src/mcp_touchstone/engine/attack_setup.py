@@ -75,7 +75,7 @@ def spawn(
 
 
 def session(
-    pool: ProcessPool, slot: PlannedCase, dossier: ServerProfile, settle: Settle
+    pool: ProcessPool, slot: PlannedCase, profile: ServerProfile, settle: Settle
 ) -> AttackSession:
     """Return the session of an attack: a fixture tree and a process in it.
 
@@ -88,7 +88,7 @@ def session(
     scenario = slot.case
     assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
     ground = field(pool, scenario.fixtures)
-    inside = dossier.bindings is not None and dossier.bindings.calls > 0
+    inside = profile.bindings is not None and profile.bindings.calls > 0
     rests_on = {str(t.promise) for t in slot.clauses if isinstance(t, Threat)}
     target = (pool.target.inside() if inside else pool.target).under(rests_on)
 
@@ -109,40 +109,40 @@ def session(
             callable_tools=tuple(name for name, _ in pool.target.named.calls),
             unpromised=frozenset(t.id for t in threats if t.promise not in promised),
         ),
-        dossier=dossier,
+        profile=profile,
         revision=slot.revision,
         spawn=start,
         settle=settle,
     )
 
 
-def bind(pool: ProcessPool, dossier: ServerProfile, revision: str) -> Bindings:
+def bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bindings:
     """Find the effects of tools on files, with a separate process in a separate fixture tree."""
-    found = _bind(pool, dossier, revision)
+    found = _bind(pool, profile, revision)
     if not found.found and pool.target.rooted:
-        dossier.remarks.append(f"no file tool is attacked: {found.why}")
+        profile.remarks.append(f"no file tool is attacked: {found.why}")
     return found
 
 
-def _bind(pool: ProcessPool, dossier: ServerProfile, revision: str) -> Bindings:
+def _bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bindings:
     if not pool.target.rooted:
-        dossier.remarks.append("what tools do to files is not attacked: no {root} in the command")
+        profile.remarks.append("what tools do to files is not attacked: no {root} in the command")
         return Bindings(why="the server was given no throw-away root: put {root} into its command")
     own = pool.target.denied
     if not own.is_default:
-        dossier.remarks.append(f"the deny list is attacked with {', '.join(own.names['denied'])}")
+        profile.remarks.append(f"the deny list is attacked with {', '.join(own.names['denied'])}")
     if not pool.target.guesses:
-        dossier.remarks.append(NO_GUESSING)
-    found = _bind_once(pool, dossier, revision)
+        profile.remarks.append(NO_GUESSING)
+    found = _bind_once(pool, profile, revision)
     if not (pool.target.guesses or found.found):
         found = replace(found, why=NO_GUESSING)
-    tools = dossier.spoken[revision].named("tools")
+    tools = profile.spoken[revision].named("tools")
     speaks = any(_GIT & {*words(tool["name"]), *_arguments(tool)} for tool in tools)
     gives = bool(found.of(Operation.READ))
     if gives or not found.calls or not speaks or pool.has_repositories:
         return found
     pool.has_repositories = True
-    again = _bind_once(pool, dossier, revision)
+    again = _bind_once(pool, profile, revision)
     return again if len(again.found) > len(found.found) else found
 
 
@@ -157,7 +157,7 @@ def _arguments(tool: Mapping[str, Any]) -> set[str]:
     return {word for name in known or () for word in words(name)}
 
 
-def _bind_once(pool: ProcessPool, dossier: ServerProfile, revision: str) -> Bindings:
+def _bind_once(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bindings:
     ground = field(pool, BASE)
     current: list[Connection] = []
 
@@ -176,7 +176,7 @@ def _bind_once(pool: ProcessPool, dossier: ServerProfile, revision: str) -> Bind
         get()
         named = [name for name, _ in pool.target.named.calls]
         binder = Binder(get, ground, named, lambda tool: may_call(tool, pool.target))
-        found = binder.find(dossier.spoken[revision], pool.target.told)
+        found = binder.find(profile.spoken[revision], pool.target.told)
     except LaunchError as error:
         found = Bindings(why=str(error))
     for connection in current:

@@ -224,7 +224,7 @@ def is_attack(case: Case) -> bool:
     return isinstance(case, Scenario) and bool(case.fixtures)
 
 
-def besieged(dossier: "ServerProfile", registry: Registry, choice: Choice) -> str:
+def besieged(profile: "ServerProfile", registry: Registry, choice: Choice) -> str:
     """Return the revision in which attacks run; empty if no attack is chosen."""
     chosen = any(
         is_attack(case)
@@ -232,7 +232,7 @@ def besieged(dossier: "ServerProfile", registry: Registry, choice: Choice) -> st
         and any(choice.takes(case, clause) and choice.fires(clause) for clause in case.clauses)
         for case in registry.cases()
     )
-    return "".join(front(judged(dossier, choice))) if chosen else ""
+    return "".join(front(judged(profile, choice))) if chosen else ""
 
 
 def front(revisions: Sequence[str]) -> Sequence[str]:
@@ -240,10 +240,10 @@ def front(revisions: Sequence[str]) -> Sequence[str]:
     return [r for r in revisions if not rev.is_modern(r)][-1:] or revisions[-1:]
 
 
-def judged(dossier: "ServerProfile", choice: Choice) -> tuple[str, ...]:
+def judged(profile: "ServerProfile", choice: Choice) -> tuple[str, ...]:
     """Return the revisions to judge, oldest first."""
     chosen = choice.revisions or rev.ALL
-    spoken = tuple(r for r in rev.ALL if r in dossier.spoken and r in chosen)
+    spoken = tuple(r for r in rev.ALL if r in profile.spoken and r in chosen)
     return spoken[-1:] if choice.quick else spoken
 
 
@@ -534,12 +534,12 @@ def share(slot: PlannedCase) -> Share:
 
 def nothing(run: Run, choice: Choice) -> str:
     """Return the reason a choice leaves nothing to judge."""
-    spoken = ", ".join(run.dossier.spoken) or "none"
+    spoken = ", ".join(run.profile.spoken) or "none"
     asked = ", ".join(choice.revisions)
-    if choice.revisions and not set(choice.revisions) & set(run.dossier.spoken):
+    if choice.revisions and not set(choice.revisions) & set(run.profile.spoken):
         return f"--revision {asked}: the server speaks {spoken}"
     reasons = sorted({absent.why for absent in run.absent})
-    newest = max(run.dossier.spoken, default="")
+    newest = max(run.profile.spoken, default="")
     where = f" in {newest}, the only revision that --quick judges" if choice.quick else ""
     return f"nothing selected applies to this server{where}" + (
         f": {reasons[0]}" if reasons else ""

@@ -84,7 +84,7 @@ class ProcessPool:
         self._closed = False
         self.has_repositories = world.is_repository
         self._doorway = StartLimiter(lambda: pace.started)
-        self._dossier = ServerProfile(pace)
+        self._profile = ServerProfile(pace)
 
     def _env_in(self, world: World, target: Target) -> dict[str, str]:
         ours = inherited(os.environ, target)
@@ -211,13 +211,13 @@ class ProcessPool:
         self.has_repositories = True
         return True
 
-    def adopt(self, connections: Mapping[str, Connection], dossier: ServerProfile) -> None:
+    def adopt(self, connections: Mapping[str, Connection], profile: ServerProfile) -> None:
         """Take ownership of the connections of discovery; end those of unsupported revisions."""
         for revision, connection in connections.items():
-            if revision in dossier.spoken:
+            if revision in profile.spoken:
                 self._shared[revision, Share.ORDINARY] = connection
             else:
-                connection.transcript.judged = not dossier.spoken
+                connection.transcript.judged = not profile.spoken
                 self.retire(connection)
 
     def shared(self, revision: str, share: Share = Share.ORDINARY) -> Connection:
@@ -292,15 +292,15 @@ class ProcessPool:
         known = self._records.get(id(connection))
         if known is None:
             known = Record(
-                connection.transcript, self._dossier, process.ending, process.stderr_tail
+                connection.transcript, self._profile, process.ending, process.stderr_tail
             )
             if process.ending is not None:
                 self._records[id(connection)] = known
         return known
 
-    def knows(self, dossier: ServerProfile) -> None:
+    def knows(self, profile: ServerProfile) -> None:
         """Set the profile that records contain."""
-        self._dossier = dossier
+        self._profile = profile
 
     @property
     def connections(self) -> list[Connection]:

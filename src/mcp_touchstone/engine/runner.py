@@ -19,7 +19,7 @@ from mcp_touchstone.catalog.needs import OPERATIONS, WORDS
 from mcp_touchstone.catalog.scenario import Ambient, Registry
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import PlantedText, ServerProfile
-from mcp_touchstone.discovery.probes import Ground, Lessons, learn
+from mcp_touchstone.discovery.probes import ProbeContext, Probing, run_probes
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.named_check import refuse_unknown
@@ -29,7 +29,7 @@ from mcp_touchstone.engine.repeat import repeat
 from mcp_touchstone.engine.scheduler import Schedule
 from mcp_touchstone.engine.worker import OnEvent, Work, drive
 from mcp_touchstone.judging import ambient
-from mcp_touchstone.judging.run_settings import Dice
+from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.results.run import PlannedCase, Run, Verdict, unasked
 from mcp_touchstone.results.verdict import Judgement, Outcome, evidence, worst
 from mcp_touchstone.runtime.scratch import NOTE, NOTES, World, abandoned, clear, entries
@@ -150,22 +150,22 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
     """Run the stages of a run; each gets the results of the ones before it."""
     try:
         with pool.killed_on_error(deadline.stop):
-            run.dossier, connections = _meet(pool, suite, choice)
-            pool.adopt(connections, run.dossier)
-            on_event("recon", run.dossier)
-            plan = Plan(run.target, run.dossier, suite.registry, choice)
+            run.profile, connections = _meet(pool, suite, choice)
+            pool.adopt(connections, run.profile)
+            on_event("recon", run.profile)
+            plan = Plan(run.target, run.profile, suite.registry, choice)
             run.slots, run.trouble = plan.cases, plan.trouble
-            lessons = _lessons(pool, suite.registry, choice, run.dossier, deadline.stop)
+            probing = _lessons(pool, suite.registry, choice, run.profile, deadline.stop)
             work = Work(
                 pool=pool,
-                profile=run.dossier,
+                profile=run.profile,
                 settings=_settings(pool, choice, deadline.stop),
                 plan=plan,
-                settle=lessons.settle,
+                settle=probing.settle,
                 stop=deadline.stop,
                 on_event=on_event,
             )
-            _converse(work, lessons, suite.registry, choice, run)
+            _converse(work, probing, suite.registry, choice, run)
             pool.settle()
             _watch(run, pool, partial=deadline.met)
             repeat(run.slots, work, choice.repeats, deadline)
@@ -206,28 +206,28 @@ def survey(
         pool = ProcessPool(target, place, pace)
         try:
             with pool.killed_on_error(stop):
-                dossier, connections = _explored(pool)
-                pool.knows(dossier)
-                pool.adopt(connections, dossier)
-                dossier.root = str(pool.world.root)
-                sought = {r: set(words) for r in dossier.spoken if not chosen or r in chosen}
-                learn(dossier, sought, ground(pool, stop))
+                profile, connections = _explored(pool)
+                pool.knows(profile)
+                pool.adopt(connections, profile)
+                profile.root = str(pool.world.root)
+                sought = {r: set(words) for r in profile.spoken if not chosen or r in chosen}
+                run_probes(profile, sought, probe_context(pool, stop))
                 if newest := front(list(sought)):
                     from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (as below)
 
-                    dossier.bindings = attack_setup.bind(pool, dossier, newest[0])
+                    profile.bindings = attack_setup.bind(pool, profile, newest[0])
             pool.settle()
         finally:
             stop.set()
             pool.close()
-    return dossier, pool.started
+    return profile, pool.started
 
 
-def ground(pool: ProcessPool, stop: threading.Event) -> Ground:
+def probe_context(pool: ProcessPool, stop: threading.Event) -> ProbeContext:
     """Return a ground that runs probes on the shared processes of a pool."""
     root = pool.world.root
     places = Places(folder=str(root), file=NOTE, text=NOTES[NOTE])
-    return Ground(pool, pool.target.named_in(root), places, stop)
+    return ProbeContext(pool, pool.target.named_in(root), places, stop)
 
 
 def _meet(
@@ -321,12 +321,12 @@ def _lessons(
     choice: Choice,
     profile: ServerProfile,
     stop: threading.Event,
-) -> Lessons:
-    return Lessons(profile, wanted(profile, registry, choice), ground(pool, stop))
+) -> Probing:
+    return Probing(profile, wanted(profile, registry, choice), probe_context(pool, stop))
 
 
-def _settings(pool: ProcessPool, choice: Choice, stop: threading.Event) -> Dice:
-    return Dice(
+def _settings(pool: ProcessPool, choice: Choice, stop: threading.Event) -> RunSettings:
+    return RunSettings(
         examples=choice.examples,
         seed=choice.seed,
         home=pool.world.path / "drawn",
@@ -335,7 +335,7 @@ def _settings(pool: ProcessPool, choice: Choice, stop: threading.Event) -> Dice:
     )
 
 
-def _converse(work: Work, lessons: Lessons, registry: Registry, choice: Choice, run: Run) -> None:
+def _converse(work: Work, probing: Probing, registry: Registry, choice: Choice, run: Run) -> None:
     """Probe the server and run each scenario as soon as its needs are decided.
 
     Raises:
@@ -353,8 +353,8 @@ def _converse(work: Work, lessons: Lessons, registry: Registry, choice: Choice, 
         with contextlib.closing(schedule), pool.killed_on_error(work.stop):
             revision = besieged(profile, registry, choice)
             binding = attackers.submit(_bind, pool, profile, revision)
-            for _ in lessons.steps():
-                schedule.add(plan.ready(lessons.decided, lessons.free))
+            for _ in probing.steps():
+                schedule.add(plan.ready(probing.decided, probing.free))
                 run.slots, run.absent = plan.cases, plan.absent
             while wait([binding], SLICE).not_done:
                 pass  # a lock without a time limit would block Ctrl-C on some systems
@@ -370,7 +370,7 @@ def _converse(work: Work, lessons: Lessons, registry: Registry, choice: Choice, 
             schedule.finish()
 
 
-def _bind(pool: ProcessPool, dossier: ServerProfile, revision: str) -> None:
+def _bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> None:
     """Find the effects of tools on files, if attacks are chosen.
 
     A fault of ours makes every threat that depends on this BROKEN.
@@ -378,20 +378,20 @@ def _bind(pool: ProcessPool, dossier: ServerProfile, revision: str) -> None:
     Raises:
         UsageError: a binding or a name given by the user is wrong.
     """
-    refuse_unknown(pool, dossier, pool.target.named_in(pool.world.root))
+    refuse_unknown(pool, profile, pool.target.named_in(pool.world.root))
     if revision:
         # imported only if there are attacks, since that takes time
         from mcp_touchstone.engine import attack_setup  # noqa: PLC0415
 
         try:
-            found = attack_setup.bind(pool, dossier, revision)
+            found = attack_setup.bind(pool, profile, revision)
         except Exception as error:  # noqa: BLE001  (the run must not end because of one probe)
             fault = our_fault(error)
-            dossier.spoken[revision].faults.update(dict.fromkeys(OPERATIONS, fault))
+            profile.spoken[revision].faults.update(dict.fromkeys(OPERATIONS, fault))
             found = Bindings(why=fault)
         if found.untrue:
             raise UsageError(f"--bindings {found.untrue[0]}; `recon` shows what does")
-        dossier.bindings = found
+        profile.bindings = found
 
 
 def _watch(run: Run, pool: ProcessPool, *, partial: bool) -> None:
@@ -415,13 +415,13 @@ def _watch(run: Run, pool: ProcessPool, *, partial: bool) -> None:
                 grave = {Outcome.FAIL, Outcome.WARN}
                 slot.judgements = [j for j in slot.judgements if j.outcome in grave]
             slot.done = True
-        elif not run.dossier.spoken:
+        elif not run.profile.spoken:
             slot.judgements = _refusal(run, slot, pool)
             slot.done = True
 
 
 def _refusal(run: Run, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
-    reply = run.dossier.refused[slot.revision]
+    reply = run.profile.refused[slot.revision]
     transcript = next(c.transcript for c in pool.connections if c.revision == slot.revision)
     return [
         Judgement(

@@ -17,7 +17,7 @@ from mcp_touchstone.engine.plan import Plan, share
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.start_limiter import StartPriority
 from mcp_touchstone.judging.conversation import Broken, Conversation
-from mcp_touchstone.judging.run_settings import Dice
+from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Settle
 from mcp_touchstone.results.run import PlannedCase, unasked
 from mcp_touchstone.results.verdict import Outcome
@@ -82,7 +82,7 @@ class Work:
 
     pool: ProcessPool
     profile: ServerProfile
-    settings: Dice
+    settings: RunSettings
     plan: Plan
     settle: Settle
     stop: threading.Event
@@ -125,9 +125,9 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
     if scenario.legacy:
         wire_revision = work.profile.legacy[-1] if work.profile.legacy else rev.LATEST_LEGACY
     talk = _begin(slot, scenario, wire_revision, work)
-    talk.dice = work.settings
+    talk.settings = work.settings
     if scenario.drawn:
-        talk.dice = replace(work.settings, rules=work.plan.rules(slot.revision))
+        talk.settings = replace(work.settings, rules=work.plan.rules(slot.revision))
     connection = talk.wire
     connection.transcript.scenario = scenario.id
     before = connection.client
@@ -159,11 +159,11 @@ def _begin(slot: PlannedCase, scenario: Scenario, revision: str, work: Work) -> 
     Raises:
         LaunchError: no process could be started.
     """
-    pool, dossier = work.pool, work.profile
+    pool, profile = work.pool, work.profile
     if scenario.fixtures:
         from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (the runner says why)
 
-        return attack_setup.session(pool, slot, dossier, work.settle)
+        return attack_setup.session(pool, slot, profile, work.settle)
     turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
     def spawn() -> Connection:
@@ -179,7 +179,7 @@ def _begin(slot: PlannedCase, scenario: Scenario, revision: str, work: Work) -> 
         connection,
         scenario,
         slot.clauses,
-        dossier=dossier,
+        profile=profile,
         revision=slot.revision,
         spawn=spawn,
         settle=work.settle,

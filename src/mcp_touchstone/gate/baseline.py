@@ -294,8 +294,8 @@ class _View:
         if entry.sometimes or not over or entry.rule not in self._whole:
             return ""
         judged = self.judged(entry.rule)
-        dossier = self._run.dossier
-        silent = {*dossier.asked} - {*dossier.spoken}
+        profile = self._run.profile
+        silent = {*profile.asked} - {*profile.spoken}
         concerned = [r for r in self._holds[entry.rule] if r not in silent]
         if not entry.revisions:
             if self._narrowed and not set(concerned) <= set(judged):
@@ -331,8 +331,8 @@ class _View:
             return "it can be judged now" if entry.broken and outcome in findings else ""
         if (entry.rule, revision) in self._absent:
             return self._absent[entry.rule, revision]
-        dossier = self._run.dossier
-        if revision in dossier.asked and revision not in dossier.spoken:
+        profile = self._run.profile
+        if revision in profile.asked and revision not in profile.spoken:
             return f"the server does not speak {revision}"
         return "" if self._narrowed else f"it is not judged in {revision}" if judged else ""
 

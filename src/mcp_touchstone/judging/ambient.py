@@ -23,7 +23,7 @@ class Record:
 
     Attributes:
         transcript: the numbered lines.
-        dossier: the profile of the server.
+        profile: the profile of the server.
         ending: the end of the process; None while it runs.
         stderr: the end of the process's stderr.
         walked: cache of messages of the transcript by roles, with the length of the transcript
@@ -31,7 +31,7 @@ class Record:
     """
 
     transcript: Transcript
-    dossier: ServerProfile
+    profile: ServerProfile
     ending: Ending | None = None
     stderr: bytes = b""
     walked: dict[tuple[Role, ...], tuple[int, list[tuple[Entry, Message]]]] = field(
@@ -114,7 +114,7 @@ def breaches(
     wanted = {clause.id: clause for clause in clauses}
     for seen in rule.watch(record):
         clause = wanted.get(seen.clause)
-        if clause is not None and not seen.held and _weight(seen, clause) is not Breach.NOTE:
+        if clause is not None and not seen.passed and _weight(seen, clause) is not Breach.NOTE:
             yield seen.clause, seen.n
 
 
@@ -131,7 +131,7 @@ class _Tally:
 
     def add(self, seen: Seen, record: Record, clause: Clause) -> None:
         self.looked += 1
-        if seen.held:
+        if seen.passed:
             return
         self.breaches += 1
         outcome = Outcome(_weight(seen, clause).value)

@@ -12,7 +12,7 @@ from mcp_touchstone.catalog.clause import Breach, Clause
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import ServerProfile
-from mcp_touchstone.judging.run_settings import Dice
+from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Broken, Settle, Talk
 from mcp_touchstone.results.verdict import Judgement, Outcome, evidence
 from mcp_touchstone.wire.reply import Reply
@@ -37,14 +37,14 @@ class Conversation(Talk):
         scenario: Scenario,
         clauses: Iterable[Clause],
         *,
-        dossier: ServerProfile,
+        profile: ServerProfile,
         revision: str,
         spawn: Callable[[], Connection],
         settle: Settle = lambda _revision, _word: None,
     ) -> None:
-        super().__init__(connection, dossier=dossier, revision=revision, spawn=spawn, settle=settle)
+        super().__init__(connection, profile=profile, revision=revision, spawn=spawn, settle=settle)
         self.judgements: list[Judgement] = []
-        self.dice = Dice()
+        self.settings = RunSettings()
         self.fired: set[str] = set()
         self._scenario = scenario
         self._clauses = {clause.id: clause for clause in clauses}
@@ -62,7 +62,7 @@ class Conversation(Talk):
     def judge(
         self,
         clause: str | tuple[str, ...],
-        held: bool,
+        passed: bool,
         *,
         expected: str,
         actual: object = "",
@@ -74,7 +74,7 @@ class Conversation(Talk):
 
         Args:
             clause: id, or the ids of rows that split one rule by revision.
-            held: whether it was kept.
+            passed: whether it was kept.
             expected: the requirement of the clause.
             actual: the behaviour of the server; a Reply is converted to text.
             at: the line that proves it.
@@ -88,10 +88,10 @@ class Conversation(Talk):
             if row is None:
                 continue
             breach = row.breach if mild is None else max(mild, row.breach, key=_LIGHTNESS.index)
-            outcome = Outcome.PASS if held else _OUTCOME[breach]
-            said = because if not held and breach is not row.breach else ""
+            outcome = Outcome.PASS if passed else _OUTCOME[breach]
+            said = because if not passed and breach is not row.breach else ""
             self._record(row, outcome, expected, str(actual), at, because=said)
-        return held
+        return passed
 
     def unseen(self, clause: str, why: str) -> None:
         """Record that the server did nothing that this conditional clause covers."""

@@ -61,7 +61,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dice:
+class RunSettings:
     """The settings of a run for its properties and its attacks.
 
     Attributes:

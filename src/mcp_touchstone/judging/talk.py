@@ -38,7 +38,7 @@ class Talk:
 
     Args:
         connection: a process of the server.
-        dossier: the profile of the server.
+        profile: the profile of the server.
         revision: the judged revision.
         spawn: starts a further process.
         settle: waits for discovery; returns at once if discovery has ended.
@@ -48,14 +48,14 @@ class Talk:
         self,
         connection: Connection,
         *,
-        dossier: ServerProfile,
+        profile: ServerProfile,
         revision: str,
         spawn: Callable[[], Connection],
         settle: Settle = lambda _revision, _word: None,
     ) -> None:
         self.wire = connection
         self._settle = settle
-        self.dossier = dossier
+        self.profile = profile
         self.revision = revision
         self._spawn = spawn
         self._start = len(connection.transcript)
@@ -76,7 +76,7 @@ class Talk:
     @property
     def spoken(self) -> Spoken:
         """The profile of this revision."""
-        return self.dossier.spoken[self.revision]
+        return self.profile.spoken[self.revision]
 
     @property
     def opening(self) -> Reply:
@@ -110,7 +110,7 @@ class Talk:
 
     def here(self, example: Example) -> Example:
         """Return an example with paths in the folder of this process, for scenarios ``apart``."""
-        before, after = self.dossier.root, str(self.root)
+        before, after = self.profile.root, str(self.root)
         moved: Any = _replaced(dict(example.params), before, after) if before else example.params
         return replace(example, params=moved)
 

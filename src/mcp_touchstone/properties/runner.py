@@ -228,18 +228,20 @@ class Property:
             strategies,
         )
 
-        dice = self.talk.dice
-        limit = max(SECONDS, EACH * dice.examples)
+        settings = self.talk.settings
+        limit = max(SECONDS, EACH * settings.examples)
         known = {*map(repr, self.plain)}
 
         def draw() -> Sequence[Any]:
-            return hypothesis_driver.draw(self.draw.of(strategies), self._terms, dice.stop.is_set)
+            return hypothesis_driver.draw(
+                self.draw.of(strategies), self._terms, settings.stop.is_set
+            )
 
-        drawn = dice.drawn.give(repr((self._terms, self.draw)), draw)
+        drawn = settings.drawn.give(repr((self._terms, self.draw)), draw)
         begun = now()
 
         def over() -> bool:
-            return now() - begun > limit or dice.stop.is_set()
+            return now() - begun > limit or settings.stop.is_set()
 
         for value in drawn:
             if self._deaths > DEATHS or over():
@@ -248,22 +250,22 @@ class Property:
                 if fault.clause not in self._settled:
                     self._pursue(value, fault)
         for clause, value in list(self._against_rules()):
-            late = now() - begun > limit + SECONDS or dice.stop.is_set()
+            late = now() - begun > limit + SECONDS or settings.stop.is_set()
             if clause not in self._settled and not late:
                 self._pursue(value, Found(clause, ambient=True))
 
     @property
     def _terms(self) -> DrawSettings:
-        dice = self.talk.dice
-        return DrawSettings(self.talk.name, dice.examples, dice.seed, dice.home)
+        settings = self.talk.settings
+        return DrawSettings(self.talk.name, settings.examples, settings.seed, settings.home)
 
     def _against_rules(self) -> Iterator[tuple[str, Any]]:
         """Walk what the ambient rules of the run find wrong: a clause, and with which example."""
-        rules = self.talk.dice.rules
+        rules = self.talk.settings.rules
         for wire in dict.fromkeys(mark.wire for mark in self._marks):
             marks = [mark for mark in self._marks if mark.wire is wire]
             part, fell = excerpt(wire.transcript, marks[0].start)
-            record = Record(part, self.talk.dossier)
+            record = Record(part, self.talk.profile)
             for rule, clauses in rules:
                 for clause, n in breaches(rule, record, clauses):
                     line = (n or 0) + fell
@@ -287,7 +289,7 @@ class Property:
         seen, deaths, until = self.talk.wire, self._deaths, now() + SECONDS
 
         def fails(other: Any) -> bool:
-            if now() > until or self.talk.dice.stop.is_set() or repr(other) in plain:
+            if now() > until or self.talk.settings.stop.is_set() or repr(other) in plain:
                 return False
             return self._breaks(other, fault) is not None
 
@@ -325,11 +327,11 @@ class Property:
         return True
 
     def _judge(self, wire: Connection, fault: Found) -> None:
-        dice = self.talk.dice
+        settings = self.talk.settings
         wire.transcript.replay = (
             *("--select", self.talk.name),
-            *("--examples", str(dice.examples)),
-            *(("--seed", str(dice.seed)) if dice.seed else ()),
+            *("--examples", str(settings.examples)),
+            *(("--seed", str(settings.seed)) if settings.seed else ()),
         )
         if not fault.ambient:
             self.talk.wire = wire

@@ -43,7 +43,7 @@ _DEEP_ENOUGH: Final = 2
 
 
 @dataclass(slots=True)
-class Held:
+class GoldenResult:
     """The result of comparing a server with a recording, or of making a recording.
 
     Attributes:
@@ -84,19 +84,19 @@ class _Asking:
 
     def __init__(self, target: Target, revisions: tuple[str, ...], recorded: Recording) -> None:
         with World() as world:
-            self.dossier, _ = survey(target, revisions, words=WORDS, world=world)
+            self.profile, _ = survey(target, revisions, words=WORDS, world=world)
             root = str(world.root)
-        if not self.dossier.spoken:
-            raise LaunchError(self.dossier.trouble)
+        if not self.profile.spoken:
+            raise LaunchError(self.profile.trouble)
         self.target = target
-        self.revisions = [r for r in self.dossier.spoken if not revisions or r in revisions]
+        self.revisions = [r for r in self.profile.spoken if not revisions or r in revisions]
         if not self.revisions:
-            raise UsageError(f"the server speaks only {', '.join(self.dossier.spoken)}")
-        may_call = _may_call(self.dossier, target)
+            raise UsageError(f"the server speaks only {', '.join(self.profile.spoken)}")
+        may_call = _may_call(self.profile, target)
         self.stops: dict[str, list[Stop]] = {
             revision: plan(
                 revision,
-                Offer(self.dossier.spoken[revision], may_call, root),
+                Offer(self.profile.spoken[revision], may_call, root),
                 recorded.get(revision, {}),
             )
             for revision in self.revisions
@@ -115,7 +115,7 @@ class _Asking:
 
         def walk(revision: str) -> dict[str, Document]:
             with World() as world:
-                pool = ProcessPool(self.target, world, replace(self.dossier.pace))
+                pool = ProcessPool(self.target, world, replace(self.profile.pace))
                 pools.append(pool)
                 try:
                     scrubber = _scrubber(self.target, world, now)
@@ -147,9 +147,9 @@ def _spawner(pool: ProcessPool, revision: str, stop: threading.Event) -> Callabl
     return spawn
 
 
-def _may_call(dossier: ServerProfile, target: Target) -> set[str]:
+def _may_call(profile: ServerProfile, target: Target) -> set[str]:
     names = {name for name, _ in target.named.calls}
-    for spoken in dossier.spoken.values():
+    for spoken in profile.spoken.values():
         names |= {tool["name"] for tool in spoken.named("tools") if is_read_only(tool)}
         names |= {example.name for example in spoken.examples("callable-tool")}
     return names
@@ -184,7 +184,7 @@ def record(
     *,
     update: bool = False,
     any_version: bool = False,
-) -> Held:
+) -> GoldenResult:
     """Record the answers of a server; twice, to find the volatile places.
 
     Args:
@@ -206,12 +206,12 @@ def record(
             "`golden record --update` replaces it"
         )
     asking = _Asking(target, revisions, recorded)
-    held = Held(folder, now=_twice(asking, asking.tour()))
+    result = GoldenResult(folder, now=_twice(asking, asking.tour()))
     if any_version:
-        _allow_any_version(held.now)
-    _keep(held, shelf, recorded, revisions, everything=True)
-    _count_silent(held, asking)
-    return held
+        _allow_any_version(result.now)
+    _keep(result, shelf, recorded, revisions, everything=True)
+    _count_silent(result, asking)
+    return result
 
 
 def verify(
@@ -221,7 +221,7 @@ def verify(
     *,
     update: bool = False,
     create: bool = False,
-) -> Held:
+) -> GoldenResult:
     """Compare a server with its recording.
 
     If an answer differs or is new, the tour is made once more: a difference must appear both
@@ -245,29 +245,29 @@ def verify(
         raise UsageError(f"{folder} holds no recording: `golden record` makes one")
     asking = _Asking(target, revisions, recorded)
     first = asking.tour()
-    held = Held(folder, now=first, create=create)
+    result = GoldenResult(folder, now=first, create=create)
     changed = dict(_changed(recorded, first))
-    held.missing = [key for key in _stops_of(first) if key[1] not in recorded.get(key[0], {})]
-    held.unused = [
+    result.missing = [key for key in _stops_of(first) if key[1] not in recorded.get(key[0], {})]
+    result.unused = [
         key
         for key in _stops_of(recorded)
         if (not revisions or key[0] in revisions) and key[1] not in first.get(key[0], {})
     ]
-    if changed or (held.missing and create) or update:
+    if changed or (result.missing and create) or update:
         second = asking.tour()
         again = dict(_changed(recorded, second))
         for key, found in changed.items():
             places = {one.path for one in again.get(key, [])}
             stay = [one for one in found if one.path in places]
             if stay:
-                held.differing[key] = stay
+                result.differing[key] = stay
             elif found:
-                held.unsteady[key] = found
-        held.now = _both(first, second)
-    if update or (held.missing and create):
-        _keep(held, shelf, recorded, revisions, everything=update)
-    _count_silent(held, asking)
-    return held
+                result.unsteady[key] = found
+        result.now = _both(first, second)
+    if update or (result.missing and create):
+        _keep(result, shelf, recorded, revisions, everything=update)
+    _count_silent(result, asking)
+    return result
 
 
 def _changed(recorded: Recording, now: Recording) -> Iterator[tuple[tuple[str, str], Any]]:
@@ -296,26 +296,31 @@ def _both(one: Recording, two: Recording) -> Recording:
 
 
 def _keep(
-    held: Held, shelf: Shelf, recorded: Recording, revisions: tuple[str, ...], *, everything: bool
+    result: GoldenResult,
+    shelf: Shelf,
+    recorded: Recording,
+    revisions: tuple[str, ...],
+    *,
+    everything: bool,
 ) -> None:
     """Write new answers, or all changed ones; in the latter case also remove unused records."""
-    for revision, name in _stops_of(held.now):
+    for revision, name in _stops_of(result.now):
         old = recorded.get(revision, {}).get(name)
         if old is not None and not everything:
             continue
-        fresh = held.now[revision][name]
+        fresh = result.now[revision][name]
         kept = fresh if old is None else still_volatile(old, fresh)
         if kept != old:
-            held.written.append(shelf.write(revision, name, kept))
+            result.written.append(shelf.write(revision, name, kept))
     if not everything:
         return
     for revision, name in list(_stops_of(recorded)):
-        gone = name not in held.now.get(revision, {})
+        gone = name not in result.now.get(revision, {})
         if gone and (not revisions or revision in revisions):
-            held.removed.append(shelf.remove(revision, name))
-    held.differing.clear()
-    held.unused.clear()
-    held.missing.clear()
+            result.removed.append(shelf.remove(revision, name))
+    result.differing.clear()
+    result.unused.clear()
+    result.missing.clear()
 
 
 def _allow_any_version(recording: Mapping[str, Mapping[str, Document]]) -> None:
@@ -327,11 +332,11 @@ def _allow_any_version(recording: Mapping[str, Mapping[str, Document]]) -> None:
                 info["version"] = VOLATILE
 
 
-def _count_silent(held: Held, asking: _Asking) -> None:
+def _count_silent(result: GoldenResult, asking: _Asking) -> None:
     listed: dict[str, None] = {}
     called: set[str] = set()
     for revision in asking.revisions:
-        spoken = asking.dossier.spoken[revision]
+        spoken = asking.profile.spoken[revision]
         listed |= {tool["name"]: None for tool in spoken.named("tools")}
         called |= {s.about for s in asking.stops[revision] if s.name.startswith("call-")}
-    held.silent_tools = [name for name in listed if name not in called]
+    result.silent_tools = [name for name in listed if name not in called]

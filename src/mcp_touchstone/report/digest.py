@@ -127,7 +127,7 @@ def again(run: Run, finding: Finding) -> str:
 def hint(run: Run) -> list[str]:
     """Return a line with the next step if the server could not be checked; else nothing."""
     program = run.target.command[0].rpartition("/")[2] if run.target.command else ""
-    if program.startswith("python") and "ModuleNotFoundError" in run.dossier.stderr:
+    if program.startswith("python") and "ModuleNotFoundError" in run.profile.stderr:
         return [
             f"hint: `{program}` is the first on PATH; {{python}} is the interpreter of this run"
         ]

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.recordings.json_diff import NOTHING, VOLATILE, Difference, where
-from mcp_touchstone.recordings.recorder import Held
+from mcp_touchstone.recordings.recorder import GoldenResult
 from mcp_touchstone.recordings.requests import title
 from mcp_touchstone.report.text import cut, plural, safe
 
@@ -18,79 +18,80 @@ Found = Mapping[tuple[str, str], list[Difference]]
 """(revision, stop) -> the differences there."""
 
 
-def recorded(held: Held) -> Iterator[str]:
+def recorded(result: GoldenResult) -> Iterator[str]:
     """Yield lines that list the recorded replies."""
-    for revision, stops in held.now.items():
+    for revision, stops in result.now.items():
         unsteady = [name for name, document in stops.items() if _has_mark(document)]
         told = f", volatile in part: {', '.join(unsteady)}" if unsteady else ""
         yield f"  {revision}  {plural(len(stops), 'answer')}{told}"
-    yield from _not_called(held)
-    yield (
-        f"{plural(len(held.written), 'file')} written, {len(held.removed)} removed in {held.folder}"
-    )
+    yield from _not_called(result)
+    written = plural(len(result.written), "file")
+    yield f"{written} written, {len(result.removed)} removed in {result.folder}"
 
 
-def verified(held: Held, *, verbose: bool = False) -> Iterator[str]:
+def verified(result: GoldenResult, *, verbose: bool = False) -> Iterator[str]:
     """Yield lines that list the differences, or one line if there are none."""
-    for subject, found, revisions in _grouped(held, held.differing):
-        yield f"CHANGED  {safe(subject)}    {_window(revisions, held)}"
+    for subject, found, revisions in _grouped(result, result.differing):
+        yield f"CHANGED  {safe(subject)}    {_window(revisions, result)}"
         yield from _changes(found, len(found) if verbose else SHOWN)
-    for subject, found, revisions in _grouped(held, held.unsteady):
-        yield f"unsteady {safe(subject)}    {_window(revisions, held)}"
+    for subject, found, revisions in _grouped(result, result.unsteady):
+        yield f"unsteady {safe(subject)}    {_window(revisions, result)}"
         yield f"    it differed in one of two tours at {_places(found)}"
-    if held.unsteady:
+    if result.unsteady:
         yield f"    write {json.dumps(VOLATILE)} there, or let `golden verify --update` do it"
-    for revision, name in held.unused:
+    for revision, name in result.unused:
         yield f"UNUSED   {revision}/{name}.json: nothing asks for it any more"
-    told = "new     " if held.create else "MISSING "
-    for revision, name in held.missing:
+    told = "new     " if result.create else "MISSING "
+    for revision, name in result.missing:
         yield f"{told} {revision}/{name}.json: never recorded"
     if verbose:
-        yield from _not_called(held)
-    yield _summary(held)
+        yield from _not_called(result)
+    yield _summary(result)
 
 
-def _summary(held: Held) -> str:
-    count = sum(len(stops) for stops in held.now.values())
-    told = [f"{plural(count, 'answer')} in {plural(len(held.now), 'revision')}"]
+def _summary(result: GoldenResult) -> str:
+    count = sum(len(stops) for stops in result.now.values())
+    told = [f"{plural(count, 'answer')} in {plural(len(result.now), 'revision')}"]
     told += [
         f"{len(found)} {word}"
         for word, found in (
-            ("changed", held.differing), ("unsteady", held.unsteady), ("unused", held.unused),
-            ("new" if held.create else "missing", held.missing),
+            ("changed", result.differing), ("unsteady", result.unsteady), ("unused", result.unused),
+            ("new" if result.create else "missing", result.missing),
         )
         if found
     ]  # fmt: skip
     if len(told) == 1:
-        told.append("as recorded" if not held.written and not held.removed else "taken over")
-    if held.written or held.removed:
-        told.append(f"{plural(len(held.written), 'file')} written, {len(held.removed)} removed")
-    if held.differing or held.unused:
+        told.append("as recorded" if not result.written and not result.removed else "taken over")
+    if result.written or result.removed:
+        told.append(f"{plural(len(result.written), 'file')} written, {len(result.removed)} removed")
+    if result.differing or result.unused:
         told.append("`golden verify --update` takes this over")
-    elif held.exit_code:
+    elif result.exit_code:
         told.append("`golden verify --create` records it")
-    return f"{held.folder}: {'; '.join(told)}"
+    return f"{result.folder}: {'; '.join(told)}"
 
 
-def _not_called(held: Held) -> Iterator[str]:
-    if held.silent_tools:
-        names = ", ".join(held.silent_tools)
+def _not_called(result: GoldenResult) -> Iterator[str]:
+    if result.silent_tools:
+        names = ", ".join(result.silent_tools)
         yield f"  not called: {safe(names)} (not annotated read-only, or without success)"
         yield "  `--call NAME` or `--call 'NAME={...}'` says that a tool may be called, and how"
 
 
-def _grouped(held: Held, found: Found) -> Iterator[tuple[str, list[Difference], list[str]]]:
+def _grouped(
+    result: GoldenResult, found: Found
+) -> Iterator[tuple[str, list[Difference], list[str]]]:
     """Yield subject, changes, revisions; a change that several revisions share comes once."""
     groups: dict[str, tuple[str, list[Difference], list[str]]] = {}
     for (revision, name), changes in found.items():
-        subject = title(name, held.now[revision][name])
+        subject = title(name, result.now[revision][name])
         group = groups.setdefault(f"{subject} {changes}", (subject, changes, []))
         group[2].append(revision)
     yield from groups.values()
 
 
-def _window(revisions: list[str], held: Held) -> str:
-    if len(revisions) > 1 and revisions == list(held.now):
+def _window(revisions: list[str], result: GoldenResult) -> str:
+    if len(revisions) > 1 and revisions == list(result.now):
         return "in all revisions"
     return ", ".join(sorted(revisions, key=rev.ALL.index))
 

@@ -63,7 +63,7 @@ def _page(run: Run) -> Iterator[str]:
         f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; "
         "base-uri 'none'; form-action 'none'"
     )
-    name = run.dossier.name or run.target.shown
+    name = run.profile.name or run.target.shown
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -92,7 +92,7 @@ def _head(run: Run, name: str) -> Iterator[str]:
     if run.trouble:
         yield f"<p>{_text(run.trouble)}</p>"
     yield f"<p><code>{_text(run.target.shown)}</code></p>"
-    spoken = ", ".join(run.dossier.spoken) or "no revision"
+    spoken = ", ".join(run.profile.spoken) or "no revision"
     judged = len(outcomes) - outcomes.count(Outcome.UNSEEN)
     yield f"<p>Supports {_text(spoken)}. {plural(judged, noun(run))} checked:</p>"
     yield '<ul class="counts">'

@@ -65,14 +65,14 @@ def tell(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
     told[BASELINE] = _baseline(run)
     if run.trouble:
         silent = [case.id for case in known if not _own(run, case).verdicts]
-        said = [line for line in run.dossier.stderr.splitlines() if line.strip()][-3:]
+        said = [line for line in run.profile.stderr.splitlines() if line.strip()][-3:]
         told |= broken("\n".join([run.trouble, *said, *hint(run)]), [*silent, BASELINE])
     return told
 
 
 def summary(run: Run) -> list[str]:
     """Return the result of the whole run as lines for a person."""
-    return [f"{run.dossier.name or run.target.shown}", *in_short(run).splitlines()]
+    return [f"{run.profile.name or run.target.shown}", *in_short(run).splitlines()]
 
 
 def _told(run: Run, case: Case) -> ItemResult:
@@ -117,7 +117,7 @@ def _own(run: Run, case: Case) -> Run:
 def _absent(run: Run, case: Case) -> ItemResult:
     ids = {clause.id for clause in case.clauses}
     reasons = sorted({row.why for row in run.absent if row.clause in ids})
-    spoken = ", ".join(run.dossier.spoken)
+    spoken = ", ".join(run.profile.spoken)
     why = reasons[0] if reasons else f"the clause does not exist in {spoken}"
     return ItemResult(
         outcome=SKIP, text=f"not applicable: {why}", properties=(("mcp_verdict", "not applicable"),)

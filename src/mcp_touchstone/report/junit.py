@@ -49,9 +49,9 @@ def _suite(root: Element, name: str) -> Element:
 
 def _properties(run: Run) -> Iterator[tuple[str, str]]:
     yield "mcp-touchstone", __version__
-    yield "server", run.dossier.name
+    yield "server", run.profile.name
     yield "command", run.target.shown
-    yield "revisions", ", ".join(run.dossier.spoken)
+    yield "revisions", ", ".join(run.profile.spoken)
 
 
 def _case(
@@ -98,7 +98,7 @@ def _whole(root: Element, run: Run) -> None:
         case = SubElement(suite, "testcase", classname="run", name="the server can be checked")
         error = SubElement(case, "error", type="not judged")
         why = "interrupted before everything was checked" if run.interrupted else run.trouble
-        _set(error, message=why).text = "\n".join(map(_legal, run.dossier.stderr.split("\n")))
+        _set(error, message=why).text = "\n".join(map(_legal, run.profile.stderr.split("\n")))
         _count(suite)
     if run.settled is not None:
         suite = _suite(root, "baseline")

@@ -30,11 +30,11 @@ def document(run: Run) -> dict[str, Any]:
         "target": {
             "command": list(run.target.command),
             "bundled": run.target.bundled,
-            "server": {r: s.server_info for r, s in run.dossier.spoken.items()},
+            "server": {r: s.server_info for r, s in run.profile.spoken.items()},
         },
         "revisions": {
-            "spoken": list(run.dossier.spoken),
-            "refused": {r: str(reply) for r, reply in run.dossier.refused.items()},
+            "spoken": list(run.profile.spoken),
+            "refused": {r: str(reply) for r, reply in run.profile.refused.items()},
         },
         "summary": {
             "exit_code": run.exit_code,
@@ -47,7 +47,7 @@ def document(run: Run) -> dict[str, Any]:
             "strays": run.strays,
             **({"started": run.started} if run.started else {}),
             "seconds": round(run.seconds, 3),
-            "startup_seconds": round(run.dossier.pace.started, 3),
+            "startup_seconds": round(run.profile.pace.started, 3),
             **({} if run.cost is None else {"cost": _cost(run.cost)}),
         },
         "verdicts": [_verdict(verdict) for verdict in run.verdicts],

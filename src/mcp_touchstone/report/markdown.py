@@ -48,7 +48,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield ""
     yield f"{word}{prose(rest)}"
     yield ""
-    spoken = ", ".join(run.dossier.spoken) or "no revision"
+    spoken = ", ".join(run.profile.spoken) or "no revision"
     outcomes = list(by_clause(run.verdicts).values())
     counts = [f"{outcomes.count(o)} {_WORDS[o]}" for o in _COLUMNS if outcomes.count(o)]
     judged = plural(len(outcomes) - outcomes.count(Outcome.UNSEEN), noun(run))

@@ -49,7 +49,7 @@ def file(run: Run) -> str:
 
 def server(run: Run) -> str:
     """Return the name the server gives itself, or else its command."""
-    name = run.dossier.name or run.target.shown
+    name = run.profile.name or run.target.shown
     return f"{name} (the bundled reference server)" if run.target.bundled else name
 
 

@@ -18,23 +18,23 @@ SHOWN: Final = 3
 OPENING: Final = frozenset({"modern-only", "dual-era"})
 
 
-def document(dossier: ServerProfile, revisions: list[str], processes: int) -> dict[str, Any]:
+def document(profile: ServerProfile, revisions: list[str], processes: int) -> dict[str, Any]:
     """Build the JSON."""
     return {
-        "name": dossier.name if dossier.spoken else None,
-        "trouble": dossier.trouble,
-        "stderr": dossier.stderr,
-        "refused": {r: str(reply) for r, reply in dossier.refused.items()},
-        "startup_seconds": round(dossier.pace.started, 3),
+        "name": profile.name if profile.spoken else None,
+        "trouble": profile.trouble,
+        "stderr": profile.stderr,
+        "refused": {r: str(reply) for r, reply in profile.refused.items()},
+        "startup_seconds": round(profile.pace.started, 3),
         "processes": processes,
-        "remarks": dossier.remarks,
-        "bindings": None if dossier.bindings is None else dossier.bindings.document(),
-        "revisions": {r: _revision(dossier, r) for r in revisions if r in dossier.spoken},
+        "remarks": profile.remarks,
+        "bindings": None if profile.bindings is None else profile.bindings.document(),
+        "revisions": {r: _revision(profile, r) for r in revisions if r in profile.spoken},
     }
 
 
-def _revision(dossier: ServerProfile, revision: str) -> dict[str, Any]:
-    spoken = dossier.spoken[revision]
+def _revision(profile: ServerProfile, revision: str) -> dict[str, Any]:
+    spoken = profile.spoken[revision]
     return {
         "server": spoken.server_info,
         "capabilities": spoken.capabilities,
@@ -43,12 +43,12 @@ def _revision(dossier: ServerProfile, revision: str) -> dict[str, Any]:
         "offers": {
             word: [_example(example) for example in spoken.examples(word)]
             for word in _words(revision)
-            if not dossier.lacks((word,), revision)
+            if not profile.lacks((word,), revision)
         },
         "lacks": {
-            word: dossier.why(word, revision).partition(": ")[2]
+            word: profile.why(word, revision).partition(": ")[2]
             for word in _words(revision)
-            if dossier.lacks((word,), revision)
+            if profile.lacks((word,), revision)
         },
     }
 
@@ -67,7 +67,7 @@ def _example(example: Example) -> dict[str, Any]:
 
 
 def text(
-    dossier: ServerProfile,
+    profile: ServerProfile,
     revisions: list[str],
     processes: int,
     *,
@@ -77,41 +77,41 @@ def text(
     """Yield lines for a person: the newest revision of each era in full, then differences.
 
     Args:
-        dossier: the profile of the server.
+        profile: the profile of the server.
         revisions: the revisions to show.
         processes: number of processes started.
         shelter: the sandbox that protects the user's files and processes from the server.
         variables: names of the user's environment variables that the server inherits.
     """
     names = ", ".join(sorted(variables))
-    if dossier.spoken and shelter:
+    if profile.spoken and shelter:
         yield from _row("sandbox", shelter)
-    if dossier.spoken and names:
+    if profile.spoken and names:
         yield from _row("inherits", names)
-    if not dossier.spoken:
-        yield f"nothing could be learnt: {safe(dossier.trouble)}"
+    if not profile.spoken:
+        yield f"nothing could be learnt: {safe(profile.trouble)}"
         return
-    yield from _row("server", dossier.name)
-    yield from _row("speaks", ", ".join(dossier.spoken))
-    silent = [r for r in rev.ALL if r not in dossier.spoken]
+    yield from _row("server", profile.name)
+    yield from _row("speaks", ", ".join(profile.spoken))
+    silent = [r for r in rev.ALL if r not in profile.spoken]
     if silent:
         yield from _row("not", ", ".join(silent))
-    yield from _row("started", f"in {dossier.pace.started:.2f} s, {processes} times")
-    for remark in dossier.remarks:
+    yield from _row("started", f"in {profile.pace.started:.2f} s, {processes} times")
+    for remark in profile.remarks:
         yield from _row("remark", remark)
-    if dossier.bindings is not None:
+    if profile.bindings is not None:
         yield ""
         yield "what its calls do to files of a throw-away root (for --suite security)"
-        for binding in dossier.bindings.found:
+        for binding in profile.bindings.found:
             yield from _row(binding.operation, str(binding))
-        for why in dossier.bindings.untrue:
+        for why in profile.bindings.untrue:
             yield from _row("not so", why)
-        if dossier.bindings.why:
-            yield from _row("because", dossier.bindings.why)
-    shown = [r for r in revisions if r in dossier.spoken]
+        if profile.bindings.why:
+            yield from _row("because", profile.bindings.why)
+    shown = [r for r in revisions if r in profile.spoken]
     before: dict[str, str] = {}
     for revision in reversed(shown):
-        found = dict(_facts(dossier, revision))
+        found = dict(_facts(profile, revision))
         told = {label: words for label, words in found.items() if before.get(label) != words}
         gone = [label for label in before if label not in found]
         yield ""
@@ -124,17 +124,17 @@ def text(
         before = {} if rev.is_modern(revision) else found
 
 
-def _facts(dossier: ServerProfile, revision: str) -> Iterator[tuple[str, str]]:
-    spoken = dossier.spoken[revision]
+def _facts(profile: ServerProfile, revision: str) -> Iterator[tuple[str, str]]:
+    spoken = profile.spoken[revision]
     yield "declares", ", ".join(_declared(spoken.capabilities)) or "nothing"
     listed = [f"{len(items)} {feature}" for feature, items in spoken.lists.items()]
     yield "lists", ", ".join(listed) or "nothing"
     for word in _words(revision):
-        if word not in OPENING and not dossier.lacks((word,), revision):
+        if word not in OPENING and not profile.lacks((word,), revision):
             yield word, _told(spoken, word)
     for word in _words(revision):
-        if word not in OPENING and dossier.lacks((word,), revision):
-            yield f"no {word}", dossier.why(word, revision).partition(": ")[2]
+        if word not in OPENING and profile.lacks((word,), revision):
+            yield f"no {word}", profile.why(word, revision).partition(": ")[2]
 
 
 def _declared(capabilities: dict[str, Any]) -> Iterator[str]:

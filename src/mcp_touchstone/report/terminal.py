@@ -142,14 +142,14 @@ class Terminal:
         if self._status:
             self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
 
-    def introduce(self, dossier: ServerProfile) -> None:
+    def introduce(self, profile: ServerProfile) -> None:
         """Print the name of the server and the revisions it supports."""
-        if not dossier.spoken:
+        if not profile.spoken:
             return
-        self._row("server", dossier.name)
-        more = "" if dossier.asked == rev.ALL else " (as requested)"
-        self._row("supports", ", ".join(dossier.spoken) + more)
-        silent = [revision for revision in dossier.asked if revision not in dossier.spoken]
+        self._row("server", profile.name)
+        more = "" if profile.asked == rev.ALL else " (as requested)"
+        self._row("supports", ", ".join(profile.spoken) + more)
+        silent = [revision for revision in profile.asked if revision not in profile.spoken]
         if silent:
             self._row("lacks", ", ".join(silent))
 
@@ -289,7 +289,7 @@ class Terminal:
                 ("the server could not be checked", "bold"),
             )
             self._row("reason", run.trouble)
-            self._words(run.dossier.stderr)
+            self._words(run.profile.stderr)
             for line in hint(run):
                 self.say("  ", line)
 

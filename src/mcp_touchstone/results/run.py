@@ -114,7 +114,7 @@ class Run:
 
     Attributes:
         target: the server under test.
-        dossier: the profile of the server from discovery.
+        profile: the profile of the server from discovery.
         slots: the planned cases, in order, with their results.
         absent: clauses that do not apply, with their reasons.
         verdicts: the verdicts, in the order of the catalogue.
@@ -135,7 +135,7 @@ class Run:
     """
 
     target: "Target"
-    dossier: "ServerProfile"
+    profile: "ServerProfile"
     slots: list[PlannedCase] = field(default_factory=list)
     absent: list[Absent] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)

@@ -109,7 +109,7 @@ class AttackSession(Conversation):
     @property
     def bindings(self) -> Bindings:
         """The observed operations of the tools on files; empty if none."""
-        return self.dossier.bindings or Bindings()
+        return self.profile.bindings or Bindings()
 
     def payloads(self, *groups: str, via: str = "path") -> list[Payload]:
         """Return the payloads of some classes with a ``via``, of the attack levels of this run."""
@@ -117,7 +117,7 @@ class AttackSession(Conversation):
             p
             for group in groups
             for p in self._library[group]
-            if p.via == via and p.tier in self.dice.tiers
+            if p.via == via and p.tier in self.settings.tiers
         ]
 
     def actions(self, does: str, *groups: str) -> Iterator[tuple[Payload, dict[str, Any]]]:
