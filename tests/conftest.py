@@ -42,7 +42,7 @@ def mutant_command(name: str) -> list[str]:
 SLOW = frozenset(
     {
         "test_action",
-        "test_again",
+        "test_again_command",
         "test_binder",
         "test_bridge",
         "test_cedarscript",
@@ -75,9 +75,9 @@ SLOW = frozenset(
         "test_sandbox_option",
         "test_schema",
         "test_self_defence",
-        "test_siege",
+        "test_attack_findings",
         "test_terminal",
-        "test_wandering",
+        "test_call_sequences",
         "test_wheel",
     }
 )

@@ -314,7 +314,7 @@ def test_flaws_allowed_by_schema_ts_are_mild(method: str, result: Json) -> None:
     ],
 )
 def test_elicitation_forms_must_be_flat(properties: Json, flaw: str | None) -> None:
-    """None stands for a flaw whose text is long; an enum may have the format it likes."""
+    """The flaw None is any text; an enum may have any format."""
     params = {"message": "m", "requestedSchema": {"type": "object", "properties": properties}}
 
     found = flaws_in(LEGACY, "requests", "elicitation/create", {"params": params})
@@ -444,7 +444,7 @@ ELICIT: Final = ("requests", "elicitation/create")
 OLD: Final = "2025-06-18"
 
 COUNTED: Final = [
-    # the same block, wherever it stands
+    # the same block at each place
     (LEGACY, *CALL, call(TEXT), "server-text-content-shape"),
     (LEGACY, "results", "prompts/get", prompt(TEXT), "server-text-content-shape"),
     (LEGACY, *SAMPLE, sampled(TEXT), "sampling-message-shape"),

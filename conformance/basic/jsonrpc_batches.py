@@ -90,7 +90,7 @@ def serves_the_valid_members_of_a_batch(talk: Conversation) -> None:
 
 
 def _replies(talk: Conversation, line: int) -> list[tuple[Entry, Message | None]]:
-    """Return the replies to a batch without ids; None stands for an empty array."""
+    """Return the replies without ids to a batch, or None if the server answered an empty array."""
     found: list[tuple[Entry, Message | None]] = list(talk.strays(line))
     found += [
         (e, None) for e in talk.since(line) if e.reading is not None and e.reading.value == []

@@ -78,7 +78,7 @@ _NOTES = [
     "Keywords are in capitals; paths, names and lines are quoted; # and -- begin a comment.",
     "The script stands alone in the text, or in code fences named CEDARScript.",
     "CONTENT: @n: before a line indents it n levels deeper than the place it goes to.",
-    "CONTENT: a line without that goes in as it stands, its own white space and all.",
+    "CONTENT: a line without that is inserted unchanged, with its own white space.",
     "LINE 'text' is a whole line; white space around it does not matter.",
     "LINE number counts from the first line of the target, be it a file or a function.",
     "LINE takes REGEX, PREFIX, SUFFIX and EMPTY too; OFFSET n skips n matches.",

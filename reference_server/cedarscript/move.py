@@ -44,7 +44,7 @@ def carry_out(lines: Sequence[str], move: Move, *, python: bool) -> list[str]:
     if after == lines:
         raise Refused(
             "NO_CHANGE",
-            "The MOVE would change nothing: it stands there already.",
+            "The MOVE would change nothing: it is there already.",
             "Look at the file; perhaps an earlier command has moved it.",
             type="ExecutionError",
         )

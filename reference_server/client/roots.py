@@ -59,7 +59,7 @@ class Roots:
         """Ask, now that the list is new to us; runs on the reading thread.
 
         Requests read after this one wait for the answer, for ``PATIENCE`` at most. Changes that
-        come while the answer is out lead to one more question, however many they are.
+        come before the answer lead to one more question, however many they are.
         """
         session = self._connection.session
         if not session.ready or "roots" not in session.client_capabilities:
@@ -75,9 +75,9 @@ class Roots:
         self._connection.workers.submit(self._run)
 
     def _hold(self, call: Call) -> bool:
-        """Keep a request back while the answer is out.
+        """Keep a request back until the answer comes.
 
-        It is kept in a list and not by a worker: the answer may stand behind any number of
+        It is kept in a list and not by a worker: the answer may follow any number of
         requests, and the reader must get to it.
         """
         with self._lock:

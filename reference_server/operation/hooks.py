@@ -10,7 +10,7 @@ metrics and traces. It gets one object per event::
     {"event": "session_ended", "request_id", "revision", "client", "duration_ms"}
 
 A request begins before its handler runs, on the thread that reads: the next line waits for the
-hook. It is finished once the answer is out, on the thread that wrote it, maybe on several threads
+hook. It is finished once the answer was sent, on the thread that wrote it, maybe on several threads
 at once; the next answer of that thread waits for the hook. A session begins with the answer to
 ``initialize`` and ends with the server; 2026-07-28 has none. A hook that raises is logged and does
 no harm.
@@ -99,7 +99,7 @@ class Hooks:
             facts |= {"status": status, "code": code, "bytes": size}
             if surface.log.wants(level):
                 _record(surface, level, call, outcome, facts)
-        except Exception as defect:  # noqa: BLE001 - the answer is out; what is left must not undo it
+        except Exception as defect:  # noqa: BLE001 - the answer was sent already
             surface.log.error("defect", type=type(defect).__name__)  # noqa: TRY400 - never a trace
             return
         self._call({"event": "request_finished", **facts})

@@ -81,7 +81,7 @@ def replace(text: str, old: str, new: str) -> Edited:
     put_in = _with_newlines(new, _newline_near(text, number))
     if text[start:end] == put_in:
         raise ToolError(
-            "new_str is what stands there already; nothing was written.",
+            "new_str equals the text in the file; nothing was written.",
             code="NO_CHANGE",
             field="new_str",
         )
@@ -194,7 +194,7 @@ def _near_miss(view: str, wanted: str) -> tuple[str, int | None]:
     plain = _without_numbers(wanted)
     if plain is not None and (at := view.find(plain)) >= 0:
         line = view.count("\n", 0, at) + 1
-        return f"Without the line numbers of a view it stands at line {line}.", line
+        return f"Without the line numbers of a view it is at line {line}.", line
     squeezed = "".join(wanted.split())
     if not squeezed:
         return "It is white space only.", None

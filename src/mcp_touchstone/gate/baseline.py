@@ -27,9 +27,9 @@ UNEXPLAINED: Final = "unexplained: "
 """Prefix of a reason that a person must still write."""
 
 HEADING: Final = """\
-# Known failures: `mcp-touchstone check` shows them apart and passes. Say in each reason why.
-# What no longer fails is red; `mcp-touchstone check --update-baseline` takes it out, adds what
-# is new, and keeps your reasons.
+# Known failures. `mcp-touchstone check` shows them apart and passes. Give a reason for each.
+# `check` fails if an entry no longer fails. `mcp-touchstone check --update-baseline` removes such
+# entries, adds new failures and keeps your reasons.
 """
 _HEADER: Final = "[[known]]"
 _KEYS: Final = {

@@ -65,7 +65,7 @@ class Extra:
     """A member nobody defined.
 
     Attributes:
-        place: where it stands: ``_meta``, ``params`` or ``message``.
+        place: where it is sent: ``_meta``, ``params`` or ``message``.
         name: its name.
         value: its value.
     """

@@ -36,7 +36,7 @@ class Payload:
         note: its description.
         tier: level of attacks it belongs to.
         recipe: how its text is generated if it is too long for the file; otherwise empty.
-        is_bytes: whether each character stands for the byte with its code.
+        is_bytes: whether each character encodes the byte with its code.
         instead: threats that a driver of their own judges, as the row describes.
         is_default: whether it names entries that only the default deny list has.
     """

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 STAR: Final = "touchstone"
-"""What a star stands for in an example."""
+"""The text that replaces a star in an example."""
 
 EACH: Final = 4
 """Names that are put into one row; where there are more, rows take turns."""
@@ -35,7 +35,7 @@ class DenyEntry:
     """One entry of a deny list.
 
     Attributes:
-        parts: what is matched, part by part; ``**`` stands for any number of them.
+        parts: what is matched, part by part; ``**`` matches any number of them.
         is_folder: whether a folder is meant, with all in it.
         example: a path below the root that it denies.
     """
@@ -137,7 +137,7 @@ class Denied:
 
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """Name in braces -> the examples it stands for in turn."""
+        """Name in braces -> the examples that replace it in turn."""
         if self.is_default:
             return _DEFAULT
         of = {
@@ -152,8 +152,8 @@ class Denied:
     def texts(self, template: str, *, everything: bool = True) -> Iterator[str]:
         """Put examples for the names in braces: as many texts as there are examples.
 
-        A name written ``{denied_file|upper}`` is changed on the way; where that changes nothing,
-        or nothing but what a star stands for, there is no text.
+        A name written ``{denied_file|upper}`` is put in capitals. There is no text if that changes
+        nothing, or only the text that replaces a star.
 
         Args:
             template: a payload, or a path of a fixture; every other brace stays as it is.

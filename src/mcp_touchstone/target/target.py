@@ -19,7 +19,7 @@ ROOT: Final = "{root}"
 """Stands in a command, an environment value or ``--cwd`` for the folder made for the server."""
 
 PYTHON: Final = "{python}"
-"""In a command, stands for the interpreter that runs this program."""
+"""In a command, replaced by the interpreter that runs this program."""
 
 STARTUP: Final = 60.0
 """Seconds a server may take to its first answer; cold starts of ten and more are common."""
@@ -75,7 +75,7 @@ class Target:
     """A server under test.
 
     Attributes:
-        command: program and arguments; ``{root}`` in them stands for the throw-away root.
+        command: program and arguments; ``{root}`` in them is replaced by the throw-away root.
         env: variables set on top of ours; a value may hold ``{root}``.
         cwd: working folder, default the user's; may hold ``{root}``.
         startup: seconds to the first answer.
