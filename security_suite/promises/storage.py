@@ -280,7 +280,6 @@ NEW: Final = 256 << 10
 FULL_FIRST: Final = "touchstone line 1\n"
 FULL_BEFORE: Final = FULL_FIRST + "what was there before\n" * 256
 FILLED_EXPECTED: Final = "the old bytes or the new ones, and nothing left beside them"
-WRITERS: Final = (Operation.WRITE, Operation.EDIT, Operation.CREATE)
 
 
 def fill(session: AttackSession, threat: str) -> None:

@@ -108,7 +108,7 @@ def _speaking(
 def _handshakes(line_attack: LineAttack) -> list[LinePayload]:
     """Open a session that is open: with odd versions, capabilities and names."""
     info = {"name": "x\n\x1b[2J", "version": "1"}
-    odd = (
+    odd: tuple[dict[str, object], ...] = (
         {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info},
         {"protocolVersion": "x" * 100_000, "capabilities": {}, "clientInfo": info},
         {"protocolVersion": "\x00\n", "capabilities": [], "clientInfo": None},
