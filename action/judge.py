@@ -23,6 +23,7 @@ REPORTS = {
     "badge": "badge.json",
 }
 OPTIONS = ("config", "target", "suite", "baseline", "since")
+GOLDEN = "answers differ from the golden recording"
 RUNNERS = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 """Variables that name files through which a step commands the runner: not for a server."""
 
@@ -80,8 +81,23 @@ def configured(folder: Path) -> bool:
     return "mcp-touchstone" in project.get("tool", {})
 
 
-def judge(words: list[str]) -> tuple[int, str]:
-    """Run ``check``; return its exit status and its last line on stderr.
+def golden() -> list[str]:
+    """Return the words behind ``golden verify``; empty if no recording is named.
+
+    Raises:
+        InputError: an input cannot be read.
+    """
+    if not given("golden"):
+        return []
+    words = [f"--folder={given('golden')}"]
+    words += [f"--config={given('config')}"] if given("config") else []
+    words += [given("target")] if given("target") else []
+    command = words_of("command")
+    return ["verify", *words, "--", *command] if command else ["verify", *words]
+
+
+def judge(words: list[str], name: str = "check") -> tuple[int, str]:
+    """Run a command of mcp-touchstone; return its exit status and its last line on stderr.
 
     What it prints holds words of the server, and the runner executes a line that begins with two
     colons: workflow commands are stopped until the last line.
@@ -91,7 +107,7 @@ def judge(words: list[str]) -> tuple[int, str]:
     hidden = {*RUNNERS, *(name for name in os.environ if name.startswith("INPUT_"))}
     own = {name: value for name, value in os.environ.items() if name not in hidden}
     done = subprocess.run(
-        [sys.executable, "-I", "-X", "utf8", "-m", "mcp_touchstone", "check", *words],
+        [sys.executable, "-I", "-X", "utf8", "-m", "mcp_touchstone", name, *words],
         env={"COLUMNS": "120", **own},
         stderr=subprocess.PIPE,
         encoding="utf-8",
@@ -141,9 +157,15 @@ def main() -> int:
     reports = Path(tempfile.mkdtemp(prefix="mcp-touchstone-", dir=os.environ["RUNNER_TEMP"]))
     try:
         code, complaint = judge(arguments(reports))
+        said = verdict(reports, complaint)
+        recorded = golden()
+        if recorded and code in {0, 1}:
+            differs, complaint = judge(recorded, "golden")
+            code = max(code, differs)
+            said += f"; {complaint or GOLDEN}" if differs else ""
     except InputError as error:
-        code, complaint = 2, str(error)
-    tell(code, verdict(reports, complaint), reports)
+        code, said = 2, str(error)
+    tell(code, said, reports)
     return code
 
 

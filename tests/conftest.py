@@ -57,6 +57,7 @@ SLOW = frozenset(
         "test_killing",
         "test_learning",
         "test_mutants",
+        "test_golden_scenarios",
         "test_near_miss",
         "test_notes",
         "test_plugin",

@@ -99,8 +99,13 @@ def answer(method: str, params: dict[str, Any]) -> Any:
 
 
 for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message:
+    try:
+        message = json.loads(line)
+    except ValueError:
+        fault = {"code": -32700, "message": "no JSON"}
+        print(json.dumps({"jsonrpc": "2.0", "id": None, "error": fault}), flush=True)
+        continue
+    if "id" not in message or "method" not in message:
         continue
     result = answer(message["method"], message.get("params", {}))
     outcome = {"error": {"code": -32601, "message": "no"}} if result is None else {"result": result}

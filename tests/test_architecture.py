@@ -46,8 +46,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "gate": {"catalog", "results", "engine"},
     "recordings": {
-        "catalog", "runtime", "wire", "samples", "transport", "client", "target",
-        "engine",
+        "catalog", "runtime", "wire", "samples", "transport", "bindings", "client", "target",
+        "results", "engine",
     },
     "__init__": {"api"},
     "config": {
@@ -61,6 +61,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "bridge": {"catalog", "wire", "transport", "report"},
     "pytest_plugin": {
         "catalog", "transport", "target", "engine", "api", "gate", "config", "report",
+        "recordings",
     },
     "server": {"catalog"},
     "cli": {

@@ -319,33 +319,41 @@ def _recon(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _golden(options: argparse.Namespace, settings: Settings) -> int:
+    from dataclasses import replace
+
     from mcp_touchstone.config import resolve
-    from mcp_touchstone.recordings.recorder import record, verify
+    from mcp_touchstone.recordings.recorder import record, recorded_suite, verify
     from mcp_touchstone.report import golden as report
 
     revisions = settings.revision
-    target = resolve.target(settings)
+    records = options.action == "record"
+    suite = options.scenarios if records else recorded_suite(options.folder)
+    # the suite decides whether the server needs a sandbox
+    target = resolve.target(replace(settings, suite=suite or settings.suite))
     _end_on_sigterm()
     try:
-        if options.action == "record":
-            result = record(
+        if records:
+            results = record(
                 target,
                 options.folder,
                 revisions,
+                suite=suite,
                 update=options.update,
                 any_version=options.any_version,
             )
-            lines = report.recorded(result)
+            lines = [line for one in results for line in report.recorded(one)]
         else:
-            result = verify(
+            results = verify(
                 target, options.folder, revisions, update=options.update, create=options.create
             )
-            lines = report.verified(result, verbose=options.verbose)
+            lines = [
+                line for one in results for line in report.verified(one, verbose=options.verbose)
+            ]
     except OSError as error:
         return _complain(f"the recording could not be written: {error}")
     for line in lines:
         print(line)
-    return result.exit_code
+    return max(one.exit_code for one in results)
 
 
 def _bridge(options: argparse.Namespace, settings: Settings) -> int:

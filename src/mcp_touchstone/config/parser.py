@@ -418,6 +418,15 @@ def _golden(golden: Parser) -> None:
         )
         if name == "record":
             one.add_argument(
+                "--suite",
+                dest="scenarios",
+                default="",
+                type=_typed(values.suite),
+                metavar="NAME",
+                help="also record the responses in the scenarios of a suite: conformance, "
+                "security or all",
+            )
+            one.add_argument(
                 "--any-version", action="store_true", help="ignore changes of the server's version"
             )
         else:

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -23,6 +23,9 @@ from mcp_touchstone.pytest_plugin.options import SERVER
 from mcp_touchstone.report import items as report
 from mcp_touchstone.report.items import BASELINE, ItemResult
 from mcp_touchstone.transport.process import LaunchError
+
+GOLDEN: Final = "mcp-golden"
+"""The parent of the items of golden recordings."""
 
 
 class NotConforming(Exception):  # noqa: N818  (a verdict, not a fault of ours)
@@ -63,6 +66,42 @@ class ScenarioItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return file, line and name."""
         return self.path, self.case.line - 1 if self.case else 0, self.name
+
+
+class GoldenItem(pytest.Item):
+    """The golden recording of one server."""
+
+    job: Job
+    fixturenames: Sequence[str] = ()
+
+    def runtest(self) -> None:
+        """Compare the server with its recording, or record the differences."""
+        from mcp_touchstone.recordings.recorder import verify  # noqa: PLC0415  (only when used)
+        from mcp_touchstone.report import golden  # noqa: PLC0415  (the same)
+
+        assert self.job.golden is not None  # noqa: S101  (collected only with a folder)
+        update = bool(self.config.getoption("--mcp-golden-update"))
+        target = self.job.golden_target or self.job.target
+        try:
+            results = verify(
+                target, self.job.golden, self.job.choice.revisions, update=update, create=update
+            )
+        except (LaunchError, UsageError) as error:
+            raise NotConforming(str(error)) from error
+        if any(one.exit_code for one in results):
+            lines = [line for one in results for line in golden.verified(one)]
+            lines.append("`pytest --mcp-golden-update` records the answers that differ")
+            raise NotConforming("\n".join(lines))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> Any:
+        """Print the differences, not a traceback."""
+        if isinstance(excinfo.value, NotConforming):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return the folder of the recording, line and name."""
+        return self.path, 0, self.name
 
 
 class ChapterNode(pytest.Collector):
@@ -150,6 +189,10 @@ class Suite:
                 if self.chosen is None or item.nodeid in self.chosen:
                     items.append(item)
                     own.setdefault(item.nodeid.partition("::")[0], []).append(item)
+            if job.golden is not None and (self.chosen is None or _golden_id(job) in self.chosen):
+                golden = _golden_item(session, job)
+                items.append(golden)
+                own.setdefault(GOLDEN, []).append(golden)
         for page, group in own.items():
             report = pytest.CollectReport(page, "passed", None, group)
             session.config.hook.pytest_collectreport(report=report)
@@ -259,8 +302,28 @@ def _document(told: dict[str, ItemResult], summary: list[str] | None = None) -> 
     return {"items": items, "summary": summary or []}
 
 
+def _golden_item(session: pytest.Session, job: Job) -> GoldenItem:
+    assert job.golden is not None  # noqa: S101  (the caller looked)
+    parent: ChapterNode = ChapterNode.from_parent(
+        session, name=GOLDEN, nodeid=GOLDEN, path=job.golden
+    )
+    name = f"answers_as_recorded{job.suffix}"
+    item: GoldenItem = GoldenItem.from_parent(
+        parent, name=name, nodeid=_golden_id(job), path=job.golden
+    )
+    item.job = job
+    item.add_marker("mcp")
+    return item
+
+
+def _golden_id(job: Job) -> str:
+    return f"{GOLDEN}::answers_as_recorded{job.suffix}"
+
+
 def _nodes(job: Job) -> Iterator[tuple[str, str]]:
     """Yield the ids of the items of a job, with and without its name."""
+    if job.golden is not None:
+        yield _golden_id(job), _golden_id(job)
     for plain in (*(case.id for case in job.registry.cases()), BASELINE):
         yield plain + job.suffix, plain
 

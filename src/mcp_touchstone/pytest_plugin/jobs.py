@@ -39,6 +39,8 @@ class Job:
         choice: what is checked, node ids and ``-k`` apart.
         registry: the suites.
         book: its baseline; None where there is none.
+        golden: the folder of its golden recording; None where there is none.
+        golden_target: the server, with the sandbox that the recorded scenarios need.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Job:
     choice: Choice
     registry: Registry
     book: Book | None
+    golden: Path | None = None
+    golden_target: Target | None = None
 
     @property
     def suffix(self) -> str:
@@ -65,7 +69,8 @@ def jobs(config: pytest.Config) -> list[Job]:
     if found is None:
         try:
             found = config.stash[JOBS] = [
-                _job(one) for one in resolve.with_own_files([*_settings(config)])
+                _job(one, _golden(config, one))
+                for one in resolve.with_own_files([*_settings(config)])
             ]
         except (UserError, ValueError) as error:
             raise pytest.UsageError(_OPTION.sub(r"--mcp-\1", str(error))) from error
@@ -193,12 +198,41 @@ def _command(config: pytest.Config) -> tuple[str, ...]:
     return words
 
 
-def _job(settings: Settings) -> Job:
+def _golden(config: pytest.Config, settings: Settings) -> Path | None:
+    """Return the folder of the recording of a server; ``{target}`` in it is its name.
+
+    Raises:
+        ConfigError: an update is asked for without a folder, or the folder holds no recording.
+    """
+    found = given(config, "golden")
+    if not found:
+        if config.getoption("--mcp-golden-update"):
+            raise ConfigError("--mcp-golden-update: name the folder with --mcp-golden DIR")
+        return None
+    named = config.getoption("--mcp-golden") is not None
+    folder = config.invocation_params.dir if named else base(config)
+    path = folder / found[0].replace("{target}", settings.name)
+    if not path.is_dir():
+        raise ConfigError(
+            f"--mcp-golden {found[0]}: there is no such folder; `mcp-touchstone golden record "
+            f"--folder {found[0]}` makes it"
+        )
+    return path
+
+
+def _job(settings: Settings, golden: Path | None) -> Job:
     target = resolve.target(settings)
     choice = resolve.choice(settings)
     registry = load(settings.suite)
     choice.check(registry)
-    return Job(settings.name, target, choice, registry, resolve.book(settings))
+    book = resolve.book(settings)
+    if golden is None:
+        return Job(settings.name, target, choice, registry, book)
+    from mcp_touchstone.recordings.recorder import recorded_suite  # noqa: PLC0415  (only when used)
+
+    suite = recorded_suite(golden) or settings.suite
+    recorded = resolve.target(replace(settings, suite=suite))
+    return Job(settings.name, target, choice, registry, book, golden, recorded)
 
 
 def _shown(path: Path) -> str:

@@ -39,6 +39,7 @@ FILES: Final = {
     "baseline": "file of known failures (default: touchstone-baseline.toml, if it exists)",
 }
 """Options that name a file; an ini key names it from the folder of the ini file."""
+GOLDEN: Final = "folder of a golden recording: check that the answers are as recorded in it"
 SERVER: Final = ("server", "config")
 """Options and ini keys that name a server."""
 

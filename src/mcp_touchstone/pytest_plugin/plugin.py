@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pytest
 
-from mcp_touchstone.pytest_plugin.options import FILES, FLAGS, LISTS, SERVER, SINGLE, given
+from mcp_touchstone.pytest_plugin.options import (
+    FILES,
+    FLAGS,
+    GOLDEN,
+    LISTS,
+    SERVER,
+    SINGLE,
+    given,
+)
 
 if TYPE_CHECKING:
     from mcp_touchstone.api.live_server import Live
@@ -47,6 +55,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(f"--mcp-{name}", action="store_true", help=text)
         parser.addini(f"mcp_{name}", text, type="bool", default=False)
     group.addoption("--mcp-no-baseline", action="store_true", help="ignore known failures")
+    group.addoption("--mcp-golden", metavar="DIR", help=GOLDEN)
+    parser.addini("mcp_golden", GOLDEN, default=None)
+    group.addoption(
+        "--mcp-golden-update",
+        action="store_true",
+        help="record the answers that differ, in the folder of --mcp-golden",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -68,7 +83,7 @@ def _refuse_idle_options(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: naming the option.
     """
-    names = [*LISTS, *SINGLE, *FLAGS, "baseline", "no-baseline"]
+    names = [*LISTS, *SINGLE, *FLAGS, "baseline", "no-baseline", "golden", "golden-update"]
     idle = [name for name in names if config.getoption(f"--mcp-{name}") not in (None, [], False)]
     if idle:
         raise pytest.UsageError(

@@ -1,6 +1,7 @@
 """Golden recordings of any server: record its answers once, compare with them later.
 
-One folder per revision, one JSON file per question. Two recordings are made in a row, and their
+One folder per revision, one JSON file per question; in the folder ``scenarios`` the same for the
+scenarios of the suites, one file per chapter. Two recordings are made in a row, and their
 differences are marked volatile; so a difference found later is a lasting one.
 """
 
@@ -11,14 +12,15 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import BOTH, SUITES, load
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import ServerProfile, is_read_only
-from mcp_touchstone.engine.plan import UsageError
+from mcp_touchstone.engine.plan import Choice, UsageError
 from mcp_touchstone.engine.process_pool import ProcessPool
-from mcp_touchstone.engine.runner import survey
+from mcp_touchstone.engine.runner import judge, survey
 from mcp_touchstone.recordings.json_diff import (
     VOLATILE,
     Difference,
@@ -27,6 +29,7 @@ from mcp_touchstone.recordings.json_diff import (
     still_volatile,
 )
 from mcp_touchstone.recordings.requests import WORDS, Document, Offer, Stop, Tour, plan
+from mcp_touchstone.recordings.scenarios import chapters_of, responses
 from mcp_touchstone.recordings.scrubber import Scrubber
 from mcp_touchstone.recordings.store import Recording, Shelf
 from mcp_touchstone.runtime.scratch import World
@@ -37,6 +40,9 @@ from mcp_touchstone.transport.process import LaunchError
 
 APART: Final = 1.1
 """Least seconds between the starts of two recordings: clocks often show seconds."""
+
+SCENARIOS: Final = "scenarios"
+"""The folder, in that of the recording, with the responses in the scenarios of the suites."""
 
 _DEEP_ENOUGH: Final = 2
 """Least separators in the path of a user's folder to search for in answers: not ``/app``."""
@@ -79,7 +85,18 @@ class GoldenResult:
 # --- asking
 
 
-class _Asking:
+class _Source(Protocol):
+    """Something that can be recorded again and again."""
+
+    @property
+    def silent_tools(self) -> list[str]:
+        """Listed tools that may not be called, or never succeeded."""
+
+    def tour(self) -> Recording:
+        """Return the present answers of the server."""
+
+
+class _Questions:
     """One target, its profile, and the tours of it."""
 
     def __init__(self, target: Target, revisions: tuple[str, ...], recorded: Recording) -> None:
@@ -102,6 +119,16 @@ class _Asking:
             for revision in self.revisions
         }
         self._began: datetime | None = None
+
+    @property
+    def silent_tools(self) -> list[str]:
+        """Listed tools that may not be called, or never succeeded."""
+        listed: dict[str, None] = {}
+        called: set[str] = set()
+        for revision in self.revisions:
+            listed |= {tool["name"]: None for tool in self.profile.spoken[revision].named("tools")}
+            called |= {s.about for s in self.stops[revision] if s.name.startswith("call-")}
+        return [name for name in listed if name not in called]
 
     def tour(self) -> Recording:
         """Make all stops of all revisions, each on a new process in a new world."""
@@ -138,6 +165,32 @@ class _Asking:
         return {revision: future.result() for revision, future in walking.items()}
 
 
+class _Scenarios:
+    """The scenarios of a suite, run as by ``check``, without properties and repetitions."""
+
+    silent_tools: Final[list[str]] = []
+
+    def __init__(self, target: Target, revisions: tuple[str, ...], suite: str) -> None:
+        self._target = target
+        self._registry = load(suite)
+        self._choice = Choice(revisions=revisions, examples=0, repeats=0, accept_unbound=True)
+
+    def tour(self) -> Recording:
+        """Run all scenarios.
+
+        Raises:
+            LaunchError: the server cannot be started or judged.
+        """
+        now = datetime.now(UTC)
+        run = judge(self._target, self._registry, self._choice)
+        if run.interrupted:
+            raise KeyboardInterrupt
+        if not run.slots:
+            raise LaunchError(run.trouble)
+        environment = {**os.environ, **self._target.env}
+        return responses(run, self._registry, now, _usual_places(environment))
+
+
 def _spawner(pool: ProcessPool, revision: str, stop: threading.Event) -> Callable[[], Connection]:
     def spawn() -> Connection:
         if stop.is_set():
@@ -155,13 +208,19 @@ def _may_call(profile: ServerProfile, target: Target) -> set[str]:
     return names
 
 
+def _usual_places(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the folders and secrets of the user that are replaced by names."""
+    hidden = {value: f"<{name}>" for name, value in secrets(environment)}
+    ours = {str(Path.cwd()): "{cwd}", str(Path.home()): "{user}"}
+    deep = {path: name for path, name in ours.items() if path.count(os.sep) >= _DEEP_ENOUGH}
+    return {**deep, **hidden}
+
+
 def _scrubber(target: Target, world: World, now: datetime) -> Scrubber:
     canary = world.canary.read_text(encoding="utf-8").strip()
     environment = {**world.env(os.environ), **target.env_in(world.root)}
-    hidden = {value: f"<{name}>" for name, value in secrets(environment)}
-    ours = {str(Path.cwd()): "{cwd}", str(Path.home()): "{user}"}
     places = {
-        **{path: name for path, name in ours.items() if path.count(os.sep) >= _DEEP_ENOUGH},
+        **_usual_places(environment),
         str(world.root): "{root}",
         str(world.home): "{home}",
         str(world.tmp): "{tmp}",
@@ -169,7 +228,6 @@ def _scrubber(target: Target, world: World, now: datetime) -> Scrubber:
         world.path.name: "{world}",
         world.canary.name: "<canary>",
         canary: "<canary>",
-        **hidden,
     }
     return Scrubber(places, now, environment=environment)
 
@@ -182,36 +240,48 @@ def record(
     folder: Path,
     revisions: tuple[str, ...] = (),
     *,
+    suite: str = "",
     update: bool = False,
     any_version: bool = False,
-) -> GoldenResult:
+) -> list[GoldenResult]:
     """Record the answers of a server; twice, to find the volatile places.
 
     Args:
         target: the server.
         folder: the folder to write.
         revisions: the revisions to record; empty means all that the server speaks.
+        suite: the suite whose scenarios are recorded too; empty records none.
         update: replace an existing recording.
         any_version: accept any version of the server when comparing.
+
+    Returns:
+        the result of the questions, and that of the scenarios if they are recorded.
 
     Raises:
         UsageError: there is a recording already, or the server speaks none of the revisions.
         LaunchError: the server cannot be started, or does not answer.
     """
-    shelf = Shelf(folder)
-    recorded = shelf.read()
-    if any(r in recorded for r in revisions or rev.ALL) and not update:
+    shelves = [Shelf(folder), *([Shelf(folder / SCENARIOS)] if suite else [])]
+    recorded = [shelf.read() for shelf in shelves]
+    if any(r in one for one in recorded for r in revisions or rev.ALL) and not update:
         raise UsageError(
             f"{folder} holds a recording: `golden verify` compares with it, "
             "`golden record --update` replaces it"
         )
-    asking = _Asking(target, revisions, recorded)
-    result = GoldenResult(folder, now=_twice(asking, asking.tour()))
-    if any_version:
-        _allow_any_version(result.now)
-    _keep(result, shelf, recorded, revisions, everything=True)
-    _count_silent(result, asking)
-    return result
+    results = []
+    for shelf, old in zip(shelves, recorded, strict=True):
+        source: _Source
+        if shelf is shelves[0]:
+            source = _Questions(target, revisions, old)
+        else:
+            source = _Scenarios(target, revisions, suite)
+        result = GoldenResult(shelf.folder, now=_both(source.tour(), source.tour()))
+        if any_version:
+            _allow_any_version(result.now)
+        _keep(result, shelf, old, revisions, everything=True)
+        result.silent_tools = source.silent_tools
+        results.append(result)
+    return results
 
 
 def verify(
@@ -221,7 +291,7 @@ def verify(
     *,
     update: bool = False,
     create: bool = False,
-) -> GoldenResult:
+) -> list[GoldenResult]:
     """Compare a server with its recording.
 
     If an answer differs or is new, the tour is made once more: a difference must appear both
@@ -234,18 +304,61 @@ def verify(
         update: record the differing answers, and remove unused records.
         create: record answers that are not recorded yet.
 
+    Returns:
+        the result of the questions, and that of the scenarios if some are recorded.
+
     Raises:
         UsageError: there is no recording, a record cannot be read, or the server speaks none of the
             revisions.
         LaunchError: the server cannot be started, or does not answer.
     """
-    shelf = Shelf(folder)
-    recorded = shelf.read()
-    if not recorded and not create:
+    shelf, scenarios = Shelf(folder), Shelf(folder / SCENARIOS)
+    recorded, played = shelf.read(), scenarios.read()
+    if not recorded and not played and not create:
         raise UsageError(f"{folder} holds no recording: `golden record` makes one")
-    asking = _Asking(target, revisions, recorded)
-    first = asking.tour()
-    result = GoldenResult(folder, now=first, create=create)
+    results = []
+    if recorded or create:
+        tour = _Questions(target, revisions, recorded)
+        results.append(_compared(tour, shelf, recorded, revisions, update=update, create=create))
+    if played:
+        chosen = revisions or tuple(played)
+        run = _Scenarios(target, chosen, recorded_suite(folder))
+        results.append(_compared(run, scenarios, played, chosen, update=update, create=create))
+    return results
+
+
+def recorded_suite(folder: Path) -> str:
+    """Return the suite whose scenarios are recorded in a folder; empty if there are none.
+
+    Raises:
+        UsageError: a record belongs to no suite.
+    """
+    recorded = Shelf(folder / SCENARIOS).read()
+    chapters = {name for documents in recorded.values() for name in documents}
+    suites = set()
+    for suite in SUITES if chapters else ():
+        known = set(chapters_of(load(suite)).values())
+        if chapters & known:
+            suites.add(suite)
+            chapters -= known
+    if chapters:
+        raise UsageError(
+            f"{folder}: {SCENARIOS}/*/{min(chapters)}.json belongs to no suite; remove it"
+        )
+    return BOTH if len(suites) > 1 else "".join(suites)
+
+
+def _compared(
+    source: _Source,
+    shelf: Shelf,
+    recorded: Recording,
+    revisions: tuple[str, ...],
+    *,
+    update: bool,
+    create: bool,
+) -> GoldenResult:
+    first = source.tour()
+    result = GoldenResult(shelf.folder, now=first, create=create)
     changed = dict(_changed(recorded, first))
     result.missing = [key for key in _stops_of(first) if key[1] not in recorded.get(key[0], {})]
     result.unused = [
@@ -254,7 +367,7 @@ def verify(
         if (not revisions or key[0] in revisions) and key[1] not in first.get(key[0], {})
     ]
     if changed or (result.missing and create) or update:
-        second = asking.tour()
+        second = source.tour()
         again = dict(_changed(recorded, second))
         for key, found in changed.items():
             places = {one.path for one in again.get(key, [])}
@@ -266,7 +379,7 @@ def verify(
         result.now = _both(first, second)
     if update or (result.missing and create):
         _keep(result, shelf, recorded, revisions, everything=update)
-    _count_silent(result, asking)
+    result.silent_tools = source.silent_tools
     return result
 
 
@@ -284,13 +397,12 @@ def _stops_of(recording: Recording) -> Iterator[tuple[str, str]]:
             yield revision, name
 
 
-def _twice(asking: _Asking, first: Recording) -> Recording:
-    return _both(first, asking.tour())
-
-
 def _both(one: Recording, two: Recording) -> Recording:
     return {
-        revision: {name: steady(document, two[revision][name]) for name, document in stops.items()}
+        revision: {
+            name: steady(document, two.get(revision, {}).get(name, VOLATILE))
+            for name, document in stops.items()
+        }
         for revision, stops in one.items()
     }
 
@@ -325,18 +437,8 @@ def _keep(
 
 def _allow_any_version(recording: Mapping[str, Mapping[str, Document]]) -> None:
     for stops in recording.values():
-        result = stops["opening"]["answer"].get("result", {})
+        result = stops.get("opening", {}).get("answer", {}).get("result", {})
         meta = result.get("_meta", {})
         for info in (result.get("serverInfo"), meta.get(rev.META + "serverInfo")):
             if isinstance(info, dict) and "version" in info:
                 info["version"] = VOLATILE
-
-
-def _count_silent(result: GoldenResult, asking: _Asking) -> None:
-    listed: dict[str, None] = {}
-    called: set[str] = set()
-    for revision in asking.revisions:
-        spoken = asking.profile.spoken[revision]
-        listed |= {tool["name"]: None for tool in spoken.named("tools")}
-        called |= {s.about for s in asking.stops[revision] if s.name.startswith("call-")}
-    result.silent_tools = [name for name in listed if name not in called]

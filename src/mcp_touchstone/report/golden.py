@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.recordings.json_diff import NOTHING, VOLATILE, Difference, where
+from mcp_touchstone.recordings.json_diff import NOTHING, VOLATILE, Difference, Path, where
 from mcp_touchstone.recordings.recorder import GoldenResult
-from mcp_touchstone.recordings.requests import title
+from mcp_touchstone.recordings.requests import Document, title
 from mcp_touchstone.report.text import cut, plural, safe
 
 WIDTH: Final = 96
@@ -21,9 +22,10 @@ Found = Mapping[tuple[str, str], list[Difference]]
 def recorded(result: GoldenResult) -> Iterator[str]:
     """Yield lines that list the recorded replies."""
     for revision, stops in result.now.items():
-        unsteady = [name for name, document in stops.items() if _has_mark(document)]
-        told = f", volatile in part: {', '.join(unsteady)}" if unsteady else ""
-        yield f"  {revision}  {plural(len(stops), 'answer')}{told}"
+        volatile = [name for name, document in stops.items() if _has_mark(document)]
+        marked = f", volatile in part: {', '.join(volatile)}" if volatile else ""
+        count = sum(map(_answers, stops.values()))
+        yield f"  {revision}  {plural(count, 'answer')}{marked}"
     yield from _not_called(result)
     written = plural(len(result.written), "file")
     yield f"{written} written, {len(result.removed)} removed in {result.folder}"
@@ -50,9 +52,9 @@ def verified(result: GoldenResult, *, verbose: bool = False) -> Iterator[str]:
 
 
 def _summary(result: GoldenResult) -> str:
-    count = sum(len(stops) for stops in result.now.values())
-    told = [f"{plural(count, 'answer')} in {plural(len(result.now), 'revision')}"]
-    told += [
+    count = sum(_answers(document) for stops in result.now.values() for document in stops.values())
+    summary = [f"{plural(count, 'answer')} in {plural(len(result.now), 'revision')}"]
+    summary += [
         f"{len(found)} {word}"
         for word, found in (
             ("changed", result.differing), ("unsteady", result.unsteady), ("unused", result.unused),
@@ -60,15 +62,23 @@ def _summary(result: GoldenResult) -> str:
         )
         if found
     ]  # fmt: skip
-    if len(told) == 1:
-        told.append("as recorded" if not result.written and not result.removed else "taken over")
+    if len(summary) == 1:
+        summary.append("taken over" if result.written or result.removed else "as recorded")
     if result.written or result.removed:
-        told.append(f"{plural(len(result.written), 'file')} written, {len(result.removed)} removed")
+        written = plural(len(result.written), "file")
+        summary.append(f"{written} written, {len(result.removed)} removed")
     if result.differing or result.unused:
-        told.append("`golden verify --update` takes this over")
+        summary.append("`golden verify --update` takes this over")
     elif result.exit_code:
-        told.append("`golden verify --create` records it")
-    return f"{result.folder}: {'; '.join(told)}"
+        summary.append("`golden verify --create` records it")
+    return f"{result.folder}: {'; '.join(summary)}"
+
+
+def _answers(document: Document) -> int:
+    """Return the number of answers in a document: one, or those of its scenarios."""
+    if "ask" in document or "heard" in document:
+        return 1
+    return sum(len(one) for one in document.values() if isinstance(one, list))
 
 
 def _not_called(result: GoldenResult) -> Iterator[str]:
@@ -83,11 +93,38 @@ def _grouped(
 ) -> Iterator[tuple[str, list[Difference], list[str]]]:
     """Yield subject, changes, revisions; a change that several revisions share comes once."""
     groups: dict[str, tuple[str, list[Difference], list[str]]] = {}
-    for (revision, name), changes in found.items():
-        subject = title(name, result.now[revision][name])
-        group = groups.setdefault(f"{subject} {changes}", (subject, changes, []))
-        group[2].append(revision)
+    for (revision, name), whole in found.items():
+        for subject, changes in _subjects(name, result.now[revision][name], whole):
+            group = groups.setdefault(f"{subject} {changes}", (subject, changes, []))
+            group[2].append(revision)
     yield from groups.values()
+
+
+def _subjects(
+    name: str, document: Document, found: list[Difference]
+) -> Iterator[tuple[str, list[Difference]]]:
+    """Yield the subjects of a document with their differences: its question, or its scenarios."""
+    if "ask" in document or "heard" in document:
+        yield title(name, document), found
+        return
+    scenarios: dict[str, list[Difference]] = {}
+    for one in found:
+        exchange = _exchange(document, one.path)
+        shown = replace(one, path=(*exchange, *one.path[2:])) if exchange else one
+        scenarios.setdefault(one.path[0] if one.path else name, []).append(shown)
+    for scenario, changes in scenarios.items():
+        yield f"{name} {scenario}", changes
+
+
+def _exchange(document: Document, path: Path) -> tuple[str, ...]:
+    """Return the number and the question of an exchange; empty if there is none."""
+    if len(path) < 2:  # noqa: PLR2004  (scenario and exchange)
+        return ()
+    exchanges = document.get(path[0])
+    place = int(path[1].strip("[]"))
+    if not isinstance(exchanges, list) or place >= len(exchanges):
+        return (f"exchange {place + 1}",)
+    return (f"exchange {place + 1}, {title('', exchanges[place]) or 'invalid line'}",)
 
 
 def _window(revisions: list[str], result: GoldenResult) -> str:
@@ -114,6 +151,8 @@ def _places(found: Sequence[Difference]) -> str:
 def _place(one: Difference) -> str:
     """Return the name of a place: the tool (or other listed item) first, then the field."""
     path = one.path
+    if path and path[0].startswith("exchange "):
+        return f"{path[0]}: {where(path[1:]) or ('new' if one.old is NOTHING else 'gone')}"
     if path[:2] == ("answer", "result"):
         path = path[2:]
     if len(path) > 1 and path[0] in ("tools", "resources", "resourceTemplates", "prompts"):

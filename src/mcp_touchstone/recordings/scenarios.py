@@ -1,0 +1,233 @@
+"""The responses of a server in the scenarios of a suite, as golden recordings.
+
+One document per chapter and revision: scenario -> exchanges. A scenario sends the same requests in
+each run, so its responses can be compared. Properties are left out: their requests are generated.
+"""
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.bindings.canary import MARK, NAME_MARK
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.recordings.json_diff import VOLATILE
+from mcp_touchstone.recordings.scrubber import Scrubber, lined
+from mcp_touchstone.recordings.store import Recording
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.transcript import Entry, Source, Transcript
+
+LONG: Final = 400
+"""Characters of a text that are recorded in full; a longer one is cut."""
+
+CANARY: Final = re.compile(
+    r"canary-[0-9a-f]{12}\.txt|canary [0-9a-f]{24}"
+    rf"|{MARK}[0-9a-f]{{32}}|{NAME_MARK}[0-9a-f]{{24}}"
+)
+"""The random texts that mcp-touchstone plants; see ``World`` and ``Canaries``."""
+
+RANDOM: Final = re.compile(r"(?<=-)[0-9a-f]{4,32}\b")
+"""The random part of a name that a scenario makes up, as in ``touchstone-5f3a91c2``."""
+
+ID: Final = re.compile(r'("id": ?)\d+')
+"""A number of a request, in a line that is no request by itself."""
+
+ITEMS: Final = {
+    "tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"
+}  # fmt: skip
+"""Member of a result that lists items -> member of an item that names it."""
+
+PASSING: Final = ("working", "completed")
+"""States of a task between which only time decides."""
+
+SILENCE: Final = {"silence": "no answer came"}
+CANCELLED: Final = "notifications/cancelled"
+
+Exchanges = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A line of a scenario, and the messages of the server that answer it."""
+
+    ask: dict[str, Any]
+    answers: list[Any]
+
+
+def chapters_of(registry: Registry) -> dict[str, str]:
+    """Return the recorded scenarios of a suite: id -> name of the file of its chapter.
+
+    A scenario that listens for seconds records what comes in that time, which varies.
+    """
+    return {
+        case.id: f"{case.clauses[0].group}-{case.clauses[0].chapter}"
+        for case in registry.scenarios
+        if not case.drawn and not case.lasts
+    }
+
+
+def responses(run: Run, registry: Registry, now: datetime, places: Mapping[str, str]) -> Recording:
+    """Return the responses of a finished run, by revision and chapter.
+
+    Args:
+        run: the run; its connections hold the transcripts.
+        registry: the suite that ran.
+        now: the time of the run.
+        places: texts that differ between runs -> names for them.
+    """
+    chapters = chapters_of(registry)
+    sent: dict[str, dict[str, list[_Sent]]] = defaultdict(lambda: defaultdict(list))
+    folders = dict(places)
+    opening: dict[str, Any] = {}
+    for connection in run.connections:
+        folders |= _folders(connection.root)
+        for scenario, line in _lines(connection.transcript):
+            if scenario in chapters:
+                sent[connection.transcript.revision][scenario].append(line)
+        if connection.opening is not None and not opening:
+            opening = connection.opening.result or {}
+    found: Recording = {}
+    for revision in rev.ALL:
+        for scenario, lines in sorted(sent[revision].items()):
+            scrubber = _Scrubber(folders, now, environment=os.environ)
+            scrubber.scrub(opening)
+            document = found.setdefault(revision, {}).setdefault(chapters[scenario], {})
+            document[scenario.rpartition("::")[2]] = _shown(lines, scrubber)
+    return {revision: found[revision] for revision in found}
+
+
+class _Scrubber(Scrubber):
+    """Also replaces canaries and made-up names, and cuts long texts."""
+
+    def text(self, value: str) -> str:
+        """Return a text without the parts that differ between runs."""
+        shown = CANARY.sub("<canary>", RANDOM.sub("<random>", super().text(value)))
+        if len(shown) > LONG:
+            return f"{shown[: LONG // 2]}... ({len(shown):,} characters)"
+        return shown
+
+
+def _folders(root: Path | None) -> dict[str, str]:
+    if root is None:
+        return {}
+    world = root.parent
+    return {
+        str(root): "{root}",
+        str(world / "home"): "{home}",
+        str(world / "tmp"): "{tmp}",
+        str(world): "{world}",
+        world.name: "{world}",
+    }
+
+
+def _lines(transcript: Transcript) -> Iterator[tuple[str, _Sent]]:
+    """Yield each line of ours that may be answered, with the scenario that sent it."""
+    entries = list(transcript)
+    answers = _answers(entries)
+    cancelled = _cancelled(entries)
+    for entry in entries:
+        if entry.source is not Source.US or not entry.scenario:
+            continue
+        value = entry.value
+        if isinstance(value, dict) and value.get("method") == CANCELLED:
+            continue
+        if isinstance(value, dict) and isinstance(value.get("id"), str | int):
+            if value["id"] in cancelled or "method" not in value:
+                continue  # whether a cancelled request is answered depends on the moment
+            yield entry.scenario, _Sent(_request(value, transcript), answers.get(entry.n, []))
+        elif answers.get(entry.n):
+            yield entry.scenario, _Sent({"line": ID.sub(r"\1", entry.text)}, answers[entry.n])
+
+
+def _answers(entries: Iterable[Entry]) -> dict[int, list[Any]]:
+    """Return the answers to each line of ours, by its number.
+
+    An error without an id answers the last line before it.
+    """
+    found: dict[int, list[Any]] = defaultdict(list)
+    last = 0
+    for entry in entries:
+        if entry.source is Source.US:
+            last = entry.n
+        for message in entry.messages:
+            if message.role is Role.ANSWER and message.answers is not None:
+                found[message.answers].append(_plain(message))
+            elif message.role is Role.UNADDRESSED and last:
+                found[last].append(_plain(message))
+    return found
+
+
+def _plain(message: Message) -> dict[str, Any]:
+    """Return a response without its id; listed items by name, as the tour records them whole."""
+    shown = {name: one for name, one in message.value.items() if name not in {"jsonrpc", "id"}}
+    result = shown.get("result")
+    if isinstance(result, dict):
+        shown["result"] = {name: _short(name, one) for name, one in result.items()}
+    return shown
+
+
+def _short(member: str, value: Any) -> Any:
+    if member in ITEMS and isinstance(value, list):
+        return [one.get(ITEMS[member], one) if isinstance(one, dict) else one for one in value]
+    if member == "task" and isinstance(value, dict) and value.get("status") in PASSING:
+        return {**value, "status": VOLATILE}
+    return VOLATILE if member == "status" and value in PASSING else value
+
+
+def _cancelled(entries: Iterable[Entry]) -> set[Any]:
+    ids = set()
+    for entry in entries:
+        value = entry.value
+        if isinstance(value, dict) and value.get("method") == CANCELLED:
+            params = value.get("params")
+            own = params.get("requestId") if isinstance(params, dict) else None
+            if isinstance(own, str | int):
+                ids.add(own)
+    return ids
+
+
+def _request(value: Mapping[str, Any], transcript: Transcript) -> dict[str, Any]:
+    """Return a request without the members that each request of the revision has."""
+    ask: dict[str, Any] = {"method": value["method"]}
+    params = value.get("params")
+    if isinstance(params, dict):
+        params = dict(params)
+        meta = params.get("_meta")
+        if isinstance(meta, dict):
+            usual: dict[str, Any] = {
+                "protocolVersion": transcript.revision,
+                "clientCapabilities": transcript.capabilities,
+            }
+            meta = {
+                name: one
+                for name, one in meta.items()
+                if name != rev.META + "clientInfo"
+                and usual.get(name.removeprefix(rev.META), name) != one
+            }
+            params.pop("_meta")
+            if meta:
+                params["_meta"] = meta
+    if params:
+        ask["params"] = params
+    return ask
+
+
+def _shown(lines: Iterable[_Sent], scrubber: Scrubber) -> Exchanges:
+    """Return the exchanges of a scenario; of equal requests in a row, the last one."""
+    shown: Exchanges = []
+    for line in lines:
+        ask = lined(scrubber.scrub(line.ask))
+        answers = [lined(scrubber.scrub(one)) for one in line.answers] or [SILENCE]
+        exchange: dict[str, Any] = {"ask": ask, "answer": answers[0]}
+        if answers[1:]:
+            exchange = {"ask": ask, "answers": sorted(answers, key=repr)}
+        if shown and shown[-1]["ask"] == ask:
+            shown.pop()
+        shown.append(exchange)
+    return shown
