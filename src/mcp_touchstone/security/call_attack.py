@@ -23,9 +23,11 @@ Oracle = Callable[[AttackCall, Reply], str]
 
 NAMELESS: Final = "what the server says it denies has no such names"
 
-EXPECTED: Final = "nothing from outside comes back, nothing there changes, the server lives on"
+EXPECTED: Final = "no data outside the root is read or changed, and the server keeps running"
 
-DENIED: Final = "nothing denied or outside comes back, nothing there changes, the server lives on"
+DENIED: Final = (
+    "no denied data and no data outside the root is read or changed, and the server keeps running"
+)
 
 LISTLESS: Final = "the server promised no deny list and has none: see deny-direct"
 
