@@ -235,6 +235,26 @@ def test_security_run_that_attacked_no_file_tool_is_not_judged(tmp_path: Path) -
     assert (run.exit_code, accepted.exit_code) == (2, 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "severity"), [("ListsAnything", "medium"), ("Joined", "critical")]
+)
+def test_disclosed_names_weigh_less_than_disclosed_bytes(
+    name: str, severity: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.json"
+
+    status = main([
+        "check", "-q", "--no-baseline", "--suite", "security", "--select", "traversal-sibling",
+        "--fail-on", "critical", "--json", str(report),
+        "--", sys.executable, str(FAKES), name, "{root}",
+    ])  # fmt: skip
+
+    (verdict,) = json.loads(report.read_text("utf-8"))["verdicts"]
+    assert (verdict["outcome"], verdict["threat"]["severity"]) == ("fail", severity)
+    assert status == (severity == "critical")
+    assert f"  {severity} " in capsys.readouterr().out
+
+
 def test_hole_in_another_argument_of_a_known_tool_is_new(tmp_path: Path) -> None:
     """The tool of the second server has another name for the path."""
 

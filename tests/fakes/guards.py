@@ -46,6 +46,13 @@ class JoinedWithMore(Joined):
         return super().run(tool, {k: v for k, v in given.items() if k in known})
 
 
+class ListsAnything(Guard):
+    """Lists every folder; opens and changes files in the root only."""
+
+    def list_directory(self, path: str) -> str:
+        return "\n".join(sorted(os.listdir(os.path.join(self.root, path))))
+
+
 class ReadsByAnotherArgument(Joined):
     """Joins the path to the root; the command line names the argument of its only tool."""
 

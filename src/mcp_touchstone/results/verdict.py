@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from mcp_touchstone.catalog.threat import Severity
 from mcp_touchstone.wire.transcript import Entry, Source
 
 TEXT_KEPT: Final = 4000
@@ -95,6 +96,8 @@ class Judgement:
             traffic found it; empty if the scenario itself judged.
         tried: number of runs of the case, repetitions included; 1 if it was not repeated.
         found: number of these runs in which the finding appeared.
+        severity: the severity of the effect, if it is lower than the effect that the threat
+            describes; else None.
         raced: whether the scenario races messages, so that the finding may be absent next time.
         tools: the tools and methods in which it was found, sorted by name; empty if it was not
             found by a call.
@@ -118,6 +121,7 @@ class Judgement:
     tried: int = 1
     found: int = 1
     raced: bool = False
+    severity: Severity | None = None
     tools: tuple[AffectedTool, ...] = ()
 
     @property

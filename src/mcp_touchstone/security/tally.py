@@ -32,12 +32,14 @@ class Hit:
         what: the effect, in words.
         wire: the connection on which it was seen.
         reply: the reply to the call; None without one.
+        names_only: whether it disclosed names of files and nothing else.
     """
 
     shot: AttackCall | None
     what: str
     wire: Connection
     reply: Reply | None = None
+    names_only: bool = False
 
     @property
     def tool(self) -> str:
