@@ -504,6 +504,15 @@ def test_update_rewrites_an_inline_array() -> None:
         (entry(PING, "2025-11-26"), "unknown revision '2025-11-26'; did you mean '2025-11-25'"),
         (entry(PING, more='outcome = "fail"'), 'outcome is "broken" or left out'),
         (entry(PING) + entry(PING, NEW), "entry 2 repeats entry 1"),
+        (entry(ESCAPE, more='argument = "path"', kind="threat"), "argument needs the tool"),
+        (
+            entry(ESCAPE, more='tool = "a"\nargument = { b = "path" }', kind="threat"),
+            "argument: 'b' is not in tool",
+        ),
+        (
+            entry(ESCAPE, more='tool = "a"\nargument = 3', kind="threat"),
+            "argument is a name, a list, or a table by tool",
+        ),
     ],
 )
 def test_invalid_baseline_is_refused_in_one_line_with_the_file_name(
