@@ -28,6 +28,10 @@ RUNNERS = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB
 """Variables that name files through which a step commands the runner: not for a server."""
 
 
+MOST_NAMED = 5
+"""Broken rules that an annotation names."""
+
+
 class InputError(ValueError):
     """An input cannot be used; the message says which and what to write."""
 
@@ -128,6 +132,22 @@ def verdict(reports: Path, complaint: str) -> str:
     return " ".join(str(badge["message"]).split())
 
 
+def broken(reports: Path) -> list[str]:
+    """Return the ids of the rules with a failure that is neither known nor open before."""
+    found: dict[str, None] = {}
+    for path in sorted(reports.glob("report*.json")):
+        try:
+            report = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            continue
+        new = {item["rule"] for item in report.get("since", {}).get("items", ()) if item["counts"]}
+        for row in report["verdicts"]:
+            fails = row["outcome"] == "fail" and "known" not in row
+            if fails and ("since" not in report or row["clause"] in new):
+                found[row["clause"]] = None
+    return list(found)
+
+
 def append(variable: str, text: str) -> None:
     """Add to a file the runner reads."""
     with Path(os.environ[variable]).open("a", encoding="utf-8", newline="\n") as file:
@@ -148,6 +168,9 @@ def tell(code: int, said: str, reports: Path) -> None:
         plain = f"## MCP: not checked\n\n```text\n{said.replace('```', chr(39) * 3)}\n```\n"
         append("GITHUB_STEP_SUMMARY", page.read_text("utf-8") if page.exists() else plain)
     if code:
+        names = broken(reports)
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        said += f": {', '.join(names[:MOST_NAMED])}{more}" if names else ""
         escaped = said.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
         print(f"::error title=mcp-touchstone::{escaped}")
 

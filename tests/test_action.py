@@ -185,7 +185,8 @@ def test_breached_clause_fails_the_step_and_is_reported(tmp_path: Path) -> None:
     assert done.code == 1, done.log
     assert done.outputs["verdict"].startswith("failed, ")
     assert "FAIL  ping-empty-response" in done.log
-    assert f"::error title=mcp-touchstone::{done.outputs['verdict']}" in done.log
+    annotation = f"::error title=mcp-touchstone::{done.outputs['verdict']}: ping-empty-response"
+    assert annotation in done.log.splitlines()
     assert "<summary>" in done.summary
     assert "ping-empty-response" in done.summary
 
@@ -245,7 +246,7 @@ def test_configured_targets_share_the_outputs(tmp_path: Path) -> None:
     }  # fmt: skip
     assert "# good" in done.summary
     assert "# bad" in done.summary
-    assert "::error title=mcp-touchstone::1 of 2 targets failed" in done.log
+    assert "::error title=mcp-touchstone::1 of 2 targets failed: ping-empty" in done.log
 
 
 @needs_bash

@@ -30,7 +30,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "properties": {"catalog", "wire", "samples", "transport", "client", "judging"},
     "security": {
         "catalog", "runtime", "wire", "samples", "transport", "bindings", "client",
-        "target", "judging",
+        "target", "judging", "results",
     },
     "engine": {
         "catalog", "runtime", "wire", "samples", "transport", "bindings", "client",

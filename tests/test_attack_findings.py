@@ -18,7 +18,7 @@ from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report.digest import findings
 from mcp_touchstone.report.machine import document
 from mcp_touchstone.report.terminal import in_full
-from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.results.verdict import AffectedTool, Outcome
 from mcp_touchstone.security import call_attack
 from mcp_touchstone.security.attack_session import AttackSession
 from mcp_touchstone.target.target import ROOT, Target
@@ -105,9 +105,11 @@ def test_script_file_exits_by_what_it_finds(server: str, status: int, tmp_path: 
     assert (b"FOUND" in done.stdout) is (status == 1)
 
 
-@pytest.mark.parametrize(("asked", "tools"), [(1, (("read_file", 1),)), (2, ()), (0, ()), (9, ())])
+@pytest.mark.parametrize(
+    ("asked", "tools"), [(1, (AffectedTool("read_file", 1),)), (2, ()), (0, ()), (9, ())]
+)
 def test_called_tool_is_found_on_the_line_of_its_request(
-    asked: int, tools: tuple[tuple[str, int], ...]
+    asked: int, tools: tuple[AffectedTool, ...]
 ) -> None:
     """Line 2 is no call, 0 is no line, and 9 belongs to a process that was replaced."""
     transcript = Transcript("2025-11-25", clock=lambda: 0.0, label="x")
@@ -231,6 +233,54 @@ def test_security_run_that_attacked_no_file_tool_is_not_judged(tmp_path: Path) -
     assert run.profile.remarks == [f"no file tool is attacked: {run.unbound}"]
     assert document(run)["summary"]["unbound"] == run.unbound
     assert (run.exit_code, accepted.exit_code) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "severity"), [("ListsAnything", "medium"), ("Joined", "critical")]
+)
+def test_disclosed_names_weigh_less_than_disclosed_bytes(
+    name: str, severity: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.json"
+
+    status = main([
+        "check", "-q", "--no-baseline", "--suite", "security", "--select", "traversal-sibling",
+        "--fail-on", "critical", "--json", str(report),
+        "--", sys.executable, str(FAKES), name, "{root}",
+    ])  # fmt: skip
+
+    (verdict,) = json.loads(report.read_text("utf-8"))["verdicts"]
+    assert (verdict["outcome"], verdict["threat"]["severity"]) == ("fail", severity)
+    assert status == (severity == "critical")
+    assert f"  {severity} " in capsys.readouterr().out
+
+
+def test_hole_in_another_argument_of_a_known_tool_is_new(tmp_path: Path) -> None:
+    """The tool of the second server has another name for the path."""
+
+    def check(open_argument: str, *more: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "mcp_touchstone", "check", "--suite", "security"),
+                *("--select", "traversal-dotdot", *more, "--"),
+                *(sys.executable, FAKES, "ReadsByAnotherArgument", "{root}", open_argument),
+            ],
+            cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    known = tmp_path / "known.toml"
+    reports = [f"--report={name}:{tmp_path / name}" for name in ("json", "html", "markdown")]
+    check("path", "--baseline", str(known), "--update-baseline", *reports)
+    assert 'tool = "read_file"\nargument = "path"' in known.read_text("utf-8")
+    (verdict,) = json.loads((tmp_path / "json").read_text("utf-8"))["verdicts"]
+    assert [*verdict["judgements"][0]["arguments"]["read_file"]] == ["path"]
+    assert "read_file(path): " in (tmp_path / "html").read_text("utf-8")
+    for gate in (("--baseline", str(known)), ("--since", str(tmp_path / "json"))):
+        assert check("path", *gate)[0] == 0
+        status, said = check("filename", *gate)
+        assert status == 1, said
+        assert "read_file(filename)" in said
 
 
 def test_roots_are_created_in_the_given_world_folder(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from mcp_touchstone.gate.baseline_file import find
 from mcp_touchstone.gate.toml_text import key, value
 from mcp_touchstone.results.run import Absent, Run, Verdict
 from mcp_touchstone.results.threshold import WORDS, Floor
-from mcp_touchstone.results.verdict import Judgement, Outcome
+from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.wire.reply import Reply
@@ -95,13 +95,50 @@ def test_revision_missing_from_the_entry_is_not_excused() -> None:
     assert made.exit_code == 1
 
 
-def in_tools(*tools: str, tried: int = 1) -> Run:
-    """Return a run in which one threat fails in these tools."""
+def in_tools(*places: str, tried: int = 1, raced: bool = False) -> Run:
+    """Return a run in which one threat fails in these tools: ``read``, or ``read(path, root)``."""
     made = run({(ESCAPE, NEW): Outcome.FAIL}, spoken=(NEW,))
     (verdict,) = made.verdicts
-    judgement = replace(verdict.gravest, tools=tuple((tool, 1) for tool in tools), tried=tried)
+    tools = tuple(map(affected, places))
+    judgement = replace(verdict.gravest, tools=tools, tried=tried, raced=raced)
     verdict.gravest, verdict.judgements = judgement, [judgement]
     return made
+
+
+def affected(place: str) -> AffectedTool:
+    tool, _, arguments = place.rstrip(")").partition("(")
+    names = tuple((name, 1) for name in arguments.split(", ") if name)
+    return AffectedTool(tool, 1, names)
+
+
+@pytest.mark.parametrize(
+    ("more", "accepted", "refused"),
+    [
+        ('tool = "read"', ["read", "read(path)", "read(to)"], ["write(path)"]),
+        (
+            'tool = "read"\nargument = "path"',
+            ["read", "read(path)"],
+            ["read(to)", "read(path, to)", "write(path)"],
+        ),
+        (
+            'tool = ["read", "write"]\nargument = ["path", "to"]',
+            ["read(path)", "write(to, path)"],
+            ["read(from)"],
+        ),
+        (
+            'tool = ["read", "write"]\nargument = { read = "path" }',
+            ["read(path)", "write(to)"],
+            ["read(to)"],
+        ),
+    ],
+)
+def test_argument_missing_from_the_entry_is_not_excused(
+    more: str, accepted: list[str], refused: list[str]
+) -> None:
+    known = entry(ESCAPE, more=more, kind="threat")
+
+    assert [settled(in_tools(place), known).exit_code for place in accepted] == [0] * len(accepted)
+    assert [settled(in_tools(place), known).exit_code for place in refused] == [1] * len(refused)
 
 
 @pytest.mark.parametrize(
@@ -339,6 +376,34 @@ def test_new_entry_lists_the_tools_and_an_update_changes_them() -> None:
     assert renewed(second.text, in_tools("read")).entries[0].tools == ("read",)
 
 
+def test_new_entry_lists_the_arguments_and_an_update_changes_them() -> None:
+    first = renewed("", in_tools("write(path)"))
+    assert 'argument = "path"' in first.text
+
+    second = renewed(first.text, in_tools("read(to)", "write(from, path)"))
+    assert 'argument = { read = "to", write = ["from", "path"] }' in second.text
+    assert settled(in_tools("read(to)", "write(from, path)"), second.text).exit_code == 0
+
+    third = renewed(second.text, in_tools("write(from)"))
+    assert 'tool = "write"\nargument = "from"' in third.text
+
+
+def test_update_keeps_an_entry_of_all_arguments() -> None:
+    old = entry(ESCAPE, more='tool = "read"', kind="threat")
+
+    (kept,) = renewed(old, in_tools("read(path)", "write(path)")).entries
+
+    assert (kept.tools, kept.arguments) == (("read", "write"), {"write": ("path",)})
+
+
+def test_update_marks_an_entry_of_a_failure_that_now_appears_by_chance() -> None:
+    old = entry(ESCAPE, NEW, kind="threat")
+
+    (kept,) = renewed(old, in_tools("read", raced=True)).entries
+
+    assert (kept.sometimes, kept.revisions) == (True, ())
+
+
 def test_new_entry_of_a_failure_by_chance_covers_all_revisions() -> None:
     (made,) = renewed("", in_tools("read", tried=3)).entries
 
@@ -439,6 +504,15 @@ def test_update_rewrites_an_inline_array() -> None:
         (entry(PING, "2025-11-26"), "unknown revision '2025-11-26'; did you mean '2025-11-25'"),
         (entry(PING, more='outcome = "fail"'), 'outcome is "broken" or left out'),
         (entry(PING) + entry(PING, NEW), "entry 2 repeats entry 1"),
+        (entry(ESCAPE, more='argument = "path"', kind="threat"), "argument needs the tool"),
+        (
+            entry(ESCAPE, more='tool = "a"\nargument = { b = "path" }', kind="threat"),
+            "argument: 'b' is not in tool",
+        ),
+        (
+            entry(ESCAPE, more='tool = "a"\nargument = 3', kind="threat"),
+            "argument is a name, a list, or a table by tool",
+        ),
     ],
 )
 def test_invalid_baseline_is_refused_in_one_line_with_the_file_name(

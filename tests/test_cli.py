@@ -344,6 +344,21 @@ def test_list_prints_all_clauses_or_one_chapter() -> None:
     assert sum(line.startswith("  ") for line in chapter) == 5
 
 
+def test_list_selects_by_suite_level_and_severity() -> None:
+    threats = touchstone("list", "--suite", "security", "--level", "critical").stdout
+    clauses = touchstone("list", "--level", "MAY").stdout
+    wrong = touchstone("list", "--level", "critcal")
+
+    assert threats.splitlines()[0].startswith("+ checked")
+    rows = [line for line in threats.splitlines() if line.startswith("  ")]
+    assert rows
+    assert all("  critical  " in row and "  attacks: " in row for row in rows)
+    rows = [line for line in clauses.splitlines() if line.startswith("  ")]
+    assert rows
+    assert all("  MAY  " in row for row in rows)
+    assert (wrong.returncode, "did you mean 'critical'" in wrong.stderr) == (2, True)
+
+
 def test_list_command_imports_no_heavy_library() -> None:
     program = (
         "import sys; from mcp_touchstone.cli import main; main(['list', 'ping']);"

@@ -121,9 +121,12 @@ def test_outcome_pair_determines_change_and_exit_code(
 
 
 def with_tools(*tools: str) -> dict[str, Any]:
-    """Return a report in which one threat fails in these tools."""
+    """Return a report in which one threat fails in these tools: ``read`` or ``read(path)``."""
     made = report(("a-b", NEW, "fail"))
-    made["verdicts"][0]["judgements"][0]["tools"] = dict.fromkeys(tools, 1)
+    places = [tool.rstrip(")").partition("(") for tool in tools]
+    judgement = made["verdicts"][0]["judgements"][0]
+    judgement["tools"] = {tool: 1 for tool, _, _ in places}
+    judgement["arguments"] = {tool: {name: 1} for tool, _, name in places if name}
     jsonschema.validate(made, json.loads(SCHEMA.read_text("utf-8")))
     return made
 
@@ -134,6 +137,15 @@ def test_known_finding_in_another_tool_is_new() -> None:
     assert [item.change for item in found.items] == [Change.NEW]
     assert found.items[0].actual.startswith("now also in write: ")
     assert found.exit_code == 1
+
+
+def test_known_finding_in_another_argument_is_new() -> None:
+    found = compared(with_tools("read(path)"), with_tools("read(to)"))
+
+    assert [item.change for item in found.items] == [Change.NEW]
+    assert found.items[0].actual.startswith("now also in read(to): ")
+    assert compared(with_tools("read"), with_tools("read(to)")).exit_code == 0
+    assert compared(with_tools("read(to)"), with_tools("read")).exit_code == 0
 
 
 @pytest.mark.parametrize("old", [("read", "write"), ("read",), ()])

@@ -1,14 +1,18 @@
 """Findings are repeated, and report how often they occurred."""
 
+import json
 import sys
 import threading
+from collections.abc import Sequence
+from pathlib import Path
 
 from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.cli import main
 from mcp_touchstone.engine.plan import REPEATS
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
 from mcp_touchstone.target.target import ROOT, Target
-from tests.conftest import HERE
+from tests.conftest import HERE, mutant_command
 
 REVISION = "2025-11-25"
 
@@ -52,6 +56,26 @@ def test_nothing_is_repeated_with_zero_repeats() -> None:
     shown = finding(judged("FailsOnce", "answers_a_ping", repeats=0), "ping-empty-response")
 
     assert (shown.found, shown.tried, shown.sometimes) == (1, 1, False)
+
+
+def test_every_finding_of_a_race_is_by_chance_for_the_gate(tmp_path: Path) -> None:
+    """It appears in each repetition here, and is neither stale when it is absent nor new."""
+    known, old, new = tmp_path / "known.toml", tmp_path / "old.json", tmp_path / "new.json"
+    racing = "tolerates_immediate_cancellations"
+
+    def check(server: Sequence[str], *words: str) -> int:
+        chosen = ("--select", racing, "--revision", REVISION, "--baseline", str(known))
+        return main(["check", "-q", *chosen, *words, "--", *server])
+
+    loses = mutant_command("HangsOnACancelledPing")
+    wins = (sys.executable, "-m", "mcp_touchstone", "serve", "--root", ROOT)
+    assert check(loses, "--update-baseline", "--json", str(old)) == 0
+    (verdict,) = json.loads(old.read_text("utf-8"))["verdicts"]
+    assert (verdict["judgements"][0]["found"], verdict["sometimes"]) == (2, True)
+    assert "sometimes = true" in known.read_text("utf-8")
+
+    assert check(wins, "--json", str(new)) == 0
+    assert main(["diff", str(old), str(new)]) == main(["diff", str(new), str(old)]) == 0
 
 
 def test_worst_finding_is_the_most_reproducible() -> None:

@@ -334,6 +334,11 @@ def test_html_loads_no_resource_and_runs_one_script() -> None:
     [
         (lambda: run({(SHOULD, NEW): Outcome.PASS}), "passed, 1 clause", "b"),
         (lambda: run({(PING, NEW): Outcome.FAIL}), "failed, 1 of 1 clause broken", "red"),
+        (
+            lambda: known(run({(PING, NEW): Outcome.FAIL}), PING, "accepted"),
+            "passed, 1 of 1 clause broken",
+            "yellow",
+        ),
         (lambda: run({}, trouble="it did not start"), "not checked", "lightgrey"),
     ],
 )

@@ -170,7 +170,7 @@ def ignores_invalid_cancellations(talk: Conversation) -> None:
     _judge_alive(talk, "cancellation-invalid-ignored", "malformed cancellations")
 
 
-@scenario("cancellation-race-tolerated", hurts=True)
+@scenario("cancellation-race-tolerated", hurts=True, races=True)
 def tolerates_immediate_cancellations(talk: Conversation) -> None:
     """A server still works after requests that are cancelled immediately."""
     methods = (talk.wire.everyday, *talk.spoken.listing[:1])

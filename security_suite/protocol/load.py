@@ -171,7 +171,7 @@ class Load(LineAttack):
         self.session.conclude(
             threat,
             found,
-            expected="no request is answered twice, and the server lives on",
+            expected="no request is answered twice, and the server keeps running",
             passed=f"{count} requests and {2 * count + 2} cancellations",
             at=shown or (hit.at if hit is not None else None),
         )
@@ -283,7 +283,7 @@ class Load(LineAttack):
         self.session.conclude(
             threat,
             found,
-            expected="every request is answered once, and the server lives on",
+            expected="every request is answered once, and the server keeps running",
             passed=passed,
             at=self._first if hit is None else hit.at,
         )

@@ -446,7 +446,7 @@ def _console(color: str) -> Console:
 def _list(options: argparse.Namespace) -> int:
     from mcp_touchstone.report import catalogue
 
-    catalogue.listing(options.word)
+    catalogue.listing(options.word, suite=options.suite, levels=options.level)
     return 0
 
 

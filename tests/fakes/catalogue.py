@@ -21,6 +21,8 @@ ODD: dict[str, type[Guard]] = {
     for found in (
         guards.HangsOnHugeNames,
         guards.HangsOnLongNames,
+        guards.ListsAnything,
+        guards.ReadsByAnotherArgument,
         guards.RefusesAllAfterAClimb,
         injection.ReadsAnyOfMany,
         injection.SortsSlowly,

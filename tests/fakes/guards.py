@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from tests.fakes.server import Guard, Refused
+from tests.fakes.server import STRING, Guard, Refused
 
 DOTDOT = "traversal-dotdot"
 ABSOLUTE = "traversal-absolute"
@@ -44,6 +44,27 @@ class JoinedWithMore(Joined):
     def run(self, tool: str, given: dict[str, Any]) -> str:
         known = self.schema(tool)["properties"]
         return super().run(tool, {k: v for k, v in given.items() if k in known})
+
+
+class ListsAnything(Guard):
+    """Lists every folder; opens and changes files in the root only."""
+
+    def list_directory(self, path: str) -> str:
+        return "\n".join(sorted(os.listdir(os.path.join(self.root, path))))
+
+
+class ReadsByAnotherArgument(Joined):
+    """Joins the path to the root; the command line names the argument of its only tool."""
+
+    tools = ("read_file",)
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        del tool
+        names = list(self.options)
+        return {"type": "object", "properties": dict.fromkeys(names, STRING), "required": names}
+
+    def run(self, tool: str, given: dict[str, Any]) -> str:
+        return super().run(tool, {"path": given[self.options[0]]})
 
 
 class RemovesAnywhere(Guard):

@@ -246,6 +246,18 @@ def extend(
     return found
 
 
+def leaves(value: Any, at: Pointer = ()) -> Iterator[tuple[Pointer, Any]]:
+    """Yield the values in arguments that are no objects and no lists, each with its path."""
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from leaves(one, (*at, name))
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            yield from leaves(one, (*at, number))
+    else:
+        yield at, value
+
+
 def put(arguments: Mapping[str, Any], values: Mapping[Pointer, Any]) -> dict[str, Any]:
     """Return a copy of arguments with values replaced; each path must already exist."""
     found = copy.deepcopy(dict(arguments))

@@ -106,6 +106,8 @@ class Scenario(Case):
         restarts: whether it starts further processes beside the shared one.
         everywhere: whether it compares the answers in all revisions; each is then opened, even
             if few are judged.
+        races: whether its result depends on the order in which the server does two things; its
+            findings then count as found by chance, however often they appear.
     """
 
     body: Body | Assault
@@ -120,6 +122,7 @@ class Scenario(Case):
     lasts: bool = False
     restarts: bool = False
     everywhere: bool = False
+    races: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +207,7 @@ def scenario(
     lasts: bool = False,
     restarts: bool = False,
     everywhere: bool = False,
+    races: bool = False,
 ) -> Callable[[Body], Body]:
     """Declare a scenario that judges ``clauses``; ``Scenario`` describes the marks.
 
@@ -227,6 +231,7 @@ def scenario(
                 lasts=lasts,
                 restarts=restarts,
                 everywhere=everywhere,
+                races=races,
             )
         return body
 

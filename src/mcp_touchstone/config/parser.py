@@ -169,6 +169,17 @@ def parser() -> Parser:
     one.add_argument("arguments", nargs=argparse.REMAINDER)
     one = _command(commands, "list", description="List the rules and how each is checked.")
     one.add_argument("word", nargs="*", help="chapters, groups or clause ids; globs are allowed")
+    action = one.add_argument(
+        "--suite", type=_typed(values.suite), default="all", metavar="NAME",
+        help="conformance, security or all (default)",
+    )  # fmt: skip
+    action.completer = lambda **_: list(values.SUITES)
+    action = one.add_argument(
+        "--level", action="append", default=[], type=_typed(values.grade), metavar="LEVEL",
+        help="list only clauses of this level or threats of this severity; repeatable; "
+        f"{', '.join(values.GRADES)}",
+    )  # fmt: skip
+    action.completer = lambda **_: list(values.GRADES)
     _recon(_command(commands, "recon"))
     _diff(_command(commands, "diff"))
     _golden(_command(commands, "golden"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.catalog.clause import nearest
+from mcp_touchstone.catalog.threat import Severity
 
 if TYPE_CHECKING:
     from mcp_touchstone.bindings.declared import Declaration
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 SUITES: Final = ("conformance", "security", "all")
 LEVELS: Final = ("MUST", "SHOULD", "MAY", "SCHEMA")
+GRADES: Final = (*LEVELS, *map(str, Severity))
 ATTACKS: Final = tuple(str(tier) for tier in Tier)
 
 SANDBOXES: Final = ("auto", "unshare", "bwrap", "off")
@@ -46,6 +48,7 @@ def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
 suite: Final = one_of(SUITES)
 revision: Final = one_of(rev.ALL)
 level: Final = one_of(LEVELS)
+grade: Final = one_of(GRADES)
 attacks: Final = one_of(ATTACKS)
 sandbox: Final = one_of(SANDBOXES)
 

@@ -2,7 +2,8 @@
 
 A scenario with a finding is run again on new processes, and so is the scenario whose traffic broke
 a rule on all traffic. A finding that appears in the first repetition is stable. Any other scenario
-is repeated more often, and its judgement says how often the finding appeared.
+is repeated more often, and its judgement says how often the finding appeared. A scenario that races
+messages has no stable findings: its race may be lost twice and won the next time.
 """
 
 from collections import defaultdict
@@ -43,6 +44,7 @@ def repeat(cases: list[PlannedCase], work: Work, most: int, deadline: Deadline) 
         most: greatest number of repetitions of one scenario; 0 repeats nothing.
         deadline: the time of the run.
     """
+    _mark_races(cases, work)
     suspects = _suspects(cases, work) if most and not work.stop.is_set() else {}
     if not suspects:
         return
@@ -69,6 +71,19 @@ def repeat(cases: list[PlannedCase], work: Work, most: int, deadline: Deadline) 
                     pool.expire()
     for one in waiting:
         one.result()
+
+
+def _mark_races(cases: Iterable[PlannedCase], work: Work) -> None:
+    """Mark the findings that come from scenarios which race messages."""
+    scenarios = (one.case for one in work.plan.all_cases if isinstance(one.case, Scenario))
+    races = {scenario.id for scenario in scenarios if scenario.races}
+    for case in cases:
+        case.judgements = [
+            replace(judgement, raced=_origin(case, judgement) in races)
+            if judgement.outcome in _FINDINGS
+            else judgement
+            for judgement in case.judgements
+        ]
 
 
 def _suspects(

@@ -17,6 +17,7 @@ from mcp_touchstone.catalog.clause import Breach, Clause
 from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.needs import OPERATIONS, WORDS
 from mcp_touchstone.catalog.scenario import Ambient, Registry
+from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import PlantedText, ServerProfile
 from mcp_touchstone.discovery.probes import ProbeContext, Probing, run_probes
@@ -467,8 +468,18 @@ def _fold(run: Run, registry: Registry, choice: Choice) -> list[Verdict]:
                 outcome = gravest.outcome
                 if choice.strict and _strict(clause) and outcome is Outcome.WARN:
                     outcome = Outcome.FAIL
-                verdicts.append(Verdict(clause, revision, outcome, gravest, judgements))
+                found_clause = _weighed(clause, gravest)
+                verdicts.append(Verdict(found_clause, revision, outcome, gravest, judgements))
     return verdicts
+
+
+def _weighed(clause: Clause, gravest: Judgement) -> Clause:
+    """Return a threat with the severity of its effect, if that is lower than its own."""
+    order = tuple(Severity)
+    lower = gravest.severity
+    if not isinstance(clause, Threat) or lower is None:
+        return clause
+    return replace(clause, severity=max(clause.severity, lower, key=order.index))
 
 
 def _strict(clause: Clause) -> bool:

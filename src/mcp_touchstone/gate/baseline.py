@@ -6,8 +6,8 @@ gate too, so that a baseline never excuses more than necessary.
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.engine.plan import Choice
-from mcp_touchstone.gate.toml_text import listed, quoted
+from mcp_touchstone.gate.toml_text import listed, quoted, value
 from mcp_touchstone.results.run import Run, Settlement, Stale, Verdict
 from mcp_touchstone.results.verdict import Outcome
 
@@ -34,7 +34,7 @@ HEADING: Final = """\
 _HEADER: Final = "[[known]]"
 _KEYS: Final = {
     "clause": "string", "threat": "string", "revision": "string", "reason": "string",
-    "outcome": "string", "tool": "string", "sometimes": "boolean",
+    "outcome": "string", "tool": "string", "argument": "string", "sometimes": "boolean",
     "owner": "string", "expires": "string",
 }  # fmt: skip
 _REASON: Final = 140
@@ -55,6 +55,8 @@ class KnownFailure:
         revisions: the revisions in which it fails, oldest first; empty means all.
         broken: whether the entry accepts that the rule cannot be judged; excuses no failure.
         tools: the tools in which it is accepted, sorted; empty means all.
+        arguments: tool -> its arguments in which it is accepted, sorted; a tool that it lacks is
+            accepted in all arguments.
         sometimes: whether the failure appears by chance; then the entry never gets stale.
         owner: the person or team that removes it; empty if nobody is named.
         expires: the last day on which it applies; None for no end.
@@ -66,6 +68,7 @@ class KnownFailure:
     revisions: tuple[str, ...] = ()
     broken: bool = False
     tools: tuple[str, ...] = ()
+    arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sometimes: bool = False
     owner: str = ""
     expires: date | None = None
@@ -81,8 +84,14 @@ class KnownFailure:
             self.rule == verdict.clause.id
             and (not self.revisions or verdict.revision in self.revisions)
             and self.broken is (verdict.outcome is Outcome.BROKEN)
-            and (not self.tools or verdict.tools <= {*self.tools})
+            and all(map(self._accepts, verdict.tools, verdict.tools.values()))
         )
+
+    def _accepts(self, tool: str, arguments: frozenset[str]) -> bool:
+        """Return whether the failure is accepted in these arguments of a tool."""
+        if self.tools and tool not in self.tools:
+            return False
+        return tool not in self.arguments or arguments <= {*self.arguments[tool]}
 
     def text(self) -> str:
         """Return it as TOML."""
@@ -92,7 +101,8 @@ class KnownFailure:
             f"{'threat' if self.threat else 'clause'} = {quoted(self.rule)}",
             f"revision = {where}",
             *(['outcome = "broken"'] if self.broken else []),
-            *([f"tool = {_words(self.tools)}"] if self.tools else []),
+            *([f"tool = {value(_word(self.tools))}"] if self.tools else []),
+            *([f"argument = {self._argument()}"] if self.arguments else []),
             *(["sometimes = true"] if self.sometimes else []),
             *([f"owner = {quoted(self.owner)}"] if self.owner else []),
             *([f"expires = {self.expires}"] if self.expires else []),
@@ -100,9 +110,16 @@ class KnownFailure:
         ]
         return "\n".join(lines) + "\n"
 
+    def _argument(self) -> str:
+        """Return the arguments as TOML: for all tools alike, or a table by tool."""
+        rows = {tool: _word(names) for tool, names in self.arguments.items()}
+        if {*self.arguments} == {*self.tools} and len({*self.arguments.values()}) == 1:
+            return value(next(iter(rows.values())))
+        return value(rows)
 
-def _words(words: tuple[str, ...]) -> str:
-    return quoted(words[0]) if len(words) == 1 else listed(words)
+
+def _word(words: tuple[str, ...]) -> str | tuple[str, ...]:
+    return words[0] if len(words) == 1 else words
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +178,8 @@ def _entry(row: Mapping[str, Any], where: str) -> KnownFailure:
     if isinstance(tools, list) and tools and all(isinstance(tool, str) for tool in tools):
         row = {**row, "tool": tools[0]}
     row = {**row, "expires": str(row["expires"])} if "expires" in row else row
-    check_keys(row, _KEYS, (), where)
+    arguments = _arguments(row, tools, where)
+    check_keys({**row, "argument": ""}, _KEYS, (), where)
     if len(named) != 1:
         raise CatalogueError(f'{where}: write clause = "…" or threat = "…", one of them')
     if not str(row.get("reason", "")).strip():
@@ -179,11 +197,28 @@ def _entry(row: Mapping[str, Any], where: str) -> KnownFailure:
         revisions=() if found == [ALL] else tuple(r for r in rev.ALL if r in found),
         broken="outcome" in row,
         tools=tuple(sorted({tools} if isinstance(tools, str) else {*tools})),
+        arguments=arguments,
         sometimes=row.get("sometimes", False),
         owner=row.get("owner", ""),
         expires=_day(row["expires"], where) if "expires" in row else None,
         reason=row["reason"],
     )
+
+
+def _arguments(row: Mapping[str, Any], tools: Any, where: str) -> dict[str, tuple[str, ...]]:
+    """Return tool -> arguments of an entry: names for all its tools, or a table by tool."""
+    given = row.get("argument", {})
+    listed_tools = [tools] if isinstance(tools, str) else tools
+    table = given if isinstance(given, dict) else dict.fromkeys(listed_tools, given)
+    rows = {tool: [one] if isinstance(one, str) else one for tool, one in table.items()}
+    if "argument" in row and not rows:
+        raise CatalogueError(f"{where}: argument needs the tool that has it: add tool = …")
+    for tool, names in rows.items():
+        if tool not in listed_tools:
+            raise CatalogueError(f"{where}: argument: {tool!r} is not in tool")
+        if not (isinstance(names, list) and names and all(isinstance(n, str) for n in names)):
+            raise CatalogueError(f"{where}: argument is a name, a list, or a table by tool")
+    return {tool: tuple(sorted({*names})) for tool, names in sorted(rows.items())}
 
 
 def _day(word: str, where: str) -> date:
@@ -308,15 +343,21 @@ class _View:
         return next(iter(dict.fromkeys(said.values())))
 
     def trimmed(self, entry: KnownFailure) -> KnownFailure:
-        """Return an entry without the tools in which its failure no longer appears."""
-        found = {
-            tool
+        """Return an entry without the tools and arguments in which its failure is gone."""
+        found = _places(
+            verdict
             for verdict in self._run.verdicts
-            if replace(entry, tools=()).covers(verdict)
-            for tool in verdict.tools
-        }
+            if replace(entry, tools=(), arguments={}).covers(verdict)
+        )
         still = tuple(tool for tool in entry.tools if tool in found)
-        return replace(entry, tools=still) if still and not entry.sometimes else entry
+        if not still or entry.sometimes:
+            return entry
+        arguments = {
+            tool: tuple(n for n in names if n in found[tool]) or names
+            for tool, names in entry.arguments.items()
+            if tool in still
+        }
+        return replace(entry, tools=still, arguments=arguments)
 
     def stale_in(self, entry: KnownFailure, revision: str) -> bool:
         """Return whether it no longer applies to a revision."""
@@ -353,6 +394,8 @@ def renew(
     kept: list[KnownFailure | None] = []
     for entry in baseline.entries:
         moved = replace(entry, rule=names.get(entry.rule, entry.rule))
+        if any(verdict.sometimes and moved.covers(verdict) for verdict in run.verdicts):
+            moved = replace(moved, sometimes=True, revisions=())
         meets = any(other is not None and _meet(moved, other) for other in kept)
         kept.append(None if meets or _unknown(moved, catalogue) else _trimmed(moved, view))
     added: list[KnownFailure] = []
@@ -374,10 +417,16 @@ def renew(
             each = entry.revisions and fresh.revisions
             wide = tuple(r for r in rev.ALL if r in both) if each else ()
             tools = {*entry.tools, *fresh.tools} if entry.tools else set[str]()
+            arguments = {
+                tool: tuple(sorted({*entry.arguments.get(tool, ()), *names}))
+                for tool, names in sorted({**entry.arguments, **fresh.arguments}.items())
+                if tool not in entry.tools or tool in entry.arguments
+            }
             kept[at] = replace(
                 entry,
                 revisions=wide,
                 tools=tuple(sorted(tools)),
+                arguments=arguments if tools else {},
                 sometimes=entry.sometimes or fresh.sometimes,
             )
     removed = tuple(e for e, now in zip(baseline.entries, kept, strict=False) if now is None)
@@ -408,15 +457,26 @@ def _unexcused(
         told = " ".join((verdicts[-1].gravest.actual or "see the report").split())
         shown = told if len(told) <= _REASON else told[: _REASON - 1] + "…"
         chance = any(verdict.sometimes for verdict in verdicts)
+        places = _places(verdicts)
         yield KnownFailure(
             rule=rule,
             threat=isinstance(verdicts[-1].clause, Threat),
             revisions=() if everywhere or chance else tuple(where),
             broken=broken,
-            tools=tuple(sorted(frozenset[str]().union(*(v.tools for v in verdicts)))),
+            tools=tuple(places),
+            arguments={tool: names for tool, names in places.items() if names},
             sometimes=chance,
             reason=UNEXPLAINED + shown,
         )
+
+
+def _places(verdicts: Iterable[Verdict]) -> dict[str, tuple[str, ...]]:
+    """Return the tools in which verdicts were found, each with its arguments, all sorted."""
+    found: dict[str, frozenset[str]] = {}
+    for verdict in verdicts:
+        for tool, names in verdict.tools.items():
+            found[tool] = found.get(tool, frozenset()) | names
+    return {tool: tuple(sorted(names)) for tool, names in sorted(found.items())}
 
 
 def _text(baseline: Baseline, kept: list[KnownFailure | None]) -> str:

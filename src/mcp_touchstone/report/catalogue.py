@@ -18,26 +18,43 @@ def catalogue() -> Catalogue:
     return rows(BOTH)
 
 
-def listing(words: Sequence[str]) -> None:
+LEGEND = "+ checked   ~ checked if the server shows the behaviour   . not yet   - not observable\n"
+
+
+def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] = ()) -> None:
     """Print one line for each clause that a word names; without words, for every clause.
+
+    Args:
+        words: ids, chapters, groups or patterns of them.
+        suite: the suite to list: ``conformance``, ``security`` or ``all``.
+        levels: levels of clauses and severities of threats to list; all if empty.
 
     Raises:
         CatalogueError: a word matches no clause.
     """
     known = catalogue()
+    kinds = {"conformance": [False], "security": [True]}.get(suite, [False, True])
     for word in words:
         if not any(_named(word, clause) for clause in known):
             names = {name for clause in known for name in _names(clause)}
             raise CatalogueError(f"nothing is called {word!r}{nearest(word, names)}")
+    print(LEGEND)
     for chapter in known.chapters:
-        shown = [c for c in chapter.clauses if not words or any(_named(w, c) for w in words)]
+        shown = [
+            clause
+            for clause in chapter.clauses
+            if (not words or any(_named(word, clause) for word in words))
+            and isinstance(clause, Threat) in kinds
+            and (not levels or _grade(clause) in levels)
+        ]
         if not shown:
             continue
         print(f"{chapter.group}/{chapter.name}: {chapter.summary}")
         for clause in shown:
-            print(f"  {_state(clause)}  {clause.grade:<10}  {_window(clause):<22}  {clause.id}")
+            print(f"  {_state(clause)}  {clause.grade:<10}  {_where(clause):<22}  {clause.id}")
         print()
-    for noun, kind in (("clauses", False), ("threats", True)):
+    for kind in kinds:
+        noun = "threats" if kind else "clauses"
         named = [clause for clause in known if isinstance(clause, Threat) is kind]
         judged = sum(clause.judged for clause in named)
         conditional = sum(clause.conditional for clause in named if clause.judged)
@@ -119,6 +136,16 @@ def _state(clause: Clause) -> str:
     if clause.judged:
         return "~" if clause.conditional else "+"
     return "." if clause.deferred else "-"
+
+
+def _grade(clause: Clause) -> str:
+    """Return the severity of a threat, or the level of a clause; MUST includes MUST NOT."""
+    return str(clause.grade).removesuffix(" NOT")
+
+
+def _where(clause: Clause) -> str:
+    """Return the level of attacks of a threat, or the revisions of a clause."""
+    return f"attacks: {clause.tier}" if isinstance(clause, Threat) else _window(clause)
 
 
 def _window(clause: Clause) -> str:

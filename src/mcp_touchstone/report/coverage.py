@@ -11,9 +11,7 @@ from mcp_touchstone.report.text import plural
 
 WIDTH: Final = 96
 
-NO_MUTANTS: Final = (
-    "Mutants are not known here: they are tests, and stand in a checkout of the project only."
-)
+NO_MUTANTS: Final = "Mutants are only available in a source checkout: they are tests."
 
 BROKEN: Final = "●"
 """Judged in a revision, and broken there by a mutant."""

@@ -250,7 +250,8 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     yield from _row("expected", judgement.expected)
     yield from _row("actual", judgement.actual)
     yield from _row(f"why a {WORDS[finding.outcome]}", judgement.because)
-    each = (f"{tool} ({plural(count, 'payload')})" for tool, count in judgement.tools)
+    rows = (row for tool in judgement.tools for row in tool.rows())
+    each = (f"{name}: {plural(count, 'payload')}" for name, count in rows)
     yield from _row("tools", ", ".join(each))
     yield from _row("decision", clause.decision)
     links = "<br>".join(

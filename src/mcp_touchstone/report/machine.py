@@ -9,7 +9,7 @@ from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import comparison
 from mcp_touchstone.report.digest import by_clause
 from mcp_touchstone.results.run import Run, Settlement, Verdict
-from mcp_touchstone.results.verdict import Judgement, Outcome
+from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome
 from mcp_touchstone.runtime.timing import Cost
 
 FORMAT: Final = 1
@@ -155,13 +155,23 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         "source": judgement.source,
         "process": judgement.process,
         **({"origin": judgement.origin} if judgement.origin else {}),
-        **({"tools": dict(judgement.tools)} if judgement.tools else {}),
+        **_tools(judgement.tools),
         **({"tried": judgement.tried, "found": judgement.found} if judgement.tried > 1 else {}),
         **({"reproduction": judgement.reproduction} if judgement.reproduction else {}),
         "wire": [
             {"line": line.n, "from": _SIDES[line.arrow], "text": line.text, "guilty": line.guilty}
             for line in judgement.wire
         ],
+    }
+
+
+def _tools(tools: tuple[AffectedTool, ...]) -> dict[str, Any]:
+    if not tools:
+        return {}
+    arguments = {tool.name: dict(tool.arguments) for tool in tools if tool.arguments}
+    return {
+        "tools": {tool.name: tool.payloads for tool in tools},
+        **({"arguments": arguments} if arguments else {}),
     }
 
 

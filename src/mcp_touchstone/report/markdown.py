@@ -121,7 +121,8 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     if judgement.because:
         yield f"- why a {word}: {cell(judgement.because)}"
     if judgement.tools:
-        each = (f"{cell(tool)} ({plural(n, 'payload')})" for tool, n in judgement.tools)
+        rows = (row for tool in judgement.tools for row in tool.rows())
+        each = (f"{cell(name)}: {plural(count, 'payload')}" for name, count in rows)
         yield f"- tools: {', '.join(each)}"
     if isinstance(clause, Threat):
         yield f"- effect: {cell(clause.effect)}"

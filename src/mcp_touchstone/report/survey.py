@@ -153,7 +153,7 @@ def _told(spoken: Spoken, word: str) -> str:
 def _shown(example: Example) -> str:
     took = f" ({example.seconds:.1f} s)" if example.seconds >= 1 else ""
     if not example.method:
-        return "unasked, once it is opened"
+        return "by itself, right after the handshake"
     words = [example.method, example.name or str(example.params.get("uri") or "")]
     if example.arguments:
         words.append(brief(example.arguments, 60))

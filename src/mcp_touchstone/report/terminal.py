@@ -28,7 +28,7 @@ from mcp_touchstone.report.digest import (
 from mcp_touchstone.report.progress import Heartbeat, Progress
 from mcp_touchstone.report.text import cut, masked, middle, plural, safe
 from mcp_touchstone.results.run import PlannedCase, Run
-from mcp_touchstone.results.verdict import Outcome, WireLine
+from mcp_touchstone.results.verdict import AffectedTool, Outcome, WireLine
 from mcp_touchstone.runtime.timing import Cost
 
 STYLES = {
@@ -217,6 +217,8 @@ class Terminal:
         self._tools(judgement.tools)
         if judgement.sometimes:
             self._row("found", f"in {judgement.found} of {judgement.tried} runs of the scenario")
+            if judgement.raced:
+                self._row("", "by chance: the scenario races messages, so the next run may pass")
         if judgement.count > 1:
             self._row("count", str(judgement.count))
         self._wire(judgement.wire)
@@ -237,11 +239,12 @@ class Terminal:
         if threat.seen_in:
             self._row("seen in", ", ".join(threat.seen_in))
 
-    def _tools(self, tools: tuple[tuple[str, int], ...]) -> None:
-        wide = max((len(tool) for tool, _count in tools), default=0)
-        for number, (tool, count) in enumerate(tools):
+    def _tools(self, tools: tuple[AffectedTool, ...]) -> None:
+        rows = [row for tool in tools for row in tool.rows()]
+        wide = max((len(name) for name, _count in rows), default=0)
+        for number, (name, count) in enumerate(rows):
             self._row(
-                "" if number else "tools", f"{safe(tool):<{wide}}  {plural(count, 'payload')}"
+                "" if number else "tools", f"{safe(name):<{wide}}  {plural(count, 'payload')}"
             )
 
     def _wire(self, lines: tuple[WireLine, ...]) -> None:

@@ -4,7 +4,7 @@ It considers findings only: failures, warnings and rules not judged, in either r
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -116,7 +116,7 @@ class _State:
     actual: str = ""
     known: bool = False
     sometimes: bool = False
-    tools: frozenset[str] = frozenset()
+    tools: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def found(self) -> bool:
@@ -147,13 +147,18 @@ def _state(row: Mapping[str, Any]) -> _State:
         gravest["actual"],
         bool(row.get("known")),
         bool(row.get("sometimes")),
-        frozenset(
-            tool
-            for judgement in row["judgements"]
-            if judgement["outcome"] == row["outcome"]
-            for tool in judgement.get("tools", ())
-        ),
+        _tools(row),
     )
+
+
+def _tools(row: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """Return the tools of a finding, each with its known arguments."""
+    found: dict[str, frozenset[str]] = {}
+    for judgement in row["judgements"]:
+        for tool in judgement.get("tools", ()) if judgement["outcome"] == row["outcome"] else ():
+            names = judgement.get("arguments", {}).get(tool, ())
+            found[tool] = found.get(tool, frozenset()) | frozenset(names)
+    return found
 
 
 def _rank(state: _State) -> int:
@@ -239,13 +244,24 @@ def _found(was: _State | None, now: _State, spoken: bool) -> tuple[Change, str]:
     if was is None:
         return (Change.NEWLY if spoken else Change.NEW), ""
     if was.word == now.word:
-        tools = now.tools - was.tools if was.tools else None
-        if tools:
-            return Change.NEW, f"now also in {', '.join(sorted(tools))}: {now.actual}"
+        fresh = _fresh(was, now) if was.tools else []
+        if fresh:
+            return Change.NEW, f"now also in {', '.join(fresh)}: {now.actual}"
         return Change.OPEN, ""
     if was.word == str(Outcome.BROKEN):
         return Change.NEWLY, ""
     return (Change.OPEN if was.word == str(Outcome.FAIL) else Change.NEW), ""
+
+
+def _fresh(was: _State, now: _State) -> list[str]:
+    """Return the tools, and the arguments of known tools, in which a finding is new."""
+    found = []
+    for tool, arguments in sorted(now.tools.items()):
+        if tool not in was.tools:
+            found.append(tool)
+        elif was.tools[tool]:  # else the argument was not known
+            found += [f"{tool}({name})" for name in sorted(arguments - was.tools[tool])]
+    return found
 
 
 def grouped(items: Iterable[ComparedFinding]) -> list[tuple[ComparedFinding, tuple[str, ...]]]:

@@ -79,14 +79,18 @@ class Verdict:
 
     @property
     def sometimes(self) -> bool:
-        """Whether the finding did not appear in each repetition."""
+        """Whether the finding may be absent in another run on the same server."""
         return self.gravest.sometimes
 
     @property
-    def tools(self) -> frozenset[str]:
-        """The tools and methods in which the finding appeared."""
-        same = (one for one in self.judgements if one.outcome is self.outcome)
-        return frozenset(tool for judgement in same for tool, _count in judgement.tools)
+    def tools(self) -> dict[str, frozenset[str]]:
+        """The tools and methods in which the finding appeared, each with its known arguments."""
+        found: dict[str, frozenset[str]] = {}
+        for judgement in self.judgements:
+            for tool in judgement.tools if judgement.outcome is self.outcome else ():
+                names = frozenset(name for name, _count in tool.arguments)
+                found[tool.name] = found.get(tool.name, frozenset()) | names
+        return found
 
 
 @dataclass(frozen=True, slots=True)

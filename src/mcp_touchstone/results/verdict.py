@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from mcp_touchstone.catalog.threat import Severity
 from mcp_touchstone.wire.transcript import Entry, Source
 
 TEXT_KEPT: Final = 4000
@@ -49,6 +50,27 @@ class WireLine:
     guilty: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class AffectedTool:
+    """A tool or method in which a payload had an effect.
+
+    Attributes:
+        name: its name.
+        payloads: number of payloads that had the effect in it.
+        arguments: argument -> number of these payloads that it took, as pairs sorted by name;
+            empty if it is not known. A payload may go into several arguments.
+    """
+
+    name: str
+    payloads: int
+    arguments: tuple[tuple[str, int], ...] = ()
+
+    def rows(self) -> list[tuple[str, int]]:
+        """Return its arguments, as ``tool(argument)``, each with its number of payloads."""
+        each = [(f"{self.name}({argument})", count) for argument, count in self.arguments]
+        return each or [(self.name, self.payloads)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """One clause judged in one revision by one scenario or ambient rule.
@@ -74,8 +96,11 @@ class Judgement:
             traffic found it; empty if the scenario itself judged.
         tried: number of runs of the case, repetitions included; 1 if it was not repeated.
         found: number of these runs in which the finding appeared.
-        tools: tool or method -> number of payloads that had the effect there, as pairs sorted by
-            name; empty if it was not found by a call.
+        severity: the severity of the effect, if it is lower than the effect that the threat
+            describes; else None.
+        raced: whether the scenario races messages, so that the finding may be absent next time.
+        tools: the tools and methods in which it was found, sorted by name; empty if it was not
+            found by a call.
     """
 
     clause: str
@@ -95,12 +120,14 @@ class Judgement:
     origin: str = ""
     tried: int = 1
     found: int = 1
-    tools: tuple[tuple[str, int], ...] = ()
+    raced: bool = False
+    severity: Severity | None = None
+    tools: tuple[AffectedTool, ...] = ()
 
     @property
     def sometimes(self) -> bool:
-        """Whether the finding did not appear in each repetition."""
-        return self.found < self.tried
+        """Whether the finding may be absent in another run on the same server."""
+        return self.raced or self.found < self.tried
 
 
 def worst(judgements: Iterable[Judgement]) -> Judgement:

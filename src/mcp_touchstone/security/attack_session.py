@@ -16,6 +16,7 @@ from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.talk import Broken
+from mcp_touchstone.results.verdict import AffectedTool
 from mcp_touchstone.security import payload
 from mcp_touchstone.security.bind_tools import may_call
 from mcp_touchstone.security.fixture_tree import CONTROL, FixtureTree
@@ -215,7 +216,7 @@ class AttackSession(Conversation):
                 last, reproduction=script or last.reproduction, tools=self._called(at)
             )
 
-    def _called(self, at: Reply | Entry | int | None) -> tuple[tuple[str, int], ...]:
+    def _called(self, at: Reply | Entry | int | None) -> tuple[AffectedTool, ...]:
         """Return the tool or method of the request that a reply answers."""
         if not isinstance(at, Reply) or not at.asked:
             return ()
@@ -223,9 +224,9 @@ class AttackSession(Conversation):
             sent = entry.value if isinstance(entry.value, dict) else {}
             method, params = sent.get("method"), sent.get("params")
             if method == "tools/call" and isinstance(params, dict):
-                return ((str(params.get("name")), 1),)
+                return (AffectedTool(str(params.get("name")), 1),)
             if method in {"resources/read", "prompts/get", "completion/complete"}:
-                return ((method, 1),)
+                return (AffectedTool(str(method), 1),)
         return ()
 
     def promised_by(self, threat: str, *operations: Operation) -> list[Binding]:

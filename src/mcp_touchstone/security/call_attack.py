@@ -7,6 +7,7 @@ from typing import Final
 from mcp_touchstone.bindings.binding import CHANGING, TAKING, Binding, Operation
 from mcp_touchstone.bindings.canary import Area, Canary
 from mcp_touchstone.catalog.clause import Breach
+from mcp_touchstone.catalog.threat import Severity
 from mcp_touchstone.judging.talk import Broken
 from mcp_touchstone.security.attack_session import PATIENCE, AttackSession
 from mcp_touchstone.security.fixture_tree import remove
@@ -23,13 +24,18 @@ Oracle = Callable[[AttackCall, Reply], str]
 
 NAMELESS: Final = "what the server says it denies has no such names"
 
-EXPECTED: Final = "nothing from outside comes back, nothing there changes, the server lives on"
+EXPECTED: Final = "no data outside the root is read or changed, and the server keeps running"
 
-DENIED: Final = "nothing denied or outside comes back, nothing there changes, the server lives on"
+DENIED: Final = (
+    "no denied data and no data outside the root is read or changed, and the server keeps running"
+)
 
 LISTLESS: Final = "the server promised no deny list and has none: see deny-direct"
 
 UNTRIED: Final = "what was not tried has neither passed nor failed"
+
+NAMES_ONLY: Final = Severity.MEDIUM
+"""Severity of an attack that disclosed names of files, but read and changed none."""
 
 EVERY: Final = "every payload is answered in the time there is"
 
@@ -186,7 +192,9 @@ class _CallAttack:
             canary for canary in session.canaries(reply, session.protected) if canary not in told
         ]
         if seen:
-            tally.hits.append(Hit(shot, f"{whose(seen[0])} came back", session.wire, reply))
+            first = next((canary for canary in seen if not canary.is_name), seen[0])
+            what = f"{whose(first)} came back"
+            tally.hits.append(Hit(shot, what, session.wire, reply, names_only=first.is_name))
         effect = self.oracle(shot, reply) if self.oracle is not None else ""
         if effect:
             tally.hits.append(Hit(shot, effect, session.wire, reply))
@@ -266,7 +274,10 @@ class _CallAttack:
             because=UNTRIED if left else session.because(threat),
         )
         session.judgements[-1] = replace(
-            session.judgements[-1], left=left, tools=by_tool(found) if not left else ()
+            session.judgements[-1],
+            left=left,
+            tools=by_tool(found) if not left else (),
+            severity=NAMES_ONLY if found and all(hit.names_only for hit in found) else None,
         )
         if shown is not None and shown.shot is not None:
             shot = shown.shot

@@ -33,7 +33,7 @@ PATIENCE: Final = 10.0
 LOSSES: Final = 3
 """Number of processes that end under one threat after which no more lines are sent."""
 
-ALIVE: Final = "the server lives on and answers"
+ALIVE: Final = "the server keeps running and answers"
 NOBODY: Final = "touchstone_no_such_tool"
 
 

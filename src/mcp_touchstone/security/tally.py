@@ -9,6 +9,7 @@ from typing import Final
 from mcp_touchstone.bindings.binding import Call
 from mcp_touchstone.bindings.canary import Canary
 from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.results.verdict import AffectedTool
 from mcp_touchstone.security.targeting import AttackCall
 from mcp_touchstone.wire.framing import brief
 from mcp_touchstone.wire.reply import Reply
@@ -31,12 +32,14 @@ class Hit:
         what: the effect, in words.
         wire: the connection on which it was seen.
         reply: the reply to the call; None without one.
+        names_only: whether it disclosed names of files and nothing else.
     """
 
     shot: AttackCall | None
     what: str
     wire: Connection
     reply: Reply | None = None
+    names_only: bool = False
 
     @property
     def tool(self) -> str:
@@ -129,10 +132,18 @@ def said(found: list[Hit], tally: Tally) -> str:
     return how + (f"; {len(others)} more payloads have this effect" if others else "")
 
 
-def by_tool(found: list[Hit]) -> tuple[tuple[str, int], ...]:
-    """Count the payloads that had an effect, for each tool or method, sorted by its name."""
+def by_tool(found: list[Hit]) -> tuple[AffectedTool, ...]:
+    """Count the payloads that had an effect, for each tool or method and its arguments."""
     payloads: dict[str, set[str]] = defaultdict(set)
+    arguments: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for hit in found:
         if hit.shot is not None:
             payloads[hit.tool].add(hit.shot.payload.id)
-    return tuple((tool, len(ids)) for tool, ids in sorted(payloads.items()))
+            for name in hit.shot.arguments:
+                arguments[hit.tool][name].add(hit.shot.payload.id)
+    return tuple(
+        AffectedTool(
+            tool, len(ids), tuple((name, len(its)) for name, its in sorted(arguments[tool].items()))
+        )
+        for tool, ids in sorted(payloads.items())
+    )

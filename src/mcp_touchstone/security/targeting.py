@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.bindings.argument_roles import ArgumentRole, Pointer
+from mcp_touchstone.bindings.argument_roles import ArgumentRole, Pointer, leaves
 from mcp_touchstone.bindings.binding import CHANGING, Binding, Bindings, Call, Operation
 from mcp_touchstone.security import payload as payloads
 from mcp_touchstone.security import reachability
@@ -53,6 +53,7 @@ class AttackCall:
         call: the method and params that are sent.
         live: whether it reaches its target on an unprotected server.
         before: the steps before it: calls, and shell lines.
+        into: the arguments that take the payload, if they do not contain its text.
     """
 
     payload: Payload
@@ -61,6 +62,43 @@ class AttackCall:
     call: Call
     live: bool
     before: tuple[Call | str, ...] = ()
+    into: tuple[Pointer, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the arguments that take the payload; empty if they are not known.
+
+        Indexes of lists are left out: ``edits.path`` is the path of any edit.
+        """
+        method, params = self.call
+        if method == "completion/complete":
+            return (str(params["argument"]["name"]),)
+        if self.into:
+            return _names(self.into)
+        texts = [text for text in self.text.split(PAIR) if text]
+        given = {p: v for p, v in leaves(params.get("arguments")) if isinstance(v, str)}
+        slots = {slot.pointer for slot in self.binding.slots}
+        bound = {pointer: value for pointer, value in given.items() if pointer in slots}
+        for carries in (_is_path, _contains):
+            for values in (bound, given):
+                found = [p for p, v in values.items() if any(carries(v, text) for text in texts)]
+                if found:
+                    return _names(found)
+        return ()
+
+
+def _names(pointers: Iterable[Pointer]) -> tuple[str, ...]:
+    """Return paths to arguments as names, without indexes of lists."""
+    names = (".".join(part for part in pointer if isinstance(part, str)) for pointer in pointers)
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _is_path(value: str, text: str) -> bool:
+    return value == text or value.endswith(f"/{text}")
+
+
+def _contains(value: str, text: str) -> bool:
+    return text in value
 
 
 MAKES: Final = frozenset({Operation.CREATE, Operation.MKDIR, Operation.SCRIPT})
@@ -155,7 +193,8 @@ class Targeting:
                 slot = binding.base
                 if base is not None and slot is not None:
                     here = "." if binding.operation is Operation.LIST else path
-                    yield self._told(row, f"{base}/{here}", binding, here, {slot.pointer: base})
+                    shot = self._told(row, f"{base}/{here}", binding, here, {slot.pointer: base})
+                    yield replace(shot, into=(slot.pointer,))
 
     def smuggled(self, rows: Iterable[Payload]) -> Iterator[AttackCall]:
         """Yield reads of a path that leads outside with arguments that no schema names."""
