@@ -8,10 +8,12 @@ from mcp_touchstone.suite import (
     CLIENT_METHODS,
     FULL_CAPABILITIES,
     LEGACY,
+    META,
     Breach,
     Conversation,
     Entry,
     Fault,
+    Message,
     Phase,
     Record,
     Role,
@@ -21,6 +23,7 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     is_modern,
+    object_in,
     scenario,
     type_name,
 )
@@ -299,8 +302,15 @@ def notifies_only_for_open_requests(record: Record) -> Iterator[Seen]:
                 passed = in_flight.explains(message.method, entry.at)
                 actual = f"{message.method} without a request in flight or a subscription"
                 expected = "notifications only for a request in flight or a subscription"
-                yield Seen(clause, passed, entry.n, expected, actual)
+                late_log = message.method == LOGGED and not _on_a_stream(message)
+                mild = Breach.WARN if late_log else None
+                yield Seen(clause, passed, entry.n, expected, actual, mild=mild)
     yield Seen(clause, True)
+
+
+def _on_a_stream(message: Message) -> bool:
+    """Whether a notification has the id of a subscription."""
+    return META + "subscriptionId" in object_in(message.value, "params", "_meta")
 
 
 class _InFlight:

@@ -54,7 +54,6 @@ def answers_with_a_working_task(record: Record) -> Iterator[Seen]:
                 shown.entry.n,
                 "a new task in state working",
                 first,
-                mild=Breach.WARN if first in TERMINAL else None,
             )
         said.setdefault(shown.id, status)
     for n in answered:
@@ -244,6 +243,7 @@ def sends_complete_status_notifications(record: Record) -> Iterator[Seen]:
                 shown.entry.n,
                 "the id of a task of this client",
                 brief(shown.id),
+                mild=Breach.WARN,
             )
 
 

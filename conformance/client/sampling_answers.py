@@ -21,8 +21,8 @@ SAMPLES = "sampling/createMessage"
 MARK = "touchstone-never-checked"
 """A text in invalid answers; if a result repeats it, the answer was accepted."""
 
-HUGE = 1_000_000
-"""Number of characters of a text that exceeds every token limit."""
+LONG = 8_192
+"""A long text that still fits a buffer for lines; no page asks for lines of any length."""
 
 LIMIT = 50
 """Number of rounds of tool use after which a server counts as unlimited."""
@@ -101,7 +101,7 @@ def validates_sampling_results(talk: Conversation) -> None:
 
 
 def _answers() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield invalid sampling results that contain the mark, and then a very long one.
+    """Yield invalid sampling results that contain the mark, and then a long one.
 
     A server that continues without the answer has checked it.
     """
@@ -110,8 +110,8 @@ def _answers() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "the role system", {**good, "role": "system"}
     yield "no content", {"role": "assistant", "model": "touchstone-model"}
     yield "an unknown type of block", {**good, "content": {**text, "type": "touchstone"}}
-    long = {"type": "text", "text": "long " * (HUGE // 5)}
-    yield "a huge text", {**good, "content": long}
+    long = {"type": "text", "text": "long " * (LONG // 5)}
+    yield "a long text", {**good, "content": long}
 
 
 def _judge_end(talk: Conversation, clause: str, provoked: Provoked, after: str) -> bool:

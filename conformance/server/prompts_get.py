@@ -29,7 +29,9 @@ MOST = 4
 
 MARK = "touchstone"
 TEMPLATES = ("{{7*7}}", "${7*7}", "{7*7}", "<%= 7*7 %>")
-ODD = ("%s%n%d {0} {}", "a\x00b\x1b[31m\x07\u202e", "x" * 65_536)
+LONG = 8_192
+"""A long text that still fits a buffer for lines; no page asks for lines of any length."""
+ODD = ("%s%n%d {0} {}", "a\x00b\x1b[31m\x07\u202e", "x" * LONG)
 
 
 # --- content

@@ -283,6 +283,7 @@ class Mutant(NamedTuple):
         moves: the clause that counts the breach instead, if its chapter judges it.
         moved: how it counts there; empty for the clause's own weight.
         examples: how many are drawn for each property; 0 if the plain lines find the fault.
+        outcomes: how the breach of single clauses counts, registered as ``clause=warn``.
     """
 
     name: str
@@ -295,6 +296,11 @@ class Mutant(NamedTuple):
     moves: str = ""
     moved: str = ""
     examples: int = 0
+    outcomes: Json = {}  # noqa: RUF012  (a default of a named tuple, never changed)
+
+    def weight(self, clause: str) -> str:
+        """Return how the breach of a clause counts; empty for the clause's own weight."""
+        return self.outcomes.get(clause, self.outcome)
 
     def due(self, judged: Callable[[str], bool]) -> "Mutant":
         """Return the mutant with its breach moved, if the other clause is judged."""
@@ -339,9 +345,11 @@ def _register(
 ) -> Callable[[type[Fault]], type[Fault]]:
     def add(fault: type[Fault]) -> type[Fault]:
         name = fault.__name__
+        ids = tuple(clause.partition("=")[0] for clause in breaks)
+        own = {c: o for c, _, o in (clause.partition("=") for clause in breaks) if o}
         if name in REGISTRY:
             raise ValueError(f"two mutants are called {name}")
-        REGISTRY[name] = Mutant(name, fault, breaks, outcome, revision, passes, **more)
+        REGISTRY[name] = Mutant(name, fault, ids, outcome, revision, passes, outcomes=own, **more)
         return fault
 
     return add

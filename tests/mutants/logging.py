@@ -295,7 +295,7 @@ class LogsOnTheStream(_Logs):
         super().write({**body, **own})
 
 
-@mutant("logging-request-scoped", NOTED, revision=MODERN)
+@mutant("logging-request-scoped=warn", NOTED, revision=MODERN)
 class LogsAfterTheResponse(_Logs):
     """Logs after the response if a subscription is open."""
 

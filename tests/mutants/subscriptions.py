@@ -141,6 +141,19 @@ class AcknowledgesUrisAsText(_Streams):
 
 
 @mutant("subscriptions-ack-subset", revision=MODERN, outcome="warn")
+class AcknowledgesNormalisedUris(_Streams):
+    """Writes the scheme of the supported URIs in capitals, and encodes a letter."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        given = message["params"]["notifications"]
+        uris = given.get("resourceSubscriptions", [])
+        given["resourceSubscriptions"] = [
+            uri.replace("workspace:", "WORKSPACE:").replace("E", "%45") for uri in uris
+        ]
+        return message
+
+
+@mutant("subscriptions-ack-subset", revision=MODERN, outcome="warn")
 class AcknowledgesWithFalse(_Streams):
     """Gives false for unsupported members."""
 

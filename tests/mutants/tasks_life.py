@@ -133,6 +133,25 @@ class GivesAResultTooEarly(Watches):
         return line
 
 
+@control("tasks-result-blocks")
+class ShowsTheEndOfATaskLate(Shows):
+    """Shows a task as working in the first tasks/get after its result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: set[str] = set()
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "tasks/result":
+            self.given.add(params(request)["taskId"])
+        return super().said(message, request)
+
+    def on_state(self, method: str, state: Json) -> None:
+        if method == "tasks/get" and state["taskId"] in self.given:
+            self.given.discard(state["taskId"])
+            state["status"] = "working"
+
+
 @mutant("tasks-result-blocks")
 class DropsEarlyTasksResult(Watches):
     """Answers tasks/result only if the task was over when it came."""

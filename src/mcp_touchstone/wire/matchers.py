@@ -5,6 +5,7 @@ import binascii
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from mcp_touchstone.wire.framing import brief, type_name
 
@@ -46,6 +47,19 @@ def _stable(value: Any) -> Any:
 def same_outcome(first: "Reply", second: "Reply") -> bool:
     """Return whether two answers are equivalent for a client."""
     return outcome(first) == outcome(second)
+
+
+def normalised(uri: str) -> str:
+    """Return a URI in the normal form of section 6.2 of RFC 3986: case, percent-encoding, path.
+
+    A trailing slash is left out too: servers of files often write one, or none, for a folder.
+    """
+    try:
+        split = urlsplit(uri)
+    except ValueError:
+        return uri
+    place, path = split.netloc.lower(), quote(unquote(split.path), "/:@!$&'()*+,;=")
+    return urlunsplit((split.scheme.lower(), place, path.rstrip("/"), split.query, split.fragment))
 
 
 def covers(declared: Any, required: Any) -> bool:
