@@ -170,6 +170,7 @@ def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
             at=reply,
         )
         _judge_related(talk, task, reply)
+        _judge_second_result(talk, task, reply)
     if talk.judges(clauses[2]):
         refused = task.cancel()
         if refused.code == NOT_FOUND:
@@ -182,6 +183,19 @@ def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
             actual=refused,
             at=refused,
         )
+
+
+def _judge_second_result(talk: Conversation, task: Task, first: Reply) -> None:
+    again = talk.request("tasks/result", {"taskId": task.id}, required=False)
+    if again.code == INVALID and task.get().code == INVALID:
+        return  # tasks-kept-for-ttl judges this
+    talk.judge(
+        "tasks-result-final",
+        not first.answered or same_outcome(first, again),
+        expected="the same outcome of a second tasks/result",
+        actual=again,
+        at=again,
+    )
 
 
 def _patience(talk: Conversation, example: Example) -> float:
@@ -225,6 +239,14 @@ def reports_failed_tasks(talk: Conversation) -> None:
                 "tasks-iserror-means-failed",
                 task.status != "completed",
                 expected="state failed, because the result has isError",
+                actual=task.status,
+                at=reply,
+            )
+        elif reply.is_error and reply.code not in {INVALID, NOT_FOUND}:
+            talk.judge(
+                "tasks-iserror-means-failed",
+                task.status != "completed",
+                expected=f"state failed, because the request ended in error {reply.code}",
                 actual=task.status,
                 at=reply,
             )

@@ -300,7 +300,7 @@ class Mutant(NamedTuple):
 
     def weight(self, clause: str) -> str:
         """Return how the breach of a clause counts; empty for the clause's own weight."""
-        return self.outcomes.get(clause, self.outcome)
+        return str(self.outcomes.get(clause, self.outcome))
 
     def due(self, judged: Callable[[str], bool]) -> "Mutant":
         """Return the mutant with its breach moved, if the other clause is judged."""
