@@ -37,6 +37,7 @@ MARKS = {b"\xff\xfe", b"\xfe\xff"}
 LISTEN = "subscriptions/listen"
 CLOSED = b"we closed its input"
 LEFT = b"the server closed its output"
+TERMINATED = b"we sent SIGTERM"
 
 CANCELLED = "notifications/cancelled"
 PROGRESS = "notifications/progress"
@@ -388,11 +389,16 @@ def exits_cleanly_when_it_closes_first(record: Record) -> Iterator[Seen]:
     """A server that closes the connection with no request open exits cleanly."""
     ending = record.ending
     closing = next((e for e in record.transcript if e.raw == LEFT), None)
-    if closing is None or ending is None or _was_hit(record, closing):
+    if closing is None or ending is None or _was_hit(record, closing) or _was_terminated(record):
         return
     clean = ending.step is Step.ITSELF and ending.status >= 0
     actual = f"the server closed its output, and {ending}"
     yield Seen("stdio-server-initiated-close", clean, closing.n, "an exit", actual)
+
+
+def _was_terminated(record: Record) -> bool:
+    """Whether we had asked the server to end, with its input open."""
+    return any(entry.raw == TERMINATED for entry in record.transcript)
 
 
 def _was_hit(record: Record, closing: Entry) -> bool:

@@ -1,5 +1,6 @@
 """basic/patterns/subscriptions: opening, content and end of subscriptions/listen."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,7 @@ from mcp_touchstone.suite import (
     shapes,
 )
 
+TERMINATED = b"we sent SIGTERM"
 ID = META + "subscriptionId"
 LISTEN = "subscriptions/listen"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -50,7 +52,7 @@ BESIDE = "touchstone-beside"
 OF_REQUESTS = frozenset({"notifications/progress", "notifications/message"})
 LOGGED = "notifications/message"
 GRACE = 0.5
-"""Seconds in which a message may cross with the cancellation of its stream."""
+"""Seconds in which a message may follow once the server has read the cancellation."""
 
 STRAIGHT = 0.6
 """Seconds after its acknowledgment in which a stream has no reason to end by itself."""
@@ -69,7 +71,8 @@ class Stream:
         wanted: its filter.
         opened: the time of its acknowledgment; None before it.
         first: its first message.
-        cancelled: the time at which we cancelled it; None before it.
+        cancelled: the line on which we cancelled it; None before it.
+        read: the time at which the server had provably read that; None before it.
         result: the answer to its request.
         answered: the time of that answer.
         notified: the notification by which the server cancelled it.
@@ -80,15 +83,23 @@ class Stream:
     wanted: dict[str, Any]
     opened: float | None = None
     first: Entry | None = None
-    cancelled: float | None = None
+    cancelled: int | None = None
+    read: float | None = None
     result: Message | None = None
     answered: float | None = None
     notified: Entry | None = None
     faults: list[Seen] = field(default_factory=list)
 
+    def is_late(self, at: float) -> bool:
+        """Whether a message at a time did not cross with the cancellation.
+
+        The answer to a later request proves that the server has read the cancellation.
+        """
+        return self.read is not None and at - self.read > GRACE
+
     def takes(self, at: float) -> bool:
         """Whether the server may still send messages on it."""
-        return self.result is None and (self.cancelled is None or at - self.cancelled <= GRACE)
+        return self.result is None and not self.is_late(at)
 
 
 def _params(value: Any) -> dict[str, Any]:
@@ -107,14 +118,17 @@ class Watch:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._streams: list[Stream] = []
-        self._closing = False
+        self._terminated = math.inf
 
     def walk(self) -> Iterator[Seen]:
         """Yield the findings of the whole record."""
         for entry in self._record.transcript:
             if entry.source is Source.US:
                 self._said(entry)
+            elif entry.raw == TERMINATED:
+                self._terminated = entry.at
             for message in entry.messages:
+                self._proved(entry, message)
                 if message.role is Role.NOTIFICATION:
                     yield from self._notified(entry, message)
                 elif message.method == LISTEN and message.answers is not None:
@@ -133,7 +147,14 @@ class Watch:
         elif value.get("method") == CANCELLED:
             stream = self._named(_params(value).get("requestId"))
             if stream is not None and stream.cancelled is None:
-                stream.cancelled = entry.at
+                stream.cancelled = entry.n
+
+    def _proved(self, entry: Entry, message: Message) -> None:
+        """Take the answer to a request as proof that the server has read all lines before it."""
+        for stream in self._streams:
+            cancelled = stream.cancelled
+            if cancelled is not None and stream.read is None and (message.answers or 0) > cancelled:
+                stream.read = entry.at
 
     def _named(self, own: Any) -> Stream | None:
         key = id_key(own)
@@ -218,7 +239,7 @@ class Watch:
         stream = self._named(message.value.get("id"))
         if stream is None or message.kind is not Kind.RESULT or stream.result is not None:
             return
-        late = stream.cancelled is not None and entry.at - stream.cancelled > GRACE
+        late = stream.is_late(entry.at)
         stream.result, stream.answered = message, entry.at
         result = message.value["result"]
         if late:
@@ -241,9 +262,10 @@ class Watch:
         if stream.opened is None or stream.cancelled is not None:
             return
         result, notified = stream.result, stream.notified
-        if result is not None and _closing(result):
+        asked = self._terminated  # ends_subscriptions_on_sigterm judges what follows
+        if result is not None and (_closing(result) or (stream.answered or 0.0) >= asked):
             result = None
-        if notified is not None and _closing(notified.messages[0]):
+        if notified is not None and (_closing(notified.messages[0]) or notified.at >= asked):
             notified = None
         if result is None and notified is None:
             return
@@ -311,6 +333,17 @@ def keeps_subscription_streams_consistent(record: Record) -> Iterator[Seen]:
     yield from Watch(record).walk()
 
 
+@ambient("subscriptions-close-result-shape")
+def adds_nothing_to_the_final_result(record: Record) -> Iterator[Seen]:
+    """The final result of a subscription has no members of its own."""
+    clause, expected = "subscriptions-close-result-shape", "only resultType and _meta"
+    for entry, message in record.answers(Kind.RESULT):
+        result = message.value["result"]
+        if message.method == LISTEN and isinstance(result, dict):
+            more = sorted({*result} - {"resultType", "_meta"})
+            yield Seen(clause, not more, entry.n, expected, ", ".join(more), mild=Breach.NOTE)
+
+
 @ambient("subscriptions-ack-subset", "subscriptions-close-result-shape")
 def opens_and_closes_streams_in_the_right_types(record: Record) -> Iterator[Seen]:
     """Acknowledgments and final results of subscriptions have the members of their type."""
@@ -318,6 +351,32 @@ def opens_and_closes_streams_in_the_right_types(record: Record) -> Iterator[Seen
 
 
 # --- opening and ending
+
+
+@scenario("subscriptions-graceful-close", restarts=True)
+def ends_subscriptions_on_sigterm(talk: Conversation) -> None:
+    """A server that is told to end by SIGTERM announces the end of its subscriptions."""
+    clause = "subscriptions-graceful-close"
+    here = talk.wire
+    talk.restart()
+    stream = talk.subscribe({"toolsListChanged": True})
+    opened = stream.acknowledged() is not None and not stream.refusal.answered
+    if opened:
+        talk.probe(required=False)
+        talk.terminate()
+    if not opened or not talk.wire.gone:
+        talk.unseen(clause, "no subscription was open, or the server did not end on SIGTERM")
+        talk.wire = here
+        return
+    talk.judge(
+        clause,
+        stream.refusal.answered,
+        expected="a result for an open subscription before the server ends on SIGTERM",
+        actual="no result",
+        at=stream.line,
+        mild=Breach.NOTE,
+    )
+    talk.wire = here
 
 
 @scenario("subscriptions-listen-supported")
@@ -372,7 +431,8 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
         talk.unseen("subscriptions-cancel-ends", "no stream stayed open until it was cancelled")
         return
     narrow.cancel()
-    talk.quiet()
+    talk.probe(required=False)
+    talk.quiet(GRACE)
     talk.judge(
         "subscriptions-concurrent",
         not wide.refusal.answered,
@@ -420,7 +480,16 @@ def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any)
         for member, flag in FLAGS.items()
         if wanted.get(member) and talk.spoken.flag(*flag) and not given.get(member)
     ]
-    for members, what in ((false, "given as false"), (left_out, "promised and left out")):
+    undeclared = [
+        member
+        for member, (feature, flag) in FLAGS.items()
+        if given.get(member) and not talk.spoken.flag(feature, flag)
+    ]
+    for members, what in (
+        (false, "given as false"),
+        (left_out, "promised and left out"),
+        (undeclared, "acknowledged without a declared capability"),
+    ):
         talk.judge(
             "subscriptions-ack-subset",
             not members,

@@ -16,6 +16,8 @@ UPDATED = "notifications/resources/updated"
 LIST_CHANGED = "notifications/resources/list_changed"
 PATIENCE = 2.5
 """Seconds a change may take to show: some servers poll about once a second."""
+GRACE = 0.6
+"""Seconds in which a message may follow once the server has read a cancellation."""
 LATER = 1.3
 """Seconds to listen for notifications that must not come."""
 
@@ -55,7 +57,8 @@ def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     _judge_streams(talk, silent, lists, single)
     for stream in heard:
         stream.cancel()
-    talk.quiet(0.5)
+    talk.probe(required=False)
+    talk.quiet(GRACE)
     line = len(talk.wire.transcript)
     edit(file)
     (talk.root / "more.txt").write_text("more\n", encoding="utf-8")

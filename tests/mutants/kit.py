@@ -10,6 +10,7 @@ Run one by hand: ``python tests/mutants NAME [ROOT]``.
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -70,6 +71,9 @@ class Fault:
 
     def end(self) -> None:
         """Act after the last line."""
+
+    def terminated(self) -> None:
+        """Act on SIGTERM."""
 
     # --- tools for hooks
 
@@ -386,8 +390,9 @@ def run(fault: Fault, root: str) -> int:
             passed = fault.heard(line, message)
             if passed is not None:
                 forward(passed)
-        fault.done = True
-        os.close(from_client)
+        if not fault.done:
+            fault.done = True
+            os.close(from_client)
 
     def speak() -> None:
         for line in lines(from_server):
@@ -397,6 +402,14 @@ def run(fault: Fault, root: str) -> int:
                 request = fault.asked.get(message.get("id"), {})
             fault.tell(fault.said(message, request))
 
+    def leave(_number: int, _frame: object) -> None:
+        """End as the reference server does: as if the input had ended, with its last words."""
+        if not fault.done:
+            fault.done = True
+            fault.terminated()
+            os.close(from_client)
+
+    signal.signal(signal.SIGTERM, leave)
     listener = threading.Thread(target=listen, daemon=True)
     speaker = threading.Thread(target=speak, daemon=True)
     listener.start()

@@ -1,5 +1,7 @@
 """Servers that break a rule of basic/patterns/subscriptions."""
 
+import os
+import time
 from typing import Any
 
 from tests.mutants.kit import (
@@ -150,6 +152,21 @@ class AcknowledgesNormalisedUris(_Streams):
         given["resourceSubscriptions"] = [
             uri.replace("workspace:", "WORKSPACE:").replace("E", "%45") for uri in uris
         ]
+        return message
+
+
+@mutant("subscriptions-ack-subset", revision=MODERN, outcome="warn")
+class AcknowledgesTheUndeclared(_Streams):
+    """Does not declare changes of its prompts, and acknowledges a subscription to them."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "server/discover" and "result" in message:
+            message["result"]["capabilities"]["prompts"].pop("listChanged", None)
+        return super().said(message, request)
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        if self.wanted(request).get("promptsListChanged"):
+            message["params"]["notifications"]["promptsListChanged"] = True
         return message
 
 
@@ -347,6 +364,16 @@ class IgnoresACancelledSubscription(Fault):
         return None if cancels and params(message).get("requestId") == "touchstone-list" else line
 
 
+@control("subscriptions-cancel-ends", "subscriptions-concurrent", revision=MODERN)
+class ReadsACancellationLate(Fault):
+    """Reads the cancellation of a subscription, and all lines after it, a second later."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if self.asked.get(taken_back(message), {}).get("method") == LISTEN:
+            time.sleep(1.0)
+        return line
+
+
 @mutant("subscriptions-cancel-ends", revision=MODERN, outcome="warn")
 class AnswersWhenCancelled(Fault):
     """Answers a subscription well after it was cancelled."""
@@ -404,6 +431,22 @@ class EndsAStreamWithoutAResult(_EndsItself):
 
     def finish(self, stream: Json) -> None:
         del stream
+
+
+@mutant("subscriptions-graceful-close", revision=MODERN, outcome="note")
+class LeavesAtOnceOnSigterm(Fault):
+    """Ends on SIGTERM without a word on its open subscriptions."""
+
+    def terminated(self) -> None:
+        os._exit(0)
+
+
+@mutant("subscriptions-close-result-shape", revision=MODERN, outcome="note")
+class AddsNewsToTheFinalResult(_EndsItself):
+    """Adds a member of its own to the final result."""
+
+    def finish(self, stream: Json) -> None:
+        self.answer(stream, {**_closing(stream["id"]), "sent": 0})
 
 
 @mutant("subscriptions-close-result-shape", revision=MODERN)

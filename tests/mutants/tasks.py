@@ -239,9 +239,16 @@ class HasNoResultsOfTasks(Lacks):
 
 @control("tasks-declared-operations-work")
 class DeclaresNoTaskAtAll(Lacks):
-    """Declares an empty tasks.requests, lists no tasks, and has no tasks/get and tasks/result."""
+    """Declares an empty tasks.requests, makes no tasks, and has no tasks/get and tasks/result."""
 
     methods = ("tasks/get", "tasks/result")
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and "task" in params(message):
+            del message["params"]["task"]
+            self.pass_on(message)
+            return None
+        return super().heard(line, message)
 
     def said(self, message: Any, request: Json) -> Out:
         if "requests" in declared(message, request):
