@@ -140,19 +140,19 @@ def returns_results_of_tool_uses(talk: Conversation) -> None:
     client = replace(willing(talk.revision), sampling=once, tasks=None)
     provoked = talk.provoke(talk.example("samples-tools"), client)
     sampled = [_blocks(question) for question in _sampled(provoked)[1:]]
-    used = [m[n : n + 2] for m in sampled for n, kinds in enumerate(m) if "tool_use" in kinds]
+    used = [m[n : n + 2] for m in sampled for n, (_, kinds) in enumerate(m) if "tool_use" in kinds]
     if not used:
         for clause in (ALONE, BALANCE):
             talk.unseen(clause, "the server does not continue after tool uses of the model")
         return
     talk.judge(
         BALANCE,
-        all("tool_result" in pair[-1] for pair in used),
-        expected="a message of tool results after a message of tool uses",
+        all("tool_result" in pair[-1][1] and pair[-1][0] == "user" for pair in used),
+        expected="a user message of tool results after a message of tool uses",
         actual="another message",
         at=provoked.reply,
     )
-    results = [kinds for m in sampled for kinds in m if "tool_result" in kinds]
+    results = [kinds for m in sampled for _, kinds in m if "tool_result" in kinds]
     talk.judge(
         ALONE,
         all(kinds == {"tool_result"} for kinds in results),
@@ -162,13 +162,14 @@ def returns_results_of_tool_uses(talk: Conversation) -> None:
     )
 
 
-def _blocks(question: Question) -> list[set[str]]:
-    """Return the types of the blocks of each message."""
+def _blocks(question: Question) -> list[tuple[Any, set[str]]]:
+    """Return the role of each message and the types of its blocks."""
     found = []
     for message in question.member.get("messages") or []:
         content = message.get("content") if isinstance(message, dict) else None
         blocks = content if isinstance(content, list) else [content]
-        found.append({str(block.get("type")) for block in blocks if isinstance(block, dict)})
+        kinds = {str(block.get("type")) for block in blocks if isinstance(block, dict)}
+        found.append((message.get("role") if isinstance(message, dict) else None, kinds))
     return found
 
 

@@ -429,6 +429,30 @@ def _is_unknown(name: str) -> bool:
     return name not in {GUIDE, EDIT, "git_workflow"}
 
 
+class _LinksToAResource(_Gets):
+    """Links to a resource in each prompt."""
+
+    uri: ClassVar[str] = "workspace:///README.md"
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "prompts/get" and "messages" in message.get("result", {}):
+            link = {"type": "resource_link", "uri": self.uri, "name": "linked"}
+            message["result"]["messages"].append({"role": "user", "content": link})
+        return message  # type: ignore[no-any-return]
+
+
+@control("prompts-resource-link-readable", revision=MODERN)
+class LinksToItsResource(_LinksToAResource):
+    """Links to a resource that it has."""
+
+
+@mutant("prompts-resource-link-readable", revision=MODERN)
+class LinksToNoResource(_LinksToAResource):
+    """Links to a resource that it does not have."""
+
+    uri = "workspace:///no-such-file.md"
+
+
 @mutant("prompts-unknown-name-error")
 class FailsOnAnUnknownPrompt(_Gets):
     """Answers an unknown prompt with -32603."""

@@ -150,7 +150,7 @@ class AcknowledgesNormalisedUris(_Streams):
         given = message["params"]["notifications"]
         uris = given.get("resourceSubscriptions", [])
         given["resourceSubscriptions"] = [
-            uri.replace("workspace:", "WORKSPACE:").replace("E", "%45") for uri in uris
+            uri.replace("E", "%45").replace("workspace:", "WORKSPACE:") for uri in uris
         ]
         return message
 
@@ -439,6 +439,22 @@ class LeavesAtOnceOnSigterm(Fault):
 
     def terminated(self) -> None:
         os._exit(0)
+
+
+@mutant("cancellation-server-only-for-listen", revision=MODERN)
+class CancelsAStreamLongAfterItsEnd(_EndsItself):
+    """Announces the end of a subscription after its result, once more requests were answered."""
+
+    def announce(self, stream: Json) -> None:
+        count = len(self.asked)
+
+        def wait() -> None:
+            if len(self.asked) > count + 2:
+                super(CancelsAStreamLongAfterItsEnd, self).announce(stream)
+            else:
+                self.later(0.05, wait)
+
+        self.later(0.2, wait)
 
 
 @mutant("subscriptions-close-result-shape", revision=MODERN, outcome="note")

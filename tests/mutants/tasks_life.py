@@ -152,7 +152,7 @@ class ShowsTheEndOfATaskLate(Shows):
             state["status"] = "working"
 
 
-@mutant("tasks-result-blocks")
+@mutant("tasks-result-blocks", "tasks-result-of-cancelled-answered")
 class DropsEarlyTasksResult(Watches):
     """Answers tasks/result only if the task was over when it came."""
 
