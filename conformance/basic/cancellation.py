@@ -46,11 +46,15 @@ class Own:
         augmented: whether it asks for a task.
         task: the id of the task we answered with; None if we did not.
         answered: the time of another answer of ours; None before it.
+        line: the line of that answer.
+        read: the time at which the server had provably read it; None before it.
     """
 
     augmented: bool
     task: Any = None
     answered: float | None = None
+    line: int = 0
+    read: float | None = None
 
 
 @dataclass(slots=True)
@@ -104,7 +108,7 @@ class Watch:
         if own.augmented and task is not None:
             own.task = task
         else:
-            own.answered = entry.at
+            own.answered, own.line = entry.at, entry.n
 
     def _end_stream(self, own: Any, entry: Entry, *, by_us: bool) -> None:
         stream = self._streams.get(id_key(own))
@@ -115,6 +119,9 @@ class Watch:
         """Note the end of a stream, or the proof that an earlier end is no news to the server."""
         if message.answers is None:
             return
+        for own in self._own.values():
+            if own.answered is not None and own.read is None and message.answers > own.line:
+                own.read = entry.at
         for stream in self._streams.values():
             stream.known |= stream.ended is not None and message.answers > stream.ended
         if message.method == LISTEN:
@@ -160,7 +167,9 @@ class Watch:
             yield Seen(clause, True, entry.n)
         elif entry.at - own.answered > GRACE:
             actual = f"{named}, which was answered {entry.at - own.answered:.1f} s before"
-            yield Seen(clause, False, entry.n, expected, actual)
+            known = own.read is not None and entry.at - own.read > GRACE
+            mild = None if known else Breach.WARN
+            yield Seen(clause, False, entry.n, expected, actual, mild=mild)
 
 
 @ambient(

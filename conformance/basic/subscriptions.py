@@ -460,8 +460,17 @@ def _acknowledged(stream: Subscription) -> bool:
     return stream.acknowledged(0.0) is not None
 
 
-def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any) -> None:
+def _acknowledgment(talk: Conversation, stream: Subscription) -> tuple[Entry, Message] | None:
+    """Wait for an acknowledgment; if none comes, look again behind a later request."""
     found = stream.acknowledged()
+    if found is None and not stream.refusal.answered:
+        talk.probe(required=False)
+        found = stream.acknowledged(0.0)
+    return found
+
+
+def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any) -> None:
+    found = _acknowledgment(talk, stream)
     reply = stream.refusal
     talk.judge(
         "subscriptions-ack-first",
@@ -501,7 +510,7 @@ def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any)
 
 
 def _judge_second(talk: Conversation, stream: Subscription) -> None:
-    found = stream.acknowledged()
+    found = _acknowledgment(talk, stream)
     reply = stream.refusal
     talk.judge(
         "subscriptions-concurrent",

@@ -1,6 +1,7 @@
 """Servers that break a rule of server/prompts."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -429,6 +430,20 @@ def _is_unknown(name: str) -> bool:
     return name not in {GUIDE, EDIT, "git_workflow"}
 
 
+@mutant("prompts-validate-arguments", "prompts-embedded-resource-fields=warn")
+class RepeatsAnyArgumentAsAUri(_Gets):
+    """Renders an argument that is no string, as the URI of a resource without a scheme."""
+
+    def gets(self, request: Json, name: str, values: Any) -> bool:
+        odd = [v for v in values.values() if not isinstance(v, str)] if values else []
+        if not odd or not isinstance(values, dict):
+            return False
+        resource = {"uri": str(odd[0]), "mimeType": "text/plain", "text": "rendered"}
+        content = {"type": "resource", "resource": resource}
+        self.answer(request, {"messages": [{"role": "user", "content": content}]})
+        return True
+
+
 class _LinksToAResource(_Gets):
     """Links to a resource in each prompt."""
 
@@ -451,6 +466,19 @@ class LinksToNoResource(_LinksToAResource):
     """Links to a resource that it does not have."""
 
     uri = "workspace:///no-such-file.md"
+
+
+@mutant("prompts-unknown-name-error", outcome="warn", startup=6.0)
+class ReadsAnUnknownPromptLate(_Gets):
+    """Stops reading for eight seconds before it refuses an unknown prompt, once."""
+
+    slept = False
+
+    def gets(self, request: Json, name: str, values: Any) -> bool:
+        if _is_unknown(name) and not self.slept:
+            self.slept = True
+            time.sleep(8.0)
+        return False
 
 
 @mutant("prompts-unknown-name-error")
