@@ -1,9 +1,6 @@
 """basic/utilities/tasks: the life of a task, from its id to its result."""
 
-import itertools
-import math
 import secrets
-import string
 from collections.abc import Iterator
 
 from mcp_touchstone.suite import (
@@ -15,6 +12,7 @@ from mcp_touchstone.suite import (
     Task,
     arguments,
     brief,
+    guessable,
     object_in,
     same_outcome,
     scenario,
@@ -24,8 +22,6 @@ from mcp_touchstone.suite import (
 INVALID, NOT_FOUND = -32602, -32601
 SEVERAL = 5
 """Number of tasks whose ids are compared."""
-GUESSED = 40.0
-"""Ids that differ in fewer bits than this can be guessed from a few others."""
 
 
 # --- several at once
@@ -56,7 +52,7 @@ def identifies_its_tasks_by_unguessable_ids(talk: Conversation) -> None:
     else:
         talk.judge(
             "tasks-id-unguessable",
-            not _guessable(ids),
+            not guessable(ids),
             expected="ids that cannot be guessed from others",
             actual=", ".join(brief(one, 40) for one in ids),
             at=tasks[-1].created,
@@ -64,23 +60,6 @@ def identifies_its_tasks_by_unguessable_ids(talk: Conversation) -> None:
     _judge_parameter(talk, tasks)
     if talk.judges("tasks-list-consistent-with-get"):
         _judge_list(talk, tasks)
-
-
-def _guessable(ids: list[str]) -> bool:
-    """Whether the differing parts of ids are too short to be random."""
-    rest = [one[_common(ids) :] for one in ids]
-    end = _common([one[::-1] for one in rest])
-    parts = ["".join(filter(str.isalnum, one[: len(one) - end])) for one in rest]
-    used = set().union(*parts)
-    alphabets = (string.digits, string.hexdigits[:16], string.digits + string.ascii_lowercase)
-    size = next((len(one) for one in alphabets if used <= {*one}), 64)
-    return max(map(len, parts)) * math.log2(size) < GUESSED
-
-
-def _common(texts: list[str]) -> int:
-    """Return the length of the common prefix."""
-    columns = zip(*texts, strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda column: len({*column}) == 1, columns))
 
 
 def _judge_parameter(talk: Conversation, tasks: list[Task]) -> None:
