@@ -252,7 +252,8 @@ class Watch:
             expected = f"{ID}: {brief(stream.id)}, the id of the response"
             clause = "subscriptions-close-result-shape"
             yield Seen(clause, passed, entry.n, expected, brief(meta[ID]))
-        if stream.first is None and stream.cancelled is None and not _closing(message):
+        over = _closing(message) or entry.at >= self._terminated
+        if stream.first is None and stream.cancelled is None and not over:
             stream.first = entry
             expected = "the acknowledgment as the first message of a subscription"
             yield Seen("subscriptions-ack-first", False, entry.n, expected, "its result")

@@ -212,6 +212,7 @@ def serves_tasks_of_the_extension(talk: Conversation) -> None:
         talk.judge(IGNORES, update.result is not None, expected=expected, actual=update, at=update)
     _judge_undeclared(talk, call, own)
     _follow(talk, own)
+    _ask(talk, GET, own)  # keeps_keys_and_terminal_statuses compares it
     _, other = _created(talk, call)
     if other:
         _judge_acknowledgment(talk, _ask(talk, CANCEL, other), other)

@@ -364,7 +364,7 @@ class _Knows(Hands):
 
 
 @mutant("exttasks-unknown-id-get", revision=MODERN)
-class FailsOnAnUnknownTask(_Knows):
+class FailsOnAnUnknownHandle(_Knows):
     """Answers tasks/get of an unknown task with another code."""
 
     methods = ("tasks/get",)
@@ -378,7 +378,7 @@ class FailsToCancelAnUnknownTask(_Knows):
 
 
 @mutant("exttasks-input-keys-unique", revision=MODERN)
-class AsksTwiceUnderOneKey(Hands):
+class ChangesItsQuestionUnderAKey(Hands):
     """Changes its question under the same key."""
 
     looks = 0
@@ -400,7 +400,7 @@ class AsksTwiceUnderOneKey(Hands):
 
 
 @mutant("exttasks-terminal-final", revision=MODERN)
-class CompletesACancelledTask(Hands):
+class CancelsACompletedHandle(Hands):
     """Shows a completed task as cancelled the second time."""
 
     def __init__(self) -> None:
@@ -417,7 +417,7 @@ class CompletesACancelledTask(Hands):
 
 
 @mutant("exttasks-id-unguessable", revision=MODERN)
-class CountsItsTasks(Hands):
+class CountsItsHandles(Hands):
     """Numbers its tasks."""
 
     def new_id(self) -> str:

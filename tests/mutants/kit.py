@@ -404,12 +404,14 @@ def run(fault: Fault, root: str) -> int:
 
     def leave(_number: int, _frame: object) -> None:
         """End as the reference server does: as if the input had ended, with its last words."""
-        if not fault.done:
-            fault.done = True
-            fault.terminated()
-            os.close(from_client)
+        if fault.done:
+            os._exit(143)
+        fault.done = True
+        fault.terminated()
+        os.close(from_client)
 
-    signal.signal(signal.SIGTERM, leave)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, leave)
     listener = threading.Thread(target=listen, daemon=True)
     speaker = threading.Thread(target=speak, daemon=True)
     listener.start()

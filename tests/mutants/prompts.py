@@ -224,7 +224,7 @@ class NotifiesSubscribersOfPromptsLate(_Streams):
         self.later(0.5, lambda: self.notify(CHANGED, {}))
 
 
-@mutant("prompts-respect-capability-negotiation", revision=MODERN)
+@mutant("prompts-respect-capability-negotiation", "subscriptions-ack-subset=warn", revision=MODERN)
 class NotifiesSubscribersUndeclared(_Streams):
     """Notifies a subscription of changes without declaring listChanged."""
 

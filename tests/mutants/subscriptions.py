@@ -443,18 +443,20 @@ class LeavesAtOnceOnSigterm(Fault):
 
 @mutant("cancellation-server-only-for-listen", revision=MODERN)
 class CancelsAStreamLongAfterItsEnd(_EndsItself):
-    """Announces the end of a subscription after its result, once more requests were answered."""
+    """Announces the end of a subscription again, when more requests were answered."""
 
     def announce(self, stream: Json) -> None:
+        super().announce(stream)
+        again = super().announce
         count = len(self.asked)
 
         def wait() -> None:
-            if len(self.asked) > count + 2:
-                super(CancelsAStreamLongAfterItsEnd, self).announce(stream)
+            if len(self.asked) > count + 1:
+                again(stream)
             else:
-                self.later(0.05, wait)
+                self.later(0.02, wait)
 
-        self.later(0.2, wait)
+        self.later(0.1, wait)
 
 
 @mutant("subscriptions-close-result-shape", revision=MODERN, outcome="note")

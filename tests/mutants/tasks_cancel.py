@@ -1,11 +1,11 @@
 """Servers that break a rule of basic/utilities/tasks: cancelled and expired tasks, their times."""
 
-import threading
+import time
 from typing import Any, ClassVar
 
 from tests.mutants.kit import Fault, Json, Out, control, meta, mutant, params, refusal, taken_back
 from tests.mutants.tasks import is_task
-from tests.mutants.tasks_asking import Augments
+from tests.mutants.tasks_asking import Augments, TaskThatAsks
 from tests.mutants.tasks_states import Shows
 
 
@@ -40,28 +40,35 @@ class ForgetsWhoWaitsForACancelledTask(Fault):
         return None if lost and "cancelled" in str(message["error"]) else message
 
 
-class _Writes(Fault):
-    """Writes a file every tenth of a second while a task runs."""
+class _Writes(TaskThatAsks):
+    """Has a task that writes a file every twentieth of a second, for three seconds."""
 
     stops: ClassVar[bool]
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.stop = threading.Event()
+    def begin(self, request: Json, own: str) -> None:
+        for step in range(60):
+            time.sleep(0.05)
+            if self.stops and self.status[own] != "working":
+                break
+            if meta(request).get("progressToken") == "touchstone-cancelled-task":
+                (self.root / "work.log").write_text(f"{step}\n", encoding="utf-8")
+        self.finish(own)
+
+    def on_cancelled(self, own: str) -> None:
+        """Answer a tasks/result that waits."""
+        for request in self.results.pop(own, []):
+            self.refuse(request, -32602, "The task was cancelled")
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        if is_task(message) and meta(message).get("progressToken") == "touchstone-cancelled-task":
-            threading.Thread(target=self.write, daemon=True).start()
-        if self.stops and isinstance(message, dict) and message.get("method") == "tasks/cancel":
-            self.stop.set()
-        return line
-
-    def write(self) -> None:
-        """Do the work: as long as the task lasts."""
-        for step in range(60):
-            if self.done or self.stop.wait(0.05):
-                return
-            (self.root / "work.log").write_text(f"{step}\n", encoding="utf-8")
+        own = params(message).get("taskId") if isinstance(message, dict) else None
+        known = isinstance(own, str) and own in self.status
+        if known and message["method"] == "tasks/result" and self.status[own] == "cancelled":
+            self.refuse(message, -32602, "The task was cancelled")
+            return None
+        passed = super().heard(line, message)
+        if known and message["method"] == "tasks/cancel":
+            self.on_cancelled(str(own))
+        return passed
 
 
 @mutant("tasks-cancel-stops-execution")
