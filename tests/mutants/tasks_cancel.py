@@ -60,14 +60,14 @@ class _Writes(TaskThatAsks):
             self.refuse(request, -32602, "The task was cancelled")
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        own = params(message).get("taskId") if isinstance(message, dict) else None
-        known = isinstance(own, str) and own in self.status
+        own = str(params(message).get("taskId")) if isinstance(message, dict) else ""
+        known = own in self.status
         if known and message["method"] == "tasks/result" and self.status[own] == "cancelled":
             self.refuse(message, -32602, "The task was cancelled")
             return None
         passed = super().heard(line, message)
         if known and message["method"] == "tasks/cancel":
-            self.on_cancelled(str(own))
+            self.on_cancelled(own)
         return passed
 
 
