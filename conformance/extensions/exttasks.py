@@ -236,13 +236,14 @@ def _judge_undeclared(talk: Conversation, call: Exchange, own: str) -> None:
     for method, more in ((GET, {}), (UPDATE, {"inputResponses": {}}), (CANCEL, {})):
         reply = talk.request(method, {"taskId": own, **more}, required=False)
         expected = f"error -32021 for {method} without the extension"
-        talk.judge(OPERATIONS, reply.refused(LACKING), expected=expected, actual=reply, at=reply)
+        passed = reply.answered and reply.refused(LACKING)
+        talk.judge(OPERATIONS, passed, expected=expected, actual=reply, at=reply)
     stream = talk.subscribe({"taskIds": [own]})
     found = stream.acknowledged(talk.pace.silence)
     granted = own in (stream.granted.get("taskIds") or [])
     talk.judge(
         OPERATIONS,
-        stream.refusal.refused(LACKING),
+        stream.refusal.answered and stream.refusal.refused(LACKING),
         expected="error -32021 for a subscription to tasks without the extension",
         actual="an acknowledgment" if found else stream.refusal,
         at=stream.refusal if stream.refusal.answered else stream.line,
@@ -298,7 +299,8 @@ def refuses_unknown_tasks_of_the_extension(talk: Conversation) -> None:
     ):
         reply = _ask(talk, method, own, **more)
         expected = f"error -32602 for {method} with an unknown id"
-        talk.judge(clause, reply.refused(INVALID), expected=expected, actual=reply, at=reply)
+        passed = reply.answered and reply.refused(INVALID)
+        talk.judge(clause, passed, expected=expected, actual=reply, at=reply)
 
 
 @scenario(UNGUESSABLE, lasts=True)

@@ -393,7 +393,8 @@ class ChangesItsQuestionUnderAKey(Hands):
         return found
 
     def on_operation(self, request: Json, method: str) -> None:
-        if method == "tasks/update" and self.looks < 2:
+        known = params(request).get("taskId") in self.tasks and self.is_able(request)
+        if known and method == "tasks/update" and self.looks < 2:
             self.acknowledge(request, method)
         else:
             super().on_operation(request, method)
