@@ -278,11 +278,12 @@ def _follow(talk: Conversation, own: str) -> dict[str, Any]:
         state = reply.result
         requests = object_in(state, "inputRequests")
         new = {key: value for key, value in requests.items() if key not in answered}
-        if new and talk.judges(ACKNOWLEDGES):
+        if new:
             responses = talk.wire.filled(client, new)
             answered |= {*responses}
             update = _ask(talk, UPDATE, own, inputResponses=responses)
-            _judge_acknowledgment(talk, update, own)
+            if talk.judges(ACKNOWLEDGES):
+                _judge_acknowledgment(talk, update, own)
         wish = state.get("pollIntervalMs")
         talk.quiet(min(PAUSE, wish / 1000) if isinstance(wish, int | float) else PAUSE)
     return state
@@ -335,6 +336,8 @@ def completes_tasks_whose_tool_fails(talk: Conversation) -> None:
             if created is None or not own:
                 continue
             state = _follow(talk, own)
+            if state.get("status") not in TERMINAL:
+                continue
             talk.judge(
                 COMPLETES,
                 state.get("status") != "failed",
