@@ -182,7 +182,7 @@ def _stale_times(record: Record, doubtful: set[str]) -> Iterator[Seen]:
     """
     clause = "tasks-last-updated-at"
     first: dict[tuple[str, str, str], Entry] = {}
-    lasting: set[tuple[str, str]] = set()
+    lasting: set[tuple[str, str, str]] = set()
     for shown, text in _times(record, "lastUpdatedAt"):
         born, asked = shown.state.get("createdAt"), record.asked_on(shown.asked)
         if shown.id in doubtful or not shown.status or asked is None:
@@ -190,13 +190,13 @@ def _stale_times(record: Record, doubtful: set[str]) -> Iterator[Seen]:
         if isinstance(born, str) and timestamps.is_earlier(text, born):
             expected = f"lastUpdatedAt {born}, when it was created, or later"
             yield Seen(clause, False, shown.entry.n, expected, text, mild=Breach.WARN)
-        earlier = [s for (own, t, s) in first if (own, t) == (shown.id, text) and s != shown.status]
-        if earlier and (shown.id, text) in lasting:
+        earlier = [s for own, t, s in lasting if (own, t) == (shown.id, text) and s != shown.status]
+        if earlier:
             expected = f"lastUpdatedAt of the change from {earlier[0]} to {shown.status}"
             yield Seen(clause, False, shown.entry.n, expected, text, mild=Breach.WARN)
         begun = first.setdefault((shown.id, text, shown.status), shown.entry)
         if asked.at >= begun.at + SECOND:
-            lasting.add((shown.id, text))
+            lasting.add((shown.id, text, shown.status))
 
 
 def _times(record: Record, member: str) -> Iterator[tuple[Sighting, str]]:

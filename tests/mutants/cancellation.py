@@ -292,12 +292,12 @@ class CancelsARequestOfAnEarlierCall(CancelsAnAnsweredRequest):
         count = len(self.asked)
 
         def wait() -> None:
-            if len(self.asked) > count + 3:
-                self.later(1.5, lambda: self.withdraw(message["id"]))
+            if len(self.asked) > count + 1:
+                self.later(1.3, lambda: self.withdraw(message["id"]))
             else:
-                self.later(0.05, wait)
+                self.later(0.02, wait)
 
-        self.later(0.05, wait)
+        self.later(0.02, wait)
 
     def withdraw(self, own: str) -> None:
         """Say that the question is cancelled."""

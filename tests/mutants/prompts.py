@@ -468,19 +468,6 @@ class LinksToNoResource(_LinksToAResource):
     uri = "workspace:///no-such-file.md"
 
 
-@mutant("prompts-unknown-name-error", outcome="warn", startup=6.0)
-class ReadsAnUnknownPromptLate(_Gets):
-    """Stops reading for eight seconds before it refuses an unknown prompt, once."""
-
-    slept = False
-
-    def gets(self, request: Json, name: str, values: Any) -> bool:
-        if _is_unknown(name) and not self.slept:
-            self.slept = True
-            time.sleep(8.0)
-        return False
-
-
 @mutant("prompts-unknown-name-error")
 class FailsOnAnUnknownPrompt(_Gets):
     """Answers an unknown prompt with -32603."""
@@ -612,6 +599,19 @@ class HangsOnNul(_Fills):
 
     def fill(self, request: Json, values: Json) -> bool:
         return "\x00" in values["task"] or super().fill(request, values)
+
+
+@mutant("prompts-inputs-outputs-validated", revision=OLD, outcome="warn", startup=6.0)
+class ReadsNulLate(_Fills):
+    """Stops reading for eight seconds when a value contains NUL, once."""
+
+    slept = False
+
+    def fill(self, request: Json, values: Json) -> bool:
+        if "\x00" in values["task"] and not self.slept:
+            self.slept = True
+            time.sleep(8.0)
+        return super().fill(request, values)
 
 
 def _read(path: str) -> str:

@@ -101,16 +101,6 @@ class ElicitsACustomFormat(Asks):
     params: ClassVar[Json] = formed(phone={"type": "string", "format": "phone"})
 
 
-@mutant("schema-result-conformance", moves="elicitation-form-schema-primitive")
-class NamesItsChoicesInAnObject(Asks):
-    """Elicits a choice with enumNames that are an object."""
-
-    method = "elicitation/create"
-    params: ClassVar[Json] = formed(
-        size={"type": "string", "enum": ["s", "m"], "enumNames": {"s": "small", "m": "medium"}}
-    )
-
-
 @mutant("schema-result-conformance", moves="elicitation-url-params-2025-11-25")
 class LinksWithoutAnId(Asks):
     """Elicits a visit of a URL without an elicitationId."""
