@@ -26,8 +26,11 @@ from mcp_touchstone.suite import (
 )
 
 EXTENSION = "io.modelcontextprotocol/tasks"
-ABLE = {"extensions": {EXTENSION: {}}}
+ABLE: dict[str, Any] = {"extensions": {EXTENSION: {}}}
 CALL, GET, UPDATE, CANCEL = "tools/call", "tasks/get", "tasks/update", "tasks/cancel"
+MORE: dict[str, dict[str, Any]] = {UPDATE: {"inputResponses": {}}}
+"""Members of params besides taskId."""
+
 NOTICE = "notifications/tasks"
 STATUSES = ("working", "input_required", *TERMINAL)
 PAYLOADS = {"input_required": "inputRequests", "completed": "result", "failed": "error"}
@@ -167,9 +170,10 @@ def _able(talk: Conversation) -> dict[str, Any]:
 
 def _calls(talk: Conversation) -> list[Exchange]:
     """Return calls that are safe, the best first."""
-    known: list[Exchange] = list(talk.examples("callable-tool"))
+    known = talk.examples("callable-tool")
+    names = {example.name for example in known}
     free = [Exchange(CALL, {"name": n, "arguments": {}}) for n in talk.spoken.harmless]
-    return [*known, *(call for call in free if call.params["name"] not in {k.name for k in known})]
+    return [*known, *(call for call in free if call.params["name"] not in names)]
 
 
 def _created(talk: Conversation, call: Exchange) -> tuple[Reply, str]:
@@ -233,8 +237,8 @@ def _judge_undeclared(talk: Conversation, call: Exchange, own: str) -> None:
         talk.judge(REQUIRED, passed, expected=expected, actual=plain, at=plain)
     else:
         talk.unseen(REQUIRED, "the server serves the call without a task too")
-    for method, more in ((GET, {}), (UPDATE, {"inputResponses": {}}), (CANCEL, {})):
-        reply = talk.request(method, {"taskId": own, **more}, required=False)
+    for method in (GET, UPDATE, CANCEL):
+        reply = talk.request(method, {"taskId": own, **MORE.get(method, {})}, required=False)
         expected = f"error -32021 for {method} without the extension"
         passed = reply.answered and reply.refused(LACKING)
         talk.judge(OPERATIONS, passed, expected=expected, actual=reply, at=reply)
@@ -293,12 +297,8 @@ def _follow(talk: Conversation, own: str) -> dict[str, Any]:
 def refuses_unknown_tasks_of_the_extension(talk: Conversation) -> None:
     """An unknown task id gets error -32602."""
     own = secrets.token_hex(16)
-    for clause, method, more in (
-        (UNKNOWN, GET, {}),
-        (UNKNOWN_TOO, UPDATE, {"inputResponses": {}}),
-        (UNKNOWN_TOO, CANCEL, {}),
-    ):
-        reply = _ask(talk, method, own, **more)
+    for clause, method in ((UNKNOWN, GET), (UNKNOWN_TOO, UPDATE), (UNKNOWN_TOO, CANCEL)):
+        reply = _ask(talk, method, own, **MORE.get(method, {}))
         expected = f"error -32602 for {method} with an unknown id"
         passed = reply.answered and reply.refused(INVALID)
         talk.judge(clause, passed, expected=expected, actual=reply, at=reply)
