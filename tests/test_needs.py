@@ -39,7 +39,10 @@ def profile(one: Spoken, *revisions: str) -> ServerProfile:
 
 
 def rich(*revisions: str) -> ServerProfile:
-    everything = {name: {"listChanged": True, "subscribe": True} for name in CAPABILITIES}
+    everything: dict[str, dict[str, Any]] = {
+        name: {"listChanged": True, "subscribe": True} for name in CAPABILITIES
+    }
+    everything["extensions"]["io.modelcontextprotocol/tasks"] = {}
     example = Example("tools/call", {"name": "t"}, item=TOOL)
     return profile(
         spoken(

@@ -11,11 +11,22 @@ from mcp_touchstone.suite import (
     Seen,
     ambient,
     brief,
-    integral,
     scenario,
     shapes,
     typed,
 )
+
+CACHEABLE = frozenset(
+    {
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+    }
+)
+"""Methods whose results have caching hints."""
 
 HINTS = ("ttlMs", "cacheScope")
 
@@ -32,12 +43,14 @@ def writes_caching_hints(record: Record) -> Iterator[Seen]:
 def gives_ttl_in_whole_milliseconds(record: Record) -> Iterator[Seen]:
     """The ttlMs of a result is a whole number without a decimal point."""
     for message in typed(record):
+        if message.method not in CACHEABLE:
+            continue
         ttl = message.value.get("ttlMs") if isinstance(message.value, dict) else None
         if isinstance(ttl, int | float) and message.part == "results":
             written = not isinstance(ttl, float)
-            mild = Breach.WARN if integral(ttl) else None
             clause, expected = "caching-ttl-non-negative", "a whole number of milliseconds"
-            yield Seen(clause, written, message.entry.n, expected, f"ttlMs: {ttl}", mild)
+            actual = f"ttlMs: {ttl}"
+            yield Seen(clause, written, message.entry.n, expected, actual, mild=Breach.WARN)
 
 
 @ambient("caching-interim-without-hints")

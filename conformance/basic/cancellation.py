@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp_touchstone.suite import (
     ASKED,
+    Breach,
     ClientTasks,
     Conversation,
     Entry,
@@ -45,11 +46,30 @@ class Own:
         augmented: whether it asks for a task.
         task: the id of the task we answered with; None if we did not.
         answered: the time of another answer of ours; None before it.
+        line: the line of that answer.
+        read: the time at which the server had provably read it; None before it.
     """
 
     augmented: bool
     task: Any = None
     answered: float | None = None
+    line: int = 0
+    read: float | None = None
+
+
+@dataclass(slots=True)
+class Listening:
+    """One subscriptions/listen.
+
+    Attributes:
+        ended: the line of its answer, or of our cancellation; None before it.
+        by_us: whether we cancelled it.
+        known: whether the server has answered a request that we sent after the end.
+    """
+
+    ended: int | None = None
+    by_us: bool = False
+    known: bool = False
 
 
 class Watch:
@@ -58,7 +78,7 @@ class Watch:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._own: dict[Any, Own] = {}
-        self._streams: set[Any] = set()
+        self._streams: dict[Any, Listening] = {}
 
     def walk(self) -> Iterator[Seen]:
         """Yield the findings of the whole record."""
@@ -67,6 +87,7 @@ class Watch:
                 for said in entry.value if isinstance(entry.value, list) else [entry.value]:
                     self._said(entry, said)
             for message in entry.messages:
+                self._answered(entry, message)
                 if message.role is Role.REQUEST:
                     yield from self._asked(entry, message)
                 elif message.role is Role.NOTIFICATION and message.method == CANCELLED:
@@ -77,7 +98,9 @@ class Watch:
             return
         key = id_key(value.get("id"))
         if value.get("method") == LISTEN:
-            self._streams.add(key)
+            self._streams[key] = Listening()
+        elif value.get("method") == CANCELLED:
+            self._end_stream(object_in(value, "params").get("requestId"), entry, by_us=True)
         own = self._own.get(key) if "method" not in value else None
         if own is None:
             return
@@ -85,7 +108,24 @@ class Watch:
         if own.augmented and task is not None:
             own.task = task
         else:
-            own.answered = entry.at
+            own.answered, own.line = entry.at, entry.n
+
+    def _end_stream(self, own: Any, entry: Entry, *, by_us: bool) -> None:
+        stream = self._streams.get(id_key(own))
+        if stream is not None and stream.ended is None:
+            stream.ended, stream.by_us = entry.n, by_us
+
+    def _answered(self, entry: Entry, message: Message) -> None:
+        """Note the end of a stream, or the proof that an earlier end is no news to the server."""
+        if message.answers is None:
+            return
+        for own in self._own.values():
+            if own.answered is not None and own.read is None and message.answers > own.line:
+                own.read = entry.at
+        for stream in self._streams.values():
+            stream.known |= stream.ended is not None and message.answers > stream.ended
+        if message.method == LISTEN:
+            self._end_stream(message.value.get("id"), entry, by_us=False)
 
     def _asked(self, entry: Entry, message: Message) -> Iterator[Seen]:
         params = object_in(message.value, "params")
@@ -107,6 +147,11 @@ class Watch:
         elif is_modern(self._record.revision):
             clause, expected = "cancellation-server-only-for-listen", f"the id of a {LISTEN}"
             yield Seen(clause, key in self._streams, entry.n, expected, named)
+            stream = self._streams.get(key)
+            if stream is not None and stream.known:
+                mild, expected = Breach.WARN if stream.by_us else None, "the id of an open stream"
+                actual = f"{named}, which had ended before"
+                yield Seen(clause, False, entry.n, expected, actual, mild=mild)
         else:
             yield from self._took_own_back(entry, self._own.get(key), named)
 
@@ -122,7 +167,9 @@ class Watch:
             yield Seen(clause, True, entry.n)
         elif entry.at - own.answered > GRACE:
             actual = f"{named}, which was answered {entry.at - own.answered:.1f} s before"
-            yield Seen(clause, False, entry.n, expected, actual)
+            known = own.read is not None and entry.at - own.read > GRACE
+            mild = None if known else Breach.WARN
+            yield Seen(clause, False, entry.n, expected, actual, mild=mild)
 
 
 @ambient(

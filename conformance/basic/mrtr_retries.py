@@ -22,7 +22,10 @@ MISSING_CAPABILITY = -32021
 ELSEWHERE = "touchstone-unexpected"
 """A key that no server asks for."""
 
-GARBAGE = ("", "touchstone", "A" * 100_000, "\0\x01\x1b[2J\x7f\u202e\uffff", "e30=", "null")
+LONG = 8_192
+"""A long text that still fits a buffer for lines; no page asks for lines of any length."""
+
+GARBAGE = ("", "touchstone", "A" * LONG, "\0\x01\x1b[2J\x7f\u202e\uffff", "e30=", "null")
 """Values of requestState that no server gives out."""
 
 

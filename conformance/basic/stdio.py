@@ -2,16 +2,19 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_touchstone.suite import (
     CLIENT_METHODS,
     FULL_CAPABILITIES,
     LEGACY,
+    META,
     Breach,
     Conversation,
     Entry,
     Fault,
+    Message,
     Phase,
     Record,
     Role,
@@ -21,6 +24,7 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     is_modern,
+    object_in,
     scenario,
     type_name,
 )
@@ -34,6 +38,7 @@ MARKS = {b"\xff\xfe", b"\xfe\xff"}
 LISTEN = "subscriptions/listen"
 CLOSED = b"we closed its input"
 LEFT = b"the server closed its output"
+TERMINATED = b"we sent SIGTERM"
 
 CANCELLED = "notifications/cancelled"
 PROGRESS = "notifications/progress"
@@ -198,10 +203,11 @@ def _first_event(record: Record) -> int:
 
 
 def _visibility(record: Record, lines: list[Entry]) -> Iterator[Seen]:
-    """Find answers that came only after stdin was closed."""
+    """Find answers that came only after stdin was closed, long after the limit for the first."""
+    limit = record.profile.pace.startup
     asked = next((e for e in record.transcript if e.source is Source.US), None)
     closing = next((e for e in record.transcript if e.raw == CLOSED), None)
-    if asked is None or closing is None or closing.at - asked.at < GRACE:
+    if asked is None or closing is None or closing.at - asked.at < limit:
         return
     late = [e for e in lines if any(m.role is Role.ANSWER for m in e.messages)]
     if late and lines[0].n > closing.n:
@@ -294,13 +300,35 @@ def notifies_only_for_open_requests(record: Record) -> Iterator[Seen]:
         in_flight.follow(entry)
         for message in entry.messages:
             if message.role is Role.ANSWER and message.answers is not None:
-                in_flight.answered(message.answers)
+                in_flight.answered(message.answers, entry.at)
             elif message.role is Role.NOTIFICATION and message.method in CORE - {CANCELLED}:
                 passed = in_flight.explains(message.method, entry.at)
                 actual = f"{message.method} without a request in flight or a subscription"
                 expected = "notifications only for a request in flight or a subscription"
-                yield Seen(clause, passed, entry.n, expected, actual)
+                late_log = message.method == LOGGED and not _on_a_stream(message)
+                mild = Breach.WARN if late_log else None
+                yield Seen(clause, passed, entry.n, expected, actual, mild=mild)
     yield Seen(clause, True)
+
+
+def _on_a_stream(message: Message) -> bool:
+    """Whether a notification has the id of a subscription."""
+    return META + "subscriptionId" in object_in(message.value, "params", "_meta")
+
+
+@dataclass(slots=True)
+class _Cancelled:
+    """A request that we cancelled.
+
+    Attributes:
+        line: the line of the cancellation.
+        asked: the request.
+        read: the time at which the server had provably read the cancellation; None before it.
+    """
+
+    line: int
+    asked: dict[str, Any]
+    read: float | None = None
 
 
 class _InFlight:
@@ -308,7 +336,7 @@ class _InFlight:
 
     def __init__(self, elsewhere: set[str]) -> None:
         self._open: dict[int, dict[str, Any]] = {}
-        self._cancelled: list[tuple[float, dict[str, Any]]] = []
+        self._cancelled: list[_Cancelled] = []
         self._elsewhere = elsewhere
 
     def follow(self, entry: Entry) -> None:
@@ -321,11 +349,14 @@ class _InFlight:
             params = entry.value.get("params")
             own = params.get("requestId") if isinstance(params, dict) else None
             for line in [n for n, asked in self._open.items() if asked["id"] == own]:
-                self._cancelled.append((entry.at, self._open.pop(line)))
+                self._cancelled.append(_Cancelled(entry.n, self._open.pop(line)))
 
-    def answered(self, line: int) -> None:
-        """Take an answer to a line of ours."""
+    def answered(self, line: int, at: float) -> None:
+        """Take an answer to a line of ours; it proves that the server has read all lines before."""
         self._open.pop(line, None)
+        for one in self._cancelled:
+            if one.read is None and line > one.line:
+                one.read = at
 
     def explains(self, notification: str | None, at: float) -> bool:
         """Whether a notification at a time belongs to an open or recent request."""
@@ -333,7 +364,9 @@ class _InFlight:
             return True
         late = notification in self._elsewhere
         known = [*self._open.values()]
-        known += [asked for when, asked in self._cancelled if late or at - when <= GRACE]
+        known += [
+            c.asked for c in self._cancelled if late or c.read is None or at - c.read <= GRACE
+        ]
         if notification in SUBSCRIBED:
             return any(asked.get("method") == LISTEN for asked in known)
         return bool(known)
@@ -378,11 +411,16 @@ def exits_cleanly_when_it_closes_first(record: Record) -> Iterator[Seen]:
     """A server that closes the connection with no request open exits cleanly."""
     ending = record.ending
     closing = next((e for e in record.transcript if e.raw == LEFT), None)
-    if closing is None or ending is None or _was_hit(record, closing):
+    if closing is None or ending is None or _was_hit(record, closing) or _was_terminated(record):
         return
     clean = ending.step is Step.ITSELF and ending.status >= 0
     actual = f"the server closed its output, and {ending}"
     yield Seen("stdio-server-initiated-close", clean, closing.n, "an exit", actual)
+
+
+def _was_terminated(record: Record) -> bool:
+    """Whether we had asked the server to end, with its input open."""
+    return any(entry.raw == TERMINATED for entry in record.transcript)
 
 
 def _was_hit(record: Record, closing: Entry) -> bool:

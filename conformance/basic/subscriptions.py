@@ -1,5 +1,6 @@
 """basic/patterns/subscriptions: opening, content and end of subscriptions/listen."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,10 +22,12 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     id_key,
+    normalised,
     scenario,
     shapes,
 )
 
+TERMINATED = b"we sent SIGTERM"
 ID = META + "subscriptionId"
 LISTEN = "subscriptions/listen"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -49,7 +52,7 @@ BESIDE = "touchstone-beside"
 OF_REQUESTS = frozenset({"notifications/progress", "notifications/message"})
 LOGGED = "notifications/message"
 GRACE = 0.5
-"""Seconds in which a message may cross with the cancellation of its stream."""
+"""Seconds in which a message may follow once the server has read the cancellation."""
 
 STRAIGHT = 0.6
 """Seconds after its acknowledgment in which a stream has no reason to end by itself."""
@@ -68,7 +71,8 @@ class Stream:
         wanted: its filter.
         opened: the time of its acknowledgment; None before it.
         first: its first message.
-        cancelled: the time at which we cancelled it; None before it.
+        cancelled: the line on which we cancelled it; None before it.
+        read: the time at which the server had provably read that; None before it.
         result: the answer to its request.
         answered: the time of that answer.
         notified: the notification by which the server cancelled it.
@@ -79,15 +83,23 @@ class Stream:
     wanted: dict[str, Any]
     opened: float | None = None
     first: Entry | None = None
-    cancelled: float | None = None
+    cancelled: int | None = None
+    read: float | None = None
     result: Message | None = None
     answered: float | None = None
     notified: Entry | None = None
     faults: list[Seen] = field(default_factory=list)
 
+    def is_late(self, at: float) -> bool:
+        """Whether a message at a time did not cross with the cancellation.
+
+        The answer to a later request proves that the server has read the cancellation.
+        """
+        return self.read is not None and at - self.read > GRACE
+
     def takes(self, at: float) -> bool:
         """Whether the server may still send messages on it."""
-        return self.result is None and (self.cancelled is None or at - self.cancelled <= GRACE)
+        return self.result is None and not self.is_late(at)
 
 
 def _params(value: Any) -> dict[str, Any]:
@@ -106,14 +118,17 @@ class Watch:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._streams: list[Stream] = []
-        self._closing = False
+        self._terminated = math.inf
 
     def walk(self) -> Iterator[Seen]:
         """Yield the findings of the whole record."""
         for entry in self._record.transcript:
             if entry.source is Source.US:
                 self._said(entry)
+            elif entry.raw == TERMINATED:
+                self._terminated = entry.at
             for message in entry.messages:
+                self._proved(entry, message)
                 if message.role is Role.NOTIFICATION:
                     yield from self._notified(entry, message)
                 elif message.method == LISTEN and message.answers is not None:
@@ -132,7 +147,14 @@ class Watch:
         elif value.get("method") == CANCELLED:
             stream = self._named(_params(value).get("requestId"))
             if stream is not None and stream.cancelled is None:
-                stream.cancelled = entry.at
+                stream.cancelled = entry.n
+
+    def _proved(self, entry: Entry, message: Message) -> None:
+        """Take the answer to a request as proof that the server has read all lines before it."""
+        for stream in self._streams:
+            cancelled = stream.cancelled
+            if cancelled is not None and stream.read is None and (message.answers or 0) > cancelled:
+                stream.read = entry.at
 
     def _named(self, own: Any) -> Stream | None:
         key = id_key(own)
@@ -187,10 +209,13 @@ class Watch:
             stream.opened = entry.at
             given = _params(message.value).get("notifications")
             if isinstance(given, dict):
-                extra = _not_requested(given, stream.wanted)
+                extra, mild = _not_requested(given, stream.wanted), None
+                if extra and not _not_requested(_normal(given), _normal(stream.wanted)):
+                    mild = Breach.WARN
                 expected = f"a subset of {brief(stream.wanted)}"
                 actual = f"also {brief(extra)}"
-                yield Seen("subscriptions-ack-subset", not extra, entry.n, expected, actual)
+                clause = "subscriptions-ack-subset"
+                yield Seen(clause, not extra, entry.n, expected, actual, mild=mild)
 
     def _requested(self, entry: Entry, method: str, value: Any, streams: list[Stream]) -> Seen:
         clause, expected = "subscriptions-only-requested", "only notifications of the filter"
@@ -214,7 +239,7 @@ class Watch:
         stream = self._named(message.value.get("id"))
         if stream is None or message.kind is not Kind.RESULT or stream.result is not None:
             return
-        late = stream.cancelled is not None and entry.at - stream.cancelled > GRACE
+        late = stream.is_late(entry.at)
         stream.result, stream.answered = message, entry.at
         result = message.value["result"]
         if late:
@@ -227,7 +252,8 @@ class Watch:
             expected = f"{ID}: {brief(stream.id)}, the id of the response"
             clause = "subscriptions-close-result-shape"
             yield Seen(clause, passed, entry.n, expected, brief(meta[ID]))
-        if stream.first is None and stream.cancelled is None and not _closing(message):
+        over = _closing(message) or entry.at >= self._terminated
+        if stream.first is None and stream.cancelled is None and not over:
             stream.first = entry
             expected = "the acknowledgment as the first message of a subscription"
             yield Seen("subscriptions-ack-first", False, entry.n, expected, "its result")
@@ -237,9 +263,10 @@ class Watch:
         if stream.opened is None or stream.cancelled is not None:
             return
         result, notified = stream.result, stream.notified
-        if result is not None and _closing(result):
+        asked = self._terminated  # ends_subscriptions_on_sigterm judges what follows
+        if result is not None and (_closing(result) or (stream.answered or 0.0) >= asked):
             result = None
-        if notified is not None and _closing(notified.messages[0]):
+        if notified is not None and (_closing(notified.messages[0]) or notified.at >= asked):
             notified = None
         if result is None and notified is None:
             return
@@ -282,6 +309,15 @@ def _not_requested(given: dict[str, Any], wanted: dict[str, Any]) -> dict[str, A
     return extra
 
 
+def _normal(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return a filter with its URIs normalised as in section 6.2 of RFC 3986."""
+    uris = wanted.get("resourceSubscriptions")
+    if not isinstance(uris, list):
+        return wanted
+    plain = [normalised(uri) for uri in uris if isinstance(uri, str)]
+    return {**wanted, "resourceSubscriptions": plain}
+
+
 @ambient(
     "subscriptions-ack-first",
     "subscriptions-only-requested",
@@ -298,6 +334,17 @@ def keeps_subscription_streams_consistent(record: Record) -> Iterator[Seen]:
     yield from Watch(record).walk()
 
 
+@ambient("subscriptions-close-result-shape")
+def adds_nothing_to_the_final_result(record: Record) -> Iterator[Seen]:
+    """The final result of a subscription has no members of its own."""
+    clause, expected = "subscriptions-close-result-shape", "only resultType and _meta"
+    for entry, message in record.answers(Kind.RESULT):
+        result = message.value["result"]
+        if message.method == LISTEN and isinstance(result, dict):
+            more = sorted({*result} - {"resultType", "_meta"})
+            yield Seen(clause, not more, entry.n, expected, ", ".join(more), mild=Breach.NOTE)
+
+
 @ambient("subscriptions-ack-subset", "subscriptions-close-result-shape")
 def opens_and_closes_streams_in_the_right_types(record: Record) -> Iterator[Seen]:
     """Acknowledgments and final results of subscriptions have the members of their type."""
@@ -305,6 +352,32 @@ def opens_and_closes_streams_in_the_right_types(record: Record) -> Iterator[Seen
 
 
 # --- opening and ending
+
+
+@scenario("subscriptions-graceful-close", restarts=True)
+def ends_subscriptions_on_sigterm(talk: Conversation) -> None:
+    """A server that is told to end by SIGTERM announces the end of its subscriptions."""
+    clause = "subscriptions-graceful-close"
+    here = talk.wire
+    talk.restart()
+    stream = talk.subscribe({"toolsListChanged": True})
+    opened = stream.acknowledged() is not None and not stream.refusal.answered
+    if opened:
+        talk.probe(required=False)
+        talk.terminate()
+    if not opened or not talk.wire.gone:
+        talk.unseen(clause, "no subscription was open, or the server did not end on SIGTERM")
+        talk.wire = here
+        return
+    talk.judge(
+        clause,
+        stream.refusal.answered,
+        expected="a result for an open subscription before the server ends on SIGTERM",
+        actual="no result",
+        at=stream.line,
+        mild=Breach.NOTE,
+    )
+    talk.wire = here
 
 
 @scenario("subscriptions-listen-supported")
@@ -359,7 +432,8 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
         talk.unseen("subscriptions-cancel-ends", "no stream stayed open until it was cancelled")
         return
     narrow.cancel()
-    talk.quiet()
+    talk.probe(required=False)
+    talk.quiet(GRACE)
     talk.judge(
         "subscriptions-concurrent",
         not wide.refusal.answered,
@@ -387,8 +461,17 @@ def _acknowledged(stream: Subscription) -> bool:
     return stream.acknowledged(0.0) is not None
 
 
-def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any) -> None:
+def _acknowledgment(talk: Conversation, stream: Subscription) -> tuple[Entry, Message] | None:
+    """Wait for an acknowledgment; if none comes, look again behind a later request."""
     found = stream.acknowledged()
+    if found is None and not stream.refusal.answered:
+        talk.probe(required=False)
+        found = stream.acknowledged(0.0)
+    return found
+
+
+def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any) -> None:
+    found = _acknowledgment(talk, stream)
     reply = stream.refusal
     talk.judge(
         "subscriptions-ack-first",
@@ -407,7 +490,16 @@ def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any)
         for member, flag in FLAGS.items()
         if wanted.get(member) and talk.spoken.flag(*flag) and not given.get(member)
     ]
-    for members, what in ((false, "given as false"), (left_out, "promised and left out")):
+    undeclared = [
+        member
+        for member, (feature, flag) in FLAGS.items()
+        if given.get(member) and not talk.spoken.flag(feature, flag)
+    ]
+    for members, what in (
+        (false, "given as false"),
+        (left_out, "promised and left out"),
+        (undeclared, "acknowledged without a declared capability"),
+    ):
         talk.judge(
             "subscriptions-ack-subset",
             not members,
@@ -419,7 +511,7 @@ def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any)
 
 
 def _judge_second(talk: Conversation, stream: Subscription) -> None:
-    found = stream.acknowledged()
+    found = _acknowledgment(talk, stream)
     reply = stream.refusal
     talk.judge(
         "subscriptions-concurrent",

@@ -1,12 +1,16 @@
 """basic/patterns/subscriptions: notifications of changes."""
 
+from pathlib import Path
+
 from mcp_touchstone.suite import (
     Conversation,
     Entry,
     Message,
     Subscription,
+    brief,
     edit,
     listings,
+    object_in,
     scenario,
     served,
 )
@@ -16,24 +20,27 @@ UPDATED = "notifications/resources/updated"
 LIST_CHANGED = "notifications/resources/list_changed"
 PATIENCE = 2.5
 """Seconds a change may take to show: some servers poll about once a second."""
+GRACE = 0.6
+"""Seconds in which a message may follow once the server has read a cancellation."""
 LATER = 1.3
 """Seconds to listen for notifications that must not come."""
 
 
 CHANGED = "resources-list-changed-notification"
+SENT = "resources-updated-notification"
 REQUESTED = "subscriptions-only-requested"
 NAMED = "subscriptions-id-in-meta"
 CANCELLED = "subscriptions-cancel-ends"
 
 
-@scenario(CHANGED, REQUESTED, NAMED, CANCELLED, apart=True, lasts=True)
+@scenario(CHANGED, SENT, REQUESTED, NAMED, CANCELLED, apart=True, lasts=True)
 def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     """A new file and an edited file are reported to the right streams until they are cancelled."""
     talk.wire.open()
     listed = listings.keys(talk, "resources")
     found = served(talk, listed or [])
     if found is None:
-        for clause in (CHANGED, REQUESTED, NAMED, CANCELLED):
+        for clause in (CHANGED, SENT, REQUESTED, NAMED, CANCELLED):
             talk.unseen(clause, "no listed resource is a file of the root")
         return
     uri, file = found
@@ -45,8 +52,7 @@ def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     edit(file)
     (talk.root / "added.txt").write_text("added\n", encoding="utf-8")
     _judge_list_change(talk, lists, listed)
-    if single.granted.get("resourceSubscriptions"):
-        talk.wire.wait(lambda: _reports(single, UPDATED), PATIENCE)
+    _judge_update(talk, single, uri, file)
     heard = [stream for stream in (lists, single) if _changes(stream)]
     if not heard:
         for clause in (REQUESTED, NAMED, CANCELLED):
@@ -55,7 +61,8 @@ def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     _judge_streams(talk, silent, lists, single)
     for stream in heard:
         stream.cancel()
-    talk.quiet(0.5)
+    talk.probe(required=False)
+    talk.quiet(GRACE)
     line = len(talk.wire.transcript)
     edit(file)
     (talk.root / "more.txt").write_text("more\n", encoding="utf-8")
@@ -87,6 +94,28 @@ def _judge_list_change(talk: Conversation, lists: Subscription, listed: list[str
         expected=f"{LIST_CHANGED} on the stream that requested it, after the list changed",
         actual="no such notification",
         at=differs,
+    )
+
+
+def _judge_update(talk: Conversation, single: Subscription, uri: str, file: Path) -> None:
+    """Judge whether the edit of a watched resource was reported, if a read shows it."""
+    if not single.granted.get("resourceSubscriptions") or single.refusal.answered:
+        talk.unseen(SENT, "the server did not acknowledge the resource")
+        return
+    talk.wire.wait(lambda: _reports(single, UPDATED), PATIENCE)
+    read = talk.request("resources/read", {"uri": uri}, required=False)
+    contents = (read.result or {}).get("contents")
+    now = file.read_text(encoding="utf-8")
+    texts = [object_in(one).get("text") for one in contents] if isinstance(contents, list) else []
+    if now not in texts:
+        talk.unseen(SENT, "a read does not show the edited file")
+        return
+    talk.judge(
+        SENT,
+        _reports(single, UPDATED),
+        expected=f"{UPDATED} for {brief(uri, 80)}, whose content has changed",
+        actual="no such notification",
+        at=read,
     )
 
 

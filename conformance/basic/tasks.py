@@ -108,8 +108,8 @@ def implements_the_task_operations_it_declares(talk: Conversation) -> None:
     """The declared operations exist, and refuse an unknown task id with error -32602."""
     stranger = {"taskId": secrets.token_hex(16)}
     offered = {
-        "tasks/get": talk.spoken.declares("tasks.requests"),
-        "tasks/result": talk.spoken.declares("tasks.requests"),
+        "tasks/get": talk.spoken.declares(CALLS),
+        "tasks/result": talk.spoken.declares(CALLS),
         "tasks/cancel": talk.spoken.declares("tasks.cancel"),
         "tasks/list": talk.spoken.declares("tasks.list"),
     }

@@ -12,6 +12,7 @@ from mcp_touchstone.suite import (
     Conversation,
     Entry,
     Example,
+    Pending,
     Question,
     Role,
     Source,
@@ -31,6 +32,8 @@ POLL = 0.1
 INTERVAL = 300
 """The pollInterval of a task of the client, in milliseconds."""
 POLLS = 4
+MORE = 6
+"""Number of polls that a server may need to notice that a task needs input."""
 TRIED = 4
 
 
@@ -185,6 +188,108 @@ def respects_the_poll_interval_of_the_client(talk: Conversation) -> None:
         if talk.judgements:
             return
     talk.unseen(clause, "the server polled no task of the client more than twice")
+
+
+@scenario("tasks-requestor-polling", willing=True, lasts=True)
+def fetches_the_result_of_a_task_that_needs_input(talk: Conversation) -> None:
+    """A server that sees a task of the client in input_required sends tasks/result."""
+    clause = "tasks-requestor-polling"
+    for example in _asking(talk):
+        tasks = _own_tasks(needs_input=True)
+        talk.use(replace(willing(talk.revision), tasks=tasks))
+        pending = talk.start(example)
+        line = pending.line
+
+        def seen(line: int = line, tasks: ClientTasks = tasks) -> list[Entry]:
+            return _requests(talk, line, tasks, "tasks/get")
+
+        def is_over(pending: Pending = pending, tasks: ClientTasks = tasks) -> object:
+            wanted = _requests(talk, pending.line, tasks, "tasks/result")
+            return pending.answers() or wanted or len(seen()) > MORE
+
+        talk.wire.wait(is_over, talk.pace.reply)
+        polls = seen()
+        wanted = _requests(talk, line, tasks, "tasks/result")
+        for own in tasks.ids:
+            tasks.complete(own)
+        pending.reply(talk.pace.reply)
+        if not polls:
+            continue
+        talk.judge(
+            clause,
+            bool(wanted) or len(polls) <= MORE,
+            expected="tasks/result for a task of the client in input_required",
+            actual=f"{len(polls)} times tasks/get and no tasks/result",
+            at=polls[-1],
+        )
+        return
+    talk.unseen(clause, "the server polled no task of the client")
+
+
+@scenario("tasks-requestor-no-reliance-on-notifications", willing=True, lasts=True)
+def finishes_without_status_notifications(talk: Conversation) -> None:
+    """A call that leads to a task of the client ends without a status notification."""
+    clause = "tasks-requestor-no-reliance-on-notifications"
+    for example in _asking(talk):
+        ended = []
+        for notified in (False, True, False, True):
+            ended.append(_ends(talk, example, notified=notified))
+            if ended[-1] is None or ended[-1] is not notified:
+                break
+        if ended[-1] is None:
+            continue
+        talk.judge(
+            clause,
+            ended != [False, True, False, True],
+            expected="an end of the call without a status notification, or a tasks/get",
+            actual="an end only with a status notification, and no tasks/get",
+            at=len(talk.wire.transcript),
+        )
+        return
+    talk.unseen(clause, "the server asked for no task of the client")
+
+
+def _ends(talk: Conversation, example: Example, *, notified: bool) -> bool | None:
+    """Whether a call ends, or its task of the client is polled; None if there is no task."""
+    tasks = _own_tasks()
+    talk.use(replace(willing(talk.revision), tasks=tasks))
+    pending = talk.start(example)
+    talk.wire.wait(lambda: tasks.ids or pending.answers(), talk.pace.silence)
+    if not tasks.ids:
+        pending.reply()
+        return None
+    tasks.complete(tasks.ids[0])
+    if notified:
+        talk.notify("notifications/tasks/status", tasks.shown(tasks.ids[0]))
+
+    def polled() -> list[Entry]:
+        return _requests(talk, pending.line, tasks, "tasks/get", "tasks/result")
+
+    talk.wire.wait(lambda: pending.answers() or polled(), talk.pace.reply)
+    ended = bool(pending.answers() or polled())
+    if not ended:
+        pending.cancel()
+    else:
+        pending.reply()
+    return ended
+
+
+def _own_tasks(*, needs_input: bool = False) -> ClientTasks:
+    """Make tasks of a client that cannot be confused with those of an earlier one."""
+    name = f"touchstone-{secrets.token_hex(4)}"
+    return ClientTasks(polls=1, poll_interval=50, name=name, needs_input=needs_input)
+
+
+def _requests(talk: Conversation, line: int, tasks: ClientTasks, *methods: str) -> list[Entry]:
+    """Return the requests of the server about tasks of a client, after a line."""
+    return [
+        entry
+        for entry in talk.since(line)
+        for message in entry.messages
+        if message.role is Role.REQUEST
+        and message.method in methods
+        and object_in(message.value, "params").get("taskId") in tasks.ids
+    ]
 
 
 def _asking(talk: Conversation) -> list[Example]:

@@ -1,9 +1,6 @@
 """basic/utilities/tasks: the life of a task, from its id to its result."""
 
-import itertools
-import math
 import secrets
-import string
 from collections.abc import Iterator
 
 from mcp_touchstone.suite import (
@@ -15,6 +12,7 @@ from mcp_touchstone.suite import (
     Task,
     arguments,
     brief,
+    guessable,
     object_in,
     same_outcome,
     scenario,
@@ -24,8 +22,6 @@ from mcp_touchstone.suite import (
 INVALID, NOT_FOUND = -32602, -32601
 SEVERAL = 5
 """Number of tasks whose ids are compared."""
-GUESSED = 40.0
-"""Ids that differ in fewer bits than this can be guessed from a few others."""
 
 
 # --- several at once
@@ -56,7 +52,7 @@ def identifies_its_tasks_by_unguessable_ids(talk: Conversation) -> None:
     else:
         talk.judge(
             "tasks-id-unguessable",
-            not _guessable(ids),
+            not guessable(ids),
             expected="ids that cannot be guessed from others",
             actual=", ".join(brief(one, 40) for one in ids),
             at=tasks[-1].created,
@@ -64,23 +60,6 @@ def identifies_its_tasks_by_unguessable_ids(talk: Conversation) -> None:
     _judge_parameter(talk, tasks)
     if talk.judges("tasks-list-consistent-with-get"):
         _judge_list(talk, tasks)
-
-
-def _guessable(ids: list[str]) -> bool:
-    """Whether the differing parts of ids are too short to be random."""
-    rest = [one[_common(ids) :] for one in ids]
-    end = _common([one[::-1] for one in rest])
-    parts = ["".join(filter(str.isalnum, one[: len(one) - end])) for one in rest]
-    used = set().union(*parts)
-    alphabets = (string.digits, string.hexdigits[:16], string.digits + string.ascii_lowercase)
-    size = next((len(one) for one in alphabets if used <= {*one}), 64)
-    return max(map(len, parts)) * math.log2(size) < GUESSED
-
-
-def _common(texts: list[str]) -> int:
-    """Return the length of the common prefix."""
-    columns = zip(*texts, strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda column: len({*column}) == 1, columns))
 
 
 def _judge_parameter(talk: Conversation, tasks: list[Task]) -> None:
@@ -170,6 +149,7 @@ def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
             at=reply,
         )
         _judge_related(talk, task, reply)
+        _judge_second_result(talk, task, reply)
     if talk.judges(clauses[2]):
         refused = task.cancel()
         if refused.code == NOT_FOUND:
@@ -182,6 +162,19 @@ def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
             actual=refused,
             at=refused,
         )
+
+
+def _judge_second_result(talk: Conversation, task: Task, first: Reply) -> None:
+    again = talk.request("tasks/result", {"taskId": task.id}, required=False)
+    if again.code == INVALID and task.get().code == INVALID:
+        return  # tasks-kept-for-ttl judges this
+    talk.judge(
+        "tasks-result-final",
+        not first.answered or same_outcome(first, again),
+        expected="the same outcome of a second tasks/result",
+        actual=again,
+        at=again,
+    )
 
 
 def _patience(talk: Conversation, example: Example) -> float:
@@ -225,6 +218,14 @@ def reports_failed_tasks(talk: Conversation) -> None:
                 "tasks-iserror-means-failed",
                 task.status != "completed",
                 expected="state failed, because the result has isError",
+                actual=task.status,
+                at=reply,
+            )
+        elif reply.is_error and reply.code not in {INVALID, NOT_FOUND}:
+            talk.judge(
+                "tasks-iserror-means-failed",
+                task.status != "completed",
+                expected=f"state failed, because the request ended in error {reply.code}",
                 actual=task.status,
                 at=reply,
             )

@@ -93,6 +93,10 @@ def _judge_blocking(talk: Conversation, task: Task, example: Example) -> None:
         talk.quiet(POLL)
     reply = wanted.reply(talk.pace.reply)
     after = task.get()
+    if (after.result or {}).get("status") in UNFINISHED:
+        # A store of states may lag behind the result for a moment.
+        talk.quiet(talk.pace.settle)
+        after = task.get()
     status = (after.result or {}).get("status")
     if reply.code == NOT_FOUND or (not reply.answered and not _has_result(talk, task)):
         talk.unseen(clause, f"tasks/result gave no answer to judge: {reply}")

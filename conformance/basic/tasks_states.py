@@ -1,5 +1,6 @@
 """basic/utilities/tasks: the shape, states and metadata of tasks in all messages."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,10 @@ from mcp_touchstone.suite import (
 )
 
 CALL, STATUS = "tools/call", "notifications/tasks/status"
+GONE = -32602
+IMMEDIATE = "io.modelcontextprotocol/model-immediate-response"
+SECOND = 1.1
+"""The coarsest step of a timestamp, in seconds, with a margin."""
 
 
 @ambient("tasks-task-shape")
@@ -54,7 +59,6 @@ def answers_with_a_working_task(record: Record) -> Iterator[Seen]:
                 shown.entry.n,
                 "a new task in state working",
                 first,
-                mild=Breach.WARN if first in TERMINAL else None,
             )
         said.setdefault(shown.id, status)
     for n in answered:
@@ -65,6 +69,10 @@ def answers_with_a_working_task(record: Record) -> Iterator[Seen]:
             "a result with a task object, because the call asked for a task",
             "a result without a task object",
         )
+    for n, message in answered.items():
+        words = object_in(message.value, "result", "_meta").get(IMMEDIATE, "")
+        clause, expected = "tasks-create-result", f"a string as {IMMEDIATE}"
+        yield Seen(clause, isinstance(words, str), n, expected, brief(words), mild=Breach.NOTE)
 
 
 def _created(record: Record) -> Iterator[tuple[Entry, Message]]:
@@ -163,6 +171,32 @@ def gives_valid_update_times(record: Record) -> Iterator[Seen]:
             text,
             mild=Breach.WARN,
         )
+    yield from _stale_times(record, doubtful)
+
+
+def _stale_times(record: Record, doubtful: set[str]) -> Iterator[Seen]:
+    """Yield times before the creation, and those of an earlier status.
+
+    The status must have changed a second after the time was first shown: a time may be written in
+    whole seconds. That is so if a request sent then was still answered with the earlier status.
+    """
+    clause = "tasks-last-updated-at"
+    first: dict[tuple[str, str, str], Entry] = {}
+    lasting: set[tuple[str, str, str]] = set()
+    for shown, text in _times(record, "lastUpdatedAt"):
+        born, asked = shown.state.get("createdAt"), record.asked_on(shown.asked)
+        if shown.id in doubtful or not shown.status or asked is None:
+            continue
+        if isinstance(born, str) and timestamps.is_earlier(text, born):
+            expected = f"lastUpdatedAt {born}, when it was created, or later"
+            yield Seen(clause, False, shown.entry.n, expected, text, mild=Breach.WARN)
+        earlier = [s for own, t, s in lasting if (own, t) == (shown.id, text) and s != shown.status]
+        if earlier:
+            expected = f"lastUpdatedAt of the change from {earlier[0]} to {shown.status}"
+            yield Seen(clause, False, shown.entry.n, expected, text, mild=Breach.WARN)
+        begun = first.setdefault((shown.id, text, shown.status), shown.entry)
+        if asked.at >= begun.at + SECOND:
+            lasting.add((shown.id, text, shown.status))
 
 
 def _times(record: Record, member: str) -> Iterator[tuple[Sighting, str]]:
@@ -223,6 +257,27 @@ def keeps_terminal_task_states(record: Record) -> Iterator[Seen]:
             ended.setdefault(shown.id, shown)
 
 
+@ambient("tasks-kept-for-ttl")
+def keeps_tasks_until_their_ttl(record: Record) -> Iterator[Seen]:
+    """A completed or failed task can be read until its ttl has elapsed."""
+    ended = {s.id: s for s in _all(record) if s.status in {"completed", "failed"}}
+    made = {s.id: record.asked_on(s.asked) for s in _all(record) if s.method == CALL}
+    cancelled = {s.id for s in _all(record) if s.status == "cancelled"} | _shared(record)
+    for entry, message in record.messages(Role.ANSWER):
+        own = _asked(record, message).get("taskId") if message.method == "tasks/get" else None
+        last, begun = (ended.get(own), made.get(own)) if isinstance(own, str) else (None, None)
+        if last is None or begun is None or own in cancelled or last.entry.n > entry.n:
+            continue
+        ttl = last.state.get("ttl")
+        kept = math.inf if ttl is None else ttl
+        gone = message.kind is Kind.ERROR and object_in(message.value, "error").get("code") == GONE
+        age = 1000 * (entry.at - begun.at)
+        if isinstance(kept, int | float) and age < kept:
+            expected = f"the task, until its ttl of {'null' if ttl is None else ttl} ms is over"
+            actual = f"error -32602 after {age:.0f} ms"
+            yield Seen("tasks-kept-for-ttl", not gone, entry.n, expected, actual)
+
+
 # --- notifications
 
 
@@ -244,6 +299,7 @@ def sends_complete_status_notifications(record: Record) -> Iterator[Seen]:
                 shown.entry.n,
                 "the id of a task of this client",
                 brief(shown.id),
+                mild=Breach.WARN,
             )
 
 
@@ -293,6 +349,19 @@ def names_the_task_in_its_progress(record: Record) -> Iterator[Seen]:
             "no id of a task" if related is None else brief(related),
             mild=Breach.WARN if related is None else None,
         )
+
+
+@ambient("tasks-related-meta-on-messages")
+def writes_related_task_metadata_with_an_id(record: Record) -> Iterator[Seen]:
+    """Related-task metadata is an object with the id of a task."""
+    for entry, message in record.messages():
+        for holder in ("params", "result"):
+            meta = object_in(message.value, holder, "_meta")
+            if RELATED in meta:
+                own = object_in(meta, RELATED).get("taskId")
+                clause, expected = "tasks-related-meta-on-messages", "an object with a taskId"
+                actual, passed = brief(meta[RELATED]), isinstance(own, str)
+                yield Seen(clause, passed, entry.n, expected, actual, mild=Breach.NOTE)
 
 
 def _tokens(record: Record) -> dict[Any, tuple[int, str]]:

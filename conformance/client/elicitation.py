@@ -315,7 +315,9 @@ def completes_only_known_elicitations(record: Record) -> Iterator[Seen]:
                 line < entry.n and link.get("elicitationId") == own for line, link in links
             )
             expected = "the elicitationId of an earlier elicitation"
-            yield Seen(clause, passed, entry.n, expected, brief(own))
+            known = any(line < entry.n for line, _ in links)
+            mild = None if known else Breach.WARN
+            yield Seen(clause, passed, entry.n, expected, brief(own), mild=mild)
 
 
 @ambient("elicitation-complete-removed")

@@ -21,8 +21,8 @@ SAMPLES = "sampling/createMessage"
 MARK = "touchstone-never-checked"
 """A text in invalid answers; if a result repeats it, the answer was accepted."""
 
-HUGE = 1_000_000
-"""Number of characters of a text that exceeds every token limit."""
+LONG = 8_192
+"""A long text that still fits a buffer for lines; no page asks for lines of any length."""
 
 LIMIT = 50
 """Number of rounds of tool use after which a server counts as unlimited."""
@@ -101,7 +101,7 @@ def validates_sampling_results(talk: Conversation) -> None:
 
 
 def _answers() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield invalid sampling results that contain the mark, and then a very long one.
+    """Yield invalid sampling results that contain the mark, and then a long one.
 
     A server that continues without the answer has checked it.
     """
@@ -110,8 +110,8 @@ def _answers() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "the role system", {**good, "role": "system"}
     yield "no content", {"role": "assistant", "model": "touchstone-model"}
     yield "an unknown type of block", {**good, "content": {**text, "type": "touchstone"}}
-    long = {"type": "text", "text": "long " * (HUGE // 5)}
-    yield "a huge text", {**good, "content": long}
+    long = {"type": "text", "text": "long " * (LONG // 5)}
+    yield "a long text", {**good, "content": long}
 
 
 def _judge_end(talk: Conversation, clause: str, provoked: Provoked, after: str) -> bool:
@@ -140,19 +140,19 @@ def returns_results_of_tool_uses(talk: Conversation) -> None:
     client = replace(willing(talk.revision), sampling=once, tasks=None)
     provoked = talk.provoke(talk.example("samples-tools"), client)
     sampled = [_blocks(question) for question in _sampled(provoked)[1:]]
-    used = [m[n : n + 2] for m in sampled for n, kinds in enumerate(m) if "tool_use" in kinds]
+    used = [m[n : n + 2] for m in sampled for n, (_, kinds) in enumerate(m) if "tool_use" in kinds]
     if not used:
         for clause in (ALONE, BALANCE):
             talk.unseen(clause, "the server does not continue after tool uses of the model")
         return
     talk.judge(
         BALANCE,
-        all("tool_result" in pair[-1] for pair in used),
-        expected="a message of tool results after a message of tool uses",
+        all("tool_result" in pair[-1][1] and pair[-1][0] == "user" for pair in used),
+        expected="a user message of tool results after a message of tool uses",
         actual="another message",
         at=provoked.reply,
     )
-    results = [kinds for m in sampled for kinds in m if "tool_result" in kinds]
+    results = [kinds for m in sampled for _, kinds in m if "tool_result" in kinds]
     talk.judge(
         ALONE,
         all(kinds == {"tool_result"} for kinds in results),
@@ -162,13 +162,14 @@ def returns_results_of_tool_uses(talk: Conversation) -> None:
     )
 
 
-def _blocks(question: Question) -> list[set[str]]:
-    """Return the types of the blocks of each message."""
+def _blocks(question: Question) -> list[tuple[Any, set[str]]]:
+    """Return the role of each message and the types of its blocks."""
     found = []
     for message in question.member.get("messages") or []:
         content = message.get("content") if isinstance(message, dict) else None
         blocks = content if isinstance(content, list) else [content]
-        found.append({str(block.get("type")) for block in blocks if isinstance(block, dict)})
+        kinds = {str(block.get("type")) for block in blocks if isinstance(block, dict)}
+        found.append((message.get("role") if isinstance(message, dict) else None, kinds))
     return found
 
 

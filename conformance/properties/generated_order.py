@@ -43,7 +43,14 @@ def keeps_answers_apart(talk: Conversation) -> None:
         for say, reply in zip(heard.said, heard.replies, strict=True):
             method = say.message["method"]
             plain = steady.get(method)
-            if say.owed and reply.answered and plain and not same_outcome(reply, plain):
+            shed = reply.is_error and _is_of_the_server(reply.code)
+            if (
+                say.owed
+                and reply.answered
+                and plain
+                and not shed
+                and not same_outcome(reply, plain)
+            ):
                 now = talk.request(method, required=False)
                 if now.answered and same_outcome(reply, now):
                     steady[method] = now  # The answer to a single request has changed.
@@ -62,6 +69,11 @@ def keeps_answers_apart(talk: Conversation) -> None:
     notices = [drawn.InterleavingStep("notification", n) for n in range(len(NOTICES))]
     plain = ([request] * DOZEN, [request], [request, *notices], [digits], [digits, request, digits])
     Property(talk, Draw("interleavings", (len(methods),)), build, plain, check).hold(SURVIVED, SAME)
+
+
+def _is_of_the_server(code: Any) -> bool:
+    """Whether an error code is one that a server defines, such as for too many requests."""
+    return isinstance(code, int) and (code > 0 or -32099 <= code <= -32000)
 
 
 def _agrees(talk: Conversation, method: str, reply: Reply) -> bool:

@@ -8,6 +8,7 @@ from mcp_touchstone.suite import (
     Breach,
     Conversation,
     Entry,
+    Example,
     Kind,
     Record,
     Reply,
@@ -99,10 +100,13 @@ def _set(talk: Conversation, level: Any) -> Reply:
     return talk.request(SET, {"level": level})
 
 
-@scenario("logging-threshold-respected")
+@scenario("logging-threshold-respected", "logging-level-included")
 def respects_the_log_level(talk: Conversation) -> None:
-    """No message below emergency is sent after the level was set to emergency."""
-    clause = "logging-threshold-respected"
+    """No message below emergency is sent after the level was set to emergency.
+
+    At the level of the most severe message of a request, that message is still sent.
+    """
+    clause, included = "logging-threshold-respected", "logging-level-included"
     _set(talk, "debug")
     logged = [
         example
@@ -111,7 +115,10 @@ def respects_the_log_level(talk: Conversation) -> None:
     ]
     if not logged:
         talk.unseen(clause, "no repeatable request makes the server log")
+        talk.unseen(included, "no repeatable request makes the server log")
         return
+    for example in logged[:1]:
+        _judge_included(talk, included, example)
     reply = _set(talk, "emergency")
     talk.quiet()
     low = []
@@ -130,6 +137,34 @@ def respects_the_log_level(talk: Conversation) -> None:
         actual=f"level {low[0][1]}" if low else "",
         at=low[0][0] if low else None,
     )
+
+
+def _judge_included(talk: Conversation, clause: str, example: Example) -> None:
+    """Judge that the most severe message of a request is sent at its own level."""
+    before = _severest(_logs_of(talk, example.method, example.params))
+    if before is None or _set(talk, before).result is None:
+        talk.unseen(clause, "the request did not log again, or the level could not be set")
+        _set(talk, "debug")
+        return
+    line = len(talk.wire.transcript)
+    found = _logs_of(talk, example.method, example.params)
+    _set(talk, "debug")
+    again = _severest(_logs_of(talk, example.method, example.params))
+    if again != before:
+        talk.unseen(clause, "the request logs something else each time")
+        return
+    talk.judge(
+        clause,
+        any(level == before for _, level in found),
+        expected=f"a message of level {before} at level {before}, as at level debug",
+        actual="none",
+        at=line,
+    )
+
+
+def _severest(found: list[tuple[Entry, Any]]) -> str | None:
+    levels = [level for _, level in found if level in LEVELS]
+    return max(levels, key=LEVELS.index) if levels else None
 
 
 def _logs_of(talk: Conversation, method: str, params: Any, **more: Any) -> list[tuple[Entry, Any]]:
@@ -220,6 +255,7 @@ def keeps_log_messages_off_subscriptions(talk: Conversation) -> None:
         expected="log messages only before the response to their request",
         actual=f"{LOGGED}: {wrong[0][1]}" if wrong else "",
         at=wrong[0][0] if wrong else None,
+        mild=None if any(SUBSCRIPTION in meta for _, _, meta in found) else Breach.WARN,
     )
 
 

@@ -23,7 +23,8 @@ MEMBERS = dict(LISTS.values())
 
 TEMPLATES = "resources/templates/list"
 WRONG = "x-touchstone-no-such-cursor"
-LONG = "x" * 100_000
+LONG = "x" * 8_192
+"""A long text that still fits a buffer for lines; no page asks for lines of any length."""
 MOST = 200
 """Number of pages after which a list is considered endless."""
 

@@ -102,21 +102,16 @@ def lists_the_same_prompts_on_every_connection(talk: Conversation) -> None:
     there = _reopened(talk)
     quiet = [_names(talk)]
     talk.wire = here
-    busy = _around(talk)
+    busy = listings.around(talk, "prompts", talk.exercise)
     talk.wire = there
     quiet.append(_names(talk))
     if None in (*busy, *quiet):
         talk.unseen(clause, "the list could not be read completely")
         return
     suspect = listings.varies(busy, quiet)
-    confirmed = ""
-    if suspect:
-        runs = []
-        for ask in (_around, lambda one: (_names(one), _names(one))):
-            talk.end()
-            _reopened(talk)
-            runs.append(ask(talk))
-        confirmed = listings.varies(*runs)
+    confirmed = (
+        listings.varies(*listings.in_turn(talk, "prompts", talk.exercise)) if suspect else ""
+    )
     talk.judge(
         clause,
         not suspect,
@@ -131,13 +126,6 @@ def _reopened(talk: Conversation) -> Connection:
     connection = talk.restart()
     connection.open()
     return connection
-
-
-def _around(talk: Conversation) -> tuple[list[str] | None, list[str] | None]:
-    """List before and after other requests."""
-    before = _names(talk)
-    talk.exercise()
-    return before, _names(talk)
 
 
 # --- changes of the list
@@ -166,7 +154,7 @@ def notifies_a_subscription_of_changed_prompts(talk: Conversation) -> None:
         if not stream.refusal.answered:
             stream.cancel()
         return
-    before, after = _around(talk)
+    before, after = listings.around(talk, "prompts", talk.exercise)
     how = listings.difference(before, after) if before and after is not None else ""
     talk.quiet(listings.LATE if how else None)
     announced = [entry for entry, message in stream.heard() if message.method == CHANGED]

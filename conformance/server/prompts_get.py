@@ -29,7 +29,9 @@ MOST = 4
 
 MARK = "touchstone"
 TEMPLATES = ("{{7*7}}", "${7*7}", "{7*7}", "<%= 7*7 %>")
-ODD = ("%s%n%d {0} {}", "a\x00b\x1b[31m\x07\u202e", "x" * 65_536)
+LONG = 8_192
+"""A long text that still fits a buffer for lines; no page asks for lines of any length."""
+ODD = ("%s%n%d {0} {}", "a\x00b\x1b[31m\x07\u202e", "x" * LONG)
 
 
 # --- content
@@ -80,6 +82,33 @@ def _encoded(clause: str, message: Typed, place: str, data: str) -> Seen:
     actual = f"{place}: {fault}: {brief(data, 60)}"
     mild = Breach.WARN if slight else None
     return Seen(clause, not fault, message.entry.n, "base64", actual, mild=mild)
+
+
+@scenario("prompts-resource-link-readable")
+def serves_resources_its_prompts_link_to(talk: Conversation) -> None:
+    """A resource that a prompt links to can be read by its URI."""
+    clause, judged = "prompts-resource-link-readable", False
+    for example in talk.examples("rendered-prompt")[:MOST]:
+        for uri in list(_links(talk.run(example, required=False)))[:MOST]:
+            reply = talk.request("resources/read", {"uri": uri}, required=False)
+            if reply.answered:
+                expected = f"the content of {brief(uri, 80)}, to which {example.name} links"
+                passed = reply.code not in {-32002, -32602}
+                talk.judge(clause, passed, expected=expected, actual=reply, at=reply)
+                judged = True
+    if not judged:
+        talk.unseen(clause, "no prompt has a link to a resource of the server")
+
+
+def _links(reply: Reply) -> Iterator[str]:
+    """Yield the URIs of the links in a rendered prompt, except addresses of the web."""
+    messages = (reply.result or {}).get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        block = message.get("content") if isinstance(message, dict) else None
+        if isinstance(block, dict) and block.get("type") == "resource_link":
+            uri = block.get("uri")
+            if isinstance(uri, str) and ":" in uri and not uri.startswith(("http://", "https://")):
+                yield uri
 
 
 # --- refused requests

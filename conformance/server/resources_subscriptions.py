@@ -1,6 +1,7 @@
 """server/resources: notifications of changes in a session. 2026-07-28 sends them on streams."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from mcp_touchstone.suite import (
@@ -13,6 +14,7 @@ from mcp_touchstone.suite import (
     brief,
     edit,
     listings,
+    object_in,
     scenario,
     served,
 )
@@ -75,21 +77,23 @@ def refuses_the_removed_subscribe(talk: Conversation) -> None:
 
 @scenario(
     "resources-list-changed-notification-legacy",
+    "resources-updated-notification-legacy",
     "resources-no-updates-after-unsubscribe",
     apart=True,
     lasts=True,
 )
 def notifies_a_session_of_changes(talk: Conversation) -> None:
     """A new file is announced to a session, and an edited file until unsubscribe."""
-    changed, quiet = (
+    changed, sent, quiet = (
         "resources-list-changed-notification-legacy",
+        "resources-updated-notification-legacy",
         "resources-no-updates-after-unsubscribe",
     )
     talk.wire.open()
     listed = listings.keys(talk, "resources")
     found = served(talk, listed or [])
     if found is None:
-        for clause in (changed, quiet):
+        for clause in (changed, sent, quiet):
             talk.unseen(clause, "no listed resource is a file of the root")
         return
     uri, file = found
@@ -115,7 +119,12 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
             actual="no such notification",
             at=differs,
         )
-    if not watches or not talk.wire.wait(lambda: _heard(talk, line, _updates(uri)), PATIENCE):
+    heard = watches and talk.wire.wait(lambda: _heard(talk, line, _updates(uri)), PATIENCE)
+    if not watches:
+        talk.unseen(sent, "the server did not accept a subscription to the resource")
+    else:
+        _judge_update(talk, sent, uri, file, heard=bool(heard))
+    if not heard:
         talk.unseen(quiet, "no update was seen during the subscription")
         return
     talk.request("resources/unsubscribe", {"uri": uri}, required=False)
@@ -130,6 +139,23 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
         expected=f"no update of {brief(uri, 80)} after unsubscribe",
         actual="an update",
         at=late[0] if late else None,
+    )
+
+
+def _judge_update(talk: Conversation, clause: str, uri: str, file: Path, *, heard: bool) -> None:
+    """Judge whether the edit of a watched resource was reported, if a read shows it."""
+    read = talk.request("resources/read", {"uri": uri}, required=False)
+    contents = (read.result or {}).get("contents")
+    texts = [object_in(one).get("text") for one in contents] if isinstance(contents, list) else []
+    if file.read_text(encoding="utf-8") not in texts:
+        talk.unseen(clause, "a read does not show the edited file")
+        return
+    talk.judge(
+        clause,
+        heard,
+        expected=f"{UPDATED} for {brief(uri, 80)}, whose content has changed",
+        actual="no such notification",
+        at=read,
     )
 
 

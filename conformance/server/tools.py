@@ -163,7 +163,7 @@ def lists_the_same_tools_on_every_connection(talk: Conversation) -> None:
     here, there = talk.wire, _reopened(talk)
     quiet = [_names(talk)]
     talk.wire = here
-    busy = _around(talk)
+    busy = listings.around(talk, "tools", lambda: _list_others(talk))
     talk.wire = there
     quiet.append(_names(talk))
     if None in (*busy, *quiet):
@@ -173,12 +173,7 @@ def lists_the_same_tools_on_every_connection(talk: Conversation) -> None:
     _judge_order(talk, [*busy, *quiet])
     varies = listings.varies(busy, quiet)
     if varies:
-        talk.end()
-        _reopened(talk)
-        busy = _around(talk)
-        talk.end()
-        _reopened(talk)
-        varies = listings.varies(busy, [_names(talk), _names(talk)])
+        varies = listings.varies(*listings.in_turn(talk, "tools", lambda: _list_others(talk)))
     talk.judge(
         "tools-list-not-per-connection",
         not varies,
@@ -198,12 +193,9 @@ def _reopened(talk: Conversation) -> Connection:
     return connection
 
 
-def _around(talk: Conversation) -> list[list[str] | None]:
-    """List the tools before and after the other lists."""
-    before = _names(talk)
+def _list_others(talk: Conversation) -> None:
     for method in list_methods(talk.spoken.capabilities).values():
         talk.request(method)
-    return [before, _names(talk)]
 
 
 def _judge_order(talk: Conversation, lists: list[list[str] | None]) -> None:
@@ -239,7 +231,7 @@ def notifies_a_subscription_of_changed_tools(talk: Conversation) -> None:
         if not stream.refusal.answered:
             stream.cancel()
         return
-    before, after = _around(talk)
+    before, after = listings.around(talk, "tools", lambda: _list_others(talk))
     how = listings.difference(before, after) if before and after is not None else ""
     announced = [message for _, message in stream.heard() if message.method == CHANGED]
     if how and not announced:

@@ -64,7 +64,7 @@ class WritesTheTtlAsText(_Hinted):
         result["ttlMs"] = "1000"
 
 
-@mutant("caching-ttl-non-negative", revision=MODERN)
+@mutant("caching-ttl-non-negative", revision=MODERN, outcome="warn")
 class GivesAFractionalTtl(_Hinted):
     """Gives a ttlMs of half a millisecond."""
 

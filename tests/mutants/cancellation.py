@@ -263,7 +263,7 @@ class AnswersLateAnswers(_Withdraws):
         return super().heard(line, message)
 
 
-@mutant("cancellation-server-own-requests")
+@mutant("cancellation-server-own-requests", outcome="warn")
 class CancelsAnAnsweredRequest(AskingTool):
     """Cancels its request well after it was answered."""
 
@@ -281,6 +281,27 @@ class CancelsAnAnsweredRequest(AskingTool):
         body = {"requestId": own}
         self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
         super().on_answer(request, {})
+
+
+@mutant("cancellation-server-own-requests")
+class CancelsARequestOfAnEarlierCall(CancelsAnAnsweredRequest):
+    """Cancels its request after it was answered, and many later requests of the client too."""
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        AskingTool.on_answer(self, request, {})
+        count = len(self.asked)
+
+        def wait() -> None:
+            if len(self.asked) > count + 1:
+                self.later(1.3, lambda: self.withdraw(message["id"]))
+            else:
+                self.later(0.02, wait)
+
+        self.later(0.02, wait)
+
+    def withdraw(self, own: str) -> None:
+        """Say that the question is cancelled."""
+        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": own}})
 
 
 class _AsksForATask(AskingTool):

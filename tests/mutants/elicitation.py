@@ -1,10 +1,10 @@
 """Servers that break a rule of client/elicitation in a session."""
 
 import os
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tests.mutants.asking import Asks
-from tests.mutants.kit import AskingTool, Json, control, mutant
+from tests.mutants.kit import AskingTool, Json, Out, control, mutant
 from tests.mutants.schema_requests import CHOICES, LINK, formed
 
 ELICIT = "elicitation/create"
@@ -368,6 +368,16 @@ class CompletesAnUnknownElicitation(_Links):
 
     def complete(self, own: str) -> None:
         super().complete(f"{own}-other")
+
+
+@mutant("elicitation-complete-known-id", outcome="warn")
+class CompletesAnEarlierElicitation(_Links):
+    """Announces the completion of an elicitation of an earlier process, before it elicits."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "initialize":
+            self.later(0.3, lambda: self.complete("of-an-earlier-process"))
+        return super().said(message, request)
 
 
 @mutant("elicitation-complete-known-id")

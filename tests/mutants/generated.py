@@ -256,6 +256,24 @@ class HangsOnBracesInUris(Fault):
         return None if isinstance(uri, str) and re.search(r"[{}]", uri) else line
 
 
+@control("generated-same-answer", examples=MANY, revision=MODERN)
+class LimitsABurst(Fault):
+    """Refuses requests with an error of its own while ten others are served."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.served: set[Any] = set()
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if identified(message) and message.get("method") != "server/discover":
+            if len(self.served) >= 10:
+                self.refuse(message, -32029, "Too many requests")
+                return None
+            self.served.add(message["id"])
+            self.later(0.05, lambda: self.served.discard(message["id"]))
+        return line
+
+
 @control("generated-same-answer", examples=MANY)
 class ListsMoreAfterADigitId(Fault):
     """Lists one more resource after a list request with an id of digits."""

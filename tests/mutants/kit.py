@@ -10,6 +10,7 @@ Run one by hand: ``python tests/mutants NAME [ROOT]``.
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -70,6 +71,9 @@ class Fault:
 
     def end(self) -> None:
         """Act after the last line."""
+
+    def terminated(self) -> None:
+        """Act on SIGTERM."""
 
     # --- tools for hooks
 
@@ -283,6 +287,7 @@ class Mutant(NamedTuple):
         moves: the clause that counts the breach instead, if its chapter judges it.
         moved: how it counts there; empty for the clause's own weight.
         examples: how many are drawn for each property; 0 if the plain lines find the fault.
+        outcomes: how the breach of single clauses counts, registered as ``clause=warn``.
     """
 
     name: str
@@ -295,6 +300,11 @@ class Mutant(NamedTuple):
     moves: str = ""
     moved: str = ""
     examples: int = 0
+    outcomes: Json = {}  # noqa: RUF012  (a default of a named tuple, never changed)
+
+    def weight(self, clause: str) -> str:
+        """Return how the breach of a clause counts; empty for the clause's own weight."""
+        return str(self.outcomes.get(clause, self.outcome))
 
     def due(self, judged: Callable[[str], bool]) -> "Mutant":
         """Return the mutant with its breach moved, if the other clause is judged."""
@@ -339,9 +349,11 @@ def _register(
 ) -> Callable[[type[Fault]], type[Fault]]:
     def add(fault: type[Fault]) -> type[Fault]:
         name = fault.__name__
+        ids = tuple(clause.partition("=")[0] for clause in breaks)
+        own = {c: o for c, _, o in (clause.partition("=") for clause in breaks) if o}
         if name in REGISTRY:
             raise ValueError(f"two mutants are called {name}")
-        REGISTRY[name] = Mutant(name, fault, breaks, outcome, revision, passes, **more)
+        REGISTRY[name] = Mutant(name, fault, ids, outcome, revision, passes, outcomes=own, **more)
         return fault
 
     return add
@@ -378,8 +390,9 @@ def run(fault: Fault, root: str) -> int:
             passed = fault.heard(line, message)
             if passed is not None:
                 forward(passed)
-        fault.done = True
-        os.close(from_client)
+        if not fault.done:
+            fault.done = True
+            os.close(from_client)
 
     def speak() -> None:
         for line in lines(from_server):
@@ -389,6 +402,16 @@ def run(fault: Fault, root: str) -> int:
                 request = fault.asked.get(message.get("id"), {})
             fault.tell(fault.said(message, request))
 
+    def leave(_number: int, _frame: object) -> None:
+        """End as the reference server does: as if the input had ended, with its last words."""
+        if fault.done:
+            os._exit(143)
+        fault.done = True
+        fault.terminated()
+        os.close(from_client)
+
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, leave)
     listener = threading.Thread(target=listen, daemon=True)
     speaker = threading.Thread(target=speak, daemon=True)
     listener.start()

@@ -74,6 +74,19 @@ class ShowsToolsByCapability(Fault):
         return message  # type: ignore[no-any-return]
 
 
+@control("tools-list-must-answer", revision=MODERN)
+class CountsItsListsInADescription(Fault):
+    """Writes another description of its first tool into each list."""
+
+    lists = 0
+
+    def said(self, message: Any, request: Json) -> Out:
+        if lists_tools(request) and "result" in message:
+            self.lists += 1
+            message["result"]["tools"][0]["description"] = f"Listed {self.lists} times."
+        return message  # type: ignore[no-any-return]
+
+
 @mutant("lifecycle-stateless-multiplexing", revision=MODERN)
 class ServesOneAtATime(Fault):
     """Refuses a request while another is served."""

@@ -131,6 +131,16 @@ class LogsUndeclaredOnRequest(_Logs):
 # --- what they look like
 
 
+@mutant("logging-level-included")
+class LogsOnlyAboveTheLevel(_Logs):
+    """Logs what is more severe than the level of the session, and not the level itself."""
+
+    def wants(self, request: Json, level: str) -> bool:
+        if is_modern(request) or self.level == "debug":
+            return super().wants(request, level)
+        return _severity(level) > _severity(self.level)
+
+
 class _LogsOne(_Logs):
     """Logs one message at every level."""
 
@@ -295,7 +305,7 @@ class LogsOnTheStream(_Logs):
         super().write({**body, **own})
 
 
-@mutant("logging-request-scoped", NOTED, revision=MODERN)
+@mutant("logging-request-scoped=warn", NOTED, revision=MODERN)
 class LogsAfterTheResponse(_Logs):
     """Logs after the response if a subscription is open."""
 

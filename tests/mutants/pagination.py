@@ -226,11 +226,28 @@ class IgnoresCursors(_Cursors):
 
 @mutant("pagination-invalid-cursor-graceful")
 class HangsOnLongCursors(Fault):
-    """Does not answer a list request with a very long cursor."""
+    """Does not answer a list request with a cursor of 8 KiB."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         listing = isinstance(message, dict) and message.get("method") in LISTS
-        return None if listing and len(line) > 50_000 else line
+        return None if listing and len(line) > 8_000 else line
+
+
+@control("pagination-invalid-cursor-graceful", "prompts-inputs-outputs-validated")
+class ReadsLinesUpTo64KiB(Fault):
+    """Stops reading at a line of more than 64 KiB, as a reader with a fixed buffer does."""
+
+    full = False
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        del message
+        self.full = self.full or len(line) > 65_536
+        return None if self.full else line
+
+
+@control("pagination-invalid-cursor-graceful", "mrtr-request-state-untrusted", revision=MODERN)
+class ReadsLinesUpTo64KiBStateless(ReadsLinesUpTo64KiB):
+    """Stops reading at a line of more than 64 KiB, without a session."""
 
 
 @mutant("pagination-invalid-cursor-graceful", revision=MODERN)

@@ -1,6 +1,7 @@
 """Servers that break a rule of server/prompts."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -223,7 +224,7 @@ class NotifiesSubscribersOfPromptsLate(_Streams):
         self.later(0.5, lambda: self.notify(CHANGED, {}))
 
 
-@mutant("prompts-respect-capability-negotiation", revision=MODERN)
+@mutant("prompts-respect-capability-negotiation", "subscriptions-ack-subset=warn", revision=MODERN)
 class NotifiesSubscribersUndeclared(_Streams):
     """Notifies a subscription of changes without declaring listChanged."""
 
@@ -429,6 +430,44 @@ def _is_unknown(name: str) -> bool:
     return name not in {GUIDE, EDIT, "git_workflow"}
 
 
+@mutant("prompts-validate-arguments", "prompts-embedded-resource-fields=warn")
+class RepeatsAnyArgumentAsAUri(_Gets):
+    """Renders an argument that is no string, as the URI of a resource without a scheme."""
+
+    def gets(self, request: Json, name: str, values: Any) -> bool:
+        odd = [v for v in values.values() if not isinstance(v, str)] if values else []
+        if not odd or not isinstance(values, dict):
+            return False
+        resource = {"uri": str(odd[0]), "mimeType": "text/plain", "text": "rendered"}
+        content = {"type": "resource", "resource": resource}
+        self.answer(request, {"messages": [{"role": "user", "content": content}]})
+        return True
+
+
+class _LinksToAResource(_Gets):
+    """Links to a resource in each prompt."""
+
+    uri: ClassVar[str] = "workspace:///README.md"
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "prompts/get" and "messages" in message.get("result", {}):
+            link = {"type": "resource_link", "uri": self.uri, "name": "linked"}
+            message["result"]["messages"].append({"role": "user", "content": link})
+        return message  # type: ignore[no-any-return]
+
+
+@control("prompts-resource-link-readable", revision=MODERN)
+class LinksToItsResource(_LinksToAResource):
+    """Links to a resource that it has."""
+
+
+@mutant("prompts-resource-link-readable", revision=MODERN)
+class LinksToNoResource(_LinksToAResource):
+    """Links to a resource that it does not have."""
+
+    uri = "workspace:///no-such-file.md"
+
+
 @mutant("prompts-unknown-name-error")
 class FailsOnAnUnknownPrompt(_Gets):
     """Answers an unknown prompt with -32603."""
@@ -560,6 +599,19 @@ class HangsOnNul(_Fills):
 
     def fill(self, request: Json, values: Json) -> bool:
         return "\x00" in values["task"] or super().fill(request, values)
+
+
+@mutant("prompts-inputs-outputs-validated", revision=OLD, outcome="warn", startup=6.0)
+class ReadsNulLate(_Fills):
+    """Stops reading for eight seconds when a value contains NUL, once."""
+
+    slept = False
+
+    def fill(self, request: Json, values: Json) -> bool:
+        if "\x00" in values["task"] and not self.slept:
+            self.slept = True
+            time.sleep(8.0)
+        return super().fill(request, values)
 
 
 def _read(path: str) -> str:

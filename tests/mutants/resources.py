@@ -2,6 +2,7 @@
 
 import base64
 import os
+import time
 from typing import Any, ClassVar
 
 from tests.mutants.kit import MODERN, Fault, Json, Out, control, mutant, params, refusal
@@ -142,7 +143,7 @@ class HasNoListOfResources(_RefusesTheList):
     code = -32601
 
 
-@mutant("resources-list-not-per-connection", revision=MODERN)
+@mutant("resources-list-not-per-connection", revision=MODERN, outcome="warn")
 class ListsAResourceOfItsProcess(OneMore):
     """Has a resource with a different URI in each process."""
 
@@ -156,6 +157,27 @@ class RemovesAReadResourceFromTheList(Resources):
     def list(self, result: Json) -> None:
         read = {params(one).get("uri") for one in self.asked.values()}
         result["resources"] = [item for item in result["resources"] if item["uri"] not in read]
+
+
+@control("resources-list-not-per-connection", revision=MODERN)
+class ListsALiveFeed(OneMore):
+    """Has a resource with another URI in each list."""
+
+    def list(self, result: Json) -> None:
+        result["resources"].append({"uri": f"{MORE}-{time.monotonic_ns()}", "name": "more"})
+
+
+@control("resources-list-not-per-connection", revision=MODERN)
+class LoadsItsResourcesAfterTheStart(Resources):
+    """Lists its resources half a second after the start, and none before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready = time.monotonic() + 0.5
+
+    def list(self, result: Json) -> None:
+        if time.monotonic() < self.ready:
+            result["resources"].clear()
 
 
 @mutant("resources-definition-shape")
@@ -283,6 +305,13 @@ class OmitsAVariableName(MoreTemplates):
     """Has a template with empty braces."""
 
     made = ("workspace:///{}",)
+
+
+@mutant("resources-template-rfc6570", outcome="warn")
+class LeavesABlankUnencoded(MoreTemplates):
+    """Has a template with a blank beside its expression."""
+
+    made = ("workspace:///my files/{day}",)
 
 
 @control("resources-template-rfc6570")

@@ -95,6 +95,20 @@ class DropsListChangesOfSubscriptions(_Swallows):
     """Accepts a subscription to the list and never announces changes."""
 
 
+@mutant("resources-updated-notification-legacy")
+class DropsUpdates(_Swallows):
+    """Accepts a subscription to a resource and never announces changes."""
+
+    method = UPDATED
+
+
+@mutant("resources-updated-notification", revision=MODERN)
+class DropsUpdatesOfSubscriptions(_Swallows):
+    """Acknowledges a subscription to a resource and never announces changes."""
+
+    method = UPDATED
+
+
 class _Requested(Fault):
     """Handles one method in its own way."""
 

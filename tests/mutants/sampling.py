@@ -296,6 +296,14 @@ class AnswersOneUse(_Loops):
 
 
 @mutant("sampling-tool-use-balance")
+class SendsToolResultsAsTheAssistant(_Loops):
+    """Sends the results of the tools in a message of the assistant."""
+
+    def told(self, results: list[Json]) -> list[Json]:
+        return [{"role": "assistant", "content": results}]
+
+
+@mutant("sampling-tool-use-balance")
 class AddsAResult(_Loops):
     """Sends one additional result with an id of its own."""
 

@@ -82,7 +82,7 @@ class AnnouncesToolsWithoutSubscription(Fault):
         self.tell({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
 
-@mutant("stdio-no-unsolicited-notifications", "logging-capability-declared", revision=MODERN)
+@mutant("stdio-no-unsolicited-notifications=warn", "logging-capability-declared", revision=MODERN)
 class LogsAfterItsAnswers(Fault):
     """Sends a log message shortly after the answer, without declaring logging."""
 

@@ -1,5 +1,7 @@
 """Servers that break a rule of basic/patterns/subscriptions."""
 
+import os
+import time
 from typing import Any
 
 from tests.mutants.kit import (
@@ -137,6 +139,34 @@ class AcknowledgesUrisAsText(_Streams):
         given = message["params"]["notifications"]
         if given.get("resourceSubscriptions"):
             given["resourceSubscriptions"] = given["resourceSubscriptions"][0]
+        return message
+
+
+@mutant("subscriptions-ack-subset", revision=MODERN, outcome="warn")
+class AcknowledgesNormalisedUris(_Streams):
+    """Writes the scheme of the supported URIs in capitals, and encodes a letter."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        given = message["params"]["notifications"]
+        uris = given.get("resourceSubscriptions", [])
+        given["resourceSubscriptions"] = [
+            uri.replace("E", "%45").replace("workspace:", "WORKSPACE:") for uri in uris
+        ]
+        return message
+
+
+@mutant("subscriptions-ack-subset", revision=MODERN, outcome="warn")
+class AcknowledgesTheUndeclared(_Streams):
+    """Does not declare changes of its prompts, and acknowledges a subscription to them."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "server/discover" and "result" in message:
+            message["result"]["capabilities"]["prompts"].pop("listChanged", None)
+        return super().said(message, request)
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        if self.wanted(request).get("promptsListChanged"):
+            message["params"]["notifications"]["promptsListChanged"] = True
         return message
 
 
@@ -334,6 +364,16 @@ class IgnoresACancelledSubscription(Fault):
         return None if cancels and params(message).get("requestId") == "touchstone-list" else line
 
 
+@control("subscriptions-cancel-ends", "subscriptions-concurrent", revision=MODERN)
+class ReadsACancellationLate(Fault):
+    """Reads the cancellation of a subscription, and all lines after it, a second later."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if self.asked.get(taken_back(message), {}).get("method") == LISTEN:
+            time.sleep(1.0)
+        return line
+
+
 @mutant("subscriptions-cancel-ends", revision=MODERN, outcome="warn")
 class AnswersWhenCancelled(Fault):
     """Answers a subscription well after it was cancelled."""
@@ -391,6 +431,40 @@ class EndsAStreamWithoutAResult(_EndsItself):
 
     def finish(self, stream: Json) -> None:
         del stream
+
+
+@mutant("subscriptions-graceful-close", revision=MODERN, outcome="note")
+class LeavesAtOnceOnSigterm(Fault):
+    """Ends on SIGTERM without a word on its open subscriptions."""
+
+    def terminated(self) -> None:
+        os._exit(0)
+
+
+@mutant("cancellation-server-only-for-listen", revision=MODERN)
+class CancelsAStreamLongAfterItsEnd(_EndsItself):
+    """Announces the end of a subscription again, when more requests were answered."""
+
+    def announce(self, stream: Json) -> None:
+        super().announce(stream)
+        again = super().announce
+        count = len(self.asked)
+
+        def wait() -> None:
+            if len(self.asked) > count + 1:
+                again(stream)
+            else:
+                self.later(0.02, wait)
+
+        self.later(0.1, wait)
+
+
+@mutant("subscriptions-close-result-shape", revision=MODERN, outcome="note")
+class AddsNewsToTheFinalResult(_EndsItself):
+    """Adds a member of its own to the final result."""
+
+    def finish(self, stream: Json) -> None:
+        self.answer(stream, {**_closing(stream["id"]), "sent": 0})
 
 
 @mutant("subscriptions-close-result-shape", revision=MODERN)

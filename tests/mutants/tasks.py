@@ -237,6 +237,27 @@ class HasNoResultsOfTasks(Lacks):
     methods = ("tasks/result",)
 
 
+@control("tasks-declared-operations-work")
+class DeclaresNoTaskAtAll(Lacks):
+    """Declares an empty tasks.requests, makes no tasks, and has no tasks/get and tasks/result."""
+
+    methods = ("tasks/get", "tasks/result")
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and "task" in params(message):
+            del message["params"]["task"]
+            self.pass_on(message)
+            return None
+        return super().heard(line, message)
+
+    def said(self, message: Any, request: Json) -> Out:
+        if "requests" in declared(message, request):
+            declared(message, request)["requests"] = {}
+        for tool in tools(message, request):
+            tool.pop("execution", None)
+        return super().said(message, request)
+
+
 @mutant("tasks-declared-operations-work", outcome="warn")
 class ListsTasksUndeclared(Fault):
     """Has tasks/list without declaring tasks.list."""

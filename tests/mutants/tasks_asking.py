@@ -64,7 +64,8 @@ class TaskThatAsks(AskingTool):
 
     def shown(self, own: str) -> Json:
         """Return the task object."""
-        times = {"createdAt": BORN, "lastUpdatedAt": BORN, "ttl": None, "pollInterval": 50}
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        times = {"createdAt": BORN, "lastUpdatedAt": now, "ttl": None, "pollInterval": 50}
         return {"taskId": own, "status": self.status[own], **times}
 
     def give(self, request: Json, own: str) -> None:
@@ -169,7 +170,7 @@ class AsksForAnotherTask(TaskThatAsks):
 # --- tasks of the client
 
 
-class _Augments(AskingTool):
+class Augments(AskingTool):
     """Sends a request to the client on a call, as a task if it can, and polls the task."""
 
     interval: ClassVar[float] = 1.0
@@ -208,19 +209,19 @@ class _Augments(AskingTool):
 
 
 @control("tasks-no-undeclared-augmentation", "tasks-requestor-poll-interval")
-class RespectsThePollInterval(_Augments):
+class RespectsThePollInterval(Augments):
     """Requests tasks if it may, and polls them at the pace of the client."""
 
 
 @mutant("tasks-requestor-poll-interval")
-class PollsTooFast(_Augments):
+class PollsTooFast(Augments):
     """Polls tasks of the client ten times as fast as pollInterval allows."""
 
     interval = 0.1
 
 
 @mutant("tasks-no-undeclared-augmentation")
-class RequestsTasksOfAnyClient(_Augments):
+class RequestsTasksOfAnyClient(Augments):
     """Requests tasks of clients with or without tasks."""
 
     def augmentation(self) -> Json:

@@ -133,7 +133,31 @@ class GivesAResultTooEarly(Watches):
         return line
 
 
-@mutant("tasks-result-blocks")
+@control("tasks-result-blocks")
+class ShowsTheEndOfATaskLate(Shows):
+    """Shows a task as working until a moment after its result, and sends no notifications."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: set[str] = set()
+        self.over: set[str] = set()
+
+    def said(self, message: Any, request: Json) -> Out:
+        if message.get("method") == STATUS:
+            return None
+        if request.get("method") == "tasks/result":
+            self.given.add(params(request)["taskId"])
+        return super().said(message, request)
+
+    def on_state(self, method: str, state: Json) -> None:
+        own = state["taskId"]
+        if method == "tasks/get" and own in self.given and own not in self.over:
+            state["status"] = "working"
+        if state["status"] == "completed" or own in self.given:
+            self.over.add(own)
+
+
+@mutant("tasks-result-blocks", "tasks-result-of-cancelled-answered")
 class DropsEarlyTasksResult(Watches):
     """Answers tasks/result only if the task was over when it came."""
 

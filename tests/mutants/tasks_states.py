@@ -368,7 +368,7 @@ class NotifiesOfPartOfATask(Shows):
                 del state[member]
 
 
-@mutant("tasks-status-notification-shape")
+@mutant("tasks-status-notification-shape", outcome="warn")
 class NotifiesOfAnotherTask(Shows):
     """Announces an unknown task."""
 

@@ -20,6 +20,10 @@ from mcp_touchstone.catalog.errors import UserError
 SITE: Final = "https://modelcontextprotocol.io/specification"
 SCHEMAS: Final = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema"
 
+EXT_TASKS: Final = (
+    "https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md"
+)
+
 _ID: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 
 
@@ -80,7 +84,8 @@ class Clause:
         level: requirement level of the text.
         breach: how a breach counts; follows the level unless the row overrides it.
         strict: whether ``--strict`` raises a warning of this clause to a failure.
-        source: revision -> pages (``page#anchor`` below that revision, or ``schema.ts#Name``).
+        source: revision -> pages (``page#anchor`` below that revision, ``schema.ts#Name``, or
+            ``ext-tasks#anchor`` for the Tasks extension).
         statement: the rule.
         needs: features the server must offer for the rule to apply; empty means every server.
         conditional: whether the rule applies only to some behaviour (``needs`` or ``how``).
@@ -342,6 +347,8 @@ def flow(text: str) -> str:
 
 def _address(revision: str, page: str) -> str:
     name, _, anchor = page.partition("#")
+    if name == "ext-tasks":
+        return EXT_TASKS + (f"#{anchor}" if anchor else "")
     if name == "schema.ts":
         return f"{SCHEMAS}/{revision}/schema.ts" + (f"#:~:text={anchor}" if anchor else "")
     return f"{SITE}/{revision}/{name.removesuffix('/index')}" + (f"#{anchor}" if anchor else "")

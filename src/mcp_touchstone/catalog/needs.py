@@ -111,6 +111,7 @@ WORDS: Final[dict[str, NeedWord]] = {
         since="2025-11-25",
         until="2025-11-25",
     ),
+    "tasks-extension": NeedWord("extension io.modelcontextprotocol/tasks", since="2026-07-28"),
     "mrtr": NeedWord("result that asks for input", (Probe.QUESTIONS,), "2026-07-28"),
     "subscriptions": NeedWord("subscription", (Probe.LISTEN,), "2026-07-28"),
 }

@@ -30,11 +30,18 @@ class ClientTasks:
         polls: number of polls after which a task is completed; None for never.
         poll_interval: milliseconds the server should wait between two polls.
         name: prefix of the ids, to distinguish these tasks from those of another client.
+        needs_input: whether tasks go to input_required, instead of completed, until tasks/result.
     """
 
     def __init__(
-        self, *, polls: int | None = 1, poll_interval: int = 50, name: str = "client-task"
+        self,
+        *,
+        polls: int | None = 1,
+        poll_interval: int = 50,
+        name: str = "client-task",
+        needs_input: bool = False,
     ) -> None:
+        self._needs_input = needs_input
         self._name = name
         self._polls = polls
         self._interval = poll_interval
@@ -44,6 +51,15 @@ class ClientTasks:
     def ids(self) -> list[str]:
         """Ids of the tasks made so far."""
         return list(self._tasks)
+
+    def complete(self, own: str) -> None:
+        """Complete a task that is not over."""
+        if self._tasks[own].status not in TERMINAL:
+            self._tasks[own].status = "completed"
+
+    def shown(self, own: str) -> dict[str, Any]:
+        """Return the task object of a task."""
+        return self._shown(self._tasks[own])
 
     def create(self, outcome: Answer) -> Answer:
         """Make a task whose result will be ``outcome``; return the CreateTaskResult."""
@@ -69,12 +85,12 @@ class ClientTasks:
     def _poll(self, task: _Task) -> None:
         task.polls += 1
         if task.status == "working" and self._polls is not None and task.polls >= self._polls:
-            task.status = "completed"
+            task.status = "input_required" if self._needs_input else "completed"
 
     def _result(self, task: _Task) -> Answer:
         if self._polls is None and task.status not in TERMINAL:
             return Answer(None)
-        if task.status == "working":
+        if task.status not in TERMINAL:
             task.status = "completed"
         body = dict(task.outcome.body or {})
         if isinstance(body.get("result"), dict):

@@ -366,6 +366,7 @@ def _has_files(spoken: Spoken) -> bool:
 
 
 _LISTED: Final[dict[str, Callable[[Spoken], bool]]] = {
+    "tasks-extension": lambda spoken: "io.modelcontextprotocol/tasks" in spoken.extensions,
     "pagination": lambda spoken: bool(spoken.cursors),
     "icons": _icons,
     "argument-schema": lambda spoken: any(

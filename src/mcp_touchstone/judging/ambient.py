@@ -8,11 +8,19 @@ from mcp_touchstone.catalog.clause import Breach, Clause
 from mcp_touchstone.catalog.revision import META, is_modern
 from mcp_touchstone.catalog.scenario import DISCOVERY, Ambient, Seen
 from mcp_touchstone.discovery.recon import ServerProfile
+from mcp_touchstone.judging.invalid_requests import has_invalid_value
 from mcp_touchstone.results.verdict import Judgement, Outcome, evidence
 from mcp_touchstone.transport.process import Ending
 from mcp_touchstone.wire.framing import Kind
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
+
+INVALID: Final = "our request had an invalid value, which the server may have repeated"
+CONTENT: Final = frozenset({"schema", "server", "tools", "prompts", "resources", "completion"})
+"""Chapters about the content of results."""
+
+REGARDLESS: Final = frozenset({"tools-sanitize-outputs"})
+"""Clauses that a server must keep whatever it was sent."""
 
 CAPABILITIES: Final = META + "clientCapabilities"
 
@@ -114,13 +122,35 @@ def breaches(
     wanted = {clause.id: clause for clause in clauses}
     for seen in rule.watch(record):
         clause = wanted.get(seen.clause)
-        if clause is not None and not seen.passed and _weight(seen, clause) is not Breach.NOTE:
+        if (
+            clause is not None
+            and not seen.passed
+            and _weight(seen, record, clause) is not Breach.NOTE
+        ):
             yield seen.clause, seen.n
 
 
-def _weight(seen: Seen, clause: Clause) -> Breach:
+def _weight(seen: Seen, record: Record, clause: Clause) -> Breach:
     lightness = (Breach.FAIL, Breach.WARN, Breach.NOTE)
-    return max(seen.mild or clause.breach, clause.breach, key=lightness.index)
+    mild = Breach.WARN if _answers_invalid_value(seen, record, clause) else clause.breach
+    return max(seen.mild or clause.breach, clause.breach, mild, key=lightness.index)
+
+
+def _answers_invalid_value(seen: Seen, record: Record, clause: Clause) -> bool:
+    """Whether the content of a result is malformed, and our request had an invalid value.
+
+    The server may have repeated that value. It should have refused it, which other clauses judge.
+    """
+    if clause.chapter not in CONTENT or clause.id in REGARDLESS or seen.n is None:
+        return False
+    spoken = record.profile.spoken.get(record.revision)
+    tools = spoken.named("tools") if spoken is not None else []
+    return any(
+        message.kind is Kind.RESULT
+        and message.answers is not None
+        and has_invalid_value(record.transcript[message.answers].value, tools)
+        for message in record.transcript[seen.n].messages
+    )
 
 
 @dataclass(slots=True)
@@ -134,7 +164,7 @@ class _Tally:
         if seen.passed:
             return
         self.breaches += 1
-        outcome = Outcome(_weight(seen, clause).value)
+        outcome = Outcome(_weight(seen, record, clause).value)
         if self.gravest is None or outcome.rank < self.gravest[0].rank:
             self.gravest = (outcome, seen, record)
 
@@ -175,6 +205,7 @@ class _Tally:
             count=self.breaches,
             source=source,
             process=record.transcript.label,
+            because=INVALID if _answers_invalid_value(seen, record, clause) else "",
             replay=record.transcript.replay or ("--select", origin),
             origin=origin,
         )

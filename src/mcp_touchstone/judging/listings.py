@@ -1,6 +1,6 @@
 """Complete lists of a server: read one to its end, track one on a connection. Judges nothing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +15,8 @@ LATE: Final = 1.0
 
 KEYS: Final = {"resources": "uri", "templates": "uriTemplate"}
 """Feature -> the member that identifies its items; the name for other features."""
+
+ELSEWHERE: Final = "on another connection"
 
 Lists = Sequence[list[str] | None]
 
@@ -51,7 +53,42 @@ def varies(busy: Lists, quiet: Lists) -> str:
         return ""
     if before != after:
         return "after other requests"
-    return "" if before == first else "on another connection"
+    return "" if before == first else ELSEWHERE
+
+
+def all_differ(*connections: Lists) -> bool:
+    """Return whether the lists of no two connections are equal; each begins with its first list."""
+    firsts = [sorted(lists[0] or []) for lists in connections]
+    return all(one not in firsts[:n] for n, one in enumerate(firsts))
+
+
+def around(talk: Talk, feature: str, use: Callable[[], object]) -> Lists:
+    """List before and after other requests on the current connection."""
+    before = keys(talk, feature)
+    use()
+    return before, keys(talk, feature)
+
+
+def in_turn(talk: Talk, feature: str, use: Callable[[], object]) -> tuple[Lists, Lists]:
+    """List on a busy and on a quiet process, both new, started one after the other.
+
+    The quiet one waits longer between its lists than the busy one was used. So a list that a
+    process loads in the background after its start changes on both.
+    """
+    start_next(talk)
+    began = len(talk.wire.transcript)
+    busy = around(talk, feature, use)
+    lines = talk.since(began)
+    used = lines[-1].at - lines[0].at if lines else 0.0
+    start_next(talk)
+    quiet = around(talk, feature, lambda: talk.quiet(2 * used + LATE / 2))
+    return busy, quiet
+
+
+def start_next(talk: Talk) -> None:
+    """End the current process; continue on a new one."""
+    talk.end()
+    talk.restart().open()
 
 
 def until_changed(talk: Talk, feature: str, before: list[str] | None, seconds: float) -> int | None:

@@ -1,5 +1,6 @@
 """The actions of a scenario: send, receive, let the client answer. Judges nothing."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -334,6 +335,15 @@ class Talk:
     def connections(self) -> list[Connection]:
         """Every connection this scenario used, the initial one first."""
         return self._used
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the server of the current connection, and wait until it has ended.
+
+        What it still writes is read. On Windows, where a process cannot catch it, nothing is sent.
+        """
+        if sys.platform != "win32":
+            self.wire.process.terminate()
+            self.wire.wait(lambda: self.wire.gone, self.pace.farewell)
 
     def end(self) -> Ending:
         """Shut the server of the current connection down."""

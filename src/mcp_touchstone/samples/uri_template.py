@@ -11,6 +11,7 @@ _VARIABLE: Final = re.compile(rf"(?P<name>{_NAME})(?P<modifier>\*|:[1-9][0-9]{{0
 _LITERAL: Final = re.compile(
     r"(?:[!#$&()*+,\-./0-9:;=?@A-Z\[\]_a-z~]|%[0-9A-Fa-f]{2}|[^\x00-\x7f])*"
 )
+_NO_BRACE: Final = re.compile(r"[^{}]*")
 _OPERATORS: Final = "+#./;?&"
 _RESERVED: Final = "=,!@|"
 """Operators the RFC keeps for extensions."""
@@ -32,8 +33,10 @@ class Expression:
     variables: tuple[tuple[str, str], ...]
 
 
-def parts(template: str) -> list[str | Expression]:
+def parts(template: str, *, any_literal: bool = False) -> list[str | Expression]:
     """Split a template into literals and expressions.
+
+    ``any_literal`` accepts characters in literals that have to be percent-encoded, except braces.
 
     Raises:
         ValueError: the grammar of RFC 6570 rejects it; the message names the fault and its place.
@@ -50,7 +53,7 @@ def parts(template: str) -> list[str | Expression]:
             continue
         end = template.find("{", at)
         literal = template[at:] if end < 0 else template[at:end]
-        good = _LITERAL.match(literal)
+        good = (_NO_BRACE if any_literal else _LITERAL).match(literal)
         if good is None or good.end() < len(literal):
             place = at + (good.end() if good else 0)
             raise ValueError(f"{template[place]!r} at {place} may not stand in a literal")

@@ -162,7 +162,7 @@ class ServerProcess:
         self._on_stderr = on_stderr
         self.ending: Ending | None = None
         self._stuck: threading.Event | None = None
-        self._stdin_closed = False
+        self._stdin_closed = self._terminated = False
         self._heeded = {stream: threading.Event() for stream in OutputStream}
         self.heed()
         self._splitter = LineSplitter()
@@ -306,6 +306,13 @@ class ServerProcess:
         """Begin to wait for it, for ``seconds`` in which it and its reader threads had a core."""
         return Patience(seconds, lambda: turns(self._popen.pid, (self._stdout_reader,)), now)
 
+    def terminate(self) -> None:
+        """Send SIGTERM once, and leave its input open."""
+        self.heed()
+        self._terminated = True
+        self.transcript.happened("we sent SIGTERM")
+        self._signal_all(self._family(), force=False)
+
     def end(self, patience: float, *, polite: bool = True, hurry: float | None = None) -> Ending:
         """Close its input, then SIGTERM, then SIGKILL.
 
@@ -318,7 +325,7 @@ class ServerProcess:
             return self.ending
         self.heed()
         begun = now()
-        step = Step.ITSELF
+        step = Step.TERMINATED if self._terminated else Step.ITSELF
         status = self._popen.poll()
         if status is None and self.transcript.ended:
             status = self.wait(1.0)

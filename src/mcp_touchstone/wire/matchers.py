@@ -2,14 +2,21 @@
 
 import base64
 import binascii
+import itertools
+import math
 import re
+import string
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from mcp_touchstone.wire.framing import brief, type_name
 
 if TYPE_CHECKING:
     from mcp_touchstone.wire.reply import Reply
+
+_GUESSED: Final = 40.0
+"""Ids that differ in fewer bits than this can be guessed from a few others."""
 
 VOLATILE: Final = frozenset({"_meta", "ttlMs", "nextCursor"})
 """Members of a result that may differ between two equal calls."""
@@ -46,6 +53,36 @@ def _stable(value: Any) -> Any:
 def same_outcome(first: "Reply", second: "Reply") -> bool:
     """Return whether two answers are equivalent for a client."""
     return outcome(first) == outcome(second)
+
+
+def guessable(ids: list[str]) -> bool:
+    """Return whether the differing parts of ids are too short to be random."""
+    rest = [one[_common(ids) :] for one in ids]
+    end = _common([one[::-1] for one in rest])
+    parts = ["".join(filter(str.isalnum, one[: len(one) - end])) for one in rest]
+    used = set().union(*parts)
+    alphabets = (string.digits, string.hexdigits[:16], string.digits + string.ascii_lowercase)
+    size = next((len(one) for one in alphabets if used <= {*one}), 64)
+    return max(map(len, parts)) * math.log2(size) < _GUESSED
+
+
+def _common(texts: list[str]) -> int:
+    """Return the length of the common prefix."""
+    columns = zip(*texts, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda column: len({*column}) == 1, columns))
+
+
+def normalised(uri: str) -> str:
+    """Return a URI in the normal form of section 6.2 of RFC 3986: case, percent-encoding, path.
+
+    A trailing slash is left out too: servers of files often write one, or none, for a folder.
+    """
+    try:
+        split = urlsplit(uri)
+    except ValueError:
+        return uri
+    place, path = split.netloc.lower(), quote(unquote(split.path), "/:@!$&'()*+,;=")
+    return urlunsplit((split.scheme.lower(), place, path.rstrip("/"), split.query, split.fragment))
 
 
 def covers(declared: Any, required: Any) -> bool:

@@ -1,0 +1,349 @@
+"""The Tasks extension of 2026-07-28 (SEP-2663): ``io.modelcontextprotocol/tasks``."""
+
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    TERMINAL,
+    Breach,
+    Conversation,
+    Entry,
+    Exchange,
+    Kind,
+    Record,
+    Reply,
+    Role,
+    Seen,
+    ambient,
+    arguments,
+    brief,
+    guessable,
+    object_in,
+    scenario,
+    timestamps,
+    willing,
+)
+
+EXTENSION = "io.modelcontextprotocol/tasks"
+ABLE: dict[str, Any] = {"extensions": {EXTENSION: {}}}
+CALL, GET, UPDATE, CANCEL = "tools/call", "tasks/get", "tasks/update", "tasks/cancel"
+MORE: dict[str, dict[str, Any]] = {UPDATE: {"inputResponses": {}}}
+"""Members of params besides taskId."""
+
+NOTICE = "notifications/tasks"
+STATUSES = ("working", "input_required", *TERMINAL)
+PAYLOADS = {"input_required": "inputRequests", "completed": "result", "failed": "error"}
+
+INVALID, LACKING = -32602, -32021
+SEVERAL = 5
+"""Number of tasks whose ids are compared."""
+POLLS = 40
+TRIED = 6
+PAUSE = 0.25
+"""The longest pause between two polls, in seconds."""
+
+ONLY, REQUIRED = "exttasks-only-for-declaring-clients", "exttasks-required-capability-error"
+OPERATIONS, DURABLE = "exttasks-operations-need-capability", "exttasks-durable-when-returned"
+SHAPE, PAYLOAD = "exttasks-task-shape", "exttasks-status-payload"
+TYPE, COMPLETES = "exttasks-result-type", "exttasks-iserror-completes"
+ACKNOWLEDGES, IGNORES = "exttasks-acknowledges", "exttasks-ignores-unknown-responses"
+UNKNOWN, UNKNOWN_TOO = "exttasks-unknown-id-get", "exttasks-unknown-id-others"
+KEYS, FINAL = "exttasks-input-keys-unique", "exttasks-terminal-final"
+UNGUESSABLE = "exttasks-id-unguessable"
+
+
+# --- traffic
+
+
+@ambient(SHAPE, PAYLOAD, TYPE, COMPLETES)
+def writes_tasks_of_the_extension_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """Tasks have their members, the payload of their status, and the right resultType."""
+    for entry, method, result in _results(record):
+        kind = result.get("resultType")
+        if method in {GET, UPDATE, CANCEL}:
+            mild = Breach.WARN if kind == "task" and method == GET else None
+            yield Seen(TYPE, kind == "complete", entry.n, "complete", brief(kind), mild=mild)
+        elif kind == "task":
+            yield Seen(TYPE, method == CALL, entry.n, "a task only of tools/call", method)
+    for entry, method, task in _tasks(record):
+        wrong, odd = _faults(task)
+        expected, mild = "a task with all its members", None if wrong else Breach.WARN
+        yield Seen(SHAPE, not wrong + odd, entry.n, expected, ", ".join(wrong + odd), mild=mild)
+        status = task.get("status")
+        member = PAYLOADS.get(status) if isinstance(status, str) and method != CALL else None
+        if member is not None:
+            passed = isinstance(task.get(member), dict)
+            expected = f"{member} of a task in status {status}"
+            yield Seen(PAYLOAD, passed, entry.n, expected, brief(task.get(member)))
+        if status == "failed" and method != CALL:
+            expected = "an error, and no result, of a failed task"
+            yield Seen(COMPLETES, "result" not in task, entry.n, expected, "a result")
+
+
+def _results(record: Record) -> Iterator[tuple[Entry, str, dict[str, Any]]]:
+    """Yield results to requests, if the server declares the extension."""
+    spoken = record.profile.spoken.get(record.revision)
+    if spoken is not None and EXTENSION in spoken.extensions:
+        for entry, message in record.answers(Kind.RESULT):
+            result = message.value["result"]
+            if message.method and isinstance(result, dict):
+                yield entry, message.method, result
+
+
+def _tasks(record: Record) -> Iterator[tuple[Entry, str, dict[str, Any]]]:
+    """Yield the tasks that a server shows, each with the method of its message."""
+    for entry, method, result in _results(record):
+        if method == GET or (method == CALL and result.get("resultType") == "task"):
+            yield entry, method, result
+    for entry, message in record.messages(Role.NOTIFICATION):
+        if message.method == NOTICE:
+            yield entry, NOTICE, object_in(message.value, "params")
+
+
+def _faults(task: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the members of a task that are wrong, and those that are only odd."""
+    wrong, odd = [], []
+    for member in ("taskId", "createdAt", "lastUpdatedAt"):
+        if not isinstance(task.get(member), str):
+            wrong.append(f"{member} {brief(task.get(member))}")
+        elif member != "taskId" and timestamps.instant(task[member]) is None:
+            odd.append(f"{member} {brief(task[member])}")
+    if task.get("status") not in STATUSES:
+        wrong.append(f"status {brief(task.get('status'))}")
+    if not isinstance(task.get("statusMessage", ""), str):
+        wrong.append(f"statusMessage {brief(task['statusMessage'])}")
+    if "ttlMs" not in task:
+        wrong.append("no ttlMs")
+    for member in ("ttlMs", "pollIntervalMs"):
+        value = task.get(member, 0)
+        if value is None and member == "ttlMs":
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            wrong.append(f"{member} {brief(value)}")
+        elif value != int(value):
+            odd.append(f"{member} {value}")
+    return wrong, odd
+
+
+@ambient(ONLY)
+def returns_tasks_only_to_declaring_clients(record: Record) -> Iterator[Seen]:
+    """A request without the extension gets no task."""
+    spoken = record.profile.spoken.get(record.revision)
+    if spoken is None or EXTENSION not in spoken.extensions:
+        return
+    for entry, message in record.answers(Kind.RESULT):
+        declared = record.declared(message.answers or 0).get("extensions")
+        if message.method == CALL and EXTENSION not in (declared or {}):
+            kind = object_in(message.value, "result").get("resultType")
+            yield Seen(ONLY, kind != "task", entry.n, "no task, as none was declared", "a task")
+
+
+@ambient(KEYS, FINAL)
+def keeps_keys_and_terminal_statuses(record: Record) -> Iterator[Seen]:
+    """A key of inputRequests keeps its request, and a terminal status stays."""
+    known: dict[tuple[Any, str], Any] = {}
+    ended: dict[Any, tuple[int, str]] = {}
+    asked = {e.n: m.answers for e, m in record.answers(Kind.RESULT)}
+    for entry, _, task in _tasks(record):
+        own, status = task.get("taskId"), task.get("status")
+        if not isinstance(own, str):
+            continue
+        for key, request in object_in(task, "inputRequests").items():
+            same = known.setdefault((own, key), request) == request
+            expected = f"one request under the key {brief(key)}"
+            yield Seen(KEYS, same, entry.n, expected, brief(request))
+        line, before = ended.get(own, (0, ""))
+        if before and (asked.get(entry.n) or 0) > line:
+            yield Seen(FINAL, status == before, entry.n, f"status {before}", brief(status))
+        if status in TERMINAL:
+            ended.setdefault(own, (entry.n, str(status)))
+
+
+# --- tasks
+
+
+def _able(talk: Conversation) -> dict[str, Any]:
+    """Return the ``_meta`` of a client that declares everything, and the extension."""
+    return talk.wire.meta(capabilities={**willing(talk.revision).capabilities, **ABLE})
+
+
+def _calls(talk: Conversation) -> list[Exchange]:
+    """Return calls that are safe, the best first."""
+    known = talk.examples("callable-tool")
+    names = {example.name for example in known}
+    free = [Exchange(CALL, {"name": n, "arguments": {}}) for n in talk.spoken.harmless]
+    return [*known, *(call for call in free if call.params["name"] not in names)]
+
+
+def _created(talk: Conversation, call: Exchange) -> tuple[Reply, str]:
+    """Call as a client with the extension; return the answer and the id of the task, or none."""
+    reply = talk.run(call, meta=_able(talk), required=False)
+    result = reply.result or {}
+    own = result.get("taskId") if result.get("resultType") == "task" else None
+    return reply, own if isinstance(own, str) else ""
+
+
+def _ask(talk: Conversation, method: str, own: str, **more: Any) -> Reply:
+    params = {"taskId": own, **more}
+    return talk.request(method, params, meta=_able(talk), required=False)
+
+
+def _giving(talk: Conversation) -> tuple[Exchange, str] | None:
+    """Return the first call that gives a task."""
+    for call in _calls(talk)[:TRIED]:
+        _, own = _created(talk, call)
+        if own:
+            return call, own
+    return None
+
+
+@scenario(DURABLE, ONLY, REQUIRED, OPERATIONS, ACKNOWLEDGES, IGNORES, lasts=True)
+def serves_tasks_of_the_extension(talk: Conversation) -> None:
+    """A task can be read at once, updated and cancelled, by clients with the extension alone."""
+    given = _giving(talk)
+    if given is None:
+        for clause in (DURABLE, ONLY, REQUIRED, OPERATIONS, ACKNOWLEDGES, IGNORES):
+            talk.unseen(clause, "no read-only call gave a task")
+        return
+    call, own = given
+    known = _ask(talk, GET, own)
+    expected = "the task that was just returned"
+    talk.judge(DURABLE, known.result is not None, expected=expected, actual=known, at=known)
+    update = _ask(talk, UPDATE, own, inputResponses={"touchstone-unexpected": {"action": "cancel"}})
+    if (_ask(talk, GET, own).result or {}).get("status") not in TERMINAL:
+        expected = "an empty result, because unknown keys are ignored"
+        talk.judge(IGNORES, update.result is not None, expected=expected, actual=update, at=update)
+    _judge_undeclared(talk, call, own)
+    _follow(talk, own)
+    _ask(talk, GET, own)  # keeps_keys_and_terminal_statuses compares it
+    _, other = _created(talk, call)
+    if other:
+        _judge_acknowledgment(talk, _ask(talk, CANCEL, other), other)
+    for clause in (ACKNOWLEDGES, IGNORES):
+        talk.unseen(clause, "each task was over at once")
+
+
+def _judge_undeclared(talk: Conversation, call: Exchange, own: str) -> None:
+    """Use the task, and repeat its call, as a client without the extension."""
+    plain = talk.run(call, required=False)
+    made = (plain.result or {}).get("resultType") == "task"
+    expected = "no task, because the request does not declare the extension"
+    talk.judge(ONLY, not made, expected=expected, actual=plain, at=plain)
+    if plain.is_error:
+        needed = object_in(plain.error, "data", "requiredCapabilities", "extensions")
+        passed = plain.refused(LACKING) and EXTENSION in needed
+        expected = f"a result, or error -32021 that names {EXTENSION}"
+        talk.judge(REQUIRED, passed, expected=expected, actual=plain, at=plain)
+    else:
+        talk.unseen(REQUIRED, "the server serves the call without a task too")
+    for method in (GET, UPDATE, CANCEL):
+        reply = talk.request(method, {"taskId": own, **MORE.get(method, {})}, required=False)
+        expected = f"error -32021 for {method} without the extension"
+        passed = reply.answered and reply.refused(LACKING)
+        talk.judge(OPERATIONS, passed, expected=expected, actual=reply, at=reply)
+    stream = talk.subscribe({"taskIds": [own]})
+    found = stream.acknowledged(talk.pace.silence)
+    granted = own in (stream.granted.get("taskIds") or [])
+    talk.judge(
+        OPERATIONS,
+        stream.refusal.answered and stream.refusal.refused(LACKING),
+        expected="error -32021 for a subscription to tasks without the extension",
+        actual="an acknowledgment" if found else stream.refusal,
+        at=stream.refusal if stream.refusal.answered else stream.line,
+        mild=Breach.WARN if found and not granted else None,
+    )
+    if not stream.refusal.answered:
+        stream.cancel()
+
+
+def _judge_acknowledgment(talk: Conversation, reply: Reply, own: str) -> None:
+    if reply.is_error and (_ask(talk, GET, own).result or {}).get("status") in TERMINAL:
+        return
+    more = sorted({*(reply.result or {})} - {"resultType", "_meta"})
+    talk.judge(
+        ACKNOWLEDGES,
+        reply.result is not None and not more,
+        expected="an empty result",
+        actual=f"also {', '.join(more)}" if more else reply,
+        at=reply,
+        mild=Breach.WARN if more else None,
+    )
+
+
+def _follow(talk: Conversation, own: str) -> dict[str, Any]:
+    """Poll a task until it is over, and give it the input it asks for; return its last state."""
+    client, answered = willing(talk.revision), set[str]()
+    state: dict[str, Any] = {}
+    for _ in range(POLLS):
+        reply = _ask(talk, GET, own)
+        if reply.result is None or reply.result.get("status") in TERMINAL:
+            return reply.result or state
+        state = reply.result
+        requests = object_in(state, "inputRequests")
+        new = {key: value for key, value in requests.items() if key not in answered}
+        if new:
+            responses = talk.wire.filled(client, new)
+            answered |= {*responses}
+            update = _ask(talk, UPDATE, own, inputResponses=responses)
+            if talk.judges(ACKNOWLEDGES):
+                _judge_acknowledgment(talk, update, own)
+        wish = state.get("pollIntervalMs")
+        talk.quiet(min(PAUSE, wish / 1000) if isinstance(wish, int | float) else PAUSE)
+    return state
+
+
+@scenario(UNKNOWN, UNKNOWN_TOO)
+def refuses_unknown_tasks_of_the_extension(talk: Conversation) -> None:
+    """An unknown task id gets error -32602."""
+    own = secrets.token_hex(16)
+    for clause, method in ((UNKNOWN, GET), (UNKNOWN_TOO, UPDATE), (UNKNOWN_TOO, CANCEL)):
+        reply = _ask(talk, method, own, **MORE.get(method, {}))
+        expected = f"error -32602 for {method} with an unknown id"
+        passed = reply.answered and reply.refused(INVALID)
+        talk.judge(clause, passed, expected=expected, actual=reply, at=reply)
+
+
+@scenario(UNGUESSABLE, lasts=True)
+def gives_tasks_of_the_extension_unguessable_ids(talk: Conversation) -> None:
+    """The ids of tasks cannot be guessed from one another."""
+    given = _giving(talk)
+    ids = [_created(talk, given[0])[1] for _ in range(SEVERAL)] if given else []
+    if not all(ids) or len({*ids}) < SEVERAL:
+        talk.unseen(UNGUESSABLE, "no call gave several tasks")
+        return
+    for own in ids:
+        _ask(talk, CANCEL, own)
+    expected = "ids that cannot be guessed from others"
+    actual = ", ".join(brief(own, 40) for own in ids)
+    line = len(talk.wire.transcript)
+    talk.judge(UNGUESSABLE, not guessable(ids), expected=expected, actual=actual, at=line)
+
+
+@scenario(COMPLETES, lasts=True)
+def completes_tasks_whose_tool_fails(talk: Conversation) -> None:
+    """A task whose tool result has isError ends in status completed."""
+    for example in talk.examples("callable-tool")[:TRIED]:
+        for spoilt in (
+            arguments.mistyped(example.schema, example.arguments),
+            arguments.incomplete(example.schema, example.arguments),
+        ):
+            if spoilt is None:
+                continue
+            call = Exchange(CALL, {**example.params, "arguments": spoilt[1]})
+            fails = (talk.run(call, required=False).result or {}).get("isError") is True
+            created, own = _created(talk, call) if fails else (None, "")
+            if created is None or not own:
+                continue
+            state = _follow(talk, own)
+            if state.get("status") not in TERMINAL:
+                continue
+            talk.judge(
+                COMPLETES,
+                state.get("status") != "failed",
+                expected="status completed, because the tool result has isError",
+                actual=brief(state.get("status")),
+                at=len(talk.wire.transcript),
+            )
+            return
+    talk.unseen(COMPLETES, "no failing call gave a task")
