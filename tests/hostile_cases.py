@@ -42,7 +42,11 @@ GROUPS: dict[str, dict[str, Case]] = {
         "echoes_every_line": Case(status=2, said=("repeats our request",)),
         "answers_late": Case(status=0, said=("2 pass",), argument="0.1", patience=20),
         "answers_beside_the_id": Case(
-            status=2, said=('an answer under id "101"',), argument="string"
+            status=1, said=("copy the id of the request",), select="jsonrpc", argument="null"
+        ),
+        "answers_only_after": Case(
+            status=1, said=("its output is buffered",), select="stdio", argument="buffered",
+            patience=20,
         ),
         "starts_slowly": Case(status=0, said=("2 pass",), patience=60),
     },

@@ -15,6 +15,7 @@ from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.samples.from_schema import is_path, required
 from mcp_touchstone.wire.framing import brief
+from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply
 
 LISTS: Final = {
@@ -227,6 +228,27 @@ class PlantedText:
         return f"{self.folder}/{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The breach of a clause that explains why nothing could be learnt.
+
+    Attributes:
+        clause: the clause.
+        expected: what it asks for.
+        actual: what the server does instead, and the usual cure.
+        revision: the revision of the process that shows it.
+        asked: number of our line there.
+        entry: number of the server's line; None if it wrote none.
+    """
+
+    clause: str
+    expected: str
+    actual: str
+    revision: str
+    asked: int
+    entry: int | None = None
+
+
 @dataclass(slots=True)
 class ServerProfile:
     """The complete profile of a server.
@@ -243,6 +265,8 @@ class ServerProfile:
         root: the folder of the examples; empty if there were no probes.
         granted: folders given to the server by its command, its environment, or as its own.
         bindings: the observed effects of tools on files; None if not observed.
+        slip: the fault of each of its messages, in spite of which they are read.
+        diagnosis: the breach that explains the trouble; None if none is known.
     """
 
     pace: Pace
@@ -256,6 +280,8 @@ class ServerProfile:
     root: str = ""
     granted: tuple[Path, ...] = ()
     bindings: Bindings | None = None
+    slip: Slip | None = None
+    diagnosis: Diagnosis | None = None
 
     @property
     def modern(self) -> bool:

@@ -175,7 +175,11 @@ class ProcessPool:
         target = target or self.target
         env = self._env if world is None else self._env_in(world, target)
         transcript = Transcript(
-            revision, clock=lambda: now() - born, label=label, allowance=self.allowance
+            revision,
+            clock=lambda: now() - born,
+            label=label,
+            allowance=self.allowance,
+            slip=self._profile.slip,
         )
         if self.allowance.met:
             raise LaunchError(f"{self.allowance.met}; we stopped starting it")
