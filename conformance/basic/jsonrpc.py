@@ -317,8 +317,9 @@ def echoes_the_id_as_sent(talk: Conversation) -> None:
 @scenario("jsonrpc-id-reuse-after-response")
 def accepts_a_reused_id(talk: Conversation) -> None:
     """An id can be used again after its request was answered."""
-    talk.need(talk.request("server/discover", id="again"), "an answer to server/discover")
-    reply = talk.request("server/discover", id="again", required=False)
+    method = talk.wire.everyday
+    talk.need(talk.request(method, id="again"), f"an answer to {method}")
+    reply = talk.request(method, id="again", required=False)
     talk.judge(
         "jsonrpc-id-reuse-after-response",
         reply.result is not None,

@@ -68,6 +68,7 @@ class Connection:
         self._granted = 0.0
         self._answers = 0
         self.waits: list[Wait] = []
+        self.first_method = "server/discover"
         self.near_miss: NearMiss | None = None
         self.near_miss_lines = (0, 0)
 
@@ -479,11 +480,11 @@ class Connection:
     def discover(
         self, *, seconds: float | None = None, required: bool = True, **meta: Any
     ) -> Reply:
-        """Send ``server/discover`` with a full ``_meta`` and wait."""
+        """Send ``server/discover``, or a list if the server lacks it, and wait."""
         first = not any(entry.source is Source.US for entry in self.transcript)
         limit = seconds or (self.pace.startup if first else self.pace.reply)
         reply = self.request(
-            "server/discover", meta=self.meta(**meta), seconds=limit, required=required
+            self.first_method, meta=self.meta(**meta), seconds=limit, required=required
         )
         if self.opening is None:
             self.opening = reply
@@ -502,11 +503,11 @@ class Connection:
 
     @property
     def everyday(self) -> str:
-        """The method that every server of this revision supports."""
-        return "server/discover" if self.modern else "ping"
+        """The method that every server of this revision supports: ping, or server/discover."""
+        return self.first_method if self.modern else "ping"
 
     def probe(self, *, seconds: float | None = None, required: bool = True) -> Reply:
-        """Send a request that every server of this revision answers: ping, or server/discover."""
+        """Send a request that every server of this revision answers."""
         return self.request(self.everyday, seconds=seconds, required=required)
 
     def end(self, *, polite: bool = True) -> Ending:

@@ -89,6 +89,7 @@ class Spoken:
 
     Attributes:
         opening: the answer that opened the connection.
+        served: the capabilities of a server that answers no server/discover, by its lists.
         lists: feature -> items of the first page; absent if the list was not requested or failed.
         cursors: list method -> nextCursor of the first page.
         found: word -> the examples that showed its feature, the best first.
@@ -99,11 +100,17 @@ class Spoken:
 
     opening: Reply
     lists: dict[str, list[Any]] = field(default_factory=dict)
+    served: dict[str, Any] = field(default_factory=dict)
     cursors: dict[str, str] = field(default_factory=dict)
     found: dict[str, list[Example]] = field(default_factory=dict)
     tried: set[str] = field(default_factory=set)
     notes: dict[str, str] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def first_method(self) -> str:
+        """The method that opens a connection of a modern revision."""
+        return f"{next(iter(self.served))}/list" if self.served else "server/discover"
 
     @property
     def harmless(self) -> list[str]:
@@ -124,7 +131,7 @@ class Spoken:
     def capabilities(self) -> dict[str, Any]:
         """The declared capabilities; empty if there are no readable ones."""
         found = self.result.get("capabilities")
-        return found if isinstance(found, dict) else {}
+        return found if isinstance(found, dict) else self.served
 
     @property
     def server_info(self) -> dict[str, Any]:

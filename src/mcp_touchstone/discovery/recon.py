@@ -1,8 +1,8 @@
 """Find revisions, capabilities and lists of a server. Judges nothing. ``probes`` continues.
 
 One process per revision, all at once: 2026-07-28 is proven by ``server/discover`` as the first
-message of a process of its own (nothing else proves it: legacy servers also answer other methods
-with a modern ``_meta``), each legacy revision by an initialize whose version is echoed.
+message of a process of its own, or by lists whose results have a ``resultType`` (legacy servers
+also answer other methods with a modern ``_meta``, but without that member), each legacy revision by an initialize whose version is echoed.
 The processes stay open for the scenarios.
 """
 
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.client.connection import Connection
@@ -18,6 +18,7 @@ from mcp_touchstone.client.server_profile import LISTS, Diagnosis, ServerProfile
 from mcp_touchstone.discovery.silence import explain_silence
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.process import LaunchError, now
+from mcp_touchstone.wire.matchers import list_methods
 from mcp_touchstone.wire.reply import Reply
 
 SLICE: Final = 0.2
@@ -88,6 +89,8 @@ def _meet(
         _open_all(profile, connections, begun, threads, settled)
     finally:
         over.set()
+    for revision in [one for one in profile.refused if rev.is_modern(one)]:
+        _note_undiscovered(profile, revision, connections[revision])
     profile.diagnosis = _result(silence) or _unmatched(connections)
     if profile.diagnosis is not None:
         profile.spoken.clear()
@@ -204,6 +207,25 @@ def _open_modern(
         reply = Reply(asked, why=connection.absence(spent))
     connection.opening = reply
     return reply, spent
+
+
+def _note_undiscovered(profile: ServerProfile, revision: str, connection: Connection) -> None:
+    """Find a server that serves a modern revision, but not server/discover.
+
+    The results of its lists have a ``resultType``, which no legacy revision has.
+    """
+    opening = profile.refused[revision]
+    served: dict[str, Any] = {}
+    for method in list_methods(dict.fromkeys(LISTS)).values() if opening.is_error else ():
+        reply = connection.request(method, seconds=connection.pace.silence, required=False)
+        if not reply.answered or (reply.result is not None and "resultType" not in reply.result):
+            return
+        if reply.result is not None:
+            served[method.partition("/")[0]] = {}
+    if served:
+        profile.spoken[revision] = Spoken(opening, served=served)
+        connection.first_method = profile.spoken[revision].first_method
+        del profile.refused[revision]
 
 
 def _note(profile: ServerProfile, revision: str, reply: Reply) -> None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import Share
 from mcp_touchstone.client.connection import Connection, Pace
 from mcp_touchstone.client.profile import willing as willing_client
@@ -195,6 +196,8 @@ class ProcessPool:
             sandbox=self._sandbox(target, world or self.world, env),
         )
         connection = Connection(process, transcript, self.pace, root=root)
+        if rev.is_modern(revision) and revision in self._profile.spoken:
+            connection.first_method = self._profile.spoken[revision].first_method
         with self._lock:
             self.started += 1
             self._all.append(connection)
