@@ -388,10 +388,11 @@ def exits_when_its_input_ends(record: Record) -> Iterator[Seen]:
         )
     yield Seen(
         "lifecycle-shutdown-on-stdin-close",
-        ending.step is not Step.KILLED,
+        ending.step is Step.INPUT_CLOSED or (ending.step is Step.TERMINATED and ending.hurried),
         last,
         "an exit when its input is closed, or else on SIGTERM",
         f"the server {ending}",
+        mild=Breach.NOTE if ending.step is Step.TERMINATED else None,
     )
 
 

@@ -510,6 +510,11 @@ class Connection:
         """Send a request that every server of this revision answers."""
         return self.request(self.everyday, seconds=seconds, required=required)
 
+    def close_input(self) -> None:
+        """Close the input of the server; it may still answer."""
+        self.transcript.input_closed()
+        self.process.close_stdin()
+
     def end(self, *, polite: bool = True) -> Ending:
         """Shut the server down."""
         return self.process.end(self.pace.farewell, polite=polite, hurry=self.pace.hurry)

@@ -96,9 +96,9 @@ def may_last(tool: Mapping[str, Any]) -> bool:
 
 
 def find_slow(scout: Prober) -> list[Attempt]:
-    """Find a call that lasts: with a duration, as it is, or with a large number.
+    """Find a call that lasts: with a duration, with a large number, or as it is.
 
-    A duration comes first: on a busy machine any call may last, and may not the next time.
+    That comes last: on a busy machine any call may last, and may not the next time.
     Returns the attempts that lasted.
     ``note_traffic`` records their messages, after ``find_traffic``.
     """
@@ -108,12 +108,12 @@ def find_slow(scout: Prober) -> list[Attempt]:
         if not scout.spoken.found.get("slow-call"):
             lasted += _slow_down(scout, call)
     for call in calls:
-        if call.seconds >= SLOW and not scout.spoken.found.get("slow-call"):
-            lasted += _lasts_again(scout, call)
-    for call in calls:
         for name in counts(call.schema)[:COUNTED]:
             if not scout.spoken.found.get("slow-call"):
                 lasted += _count_up(scout, call, name)
+    for call in calls:
+        if call.seconds >= SLOW and not scout.spoken.found.get("slow-call"):
+            lasted += _lasts_again(scout, call)
     return lasted
 
 

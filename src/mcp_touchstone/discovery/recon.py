@@ -2,7 +2,9 @@
 
 One process per revision, all at once: 2026-07-28 is proven by ``server/discover`` as the first
 message of a process of its own, or by lists whose results have a ``resultType`` (legacy servers
-also answer other methods with a modern ``_meta``, but without that member), each legacy revision by an initialize whose version is echoed.
+also answer other methods with a modern ``_meta``, but without that member), each legacy revision
+by an initialize whose version is echoed.
+
 The processes stay open for the scenarios.
 """
 

@@ -67,11 +67,6 @@ def _opening(connection: Connection) -> dict[str, Any]:
     return connection.build("initialize", params)
 
 
-def _close(connection: Connection) -> None:
-    connection.transcript.input_closed()
-    connection.process.close_stdin()
-
-
 def _send_and(again: Callable[[Connection], None]) -> Callable[[Connection], int]:
     def send(connection: Connection) -> int:
         line = connection.say(_opening(connection), required=False)
@@ -138,8 +133,8 @@ ATTEMPTS: Final = (
         WHOLE_LINES,
         "it answers only after the end of its input: read one line at a time, and flush each "
         "answer",
-        _send_and(_close),
-        _close,
+        _send_and(Connection.close_input),
+        Connection.close_input,
     ),
 )
 """The attempts; of several that are answered, the first one counts."""
