@@ -308,7 +308,8 @@ class Connection:
                 return f"; line {entry.n} repeats our request"
             if entry.reading is not None and Fault.TOO_DEEP in entry.reading.faults:
                 return f"; line {entry.n} is {Fault.TOO_DEEP}"
-            if entry.reading is not None:
+            is_of_another = any(message.answers is not None for message in entry.messages)
+            if entry.reading is not None and not is_of_another:
                 near = near_miss(entry.raw, entry.reading.value, self.transcript[asked].value)
                 if near is not None:
                     return f"; line {entry.n} is {near.words}: {near.cure}"
