@@ -30,6 +30,9 @@ LARGEST_COUNT: Final = 10_000
 BRIEF: Final = 0.2
 """Seconds of a call that can take ten times as much work."""
 
+NEARLY: Final = 0.8
+"""Part of the wanted seconds that is enough."""
+
 TASK_PATIENCE: Final = 3.0
 """Seconds a task is watched; one that lasts longer is cancelled."""
 
@@ -118,21 +121,24 @@ def find_slow(scout: Prober) -> list[Attempt]:
 
 
 def _count_up(scout: Prober, call: Example, name: str) -> Iterator[Attempt]:
-    """Raise a whole number of a call until the call lasts, twice, or fails."""
-    amount, tried = FIRST_COUNT, call.arguments.get(name)
+    """Raise a whole number of a call until the call lasts long enough, or fails; do that again."""
+    amount, tried, longest = float(FIRST_COUNT), call.arguments.get(name), None
     while amount <= LARGEST_COUNT:
-        larger = counted(call.schema, call.arguments, name, amount)
+        larger = counted(call.schema, call.arguments, name, int(amount))
         if larger[name] == tried:
-            return
+            break
         tried = larger[name]
         exchange = Exchange(call.method, {**call.params, "arguments": larger})
         attempt = scout.attempt(exchange, call.item)
         if attempt is None or not attempt.succeeded:
-            return
+            break
         if attempt.seconds >= SLOW:
-            yield from _lasts_again(scout, attempt.example())
-            return
-        amount = max(2 * amount, int(amount * min(10.0, WISHED / max(BRIEF, attempt.seconds))))
+            longest = attempt
+        if attempt.seconds >= NEARLY * WISHED:
+            break
+        amount = max(amount + 1, amount * min(10.0, WISHED / max(BRIEF, attempt.seconds)))
+    if longest is not None:
+        yield from _lasts_again(scout, longest.example())
 
 
 def _lasts_again(scout: Prober, call: Example) -> Iterator[Attempt]:
