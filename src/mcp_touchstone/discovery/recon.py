@@ -287,11 +287,11 @@ def _explain(profile: ServerProfile, connections: Mapping[str, Connection]) -> N
         method = "server/discover" if rev.is_modern(newest) else "initialize"
         profile.trouble = f"{method} got no result: {replies[newest]}"
         profile.stderr = connections[newest].process.stderr()
-    if profile.diagnosis is not None:
-        profile.trouble = f"the server cannot be talked to: {profile.diagnosis.actual}"
     else:
         named = sorted({str(offer) for offer in profile.offers.values()})
         profile.trouble = f"it speaks only {', '.join(named)}, which no revision we know has"
+    if profile.diagnosis is not None:
+        profile.trouble = f"the server cannot be talked to: {profile.diagnosis.actual}"
 
 
 __all__ = [
