@@ -315,6 +315,9 @@ class Connection:
                     return f"; line {entry.n} is {near.words}: {near.cure}"
         if not self.transcript.spoke and '"jsonrpc"' in self.process.stderr():
             return "; it writes JSON-RPC to stderr, and nothing to stdout"
+        ports = [] if self.transcript.spoke or self.gone else self.process.listening()
+        if ports:
+            return f"; it listens on port {ports[0]}: has it an option for stdio?"
         return ""
 
     def _heard(self) -> int:
