@@ -34,6 +34,7 @@ GROUPS: dict[str, dict[str, Case]] = {
         "never_answers": Case(
             status=2, said=("no answer within 3.0 s", "--timeout waits longer")
         ),
+        "listens_on_a_port": Case(status=2, said=("it listens on port",)),
         "never_reads": Case(status=2, said=("no answer within 3.0 s",)),
         "reads_one_byte_a_second": Case(status=2, said=("no answer within 3.0 s",)),
         "answers_tomorrow": Case(status=1, said=("ping-empty-response", "no answer within")),
@@ -42,7 +43,11 @@ GROUPS: dict[str, dict[str, Case]] = {
         "echoes_every_line": Case(status=2, said=("repeats our request",)),
         "answers_late": Case(status=0, said=("2 pass",), argument="0.1", patience=20),
         "answers_beside_the_id": Case(
-            status=2, said=('an answer under id "101"',), argument="string"
+            status=1, said=("copy the id of the request",), select="jsonrpc", argument="null"
+        ),
+        "answers_only_after": Case(
+            status=1, said=("its output is buffered",), select="stdio", argument="buffered",
+            patience=20,
         ),
         "starts_slowly": Case(status=0, said=("2 pass",), patience=60),
     },

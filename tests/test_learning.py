@@ -146,6 +146,7 @@ def test_call_that_is_never_answered_is_cancelled() -> None:
         assert found.examples("callable-tool") == ['tools/call echo {"text": "hello"}']
         methods = [e.value.get("method") for e in found.pool.shared(LEGACY).transcript if e.value]
         assert "notifications/cancelled" in methods
+        assert found.examples("unanswered-call") == ["tools/call hang"]
 
 
 def test_probing_stops_after_a_few_hangs() -> None:
@@ -190,6 +191,13 @@ def test_duration_is_reduced_if_the_tool_applies_it_several_times() -> None:
         (slow,) = found.profile.spoken[LEGACY].examples("slow-call")
         assert slow.arguments["duration"] < 1
         assert SLOW <= slow.seconds < 2 * WISHED
+
+
+def test_whole_number_is_raised_for_a_slow_call() -> None:
+    with probed("echo", "steps", words={"slow-call"}, on=(LEGACY,)) as found:
+        (slow,) = found.profile.spoken[LEGACY].examples("slow-call")
+        assert slow.arguments["n"] <= 300
+        assert slow.seconds >= SLOW
 
 
 def test_call_that_was_slow_once_is_not_a_slow_call() -> None:

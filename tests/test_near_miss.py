@@ -1,30 +1,151 @@
-"""A message that is almost an answer is explained if the answer is missing."""
+"""A server whose first answer is almost right: the fault is named, and the rest judged if possible.
+
+The last test covers servers that answer only after something that no client sends.
+"""
 
 import sys
+from typing import Any
 
 import pytest
 
 from mcp_touchstone.catalog.loader import load
-from mcp_touchstone.engine.runner import Choice, judge
+from mcp_touchstone.engine.runner import Choice, Run, judge
+from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.wire.near_miss import CURES, READ_ON, Slip, corrected, near_miss
 from tests.conftest import HERE
 
-SERVER = str(HERE / "hostile" / "answers_beside_the_id.py")
+REQUEST = {"jsonrpc": "2.0", "id": 101, "method": "initialize"}
+JUDGED = (
+    "jsonrpc-message-kind",
+    "jsonrpc-request-answered",
+    "jsonrpc-response-id-echo",
+    "lifecycle-initialize-response",
+    "ping-empty-response",
+    "stdio-newline-terminated",
+    "stdio-stdout-only-messages",
+    "stdio-utf8-output",
+)
+
+
+def judged(server: str, kind: str) -> tuple[Run, dict[str, str]]:
+    """Return the run, and the failures: clause -> what was seen."""
+    path = str(HERE / "hostile" / f"{server}.py")
+    target = Target(command=(sys.executable, "-S", path, ".", ROOT, ".", kind), startup=30.0)
+    choice = Choice(select=JUDGED, revisions=("2025-11-25",), rules_fed=False)
+    run = judge(target, load(), choice)
+    failed = {
+        verdict.clause.id: verdict.judgements[0].actual
+        for verdict in run.verdicts
+        if verdict.outcome is not Outcome.PASS
+    }
+    return run, failed
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("kind", "clause", "words"),
     [
-        ("string", 'an answer under id "101" to a request under id 101'),
-        ("null", "an answer under id null to a request under id 101"),
-        ("missing", "an answer without an id"),
-        ("capital", "an answer with misspelled members: Jsonrpc, Id, Result"),
-        ("stderr", "it writes JSON-RPC to stderr, and nothing to stdout"),
+        ("string", "jsonrpc-response-id-echo", "without changing its type"),
+        ("wrapped", "jsonrpc-response-id-echo", "without wrapping it"),
+        ("capital", "jsonrpc-message-kind", "misspelled members: Jsonrpc, Id, Result"),
+        ("twice encoded", "stdio-stdout-only-messages", "encode the message once"),
+        ("repr", "stdio-stdout-only-messages", "json.dumps(message)"),
+        ("logged", "stdio-stdout-only-messages", "log to stderr"),
+        ("sse", "stdio-stdout-only-messages", "server-sent events are for HTTP"),
+        ("separators", "stdio-stdout-only-messages", "control characters"),
+        ("base64", "stdio-stdout-only-messages", "write the JSON itself"),
+        ("bom", "stdio-stdout-only-messages", "byte order mark; write UTF-8 without it"),
+        ("utf-16-le", "stdio-utf8-output", "UTF-16 or UTF-32"),
+        ("utf-32-be", "stdio-utf8-output", "UTF-16 or UTF-32"),
+        ("quoted", "stdio-stdout-only-messages", "a line that is not JSON"),
     ],
 )
-def test_near_miss_answer_is_explained(kind: str, words: str) -> None:
-    target = Target(command=(sys.executable, "-S", SERVER, ".", ROOT, ".", kind), startup=5.0)
+def test_fault_of_every_message_is_one_failure_and_the_rest_is_judged(
+    kind: str, clause: str, words: str
+) -> None:
+    run, failed = judged("answers_beside_the_id", kind)
 
-    run = judge(target, load(), Choice(select=("ping",), revisions=("2025-11-25",)))
+    assert set(failed) == {clause}, failed
+    assert words in failed[clause]
+    assert not run.trouble
 
-    assert words in run.trouble, run.trouble
+
+@pytest.mark.parametrize("kind", ["null", "missing", "constant"])
+def test_answers_that_match_no_request_fail_at_once(kind: str) -> None:
+    run, failed = judged("answers_beside_the_id", kind)
+
+    assert set(failed) == {"jsonrpc-response-id-echo"}
+    assert "copy the id of the request" in failed["jsonrpc-response-id-echo"]
+    assert "cannot be talked to" in run.trouble
+
+
+@pytest.mark.parametrize(
+    ("server", "kind", "clause", "words"),
+    [
+        ("answers_beside_the_id", "stderr", "jsonrpc-request-answered", "JSON-RPC to stderr"),
+        ("answers_only_after", "headers", "stdio-stdout-only-messages", "Content-Length"),
+        ("answers_only_after", "blank lines", "stdio-newline-terminated", "after an empty line"),
+        ("answers_only_after", "initialized", "lifecycle-initialize-response", "initialized"),
+        ("answers_only_after", "buffered", "stdio-newline-terminated", "its output is buffered"),
+        ("answers_only_after", "end of input", "stdio-newline-terminated", "end of its input"),
+    ],
+)
+def test_silent_server_gets_its_cause(server: str, kind: str, clause: str, words: str) -> None:
+    run, failed = judged(server, kind)
+
+    assert set(failed) == {clause}, failed
+    assert words in failed[clause]
+    assert words in run.trouble
+
+
+# --- single lines
+
+
+@pytest.mark.parametrize(
+    ("value", "slip"),
+    [
+        ({"jsonrpc": "2.0", "id": 101, "result": {}}, None),
+        ({"jsonrpc": "2.0", "id": 101, "method": "ping"}, None),
+        ({"jsonrpc": "2.0", "id": "x", "method": "ping"}, None),
+        ({"jsonrpc": "2.0", "method": "notifications/message", "params": {}}, None),
+        ({"id": 101}, None),
+        ([{"jsonrpc": "2.0", "id": "101", "result": {}}], None),
+        ({"jsonrpc": "2.0", "id": "101", "result": {}}, Slip.ID_AS_TEXT),
+        ({"jsonrpc": "2.0", "id": [101], "result": {}}, Slip.ID_IN_A_BOX),
+        ({"jsonrpc": "2.0", "id": "100", "result": {}}, Slip.ID_OTHER),
+        ({"jsonrpc": "2.0", "error": {}}, Slip.ID_MISSING),
+    ],
+)
+def test_only_a_response_can_be_a_near_miss(value: Any, slip: Slip | None) -> None:
+    found = near_miss(b"", value, REQUEST)
+
+    assert (found.slip if found else None) is slip
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"Listening on port 3000",
+        b"{'a': 1}",
+        b"data: {}",
+        b"\x1e{}",
+        b"e30=",
+        b'x{"id":7}',
+        b"{" * 9999,
+    ],
+)
+def test_other_lines_are_no_near_miss(raw: bytes) -> None:
+    assert near_miss(raw, None, REQUEST) is None
+
+
+def test_exact_id_is_never_corrected() -> None:
+    said = {"jsonrpc": "2.0", "id": "7", "result": {}}
+
+    assert corrected(Slip.ID_AS_TEXT, b"", said, ["7", 7]) is None
+    assert corrected(Slip.ID_AS_TEXT, b"", said, [7]) == {**said, "id": 7}
+    assert corrected(Slip.ID_AS_TEXT, b"", said, [8]) is None
+
+
+def test_each_fault_has_a_cure() -> None:
+    assert set(CURES) == set(Slip)
+    assert set(Slip) - READ_ON == {Slip.ID_OTHER, Slip.ID_MISSING}

@@ -16,6 +16,7 @@ PURE = (
     "catalog.clause",
     "wire.framing",
     "wire.lifecycle",
+    "wire.near_miss",
     "wire.allowance",
     "wire.transcript",
     "results.verdict",

@@ -61,6 +61,7 @@ def all_tools() -> dict[str, dict[str, Any]]:
         "nap": tool("nap", properties={"duration": {"type": "number"}}, required=[]),
         "naps": tool("naps", properties={"duration": {"type": "number"}}, required=[]),
         "stutter": tool("stutter"),
+        "steps": tool("steps", properties={"n": {"type": "integer", "minimum": 1, "maximum": 300}}),
         "hang": tool("hang"),
         "die": tool("die"),
         "chat": tool("chat"),
@@ -121,6 +122,8 @@ def run(name: str, arguments: dict[str, Any], request: dict[str, Any]) -> dict[s
         return nap(arguments.get("duration", 0.05), meta.get("progressToken"), request["id"])
     if name == "naps":
         return nap(5 * arguments["duration"], None, request["id"])
+    if name == "steps":
+        return nap(arguments.get("n", 1) * 0.01, None, request["id"])
     if name == "stutter":
         return stutter()
     if name == "chat":

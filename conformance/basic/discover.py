@@ -25,7 +25,7 @@ FEATURES = ("tools", "prompts", "resources", "logging", "completions", "experime
 @scenario("discover-implemented", fresh=True)
 def answers_discover_at_any_time(talk: Conversation) -> None:
     """server/discover gets a result as the first message of a process and as a later one."""
-    reply = talk.wire.discover()
+    reply = talk.request("server/discover", seconds=talk.pace.startup)
     talk.judge(
         "discover-implemented",
         reply.result is not None,

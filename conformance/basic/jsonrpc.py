@@ -17,11 +17,13 @@ from mcp_touchstone.suite import (
     Record,
     Role,
     Seen,
+    Slip,
     Source,
     ambient,
     brief,
     id_key,
     integral,
+    near_miss,
     scenario,
     type_name,
 )
@@ -66,14 +68,28 @@ def writes_jsonrpc_messages(record: Record) -> Iterator[Seen]:
         passed = value.get("jsonrpc") == "2.0"
         actual = brief(value["jsonrpc"]) if "jsonrpc" in value else "no jsonrpc member"
         yield Seen("jsonrpc-version-member", passed, entry.n, 'jsonrpc: "2.0"', actual)
-        wrong = _kind_fault(value)
         expected = "a request, a notification, a result or an error"
+        if entry.slip is Slip.MEMBERS:
+            yield Seen("jsonrpc-message-kind", False, entry.n, expected, _near(record, entry))
+            continue
+        wrong = _kind_fault(value)
         yield Seen("jsonrpc-message-kind", not wrong, entry.n, expected, wrong)
         more = sorted(set(value) - MEMBERS)
         if more and not wrong:
             actual = f"members that JSON-RPC does not define: {', '.join(more)}"
             mild = Breach.WARN
             yield Seen("jsonrpc-message-kind", False, entry.n, expected, actual, mild=mild)
+
+
+def _near(record: Record, entry: Entry) -> str:
+    """Return the fault and the cure of a line that is almost an answer; empty if it is not."""
+    if entry.reading is None:
+        return ""
+    for line in [m.answers for m in entry.messages if m.answers is not None]:
+        found = near_miss(entry.raw, entry.reading.value, record.transcript[line].value)
+        if found is not None:
+            return f"{found.words}; {found.cure}"
+    return ""
 
 
 def _kind_fault(value: dict[str, Any]) -> str:
@@ -240,6 +256,10 @@ def answers_each_request_once(record: Record) -> Iterator[Seen]:
         yield from _finding(entry, message, about)
         if about is not None and _is_request(about):
             under_another_id.add(about.n)
+    for entry in record.lines():
+        if entry.slip in {Slip.ID_AS_TEXT, Slip.ID_IN_A_BOX}:
+            clause, expected = "jsonrpc-response-id-echo", "the id of the request"
+            yield Seen(clause, False, entry.n, expected, _near(record, entry))
     clause = "jsonrpc-request-answered"
     for asked in record.transcript.session.asked:
         if asked.answers:
@@ -297,8 +317,9 @@ def echoes_the_id_as_sent(talk: Conversation) -> None:
 @scenario("jsonrpc-id-reuse-after-response")
 def accepts_a_reused_id(talk: Conversation) -> None:
     """An id can be used again after its request was answered."""
-    talk.need(talk.request("server/discover", id="again"), "an answer to server/discover")
-    reply = talk.request("server/discover", id="again", required=False)
+    method = talk.wire.everyday
+    talk.need(talk.request(method, id="again"), f"an answer to {method}")
+    reply = talk.request(method, id="again", required=False)
     talk.judge(
         "jsonrpc-id-reuse-after-response",
         reply.result is not None,

@@ -114,3 +114,27 @@ def _declared(record: Record) -> dict[str, Any] | None:
             found = message.value["result"].get("capabilities")
             return found if isinstance(found, dict) else {}
     return None
+
+
+@scenario("lifecycle-shutdown-answers-pending", fresh=True, lasts=True)
+def answers_what_it_read_before_the_end(talk: Conversation) -> None:
+    """A call that the server has read is answered although its input ends meanwhile."""
+    clause = "lifecycle-shutdown-answers-pending"
+    talk.need(talk.wire.open(), "an ordinary opening")
+    call = talk.start(talk.example("slow-call"))
+    later = talk.probe(required=False)
+    if not later.answered or call.answers():
+        talk.unseen(clause, "no later request was answered while the call lasted")
+        return
+    talk.wire.close_input()
+    reply = call.reply(talk.pace.reply)
+    if not reply.answered and not talk.wire.gone:
+        talk.unseen(clause, f"the server lives on: {reply}")
+        return
+    talk.judge(
+        clause,
+        reply.answered,
+        expected="an answer to the call before the server exits",
+        actual=reply,
+        at=call.line,
+    )

@@ -65,7 +65,7 @@ def _varies_by_itself(talk: Conversation, method: str, first: Reply, later: Repl
 @scenario("lifecycle-stateless-multiplexing")
 def serves_interleaved_clients_separately(talk: Conversation) -> None:
     """Twelve requests of different clients, sent back to back, each get their own answer."""
-    methods = ["server/discover", *list_methods(talk.spoken.capabilities).values()]
+    methods = [talk.wire.everyday, *list_methods(talk.spoken.capabilities).values()]
     alone = {method: talk.request(method) for method in methods}
     asked = []
     for turn in range(12):

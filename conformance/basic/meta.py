@@ -202,16 +202,16 @@ def ignores_unknown_meta(talk: Conversation) -> None:
 @scenario("meta-required-fields")
 def requires_version_and_capabilities(talk: Conversation) -> None:
     """A stateless request without its version or its capabilities gets error -32602."""
-    talk.need(talk.probe(), "an answer to server/discover")
+    talk.need(talk.probe(), f"an answer to {talk.wire.everyday}")
     modern_only = not talk.profile.lacks(("modern-only",), talk.revision)
     for missing in ("clientCapabilities", "protocolVersion"):
         meta = talk.wire.meta()
         del meta[META + missing]
         lenient = missing == "protocolVersion" and not modern_only
-        message = talk.wire.build("server/discover", meta=meta)
+        message = talk.wire.build(talk.wire.everyday, meta=meta)
         _judge_refusal(talk, message, missing, lenient=lenient)
     if modern_only:
-        message = talk.wire.build("server/discover", meta={})
+        message = talk.wire.build(talk.wire.everyday, meta={})
         del message["params"]["_meta"]
         _judge_refusal(talk, message, "_meta", lenient=False)
         del message["params"]
@@ -236,7 +236,7 @@ def _judge_refusal(
 @scenario("meta-client-info-optional", "meta-client-info-not-behavioural")
 def serves_all_clients_alike(talk: Conversation) -> None:
     """The result does not depend on clientInfo, and a request without it is served."""
-    for method in ("server/discover", *talk.spoken.listing):
+    for method in (talk.wire.everyday, *talk.spoken.listing):
         plain = talk.request(method)
         nobody = talk.wire.meta()
         del nobody[META + "clientInfo"]

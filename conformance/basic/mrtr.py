@@ -90,7 +90,7 @@ def asks_for_input_only_where_allowed(record: Record) -> Iterator[Seen]:
 def lists_without_asking(talk: Conversation) -> None:
     """Lists and completions do not ask for input, whatever the client declares."""
     meta = talk.wire.meta(capabilities=willing(talk.revision).capabilities)
-    wanted: list[tuple[str, dict[str, Any]]] = [("server/discover", {})]
+    wanted: list[tuple[str, dict[str, Any]]] = [(talk.wire.everyday, {})]
     wanted += [(method, {}) for method in talk.spoken.listing]
     if talk.spoken.declares("completions"):
         wanted += [

@@ -1,4 +1,4 @@
-"""basic/ping: the liveness probe of the handshake revisions.
+"""basic/ping: the liveness probe of the handshake revisions, and its removal.
 
 ``lifecycle.py`` judges pings before initialized, and pings while a tool waits for the client.
 """
@@ -32,6 +32,19 @@ def answers_a_ping(talk: Conversation) -> None:
             at=reply,
             mild=Breach.WARN,
         )
+
+
+@scenario("ping-removed")
+def refuses_the_removed_ping(talk: Conversation) -> None:
+    """ping, which this revision removed, is refused."""
+    reply = talk.request("ping")
+    talk.judge(
+        "ping-removed",
+        reply.result is None,
+        expected="error -32601 for ping",
+        actual=reply,
+        at=reply,
+    )
 
 
 @ambient("ping-not-excessive")

@@ -7,9 +7,11 @@ from typing import Any
 
 from mcp_touchstone.suite import (
     CLIENT_METHODS,
+    CURES,
     FULL_CAPABILITIES,
     LEGACY,
     META,
+    REST_OF_A_LINE_FEED,
     Breach,
     Conversation,
     Entry,
@@ -19,6 +21,7 @@ from mcp_touchstone.suite import (
     Record,
     Role,
     Seen,
+    Slip,
     Source,
     Step,
     ambient,
@@ -31,9 +34,19 @@ from mcp_touchstone.suite import (
 
 MESSAGES_ONLY = "nothing but JSON-RPC messages on stdout"
 GRACE = 1.0
-HALF_A_LINE_FEED = b"\0"
-MARKS = {b"\xff\xfe", b"\xfe\xff"}
-"""The byte order marks of UTF-16; alone on a line if a server ends before its first message."""
+MARKS = {b"\xff\xfe", b"\xfe\xff", b"\xff\xfe\0\0", b"\0\0\xfe\xff"}
+"""Byte order marks of UTF-16 and UTF-32; alone on a line if a server ends before its first message.
+"""
+
+IN_LINES = {
+    Slip.ENCODED_TWICE,
+    Slip.PYTHON_TEXT,
+    Slip.EVENT_STREAM,
+    Slip.CONTROLS,
+    Slip.BASE64,
+    Slip.TEXT_BEFORE,
+}
+"""Faults of a line that has a message in it, beside other text."""
 
 LISTEN = "subscriptions/listen"
 CLOSED = b"we closed its input"
@@ -105,10 +118,12 @@ def _purity(record: Record, entry: Entry) -> Iterator[Seen]:
     reading = entry.reading
     if reading is None:
         return
-    if Fault.BLANK in reading.faults:
+    if entry.slip is not None and entry.slip in IN_LINES:
+        yield Seen(clause, False, entry.n, MESSAGES_ONLY, f"{entry.slip}; {CURES[entry.slip]}")
+    elif Fault.BLANK in reading.faults:
         actual = "a blank line"
         yield Seen(clause, False, entry.n, MESSAGES_ONLY, actual, mild=Breach.WARN)
-    elif entry.raw == HALF_A_LINE_FEED or entry.raw in MARKS:
+    elif entry.raw in REST_OF_A_LINE_FEED or entry.raw in MARKS:
         return
     elif Fault.NOT_JSON in reading.faults:
         if Fault.UNTERMINATED in reading.faults and _killed(record):
@@ -116,6 +131,8 @@ def _purity(record: Record, entry: Entry) -> Iterator[Seen]:
         yield Seen(clause, False, entry.n, MESSAGES_ONLY, _what(entry))
     elif odd := reading.faults & {Fault.BYTE_ORDER_MARK, Fault.CONSTANT}:
         actual = "; ".join(sorted(f"the line {_verb(fault)}" for fault in odd))
+        if Fault.BYTE_ORDER_MARK in odd:
+            actual += "; write UTF-8 without it"
         yield Seen(clause, False, entry.n, "strict JSON (RFC 8259)", actual)
     elif not isinstance(reading.value, dict | list):
         actual = f"a bare JSON {type_name(reading.value)}"
@@ -148,7 +165,10 @@ def _verb(fault: Fault) -> str:
 def _what(entry: Entry) -> str:
     text = entry.text.strip()
     if text.lower().startswith("content-length"):
-        return "a Content-Length header: this is the framing of another protocol (LSP)"
+        return (
+            "a Content-Length header: this is the framing of another protocol (LSP); end each "
+            "message with a line feed instead"
+        )
     return f"a line that is not JSON: {brief(text, 60)}"
 
 
@@ -162,7 +182,9 @@ def _encoding(entry: Entry) -> Iterator[Seen]:
     if reading is None or not (reading.readable or entry.raw in MARKS):
         return
     if Fault.NOT_UTF8 in reading.faults:
-        yield Seen(clause, False, entry.n, "a line in UTF-8", "bytes that are not UTF-8")
+        wide = b"\0" in entry.raw or entry.raw in MARKS
+        actual = "UTF-16 or UTF-32" if wide else "bytes that are not UTF-8"
+        yield Seen(clause, False, entry.n, "a line in UTF-8", actual)
     elif Fault.LONE_SURROGATE in reading.faults:
         actual = "an escaped lone surrogate"
         yield Seen(clause, False, entry.n, "text that UTF-8 can hold", actual, mild=Breach.WARN)
@@ -399,10 +421,11 @@ def exits_when_its_input_ends(record: Record) -> Iterator[Seen]:
         )
     yield Seen(
         "lifecycle-shutdown-on-stdin-close",
-        ending.step is not Step.KILLED,
+        ending.step is Step.INPUT_CLOSED or (ending.step is Step.TERMINATED and ending.hurried),
         last,
         "an exit when its input is closed, or else on SIGTERM",
         f"the server {ending}",
+        mild=Breach.NOTE if ending.step is Step.TERMINATED else None,
     )
 
 

@@ -37,7 +37,7 @@ CORE_NOTIFICATIONS = {
 
 def _served(talk: Conversation) -> str:
     """Return a method that is known to work: a list method, or else server/discover."""
-    return next(iter(talk.spoken.listing), "server/discover")
+    return next(iter(talk.spoken.listing), talk.wire.everyday)
 
 
 # --- the version of each request
@@ -56,12 +56,12 @@ def refuses_an_unknown_revision_per_request(talk: Conversation) -> None:
     first = _ask_under(talk, BOGUS, method)
     _judge_independence(talk, method, first)
     refusals = [first]
-    if method != "server/discover" and not talk.wire.gone:
-        refusals.append(_ask_under(talk, BOGUS, "server/discover"))
+    if method != talk.wire.everyday and not talk.wire.gone:
+        refusals.append(_ask_under(talk, BOGUS, talk.wire.everyday))
     _judge_data(talk, first, [reply for reply in refusals if reply.code == UNSUPPORTED])
     modern_only = not talk.profile.lacks(("modern-only",), talk.revision)
     if modern_only and LATEST_LEGACY not in talk.spoken.versions and not talk.wire.gone:
-        _ask_under(talk, LATEST_LEGACY, "server/discover")
+        _ask_under(talk, LATEST_LEGACY, talk.wire.everyday)
 
 
 def _ask_under(talk: Conversation, version: str, method: str) -> Reply:
@@ -150,7 +150,7 @@ def _refusal(talk: Conversation, version: str) -> str:
     if version < talk.revision or talk.wire.gone:
         return ""
     meta = talk.wire.meta(version=version)
-    reply = talk.request("server/discover", meta=meta, required=False)
+    reply = talk.request(talk.wire.everyday, meta=meta, required=False)
     return "" if reply.answered and reply.code != UNSUPPORTED else str(reply)
 
 

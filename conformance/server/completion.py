@@ -53,6 +53,10 @@ def declares_the_completions_it_offers(talk: Conversation) -> None:
         talk.judge(capability, True, expected="the completions capability")
         talk.unseen(method, "the server declares completions")
         return
+    if talk.spoken.served:
+        for clause in (capability, method):
+            talk.unseen(clause, "without server/discover the server declares nothing")
+        return
     listed = talk.spoken.completable[:MOST]
     if not listed:
         talk.unseen(capability, "no listed item can be completed")

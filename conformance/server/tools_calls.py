@@ -11,6 +11,7 @@ from mcp_touchstone.suite import (
     Kind,
     Record,
     Reply,
+    Role,
     Seen,
     ambient,
     arguments,
@@ -32,6 +33,9 @@ PROTOCOL_UNTIL = "2025-06-18"
 FEW = 3
 """Number of tools that one scenario calls."""
 
+PROBES = 2
+"""Number of requests sent while a call has no answer."""
+
 STACK = "a stack trace"
 TRACE = re.compile(
     r"Traceback \(most recent call last\)|^\s+at \S.*:\d+:\d+\)?$|^\s+File \"[^\"]+\", line \d+"
@@ -50,6 +54,44 @@ def _ran(reply: Reply) -> bool:
 
 def _is_tool_error(reply: Reply) -> bool:
     return (reply.result or {}).get("isError") is True
+
+
+# --- the answer
+
+
+@scenario("tools-call-answered", lasts=True)
+def answers_each_call(talk: Conversation) -> None:
+    """A call is answered, if requests that are sent after it are."""
+    clause, judged = "tools-call-answered", False
+    quiet = talk.examples("unanswered-call")[:2]
+    for example in quiet:
+        call = talk.start(example, token=f"touchstone-answer-{example.name}")
+        alive = 0
+        for _ in range(PROBES):
+            if not call.reply(talk.pace.reply).answered:
+                alive += talk.probe(required=False).answered
+        busy = call.progress() or any(
+            message.role is Role.REQUEST
+            for entry in talk.since(call.line)
+            for message in entry.messages
+        )
+        if not call.answers() and (busy or alive < PROBES):
+            continue
+        judged = True
+        talk.judge(
+            clause,
+            bool(call.answers()),
+            expected=f"an answer to {example}",
+            actual=f"no answer within {call.age:.0f} s; {alive} later requests were answered",
+            at=call.line,
+        )
+        if not call.answers():
+            call.cancel("it took too long")
+    for example in [] if quiet else talk.examples("callable-tool")[:1]:
+        # discovery got an answer to each call
+        judged = talk.judge(clause, True, expected=f"an answer to {example}")
+    if not judged:
+        talk.unseen(clause, "each call without an answer reports progress, or asks the client")
 
 
 # --- the name

@@ -14,6 +14,7 @@ import hashlib
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.security.suite import (
@@ -25,11 +26,13 @@ from mcp_touchstone.security.suite import (
     Broken,
     Call,
     Fact,
+    Operation,
     Payload,
     Pointer,
     Reply,
     attack,
     attack_calls,
+    brief,
     changes,
     payload,
     put,
@@ -71,6 +74,69 @@ def applies_what_is_true(session: AttackSession) -> None:
 def changes_what_was_read(session: AttackSession) -> None:
     """What takes the hash of a file changes that file only under its hash."""
     Patches(session).guess_hashes("patches-hash", "hash.guard")
+
+
+@attack("patches-edits", fixtures=("base",))
+def makes_all_edits_or_none(session: AttackSession) -> None:
+    """A call with several edits of which a later one does not fit changes nothing."""
+    session.begin()
+    threat, file = "patches-edits", session.field.root / "edits.txt"
+    found, at, tried = "", None, 0
+    for binding in session.promised_by(threat, Operation.EDIT):
+        several = _several_edits(binding, session, file)
+        if several is None:
+            continue
+        file.write_bytes(LINES)
+        session.wire.request(*several([0, 1]), required=False)
+        if file.read_bytes() != b"ONE\nTWO\nline3\n":
+            continue
+        for call in (several([0, 2]), several([0, 1, 2])):
+            file.write_bytes(LINES)
+            reply = session.wire.request(*call, required=False)
+            tried += 1
+            if file.read_bytes() != LINES:
+                left = brief(file.read_text(encoding="utf-8", errors="replace"))
+                found = f"{binding.tool}: an edit does not fit, and the file is {left}"
+                at = reply
+                break
+        if found:
+            break
+    if not tried:
+        session.unseen(threat, "no tool makes several edits in one call")
+        return
+    session.conclude(threat, found, expected="the old bytes", passed=f"{tried} times", at=at)
+
+
+PARTS: Final = (("line1", "ONE"), ("line2", "TWO"), ("there is no such line", "NEVER"))
+"""Edits of ``LINES``: text to replace, and replacement. The last one does not fit."""
+
+
+def _several_edits(
+    binding: Binding, session: AttackSession, file: Path
+) -> Callable[[list[int]], Call] | None:
+    """Return a function that makes a call with some of ``PARTS``; None if a call takes one edit."""
+    ends = {slot.role: slot.pointer for slot in binding.slots}
+    old, new = ends.get(ArgumentRole.OLD, ()), ends.get(ArgumentRole.NEW, ())
+    index = next((n for n, step in enumerate(old) if isinstance(step, int)), None)
+    if index is None or new[: index + 1] != old[: index + 1]:
+        return None
+    root = str(session.field.root)
+    path = binding.spelled(file.name, root)
+
+    def call(chosen: list[int]) -> Call:
+        made = []
+        for before, after in (PARTS[number] for number in chosen):
+            method, params = binding.call(path, root, before=before.encode(), content=after)
+            made.append(_at(params["arguments"], old[:index])[old[index]])
+        return method, {**params, "arguments": put(params["arguments"], {old[:index]: made})}
+
+    return call
+
+
+def _at(value: Any, pointer: Pointer) -> Any:
+    for step in pointer:
+        value = value[step]
+    return value
 
 
 LINES: Final = b"line1\nline2\nline3\n"

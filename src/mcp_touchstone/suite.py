@@ -32,7 +32,15 @@ from mcp_touchstone.samples import from_schema as arguments
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.transport.process import Step
 from mcp_touchstone.wire import timestamps
-from mcp_touchstone.wire.framing import Fault, Kind, brief, id_key, integral, type_name
+from mcp_touchstone.wire.framing import (
+    REST_OF_A_LINE_FEED,
+    Fault,
+    Kind,
+    brief,
+    id_key,
+    integral,
+    type_name,
+)
 from mcp_touchstone.wire.lifecycle import LOOSE, Asked, Message, Phase, Role
 from mcp_touchstone.wire.matchers import (
     CLIENT_METHODS,
@@ -48,6 +56,7 @@ from mcp_touchstone.wire.matchers import (
     same_outcome,
     wrong_types,
 )
+from mcp_touchstone.wire.near_miss import CURES, Slip, near_miss
 from mcp_touchstone.wire.schema import Flaw
 from mcp_touchstone.wire.schema_dialect import DIALECTS, allows, dialect_of, violations
 from mcp_touchstone.wire.task_states import Sighting, sightings
@@ -57,6 +66,7 @@ __all__ = [
     "ASKED",
     "CAPABILITIES",
     "CLIENT_METHODS",
+    "CURES",
     "DIALECTS",
     "FULL_CAPABILITIES",
     "LATEST_LEGACY",
@@ -67,6 +77,7 @@ __all__ = [
     "META_KEY",
     "NOTE",
     "RELATED",
+    "REST_OF_A_LINE_FEED",
     "TERMINAL",
     "Asked",
     "Breach",
@@ -97,6 +108,7 @@ __all__ = [
     "Say",
     "Seen",
     "Sighting",
+    "Slip",
     "Source",
     "Step",
     "Subscription",
@@ -125,6 +137,7 @@ __all__ = [
     "list_methods",
     "listings",
     "may_be_task",
+    "near_miss",
     "normalised",
     "object_in",
     "outcome",

@@ -233,3 +233,52 @@ class ComparesTheBeginning(Patching):
 
     def knows(self, given: Any, right: str) -> bool:
         return isinstance(given, str) and len(given) >= 8 and right.startswith(given)
+
+
+class MakesSeveralEdits(Guard):
+    """Takes a list of edits, and writes the file when all of them fit."""
+
+    promises = ("whole-writes",)
+    families: tuple[str, ...] = ("patches",)
+    tools = ("read_file", "edit_file")
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        if tool != "edit_file":
+            return super().schema(tool)
+        edit = {
+            "type": "object",
+            "properties": {"oldText": STRING, "newText": STRING},
+            "required": ["oldText", "newText"],
+        }
+        edits = {"type": "array", "items": edit, "minItems": 1}
+        properties = {"path": STRING, "edits": edits}
+        return {"type": "object", "properties": properties, "required": ["path", "edits"]}
+
+    def run(self, tool: str, given: dict[str, Any]) -> str:
+        if tool != "edit_file":
+            return super().run(tool, given)
+        place = Path(self.place(given["path"], writing=True))
+        return self.edit(place, [(one["oldText"], one["newText"]) for one in given["edits"]])
+
+    def edit(self, place: Path, edits: list[tuple[str, str]]) -> str:
+        text = place.read_text(encoding="utf-8")
+        for old, new in edits:
+            text = self.replaced(text, old, new)
+        place.write_text(text, encoding="utf-8")
+        return "edited"
+
+    def replaced(self, text: str, old: str, new: str) -> str:
+        if text.count(old) != 1:
+            raise Refused("that text does not stand there once")
+        return text.replace(old, new)
+
+
+class WritesEachEdit(MakesSeveralEdits):
+    """Writes the file after each edit."""
+
+    trips = frozenset({"patches-edits"})
+
+    def edit(self, place: Path, edits: list[tuple[str, str]]) -> str:
+        for one in edits:
+            super().edit(place, [one])
+        return "edited"

@@ -8,6 +8,7 @@ from tests.mutants.kit import (
     AskingTool,
     Fault,
     Json,
+    Out,
     SaysMore,
     control,
     meta,
@@ -60,6 +61,33 @@ class IgnoresCancellations(_Cancelled):
 
     def cancelled(self, line: bytes, request: Json) -> bytes | None:
         return None
+
+
+@mutant("cancellation-no-response")
+class AnswersACancelledCount(AskingTool):
+    """Answers a cancelled call of its only long tool, which has no argument for a duration."""
+
+    TOOL: ClassVar[Json] = {
+        "name": "ask",
+        "description": "Does a number of steps.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"steps": {"type": "integer", "minimum": 1, "maximum": 500}},
+        },
+        "annotations": {"readOnlyHint": True},
+    }
+
+    def on_ask(self, request: Json) -> None:
+        steps = params(request).get("arguments", {}).get("steps", 1)
+        done = {"content": [{"type": "text", "text": "done"}]}
+        self.later(steps * 0.01, lambda: self.answer(request, done))
+
+    def said(self, message: Any, request: Json) -> Out:
+        message = super().said(message, request)
+        if request.get("method") == "tools/list" and "result" in message:
+            tools = message["result"]["tools"]
+            message["result"]["tools"] = [tool for tool in tools if tool["name"] != SLOW]
+        return message  # type: ignore[no-any-return]
 
 
 class _KeepsReporting(_Cancelled):

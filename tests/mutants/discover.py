@@ -28,6 +28,17 @@ class RefusesALateDiscover(Fault):
         return message  # type: ignore[no-any-return]
 
 
+@mutant("discover-implemented", revision=MODERN)
+class HasNoDiscover(Fault):
+    """Serves the requests of 2026-07-28, and does not know server/discover."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == "server/discover":
+            self.refuse(message, -32601, "Method not found")
+            return None
+        return line
+
+
 # --- the result
 
 

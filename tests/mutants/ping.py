@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from tests.mutants.kit import AskingTool, Fault, Json, Out, control, mutant
+from tests.mutants.kit import MODERN, AskingTool, Fault, Json, Out, control, is_modern, mutant
 
 
 def no_ping(message: Json) -> Json:
@@ -119,3 +119,14 @@ class PingsOnce(PingsAllTheTime):
     """Pings the client once, when the session is open."""
 
     pings = 1
+
+
+@mutant("ping-removed", revision=MODERN)
+class KeepsPing(Fault):
+    """Answers ping in 2026-07-28."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("method") == "ping" and is_modern(message):
+            self.answer(message, {})
+            return None
+        return line

@@ -118,7 +118,7 @@ class HasToBeKilled(Stays):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
-@control("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
+@mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY, outcome="note")
 class ExitsOnSigterm(Stays):
     """Ignores the end of its input, but exits on SIGTERM."""
 
@@ -159,3 +159,11 @@ class ClosesItsOutputAndStays(ExitsAtOnce):
 
     def leave(self) -> None:
         os.close(sys.stdout.fileno())
+
+
+@mutant("lifecycle-shutdown-answers-pending")
+class ForgetsOpenCallsAtTheEnd(Fault):
+    """Writes no answer to a call any more when its input has ended."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        return None if self.done and request.get("method") == "tools/call" else message

@@ -4,7 +4,17 @@ import json
 import os
 from typing import Any, ClassVar
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, control, mutant, params, refusal
+from tests.mutants.kit import (
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    Out,
+    control,
+    mutant,
+    params,
+    refusal,
+)
 from tests.mutants.tools import TEXT, Calls
 
 OLD = "2024-11-05"
@@ -33,6 +43,25 @@ class _Calls(Fault):
         """Change a result."""
         del request
         return message
+
+
+# --- the answer
+
+
+@mutant("tools-call-answered")
+class NeverAnswersOneTool(AskingTool):
+    """Takes the calls of one tool and forgets them, and answers everything else."""
+
+    def on_ask(self, request: Json) -> None:
+        del request
+
+
+@control("tools-call-answered", revision=MODERN)
+class AnswersOneToolLate(AskingTool):
+    """Answers the calls of one tool after a second."""
+
+    def on_ask(self, request: Json) -> None:
+        self.later(1.0, lambda: super(AnswersOneToolLate, self).on_ask(request))
 
 
 # --- the name

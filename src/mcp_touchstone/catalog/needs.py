@@ -74,6 +74,9 @@ WORDS: Final[dict[str, NeedWord]] = {
         "tool that may be called (annotated read-only, or named by --call) and then succeeds",
         (Probe.CALLS,),
     ),
+    "unanswered-call": NeedWord(
+        "tool that may be called and does not answer, while the server does", (Probe.CALLS,)
+    ),
     "argument-tool": NeedWord("callable tool that requires an argument", (Probe.CALLS,)),
     "structured-tool": NeedWord("callable tool with an outputSchema", (Probe.CALLS,), "2025-06-18"),
     "file-tool": NeedWord("callable tool that gave back a file of the world", (Probe.CALLS,)),

@@ -13,8 +13,9 @@ from mcp_touchstone.runtime.timeouts import UNFINISHED_SHORT, Pace
 from mcp_touchstone.runtime.timing import Wait, WaitKind
 from mcp_touchstone.transport.deadline import Patience
 from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, now, signal_name, sleep
-from mcp_touchstone.wire.framing import Fault, brief, encode, id_key
+from mcp_touchstone.wire.framing import Fault, encode, id_key
 from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.near_miss import READ_ON, NearMiss, near_miss
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
@@ -67,6 +68,9 @@ class Connection:
         self._granted = 0.0
         self._answers = 0
         self.waits: list[Wait] = []
+        self.first_method = "server/discover"
+        self.near_miss: NearMiss | None = None
+        self.near_miss_lines = (0, 0)
 
     @property
     def modern(self) -> bool:
@@ -244,13 +248,58 @@ class Connection:
         if self._deaf_since is not None and self._heard() == self._deaf_since:
             limit = min(limit, max(self.pace.silence, 4 * self.pace.settle))
         found = self.wait(lambda: self.transcript.answer_to(asked), limit)
+        return self._reply(asked, found, limit)
+
+    def opening_answer(self, asked: int, seconds: float) -> Reply:
+        """Wait for the first answer of a server; end the wait if a line is almost that answer.
+
+        If the message meant is certain, it is the answer, and later messages with the same fault
+        are read too. Otherwise there is no answer.
+        """
+        almost = self.near_miss_watch(asked)
+        self.wait(lambda: self.transcript.answer_to(asked) or almost(), seconds)
+        found = self.transcript.answer_to(asked)
+        near = self.near_miss
+        if near is not None and found is None:
+            # a log line may quote the answer before it is written
+            patience = self.pace.silence if near.slip in READ_ON else self.pace.reply
+            found = self.wait(lambda: self.transcript.answer_to(asked), patience)
+            if found is None and near.slip in READ_ON:
+                self.transcript.read_on(near.slip)
+                found = self.transcript.answer_to(asked)
+        if self.transcript.slip is None and found is not None:
+            self.near_miss = None
+        return self._reply(asked, found, seconds)
+
+    def near_miss_watch(self, asked: int) -> Callable[[], NearMiss | None]:
+        """Return a function that reads new lines until one is almost the answer."""
+        request = self.transcript[asked].value
+        mark = asked
+
+        def almost() -> NearMiss | None:
+            nonlocal mark
+            for entry in self.transcript.since(mark) if self.near_miss is None else ():
+                mark = entry.n
+                if entry.reading is not None and self.near_miss is None:
+                    found = near_miss(entry.raw, entry.reading.value, request)
+                    if found is not None and "result" in found.meant:
+                        self.near_miss = found
+                        self.near_miss_lines = asked, entry.n
+            return self.near_miss
+
+        return almost
+
+    def _reply(self, asked: int, found: tuple[Entry, Message] | None, limit: float) -> Reply:
         if found is not None:
             entry, message = found
             self._deaf_since = None
             return Reply(asked, entry.n, message.value)
         if limit >= self.pace.reply:
             self._deaf_since = self._heard()
-        return Reply(asked, why=self.absence(limit) + self._instead(asked))
+        instead = self._instead(asked)
+        if self.near_miss is not None and not self.gone:
+            return Reply(asked, why=instead.removeprefix("; "))
+        return Reply(asked, why=self.absence(limit) + instead)
 
     def _instead(self, asked: int) -> str:
         """Return the message that came instead of an answer, if it explains the silence."""
@@ -259,11 +308,16 @@ class Connection:
                 return f"; line {entry.n} repeats our request"
             if entry.reading is not None and Fault.TOO_DEEP in entry.reading.faults:
                 return f"; line {entry.n} is {Fault.TOO_DEEP}"
-            near = _near_miss(entry, self.transcript[asked].value)
-            if near:
-                return f"; line {entry.n} is {near}"
+            is_of_another = any(message.answers is not None for message in entry.messages)
+            if entry.reading is not None and not is_of_another:
+                near = near_miss(entry.raw, entry.reading.value, self.transcript[asked].value)
+                if near is not None:
+                    return f"; line {entry.n} is {near.words}: {near.cure}"
         if not self.transcript.spoke and '"jsonrpc"' in self.process.stderr():
             return "; it writes JSON-RPC to stderr, and nothing to stdout"
+        ports = [] if self.transcript.spoke or self.gone else self.process.listening()
+        if ports:
+            return f"; it listens on port {ports[0]}: has it an option for stdio?"
         return ""
 
     def _heard(self) -> int:
@@ -420,7 +474,7 @@ class Connection:
         message = {"jsonrpc": "2.0", "id": self.next_id(), "method": "initialize", "params": params}
         asked = self.say(message, required=required and not omit)
         limit = seconds or (self.pace.startup if first else self.pace.reply)
-        self.opening = self.answer_to(asked, limit)
+        self.opening = self.opening_answer(asked, limit) if first else self.answer_to(asked, limit)
         return self.opening
 
     def initialized(self) -> int:
@@ -430,11 +484,11 @@ class Connection:
     def discover(
         self, *, seconds: float | None = None, required: bool = True, **meta: Any
     ) -> Reply:
-        """Send ``server/discover`` with a full ``_meta`` and wait."""
+        """Send ``server/discover``, or a list if the server lacks it, and wait."""
         first = not any(entry.source is Source.US for entry in self.transcript)
         limit = seconds or (self.pace.startup if first else self.pace.reply)
         reply = self.request(
-            "server/discover", meta=self.meta(**meta), seconds=limit, required=required
+            self.first_method, meta=self.meta(**meta), seconds=limit, required=required
         )
         if self.opening is None:
             self.opening = reply
@@ -453,34 +507,21 @@ class Connection:
 
     @property
     def everyday(self) -> str:
-        """The method that every server of this revision supports."""
-        return "server/discover" if self.modern else "ping"
+        """The method that every server of this revision supports: ping, or server/discover."""
+        return self.first_method if self.modern else "ping"
 
     def probe(self, *, seconds: float | None = None, required: bool = True) -> Reply:
-        """Send a request that every server of this revision answers: ping, or server/discover."""
+        """Send a request that every server of this revision answers."""
         return self.request(self.everyday, seconds=seconds, required=required)
+
+    def close_input(self) -> None:
+        """Close the input of the server; it may still answer."""
+        self.transcript.input_closed()
+        self.process.close_stdin()
 
     def end(self, *, polite: bool = True) -> Ending:
         """Shut the server down."""
         return self.process.end(self.pace.farewell, polite=polite, hurry=self.pace.hurry)
-
-
-def _near_miss(entry: Entry, request: Any) -> str:
-    """Return why a line that looks like an answer is none; empty if it does not look like one."""
-    said = entry.reading.value if entry.reading is not None else None
-    if not isinstance(request, dict) or not isinstance(said, dict) or "method" in said:
-        return ""
-    names = {name.lower(): name for name in said}
-    odd = [names[n] for n in ("jsonrpc", "id", "result", "error") if n in names and n not in said]
-    if "id" in names and odd:
-        return f"an answer with misspelled members: {', '.join(odd)}"
-    if "result" in said or "error" in said:
-        if "id" not in said:
-            return "an answer without an id"
-        own, other = request.get("id"), said["id"]
-        if id_key(own) != id_key(other):
-            return f"an answer under id {brief(other)} to a request under id {brief(own)}"
-    return ""
 
 
 __all__ = ["CLIENT_INFO", "FULL_CAPABILITIES", "META", "Connection", "Pace", "Reply"]

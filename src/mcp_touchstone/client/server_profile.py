@@ -15,6 +15,7 @@ from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.samples.from_schema import is_path, required
 from mcp_touchstone.wire.framing import brief
+from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply
 
 LISTS: Final = {
@@ -88,6 +89,7 @@ class Spoken:
 
     Attributes:
         opening: the answer that opened the connection.
+        served: the capabilities of a server that answers no server/discover, by its lists.
         lists: feature -> items of the first page; absent if the list was not requested or failed.
         cursors: list method -> nextCursor of the first page.
         found: word -> the examples that showed its feature, the best first.
@@ -98,11 +100,17 @@ class Spoken:
 
     opening: Reply
     lists: dict[str, list[Any]] = field(default_factory=dict)
+    served: dict[str, Any] = field(default_factory=dict)
     cursors: dict[str, str] = field(default_factory=dict)
     found: dict[str, list[Example]] = field(default_factory=dict)
     tried: set[str] = field(default_factory=set)
     notes: dict[str, str] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def first_method(self) -> str:
+        """The method that opens a connection of a modern revision."""
+        return f"{next(iter(self.served))}/list" if self.served else "server/discover"
 
     @property
     def harmless(self) -> list[str]:
@@ -123,7 +131,7 @@ class Spoken:
     def capabilities(self) -> dict[str, Any]:
         """The declared capabilities; empty if there are no readable ones."""
         found = self.result.get("capabilities")
-        return found if isinstance(found, dict) else {}
+        return found if isinstance(found, dict) else self.served
 
     @property
     def server_info(self) -> dict[str, Any]:
@@ -227,6 +235,27 @@ class PlantedText:
         return f"{self.folder}/{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The breach of a clause that explains why nothing could be learnt.
+
+    Attributes:
+        clause: the clause.
+        expected: what it asks for.
+        actual: what the server does instead, and the usual cure.
+        revision: the revision of the process that shows it.
+        asked: number of our line there.
+        entry: number of the server's line; None if it wrote none.
+    """
+
+    clause: str
+    expected: str
+    actual: str
+    revision: str
+    asked: int
+    entry: int | None = None
+
+
 @dataclass(slots=True)
 class ServerProfile:
     """The complete profile of a server.
@@ -243,6 +272,8 @@ class ServerProfile:
         root: the folder of the examples; empty if there were no probes.
         granted: folders given to the server by its command, its environment, or as its own.
         bindings: the observed effects of tools on files; None if not observed.
+        slip: the fault of each of its messages, in spite of which they are read.
+        diagnosis: the breach that explains the trouble; None if none is known.
     """
 
     pace: Pace
@@ -256,6 +287,8 @@ class ServerProfile:
     root: str = ""
     granted: tuple[Path, ...] = ()
     bindings: Bindings | None = None
+    slip: Slip | None = None
+    diagnosis: Diagnosis | None = None
 
     @property
     def modern(self) -> bool:

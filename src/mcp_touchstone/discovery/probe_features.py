@@ -35,6 +35,8 @@ def find_calls(scout: Prober) -> None:
                 if _holds(attempt.reply.result, scout.places.text.strip()):
                     scout.found("file-tool", attempt.example())
                 break
+            if not attempt.reply.answered and scout.is_alive:
+                scout.found("unanswered-call", attempt.example())
             failed = f"{tool['name']} answered {_failure(attempt)}"
             if any(tool["name"] == name for name, _ in scout.named.calls):
                 scout.spoken.notes[f"--call {tool['name']}"] = _failure(attempt)

@@ -9,7 +9,7 @@ from mcp_touchstone.client.subscriptions import Subscription
 from mcp_touchstone.client.tasks import Task
 from mcp_touchstone.discovery.probe_features import needs_task
 from mcp_touchstone.discovery.prober import Attempt, Prober
-from mcp_touchstone.samples.from_schema import SHORT, slowed
+from mcp_touchstone.samples.from_schema import SHORT, counted, counts, slowed
 
 ENOUGH: Final = 10
 """Exchanges watched for progress and log messages."""
@@ -19,6 +19,19 @@ SLOW: Final = 1.0
 
 WISHED: Final = 2.0
 """Wanted seconds of a call with a duration."""
+
+COUNTED: Final = 3
+"""Whole numbers of one tool that are raised to find a call that lasts."""
+
+FIRST_COUNT: Final = 10
+LARGEST_COUNT: Final = 10_000
+"""Least and greatest value of such a number; the bounds of its schema are kept too."""
+
+BRIEF: Final = 0.2
+"""Seconds of a call that can take ten times as much work."""
+
+NEARLY: Final = 0.8
+"""Part of the wanted seconds that is enough."""
 
 TASK_PATIENCE: Final = 3.0
 """Seconds a task is watched; one that lasts longer is cancelled."""
@@ -86,9 +99,10 @@ def may_last(tool: Mapping[str, Any]) -> bool:
 
 
 def find_slow(scout: Prober) -> list[Attempt]:
-    """Find a call that lasts: one that accepts a duration, or one that did; return the attempts.
+    """Find a call that lasts: with a duration, with a large number, or as it is.
 
-    A duration comes first: on a busy machine any call may last, and may not the next time.
+    That comes last: on a busy machine any call may last, and may not the next time.
+    Returns the attempts that lasted.
     ``note_traffic`` records their messages, after ``find_traffic``.
     """
     calls = scout.spoken.found.get("callable-tool", [])
@@ -97,9 +111,34 @@ def find_slow(scout: Prober) -> list[Attempt]:
         if not scout.spoken.found.get("slow-call"):
             lasted += _slow_down(scout, call)
     for call in calls:
+        for name in counts(call.schema)[:COUNTED]:
+            if not scout.spoken.found.get("slow-call"):
+                lasted += _count_up(scout, call, name)
+    for call in calls:
         if call.seconds >= SLOW and not scout.spoken.found.get("slow-call"):
             lasted += _lasts_again(scout, call)
     return lasted
+
+
+def _count_up(scout: Prober, call: Example, name: str) -> Iterator[Attempt]:
+    """Raise a whole number of a call until the call lasts long enough, or fails; do that again."""
+    amount, tried, longest = float(FIRST_COUNT), call.arguments.get(name), None
+    while amount <= LARGEST_COUNT:
+        larger = counted(call.schema, call.arguments, name, int(amount))
+        if larger[name] == tried:
+            break
+        tried = larger[name]
+        exchange = Exchange(call.method, {**call.params, "arguments": larger})
+        attempt = scout.attempt(exchange, call.item)
+        if attempt is None or not attempt.succeeded:
+            break
+        if attempt.seconds >= SLOW:
+            longest = attempt
+        if attempt.seconds >= NEARLY * WISHED:
+            break
+        amount = max(amount + 1, amount * min(10.0, WISHED / max(BRIEF, attempt.seconds)))
+    if longest is not None:
+        yield from _lasts_again(scout, longest.example())
 
 
 def _lasts_again(scout: Prober, call: Example) -> Iterator[Attempt]:

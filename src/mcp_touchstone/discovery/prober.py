@@ -118,6 +118,7 @@ class Prober:
         spoken: its profile; lists may differ from client to client.
         named: the names given by the user.
         places: the targets of generated paths.
+        is_alive: whether the process answered a later request after the last one that got none.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class Prober:
         self._stop = stop or threading.Event()
         self._until = now() + BUDGET
         self._hangs = 0
+        self.is_alive = True
         self._tools: list[dict[str, Any]] | None = None
 
     @property
@@ -180,11 +182,14 @@ class Prober:
     def unanswered(self, connection: Connection, pending: Pending | None = None) -> None:
         """Cancel a request that hangs, and abandon the process if it hangs too."""
         self._hangs += 1
+        self.is_alive = not connection.gone
         if connection.gone:
             return
         if pending is not None:
             pending.cancel("it took too long")
-        if not connection.probe(seconds=connection.pace.silence, required=False).answered:
+        probed = connection.probe(seconds=connection.pace.silence, required=False)
+        self.is_alive = probed.answered
+        if not self.is_alive:
             self._line.drop()
 
     # --- permitted calls

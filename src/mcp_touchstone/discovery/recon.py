@@ -1,8 +1,10 @@
 """Find revisions, capabilities and lists of a server. Judges nothing. ``probes`` continues.
 
 One process per revision, all at once: 2026-07-28 is proven by ``server/discover`` as the first
-message of a process of its own (nothing else proves it: legacy servers also answer other methods
-with a modern ``_meta``), each legacy revision by an initialize whose version is echoed.
+message of a process of its own, or by lists whose results have a ``resultType`` (legacy servers
+also answer other methods with a modern ``_meta``, but without that member), each legacy revision
+by an initialize whose version is echoed.
+
 The processes stay open for the scenarios.
 """
 
@@ -10,13 +12,15 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.server_profile import LISTS, ServerProfile, Spoken
+from mcp_touchstone.client.server_profile import LISTS, Diagnosis, ServerProfile, Spoken
+from mcp_touchstone.discovery.silence import explain_silence
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.process import LaunchError, now
+from mcp_touchstone.wire.matchers import list_methods
 from mcp_touchstone.wire.reply import Reply
 
 SLICE: Final = 0.2
@@ -57,15 +61,17 @@ def explore(
     for revision in revisions:
         begun[revision] = now()
         connections[revision] = spawn(revision, "recon")
-    with ThreadPoolExecutor(max_workers=len(revisions) + 1) as threads:
+    with ThreadPoolExecutor(max_workers=len(revisions) + 2) as threads:
         try:
             beside = threads.submit(meanwhile)
-            _meet(profile, connections, begun, threads)
+            _meet(profile, connections, begun, threads, spawn)
             _result(beside)
         except BaseException:
             for connection in connections.values():
                 connection.process.kill()  # otherwise threads and we would wait for it
             raise
+    slips = (connection.transcript.slip for connection in connections.values())
+    profile.slip = next(filter(None, slips), None)
     _measure(profile, connections)
     if not profile.spoken:
         _explain(profile, connections)
@@ -77,8 +83,65 @@ def _meet(
     connections: Mapping[str, Connection],
     begun: Mapping[str, float],
     threads: ThreadPoolExecutor,
+    spawn: Spawn,
 ) -> None:
-    settled = threading.Event()
+    settled, over = threading.Event(), threading.Event()
+    silence = threads.submit(_explain_silence, spawn, connections, over)
+    try:
+        _open_all(profile, connections, begun, threads, settled)
+    finally:
+        over.set()
+    for revision in [one for one in profile.refused if rev.is_modern(one)]:
+        _note_undiscovered(profile, revision, connections[revision])
+    profile.diagnosis = _result(silence) or _unmatched(connections)
+    if profile.diagnosis is not None:
+        profile.spoken.clear()
+        profile.offers.clear()
+        found = profile.diagnosis
+        profile.refused[found.revision] = Reply(found.asked, why=found.actual)
+    lists = [
+        threads.submit(read_lists, spoken, connections[revision])
+        for revision, spoken in profile.spoken.items()
+    ]
+    for each in lists:
+        _result(each)
+
+
+def _explain_silence(
+    spawn: Spawn, connections: Mapping[str, Connection], over: threading.Event
+) -> Diagnosis | None:
+    """Find out why a server is silent, and end the waits for it."""
+    found = explain_silence(spawn, connections, over)
+    if found is not None:
+        for connection in connections.values():
+            connection.process.kill()
+    return found
+
+
+def _unmatched(connections: Mapping[str, Connection]) -> Diagnosis | None:
+    """Return that no answer of a server can be matched to its request."""
+    for revision in sorted(connections, key=rev.is_modern):
+        connection = connections[revision]
+        near = connection.near_miss
+        if near is not None and connection.transcript.slip is None:
+            return Diagnosis(
+                "jsonrpc-response-id-echo",
+                "the id of the request",
+                f"{near.words}: {near.cure}",
+                revision,
+                connection.near_miss_lines[0],
+                connection.near_miss_lines[1],
+            )
+    return None
+
+
+def _open_all(
+    profile: ServerProfile,
+    connections: Mapping[str, Connection],
+    begun: Mapping[str, float],
+    threads: ThreadPoolExecutor,
+    settled: threading.Event,
+) -> None:
     waiting = {
         revision: threads.submit(
             _open_modern if rev.is_modern(revision) else _open, connection, begun[revision], settled
@@ -87,8 +150,9 @@ def _meet(
     }
     times: list[float] = []
     for revision in sorted(waiting, key=rev.is_modern):
-        if rev.is_modern(revision) and times:
-            profile.pace.started = max(times)
+        missed = any(one.near_miss is not None for one in connections.values())
+        if rev.is_modern(revision) and (times or missed):
+            profile.pace.started = max(times, default=profile.pace.started)
             settled.set()
         reply, seconds = _result(waiting[revision])
         if reply.answered:
@@ -96,12 +160,6 @@ def _meet(
         _note(profile, revision, reply)
     if times:
         profile.pace.started = min(times)
-    lists = [
-        threads.submit(read_lists, spoken, connections[revision])
-        for revision, spoken in profile.spoken.items()
-    ]
-    for each in lists:
-        _result(each)
 
 
 def _result(future: Future[T]) -> T:
@@ -134,18 +192,42 @@ def _open_modern(
     times as long as they did.
     """
     asked = connection.say(connection.build("server/discover"))
+    almost = connection.near_miss_watch(asked)
     while True:
         reply = connection.answer_to(asked, SLICE)
+        if not reply.answered and almost():
+            reply = connection.opening_answer(asked, SLICE)
+            spent = now() - begun
+            break
         spent = now() - begun
         limit = connection.pace.startup
         if settled.is_set():
             limit = min(limit, max(DISCOVER_PATIENCE, 4 * connection.pace.started))
         if reply.answered or connection.gone or connection.transcript.overflow or spent > limit:
             break
-    if not reply.answered:
+    if not reply.answered and connection.near_miss is None:
         reply = Reply(asked, why=connection.absence(spent))
     connection.opening = reply
     return reply, spent
+
+
+def _note_undiscovered(profile: ServerProfile, revision: str, connection: Connection) -> None:
+    """Find a server that serves a modern revision, but not server/discover.
+
+    The results of its lists have a ``resultType``, which no legacy revision has.
+    """
+    opening = profile.refused[revision]
+    served: dict[str, Any] = {}
+    for method in list_methods(dict.fromkeys(LISTS)).values() if opening.is_error else ():
+        reply = connection.request(method, seconds=connection.pace.silence, required=False)
+        if not reply.answered or (reply.result is not None and "resultType" not in reply.result):
+            return
+        if reply.result is not None:
+            served[method.partition("/")[0]] = {}
+    if served:
+        profile.spoken[revision] = Spoken(opening, served=served)
+        connection.first_method = profile.spoken[revision].first_method
+        del profile.refused[revision]
 
 
 def _note(profile: ServerProfile, revision: str, reply: Reply) -> None:
@@ -208,6 +290,8 @@ def _explain(profile: ServerProfile, connections: Mapping[str, Connection]) -> N
     else:
         named = sorted({str(offer) for offer in profile.offers.values()})
         profile.trouble = f"it speaks only {', '.join(named)}, which no revision we know has"
+    if profile.diagnosis is not None:
+        profile.trouble = f"the server cannot be talked to: {profile.diagnosis.actual}"
 
 
 __all__ = [

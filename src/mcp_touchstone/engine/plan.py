@@ -500,20 +500,26 @@ def _mute(profile: "ServerProfile", registry: Registry, choice: Choice) -> Itera
     tried = [r for r in profile.refused if not rev.is_modern(r)] or list(profile.refused)
     if not tried:
         tried = [rev.LATEST_LEGACY]
-    newest = tried[-1]
+    newest = profile.diagnosis.revision if profile.diagnosis else tried[-1]
     reply = profile.refused.get(newest)
     names = {"writes_one_message_a_line"}
     if reply is not None and reply.result is not None:
         names.add("introduces_itself_in_the_right_types")
     if reply is not None and reply.answered and "protocolVersion" not in (reply.result or {}):
         names.add("answers_initialize")
+    explained = profile.diagnosis.clause if profile.diagnosis else ""
     for case in registry.cases():
-        if case.name in names and (choice.cases is None or case.id in choice.cases):
-            clauses = tuple(
-                c for c in case.clauses if newest in c.revisions and choice.takes(case, c)
-            )
-            if clauses:
-                yield PlannedCase(case, newest, clauses)
+        if choice.cases is not None and case.id not in choice.cases:
+            continue
+        clauses = tuple(
+            c
+            for c in case.clauses
+            if newest in c.revisions
+            and choice.takes(case, c)
+            and (case.name in names or c.id == explained)
+        )
+        if clauses:
+            yield PlannedCase(case, newest, clauses)
 
 
 def share(slot: PlannedCase) -> Share:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import Share
 from mcp_touchstone.client.connection import Connection, Pace
 from mcp_touchstone.client.profile import willing as willing_client
@@ -175,7 +176,11 @@ class ProcessPool:
         target = target or self.target
         env = self._env if world is None else self._env_in(world, target)
         transcript = Transcript(
-            revision, clock=lambda: now() - born, label=label, allowance=self.allowance
+            revision,
+            clock=lambda: now() - born,
+            label=label,
+            allowance=self.allowance,
+            slip=self._profile.slip,
         )
         if self.allowance.met:
             raise LaunchError(f"{self.allowance.met}; we stopped starting it")
@@ -191,6 +196,8 @@ class ProcessPool:
             sandbox=self._sandbox(target, world or self.world, env),
         )
         connection = Connection(process, transcript, self.pace, root=root)
+        if rev.is_modern(revision) and revision in self._profile.spoken:
+            connection.first_method = self._profile.spoken[revision].first_method
         with self._lock:
             self.started += 1
             self._all.append(connection)

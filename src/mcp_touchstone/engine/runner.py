@@ -19,7 +19,7 @@ from mcp_touchstone.catalog.needs import OPERATIONS, WORDS
 from mcp_touchstone.catalog.scenario import Ambient, Registry
 from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.server_profile import PlantedText, ServerProfile
+from mcp_touchstone.client.server_profile import Diagnosis, PlantedText, ServerProfile
 from mcp_touchstone.discovery.probes import ProbeContext, Probing, run_probes
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.engine.deadline import Deadline
@@ -239,7 +239,7 @@ def _meet(
     found = None
     if asked != rev.ALL:
         found = explore(pool.spawn_at_once, pool.pace, asked, suite.prepare)
-        if not found[0].spoken:
+        if not found[0].spoken and found[0].diagnosis is None:
             for connection in found[1].values():
                 connection.transcript.judged = False
                 pool.retire(connection)
@@ -419,6 +419,8 @@ def _watch(run: Run, pool: ProcessPool, *, partial: bool) -> None:
         elif not run.profile.spoken:
             slot.judgements = _refusal(run, slot, pool)
             slot.done = True
+        if run.profile.diagnosis is not None:
+            slot.judgements = _diagnosed(run.profile.diagnosis, slot, pool)
 
 
 def _refusal(run: Run, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
@@ -436,6 +438,28 @@ def _refusal(run: Run, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
         )
         for clause in slot.clauses
     ]
+
+
+def _diagnosed(diagnosis: Diagnosis, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
+    """Return the judgements of a case, and the diagnosis in place of those of its clause."""
+    kept = [one for one in slot.judgements if one.clause != diagnosis.clause]
+    if not any(clause.id == diagnosis.clause for clause in slot.clauses):
+        return kept
+    transcript = next(
+        c.transcript
+        for c in pool.connections
+        if c.revision == diagnosis.revision and c.transcript.judged
+    )
+    found = Judgement(
+        clause=diagnosis.clause,
+        revision=slot.revision,
+        outcome=Outcome.FAIL,
+        scenario=slot.case.id,
+        expected=diagnosis.expected,
+        actual=diagnosis.actual,
+        wire=evidence(list(transcript), diagnosis.entry or diagnosis.asked, [diagnosis.asked]),
+    )
+    return [*kept, found]
 
 
 # --- verdicts

@@ -150,6 +150,23 @@ def slowed(schema: Any, good: Mapping[str, Any], seconds: float) -> dict[str, An
     return None
 
 
+def counts(schema: Any) -> list[str]:
+    """Return the names of the whole numbers of a tool that are neither durations nor listed."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return [
+        name
+        for name in (properties if isinstance(properties, dict) else ())
+        if _type(kind := _property(schema, name)) == "integer"
+        and not is_time(name)
+        and not {"enum", "const"} & set(kind)
+    ]
+
+
+def counted(schema: Any, good: Mapping[str, Any], name: str, amount: int) -> dict[str, Any]:
+    """Set a whole number of a tool, as close to an amount as its bounds allow."""
+    return {**good, name: _number(_property(schema, name), amount)}
+
+
 def _property(schema: Any, name: str) -> dict[str, Any]:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     found = properties.get(name) if isinstance(properties, dict) else None

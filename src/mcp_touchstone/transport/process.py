@@ -375,6 +375,14 @@ class ServerProcess:
         self._stderr_reader.join(seconds)
         self._feed.join(seconds)
 
+    def listening(self) -> list[int]:
+        """Return the TCP ports on which it or a descendant listens; empty if unknown."""
+        found: set[int] = set()
+        for pid in (self._popen.pid, *(process.pid for process in self._family())):
+            with contextlib.suppress(OSError):
+                found |= _listening(pid)
+        return sorted(found)
+
     def _family(self) -> list[psutil.Process]:
         try:
             return psutil.Process(self._popen.pid).children(recursive=True)
@@ -451,6 +459,10 @@ class ServerProcess:
         pipe.close()
 
 
+LISTENING: Final = "0A"
+"""The state of a listening socket in /proc/net/tcp."""
+
+
 def processor() -> float:
     """Return the processor time of all ended child processes, in seconds.
 
@@ -473,6 +485,24 @@ def alive(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error, OSError):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False
+
+
+def _listening(pid: int) -> set[int]:
+    """Return the TCP ports on which a process listens, in its own network (Linux only).
+
+    Raises:
+        OSError: it has exited, or the system does not say.
+    """
+    home = f"/proc/{pid}"
+    own = {os.readlink(f"{home}/fd/{number}") for number in os.listdir(f"{home}/fd")}  # noqa: PTH115, PTH208
+    found = set()
+    for table in ("tcp", "tcp6"):
+        with open(f"{home}/net/{table}", encoding="ascii") as rows:  # noqa: PTH123
+            for row in list(rows)[1:]:
+                cells = row.split()
+                if cells[3] == LISTENING and f"socket:[{cells[9]}]" in own:
+                    found.add(int(cells[1].rpartition(":")[2], 16))
+    return found
 
 
 def _await_exit(process: "subprocess.Popen[bytes]", seconds: float) -> None:

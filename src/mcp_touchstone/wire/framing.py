@@ -22,7 +22,9 @@ CUT: Final = 4096
 
 _DIGITS: Final = 4000  # int() rejects 4,301 digits and more; Decimal has no such limit
 _BOM: Final = b"\xef\xbb\xbf"
-_HALF_A_LINE_FEED: Final = b"\0"  # the end of little-endian UTF-16, split at 0x0A
+REST_OF_A_LINE_FEED: Final = frozenset({b"\0", b"\0\0\0"})
+"""The end of little-endian UTF-16 and UTF-32, split at 0x0A."""
+
 _DECODER: Final = json.JSONDecoder()
 _GLUED: Final = re.compile(r"\{|content-length:", re.IGNORECASE)
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.?[^"\\]*)*"?', re.DOTALL)  # closed or not
@@ -137,7 +139,7 @@ def read(line: Line) -> Reading:
         return Reading(None, frozenset({*faults, Fault.TOO_LONG}), readable=False)
     raw = line.raw
     if not raw.strip(b" \t\r\0"):
-        empty = Fault.NOT_UTF8 if raw == _HALF_A_LINE_FEED else Fault.BLANK
+        empty = Fault.NOT_UTF8 if raw in REST_OF_A_LINE_FEED else Fault.BLANK
         return Reading(None, frozenset({*faults, empty}), readable=False)
     if raw.startswith(_BOM):
         faults.add(Fault.BYTE_ORDER_MARK)
@@ -153,7 +155,7 @@ def read(line: Line) -> Reading:
         return Reading(None, frozenset({*faults, Fault.TOO_DEEP}), readable=False)
     except ValueError as error:
         detail = str(error)
-    for text in _utf16(raw):
+    for text in _wider(raw):
         try:
             return _parse(text, faults | {Fault.NOT_UTF8})
         except (ValueError, RecursionError):
@@ -161,21 +163,23 @@ def read(line: Line) -> Reading:
     return Reading(None, frozenset({*faults, Fault.NOT_JSON}), readable=False, detail=detail)
 
 
-def _utf16(raw: bytes) -> list[str]:
-    """Return the possible readings of a line as UTF-16, the likelier one first.
+def _wider(raw: bytes) -> list[str]:
+    """Return the possible readings of a line as UTF-16 or UTF-32, the likelier one first.
 
     Split at 0x0A, each little-endian line begins, and each big-endian line ends, with the other
-    byte of a line feed.
+    bytes of a line feed.
     """
     found = []
     if b"\0" in raw:
-        for codec, half in (
+        for codec, rest in (
             ("utf-16-le", raw.removeprefix(b"\0")),
             ("utf-16-be", raw.removesuffix(b"\0")),
+            ("utf-32-le", raw.removeprefix(b"\0\0\0")),
+            ("utf-32-be", raw.removesuffix(b"\0\0\0")),
         ):
             with contextlib.suppress(UnicodeDecodeError):
-                found.append(half.decode(codec).removeprefix("\ufeff"))
-    return sorted(found, key=lambda text: sum(char > "\xff" for char in text))
+                found.append(rest.decode(codec).removeprefix("\ufeff"))
+    return sorted(found, key=lambda text: sum(not " " <= char <= "\xff" for char in text))
 
 
 def _parse(text: str, faults: set[Fault]) -> Reading:

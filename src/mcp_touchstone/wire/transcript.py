@@ -6,7 +6,7 @@ a server is cut off at a limit, and the record says so.
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from mcp_touchstone.wire.framing import (
     read,
 )
 from mcp_touchstone.wire.lifecycle import Asked, Event, Message, Role, SessionState
+from mcp_touchstone.wire.near_miss import Slip, corrected
 
 BYTES_LIMIT: Final = 96 * 1024 * 1024
 """Bytes of server output kept for one process."""
@@ -58,6 +59,7 @@ class Entry:
         malformed: whether we broke the line on purpose.
         value: the value we sent, if it was JSON.
         spread: number of lines of the message that ends here; 0 for one line.
+        slip: the fault of the line, if ``messages`` are what it means, not what it says.
     """
 
     n: int
@@ -71,6 +73,7 @@ class Entry:
     malformed: bool = False
     value: Any = None
     spread: int = 0
+    slip: Slip | None = None
 
     @property
     def text(self) -> str:
@@ -95,6 +98,7 @@ class Transcript:
         memo: results that rules computed from it, for later rules.
         replay: command line options that generate the same messages again; mostly empty.
         allowance: the memory limit of all transcripts of the run together.
+        slip: the fault that each of its messages has, and in spite of which we read them.
     """
 
     revision: str
@@ -111,6 +115,7 @@ class Transcript:
     memo: dict[Any, Any] = field(default_factory=dict)
     replay: tuple[str, ...] = ()
     allowance: Allowance = field(default_factory=Allowance)
+    slip: Slip | None = None
     _entries: list[Entry] = field(default_factory=list)
     _answers: dict[int, tuple[Entry, Message]] = field(default_factory=dict)
     _pieces: list[bytes] = field(default_factory=list)
@@ -177,7 +182,11 @@ class Transcript:
             self._spared += spread * 9 // 10
             full = self.allowance.take(line.raw, reading.value)
             messages: tuple[Message, ...] = ()
-            if reading.readable and not self._pieces:
+            meant = self._meant(line.raw, reading)
+            if meant is not None:
+                messages = tuple(self.session.heard(meant))
+                reading = _as_meant(reading, meant)
+            elif reading.readable and not self._pieces:
                 messages = tuple(self.session.heard(reading.value))
             entry = self._append(
                 Source.THEM,
@@ -186,10 +195,9 @@ class Transcript:
                 reading=reading,
                 messages=messages,
                 spread=spread,
+                slip=None if meant is None else self.slip,
             )
-            for message in messages:
-                if message.role is Role.ANSWER and message.answers is not None:
-                    self._answers[message.answers] = entry, message
+            self._note_answers(entry)
             self._bytes += len(line.raw)
             if Fault.TOO_LONG in reading.faults:
                 self.overflow = f"it wrote a line of {line.length:,} bytes and more"
@@ -201,6 +209,36 @@ class Transcript:
                 self.overflow = self.limit = full
                 self.judged = False
             self._change.notify_all()
+
+    def read_on(self, slip: Slip) -> None:
+        """Read all messages, earlier ones too, in spite of a fault that each of them has."""
+        with self._change:
+            self.slip = slip
+            for position, entry in enumerate(self._entries):
+                if entry.source is not Source.THEM or entry.reading is None:
+                    continue
+                meant = self._meant(entry.raw, entry.reading)
+                if meant is not None:
+                    messages = tuple(self.session.heard(meant))
+                    self._entries[position] = replace(
+                        entry,
+                        messages=messages,
+                        slip=slip,
+                        reading=_as_meant(entry.reading, meant),
+                    )
+                    self._note_answers(self._entries[position])
+            self._change.notify_all()
+
+    def _meant(self, raw: bytes, reading: Reading) -> Any:
+        if self.slip is None:
+            return None
+        waiting = [asked.value["id"] for asked in self.session.asked if not asked.answers]
+        return corrected(self.slip, raw, reading.value, waiting)
+
+    def _note_answers(self, entry: Entry) -> None:
+        for message in entry.messages:
+            if message.role is Role.ANSWER and message.answers is not None:
+                self._answers[message.answers] = entry, message
 
     def _put_together(self, line: Line, reading: Reading) -> tuple[Reading, int]:
         """Read a message that spans several lines, as a pretty-printed one does.
@@ -277,6 +315,7 @@ class Transcript:
         malformed: bool = False,
         value: Any = None,
         spread: int = 0,
+        slip: Slip | None = None,
     ) -> Entry:
         entry = Entry(
             n=len(self._entries) + 1,
@@ -290,9 +329,17 @@ class Transcript:
             malformed=malformed,
             value=value,
             spread=spread,
+            slip=slip,
         )
         self._entries.append(entry)
         return entry
+
+
+def _as_meant(reading: Reading, meant: Any) -> Reading:
+    """Return the reading of a line with a message inside other text; others do not change."""
+    if isinstance(reading.value, dict):
+        return reading
+    return Reading(meant, reading.faults - {Fault.NOT_JSON})
 
 
 def _is_message(value: Any) -> bool:

@@ -1,0 +1,241 @@
+"""Find out why a server does not answer its first request: try what no client sends.
+
+Each attempt is a process of its own. A server that answers an attempt, but not a process that has
+waited for longer, is not slow. Where that is possible, the waiting process then gets the same
+input, and its answer is the proof.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.client.connection import CLIENT_INFO, Connection
+from mcp_touchstone.client.server_profile import Diagnosis
+from mcp_touchstone.transport.process import LaunchError, now, sleep
+from mcp_touchstone.wire.framing import encode, id_key
+from mcp_touchstone.wire.transcript import Source
+
+QUIET: Final = 10.0
+"""Greatest number of silent seconds before the first attempt."""
+
+SHARE: Final = 3
+"""The same, as a part of the limit for the first answer."""
+
+LEAST: Final = 1.0
+"""Least seconds that a waiting process gets after an attempt was answered."""
+
+MANY: Final = 1000
+"""Requests whose answers exceed the buffer of any standard library."""
+
+SLICE: Final = 0.1
+"""Seconds between two looks at the processes."""
+
+HEADER: Final = b"content-length:"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An input that no client sends.
+
+    Attributes:
+        clause: the clause that a server breaks if it needs this input.
+        expected: what the clause asks for.
+        actual: what the server does instead, and the usual cure.
+        send: sends the first request, with this input.
+        again: sends the input alone to a process that already has the first request; None if
+            that is not possible.
+    """
+
+    clause: str
+    expected: str
+    actual: str
+    send: Callable[[Connection], int]
+    again: Callable[[Connection], None] | None = None
+
+
+def _opening(connection: Connection) -> dict[str, Any]:
+    if connection.modern:
+        return connection.build("server/discover")
+    params = {
+        "protocolVersion": connection.revision,
+        "capabilities": {},
+        "clientInfo": CLIENT_INFO,
+    }
+    return connection.build("initialize", params)
+
+
+def _send_and(again: Callable[[Connection], None]) -> Callable[[Connection], int]:
+    def send(connection: Connection) -> int:
+        line = connection.say(_opening(connection), required=False)
+        again(connection)
+        return line
+
+    return send
+
+
+def _with_headers(connection: Connection) -> int:
+    message = _opening(connection)
+    body = encode(message).removesuffix(b"\n")
+    raw = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+    return connection.say_raw(raw, message, required=False)
+
+
+def _blank_line(connection: Connection) -> None:
+    connection.say_raw(b"\n", required=False)
+
+
+def _initialized(connection: Connection) -> None:
+    connection.notify("notifications/initialized")
+
+
+def _pings(connection: Connection) -> None:
+    connection.say_together(*(connection.build(connection.everyday) for _ in range(MANY)))
+
+
+WHOLE_LINES: Final = "an answer while stdin stays open"
+
+ATTEMPTS: Final = (
+    Attempt(
+        "stdio-stdout-only-messages",
+        "messages that end with a line feed, without headers",
+        "it reads and writes messages with a Content-Length header, the framing of another "
+        "protocol (LSP): read and write one message a line",
+        _with_headers,
+    ),
+    Attempt(
+        "stdio-newline-terminated",
+        "an answer to a message that a line feed ends",
+        "it answers only after an empty line: take each line as a message",
+        _send_and(_blank_line),
+        _blank_line,
+    ),
+    Attempt(
+        "lifecycle-initialize-response",
+        "an answer to initialize before notifications/initialized",
+        "it answers initialize only after notifications/initialized, which a client may send only "
+        "after that answer",
+        _send_and(_initialized),
+        _initialized,
+    ),
+    Attempt(
+        "stdio-newline-terminated",
+        WHOLE_LINES,
+        f"it answers only after {MANY:,} requests: its output is buffered; flush it after each "
+        "message (PYTHONUNBUFFERED=1, print(..., flush=True), setvbuf)",
+        _send_and(_pings),
+        _pings,
+    ),
+    Attempt(
+        "stdio-newline-terminated",
+        WHOLE_LINES,
+        "it answers only after the end of its input: read one line at a time, and flush each "
+        "answer",
+        _send_and(Connection.close_input),
+        Connection.close_input,
+    ),
+)
+"""The attempts; of several that are answered, the first one counts."""
+
+
+def explain_silence(
+    spawn: Callable[[str, str], Connection],
+    waiting: Mapping[str, Connection],
+    over: threading.Event,
+) -> Diagnosis | None:
+    """Return why a server does not answer; None if it answered, left, or the cause is unknown.
+
+    Args:
+        spawn: starts a process.
+        waiting: revision -> a process that has got the first request.
+        over: set when no process is waited for any more.
+    """
+    revision = max(waiting, key=lambda one: (not rev.is_modern(one), one))
+    plain = waiting[revision]
+    alike = [c for one, c in waiting.items() if rev.is_modern(one) is rev.is_modern(revision)]
+    if over.wait(min(QUIET, plain.pace.startup / SHARE)) or _has_stirred(alike):
+        return None
+    found = _on_stderr(plain)
+    if found is not None:
+        return found
+    trials: list[tuple[Attempt, Connection, int]] = []
+    try:
+        for attempt in ATTEMPTS:
+            connection = spawn(revision, "silence")
+            connection.transcript.judged = False
+            connection.answering = False
+            trials.append((attempt, connection, attempt.send(connection)))
+        answered = _first_answered(trials, alike, over)
+    except LaunchError:
+        return None
+    finally:
+        for _, connection, _ in trials:
+            connection.end(polite=False)
+    return None if answered is None else _proven(answered, plain)
+
+
+def _has_stirred(waiting: Sequence[Connection]) -> bool:
+    return any(one.transcript.spoke or one.gone for one in waiting)
+
+
+def _is_answered(connection: Connection, line: int) -> bool:
+    if connection.transcript.answer_to(line) is not None:
+        return True
+    said = (e for e in connection.transcript.since(line) if e.source is Source.THEM)
+    return any(HEADER in entry.raw.lower() for entry in said)
+
+
+def _first_answered(
+    trials: list[tuple[Attempt, Connection, int]],
+    waiting: Sequence[Connection],
+    over: threading.Event,
+) -> Attempt | None:
+    """Return the attempt that was answered, if the waiting processes stay silent as long again."""
+    until = None
+    while not over.is_set() and not _has_stirred(waiting):
+        answered = [trial for trial in trials if _is_answered(trial[1], trial[2])]
+        if answered and until is None:
+            until = now() + max(LEAST, now() - answered[0][1].process.born)
+        if until is not None and now() > until:
+            return answered[0][0]
+        if not answered and all(connection.gone for _, connection, _ in trials):
+            return None
+        sleep(SLICE)
+    return None
+
+
+def _proven(attempt: Attempt, plain: Connection) -> Diagnosis | None:
+    """Send the same input to a waiting process; its answer is the proof."""
+    transcript = plain.transcript
+    asked = next(e.n for e in transcript if e.source is Source.US)
+    entry = None
+    if attempt.again is not None:
+        attempt.again(plain)
+        transcript.wait(lambda: _is_answered(plain, asked), plain.pace.reply)
+        if not _is_answered(plain, asked):
+            return None
+        entry = next(e.n for e in transcript.since(asked) if e.source is Source.THEM)
+    return Diagnosis(attempt.clause, attempt.expected, attempt.actual, plain.revision, asked, entry)
+
+
+def _on_stderr(plain: Connection) -> Diagnosis | None:
+    asked = next(e for e in plain.transcript if e.source is Source.US)
+    for text in plain.process.stderr_tail.decode("utf-8", "replace").splitlines():
+        try:
+            said = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(said, dict) or "result" not in said:
+            continue
+        if id_key(said.get("id")) == id_key(asked.value["id"]):
+            return Diagnosis(
+                "jsonrpc-request-answered",
+                "an answer on stdout",
+                "it writes JSON-RPC to stderr, and nothing to stdout: write messages to stdout, "
+                "and logs to stderr",
+                plain.revision,
+                asked.n,
+            )
+    return None
