@@ -33,6 +33,7 @@ PURE = (
     "catalog.needs",
     "bindings.canary",
     "bindings.argument_roles",
+    "bindings.file_naming",
     "bindings.binding",
     "catalog.threat",
     "results.threshold",

@@ -93,11 +93,15 @@ def serve(session: AttackSession, threat: str, *groups: str) -> None:
         Broken: there was nothing to fire.
     """
     readers, refused, tried = session.begin(), [], 0
+    # a tool for one kind of file refuses other names for that reason
+    readers = [one for one in readers if not str(one.naming)]
     root = str(session.field.root)
     for row, text in _near(session, *groups):
         path = session.field.root / text
         if row.operation == "create":
             for binding in session.bindings.of(Operation.CREATE):
+                if str(binding.naming):
+                    continue
                 session.fired.add(row.id)
                 reply = session.wire.request(*_made(session, path, binding), required=False)
                 tried += 1

@@ -38,8 +38,10 @@ def library() -> Path:
     return home() / SUITES[SECURITY]
 
 
-def field(pool: ProcessPool, fixtures: Iterable[str] = ALWAYS) -> FixtureTree:
-    """Build a fixture tree that lasts as long as the run.
+def field(
+    pool: ProcessPool, fixtures: Iterable[str] = ALWAYS, bindings: Bindings | None = None
+) -> FixtureTree:
+    """Build a fixture tree that lasts as long as the run, with the files that the tools take.
 
     Raises:
         LaunchError: the run has ended.
@@ -48,6 +50,8 @@ def field(pool: ProcessPool, fixtures: Iterable[str] = ALWAYS) -> FixtureTree:
         library() / "fixtures.toml",
         fixtures,
         pool.target.denied,
+        suffixes=bindings.suffixes() if bindings is not None else (),
+        folders=bindings.folders() if bindings is not None else (),
         parent=pool.target.world,
         seed=pool.target.seed,
         is_repository=pool.has_repositories,
@@ -87,7 +91,7 @@ def session(
     """
     scenario = slot.case
     assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
-    ground = field(pool, scenario.fixtures)
+    ground = field(pool, scenario.fixtures, profile.bindings)
     inside = profile.bindings is not None and profile.bindings.calls > 0
     rests_on = {str(t.promise) for t in slot.clauses if isinstance(t, Threat)}
     target = (pool.target.inside() if inside else pool.target).under(rests_on)
