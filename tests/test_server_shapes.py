@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.bindings.binding import Binding, Operation
-from mcp_touchstone.bindings.file_naming import FileNaming
 from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.security.documents import load
 from mcp_touchstone.target.target import ROOT, Target

@@ -15,7 +15,6 @@ from mcp_touchstone.security.suite import (
     PATIENCE,
     AttackSession,
     Binding,
-    Broken,
     Call,
     Operation,
     Reply,

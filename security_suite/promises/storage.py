@@ -23,7 +23,6 @@ from mcp_touchstone.security.suite import (
     AttackSession,
     Binding,
     Breach,
-    Broken,
     Call,
     Operation,
     Reply,

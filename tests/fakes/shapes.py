@@ -112,7 +112,7 @@ class ClimbingTitles(Titles):
 
     def place(self, text: str, *, writing: bool) -> str:
         del writing
-        if self.has_links(text.split("..")[-1].strip("/")):
+        if self.has_links(text.rsplit("..", maxsplit=1)[-1].strip("/")):
             raise Refused("a link")
         return os.path.join(self.root, text)
 

@@ -293,7 +293,8 @@ class Bindings:
             "changes-files": bool(self.of(*CHANGING - UNSEEN)),
             "makes-files": bool(self.of(Operation.CREATE, Operation.MKDIR)),
             "writes-files": any(
-                one.gives_content for one in self.of(Operation.WRITE, Operation.CREATE)
+                one.gives_content and one.is_verbatim
+                for one in self.of(Operation.WRITE, Operation.CREATE)
             ),
             "edits-files": bool(self.of(Operation.EDIT)),
             "patches-files": any(binding.has(ArgumentRole.DIFF) for binding in self.found),

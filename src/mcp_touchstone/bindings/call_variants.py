@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -107,12 +107,14 @@ class CallVariant:
         fixed: path -> value, for arguments that are the same in every call, such as a switch.
         slots: the arguments that are filled in each call.
         form: the text around the path.
+        places: the fixed values that name a vault, a project or the like.
     """
 
     tool: Mapping[str, Any]
     fixed: Mapping[Pointer, Any]
     slots: tuple[ArgumentSlot, ...]
     form: str = PATH
+    places: Mapping[Pointer, Any] = field(default_factory=dict)
 
     @property
     def roles(self) -> set[ArgumentRole]:
@@ -182,13 +184,15 @@ def more_ways(
 def _placements(schema: Any) -> Iterator[tuple[list[ArgumentSlot], str]]:
     """Yield the arguments that may take a path or its parts together, and the text around it."""
     primary = _paths(schema)
-    if primary:
-        yield primary, PATH
     folders = named_slots(schema, FOLDERS, ArgumentRole.FOLDER)
-    for name in named_slots(schema, NAMES, ArgumentRole.NAME)[:MOST_NAMES]:
+    names = named_slots(schema, NAMES, ArgumentRole.NAME)[:MOST_NAMES]
+    for name in names:
         beside = [one for one in folders if one.pointer != name.pointer]
         for folder in beside[:1]:
             yield [folder, name], PATH
+    if primary:
+        yield primary, PATH
+    for name in names:
         if [one.pointer for one in primary] != [name.pointer]:
             yield [replace(name, role=ArgumentRole.PATH)], PATH
     for pointer in texts(schema)[:MOST_SLOTS]:
@@ -264,7 +268,7 @@ def _filled(
             )
             given = [s for s in known if s.needed and s.role not in roles]
             filled = tuple(dict.fromkeys([*needed, *given, *extra, *hashes]))
-            yield CallVariant(tool, fixed, filled, form)
+            yield CallVariant(tool, fixed, filled, form, places)
 
 
 def _switched(schema: Any, *, is_named: bool) -> Iterator[dict[Pointer, Any]]:

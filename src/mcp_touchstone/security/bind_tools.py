@@ -386,7 +386,8 @@ class Binder:
             said = {*words(tool["name"])}
             if said & LISTING and said & wanted and not required(tool.get("inputSchema")):
                 reply = self._ask("tools/call", {"name": tool["name"], "arguments": {}})
-                found += re.findall(r"(?<![\w./-])\w[\w-]{1,40}(?![\w/-])", _texts(reply))
+                shown = " ".join(strings((reply.result or {}).get("content", "")))
+                found += re.findall(r"(?<![\w./-])\w[\w-]{1,40}(?![\w/-])", shown)
         own = self.field.root.name
         ranked = sorted(dict.fromkeys(found), key=lambda name: (name != own, -found.count(name)))
         return ranked[:MOST_LISTED]
@@ -665,7 +666,11 @@ def _settles(binding: Binding, operation: Operation, plan: CallVariant) -> bool:
     return (
         same
         and binding.tool == plan.tool["name"]
-        and all(binding.arguments.get(str(p[0])) == value for p, value in plan.fixed.items())
+        and all(
+            binding.arguments.get(str(p[0])) == value
+            for p, value in plan.fixed.items()
+            if p not in plan.places
+        )
     )
 
 
