@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from tests.fakes.guards import DOTDOT, TWO_READINGS
+from tests.fakes.guards import ABSOLUTE, DOTDOT, EXPANSION, SEPARATORS, SIBLING, TWO_READINGS
 from tests.fakes.server import STRING, Guard, Refused
 
 
@@ -108,7 +108,9 @@ class Titles(Shaped):
 class ClimbingTitles(Titles):
     """Makes a note from a title that may climb."""
 
-    trips = frozenset({DOTDOT, TWO_READINGS})
+    trips = frozenset({
+        DOTDOT, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION, "links-read", "links-write",
+    })  # fmt: skip
 
     def place(self, text: str, *, writing: bool) -> str:
         del writing
@@ -154,7 +156,9 @@ class ClimbingProjects(Projects):
 class ClimbingNames(Projects):
     """Checks the project, and nothing of the name in it."""
 
-    trips = frozenset({DOTDOT})
+    trips = frozenset({
+        DOTDOT, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION, "traversal-hostile-names",
+    })  # fmt: skip
 
     def within(self, project: str, name: str) -> Path:
         folder = self.strictly(project)
@@ -261,7 +265,7 @@ class Addresses(Shaped):
 class ClimbingAddresses(Addresses):
     """Takes the URI of a file that may climb after an allowed beginning."""
 
-    trips = frozenset({DOTDOT})
+    trips = frozenset({DOTDOT, ABSOLUTE})
 
     def place(self, text: str, *, writing: bool) -> str:
         del writing

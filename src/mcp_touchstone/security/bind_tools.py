@@ -358,6 +358,8 @@ class Binder:
         at = made.parent.relative_to(self.field.root).as_posix()
         at = "" if at == "." else at
         own = at == folder
+        if not own and OWN.match(at):
+            return None  # an earlier call of ours chose this folder; in attacks nothing does
         naming = FileNaming(
             "" if end == TEXT and not adds else end,
             adds_suffix=adds and bool(end),
