@@ -15,6 +15,7 @@ from mcp_touchstone.security.suite import (
     PATIENCE,
     AttackSession,
     Binding,
+    Broken,
     Call,
     Operation,
     Reply,

@@ -23,6 +23,7 @@ from mcp_touchstone.security.suite import (
     AttackSession,
     Binding,
     Breach,
+    Broken,
     Call,
     Operation,
     Reply,

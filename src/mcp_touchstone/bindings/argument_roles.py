@@ -99,7 +99,8 @@ FOLDERS: Final = frozenset({
 NAMES: Final = frozenset({
     "filename", "name", "title", "notename", "notetitle", "documentname", "documenttitle",
     "docname", "document", "doc", "note", "noteid", "slug", "key", "identifier", "id", "permalink",
-    "file", "page", "pagename", "pagetitle", "templatename", "diagramname", "sheet", "outputfilename",
+    "file", "page", "pagename", "pagetitle", "templatename", "diagramname", "sheet",
+    "outputfilename",
 })  # fmt: skip
 """Names of an argument that may take the name of a file, or a title that becomes one."""
 

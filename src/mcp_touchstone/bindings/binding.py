@@ -267,12 +267,14 @@ class Bindings:
         why: why there are none, or not more.
         calls: number of calls that were made to find them.
         untrue: why declarations of the user were refuted, one sentence each; empty if none.
+        unbound: names of the tools that were tried and had no effect on files.
     """
 
     found: tuple[Binding, ...] = ()
     why: str = ""
     calls: int = 0
     untrue: tuple[str, ...] = ()
+    unbound: tuple[str, ...] = ()
 
     def of(self, *operations: Operation) -> list[Binding]:
         """Return the bindings of some operations."""

@@ -123,20 +123,19 @@ def session(
 def bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bindings:
     """Find the effects of tools on files, with a separate process in a separate fixture tree."""
     found = _bind(pool, profile, revision)
-    if not found.found and pool.target.rooted:
+    if not found.found:
         profile.remarks.append(f"no file tool is attacked: {found.why}")
+    elif not pool.target.guesses:
+        profile.remarks.append(NO_GUESSING)
     return found
 
 
 def _bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bindings:
     if not pool.target.rooted:
-        profile.remarks.append("what tools do to files is not attacked: no {root} in the command")
         return Bindings(why="the server was given no throw-away root: put {root} into its command")
     own = pool.target.denied
     if not own.is_default:
         profile.remarks.append(f"the deny list is attacked with {', '.join(own.names['denied'])}")
-    if not pool.target.guesses:
-        profile.remarks.append(NO_GUESSING)
     found = _bind_once(pool, profile, revision)
     if not (pool.target.guesses or found.found):
         found = replace(found, why=NO_GUESSING)

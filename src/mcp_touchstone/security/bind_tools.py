@@ -148,7 +148,10 @@ class Binder:
             why = "the server did not answer in time; the search was cut short"
         elif not found:
             why = "no tool and no resource gave back, listed or changed a file of the root"
-        return Bindings(tuple(found), why, self.calls, untrue)
+        tried = [tool["name"] for tool in tools if any(more_ways(tool, self._named_tools))]
+        bound = {binding.tool for binding in found}
+        unbound = tuple(name for name in tried if name not in bound)
+        return Bindings(tuple(found), why, self.calls, untrue, unbound)
 
     @property
     def _over(self) -> bool:
@@ -271,6 +274,7 @@ class Binder:
         left = [tool for tool in tools if not any(b.tool == tool["name"] for b in found)]
         if not left:
             return
+        self._restart()
         listed = self._names_listed(left)
         plans = [plan for tool in left for plan in more_ways(tool, self._named_tools, listed)]
         plans.sort(key=lambda plan: not (_makes(plan) or ArgumentRole.CONTENT in plan.roles))
@@ -304,7 +308,7 @@ class Binder:
         splits = ArgumentRole.NAME in plan.roles
         folder = OWN_FOLDER if splits else ""
         if operation is Operation.CREATE:
-            for text in ("", *(self._suggested(plan.tool)), TEXT):
+            for text in ("", *self._suggested(plan.tool), TEXT):
                 landed = self._land(plan, text)
                 if landed is not None:
                     self._landed.append(landed[1])
@@ -359,7 +363,9 @@ class Binder:
         at = "" if at == "." else at
         own = at == folder
         if not own and OWN.match(at):
-            return None  # an earlier call of ours chose this folder; in attacks nothing does
+            # an earlier call of ours chose this folder; in attacks none does
+            self._restart()
+            return None
         naming = FileNaming(
             "" if end == TEXT and not adds else end,
             adds_suffix=adds and bool(end),
@@ -368,6 +374,11 @@ class Binder:
             form=plan.form,
         )
         return at, naming
+
+    def _restart(self) -> None:
+        """End the process: earlier calls may have changed what the server does."""
+        with contextlib.suppress(LaunchError):
+            self._get().end(polite=False)
 
     def _made(self, stem: str, content: str) -> Path | None:
         """Return the new file with a content, or with a name if there is no content."""
