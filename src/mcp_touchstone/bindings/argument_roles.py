@@ -318,6 +318,8 @@ class _Putter:
             here[step] = [] if isinstance(rest[0], int) else {}
         if isinstance(step, int) and len(here) <= step:
             here.append(self._made(below))
+        if isinstance(rest[0], int) and not isinstance(here[step], list):
+            here[step] = []
         if isinstance(here[step], list) and not here[step]:
             here[step].append(self._made(_below(self._plain(below), 0)))
         if isinstance(rest[0], str) and not isinstance(here[step], dict):

@@ -4,7 +4,6 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from mcp_touchstone.bindings.binding import Bindings
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.needs import SHOWN_ONLY, WORDS
 from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
@@ -100,7 +99,7 @@ def text(
     yield from _row("started", f"in {profile.pace.started:.2f} s, {processes} times")
     for remark in profile.remarks:
         yield from _row("remark", remark)
-    yield from _bindings(profile.bindings)
+    yield from _bindings(profile)
     shown = [r for r in revisions if r in profile.spoken]
     before: dict[str, str] = {}
     for revision in reversed(shown):
@@ -117,8 +116,9 @@ def text(
         before = {} if rev.is_modern(revision) else found
 
 
-def _bindings(bindings: Bindings | None) -> Iterator[str]:
+def _bindings(profile: ServerProfile) -> Iterator[str]:
     """Yield lines about what the tools do to files."""
+    bindings = profile.bindings
     if bindings is None:
         return
     yield ""

@@ -85,14 +85,10 @@ class Documents:
     def suggested(self, text: str) -> Iterator[str]:
         """Yield the suffixes that a definition or a refusal names, then those it suggests."""
         named = [found[1].lower() for found in _NAMED.finditer(text)]
-        known = {row.suffix for row in self.rows}
-        for suffix in (*(s for s in named if s in known), *named):
-            if suffix not in _PLAIN:
-                yield suffix
-        said = {*words(text)}
-        for row in self.rows:
-            if row.words & said:
-                yield row.suffix
+        known = [row.suffix for row in self.rows if row.words & {*words(text)}]
+        every = {row.suffix for row in self.rows}
+        ranked = [*(one for one in named if one in every), *named, *known]
+        yield from (one for one in dict.fromkeys(ranked) if one not in _PLAIN)
 
 
 @functools.cache
