@@ -104,7 +104,7 @@ NAMES: Final = frozenset({
 })  # fmt: skip
 """Names of an argument that may take the name of a file, or a title that becomes one."""
 
-LINES: Final = frozenset({"command", "cmd", "commandline", "input", "args", "prompt", "query"})
+LINES: Final = frozenset({"command", "cmd", "commandline", "args"})
 """Names of an argument that may take a command line with a path in it."""
 
 DRY: Final = frozenset({"dryrun", "dry", "simulate", "whatif", "noop", "previewonly"})

@@ -54,6 +54,9 @@ HANGS: Final = 3
 
 PAGES: Final = 10
 
+DESCRIBED: Final = 16_000
+"""Characters read of a definition; a hostile one may have megabytes."""
+
 SAID: Final = 4000
 """Characters kept of the answers of a tool."""
 
@@ -337,7 +340,7 @@ class Binder:
         schema = tool.get("inputSchema")
         described = f"{tool['name']} {tool.get('description', '')} {json.dumps(schema)}"
         texts = (self._said.get(tool["name"], ""), described, self._about)
-        found = [s for text in texts for s in self.field.documents.suggested(text)]
+        found = [s for text in texts for s in self.field.documents.suggested(text[:DESCRIBED])]
         found += [naming.suffix for naming in self._landed if naming.suffix]
         return list(dict.fromkeys(found))[:MOST_SUFFIXES]
 
