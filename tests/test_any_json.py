@@ -1,12 +1,14 @@
 """Any JSON in the lists, schemas and capabilities of a server is handled without an exception."""
 
 import json
+from itertools import islice
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_touchstone.bindings.argument_roles import dry_run, slots, texts
+from mcp_touchstone.bindings.argument_roles import assemble, dry_run, slots, texts
+from mcp_touchstone.bindings.call_variants import more_ways
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.needs import CAPABILITIES, FLAGS, WORDS
 from mcp_touchstone.catalog.scenario import Share
@@ -25,6 +27,7 @@ from mcp_touchstone.discovery.probe_traffic import may_last
 from mcp_touchstone.discovery.prober import ProbeProcess, Prober
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.samples.from_schema import (
+    Places,
     candidates,
     form,
     incomplete,
@@ -131,6 +134,10 @@ def test_server_profile_accepts_any_json_in_server_lists(items: list[Any], resul
         slots(tool.get("inputSchema"))
         texts(tool.get("inputSchema"))
         dry_run(tool.get("inputSchema"))
+        if isinstance(tool.get("name"), str):
+            for way in islice(more_ways(tool, listed=["a"]), 20):
+                values = dict.fromkeys((slot.pointer for slot in way.slots), "x")
+                assemble(tool.get("inputSchema"), values, Places())
 
 
 class UnavailablePool:

@@ -76,6 +76,16 @@ def test_nested_arguments_are_assembled_at_their_pointer() -> None:
     assert made["files"][0]["file_path"] == "a.txt"
 
 
+def test_arrays_of_arrays_are_assembled_at_their_pointer() -> None:
+    rows = {"type": "array", "items": {"type": "array", "items": STRING}}
+    given = {"type": "object", "properties": {"rows": rows}, "required": ["rows"]}
+
+    assert assemble(given, {("rows", 0, 0): "a.txt"}, Places())["rows"] == [["a.txt"]]
+    assert assemble(given | {"required": []}, {("rows", 0, 0): "a.txt"}, Places())["rows"] == [
+        ["a.txt"]
+    ]
+
+
 def bound_tools(target: Target) -> dict[Operation, set[str]]:
     profile, _ = survey(target)
     assert profile.bindings is not None

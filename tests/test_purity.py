@@ -34,6 +34,7 @@ PURE = (
     "catalog.needs",
     "bindings.canary",
     "bindings.argument_roles",
+    "bindings.file_naming",
     "bindings.binding",
     "catalog.threat",
     "results.threshold",

@@ -111,7 +111,7 @@ def test_no_tool_is_called_by_guessing_without_a_sandbox() -> None:
     profile, _ = survey(alone, ["2025-11-25"], words=())
     assert profile.bindings is not None
     assert (profile.bindings.calls, profile.bindings.why) == (0, NO_GUESSING)
-    assert NO_GUESSING in profile.remarks
+    assert f"no file tool is attacked: {NO_GUESSING}" in profile.remarks
 
     named = replace(alone, named=Named(calls=(("read_file", None),)))
     profile, _ = survey(named, ["2025-11-25"], words=())

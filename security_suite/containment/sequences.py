@@ -16,6 +16,7 @@ from mcp_touchstone.security.suite import (
     CANARY,
     CARRYING,
     SECRET,
+    TEXT,
     Area,
     AttackCall,
     AttackSession,
@@ -176,9 +177,12 @@ class _Walker:
         self._number += 1
         self._folder = self._field.root / f"walk{self._number}"
         (self._folder / "d").mkdir(parents=True)
-        for name in NAMES:
-            (self._folder / name).write_text("line 1\n", encoding="utf-8")
-        (self._folder / LINK).symlink_to(self._field.outside / CANARY)
+        for suffix in ("", *self._session.bindings.suffixes()):
+            for name in NAMES:
+                path = self._folder / _named(name, suffix)
+                path.write_bytes(self._field.documents.holding(path, "line 1\n"))
+            link = self._folder / _named(LINK, suffix)
+            link.symlink_to(self._field.outside / _named(CANARY, suffix))
 
     def _end(self) -> None:
         remove(self._folder)
@@ -189,19 +193,21 @@ class _Walker:
 
     def _call(self, step: WalkStep, binding: Binding) -> Call:
         root = str(self._field.root)
-        path = self._folder / step.name
+        path = self._folder / _named(step.name, binding.naming.suffix)
         held = path.read_bytes() if path.is_file() and not path.is_symlink() else b"line 1\n"
-        to = binding.spelled(self._where(step.to), root)
-        where = binding.spelled(self._where(step.name), root)
+        suffix = binding.naming.suffix
+        to = binding.in_style(self._where(_named(step.to, suffix)), root)
+        where = binding.in_style(self._where(_named(step.name, suffix)), root)
         return binding.call(where, root, to=to, before=held, content="line 1\nwalked\n")
 
     def _take(self, step: WalkStep) -> list[Canary]:
         """Take a step; give the canaries that came back."""
         if step.binding is None:
-            path = self._folder / step.name
-            remove(path)
-            path.parent.mkdir(exist_ok=True)
-            path.symlink_to(self._field.outside / CANARY)
+            for suffix in ("", *self._session.bindings.suffixes()):
+                path = self._folder / _named(step.name, suffix)
+                remove(path)
+                path.parent.mkdir(exist_ok=True)
+                path.symlink_to(self._field.outside / _named(CANARY, suffix))
             return []
         call = self._call(step, step.binding)
         reply = self._session.wire.request(*call, required=False)
@@ -213,3 +219,10 @@ class _Walker:
         if step.binding is not None:
             return self._call(step, step.binding)
         return f"ln -sfn {self._field.outside / CANARY} {self._folder / step.name}"
+
+
+def _named(name: str, suffix: str) -> str:
+    """Return a name as tools for files with a suffix take it; links have no suffix of their own."""
+    if not suffix:
+        return name
+    return name.removesuffix(TEXT) + suffix

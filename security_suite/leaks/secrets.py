@@ -205,7 +205,8 @@ class Leaks:
         session = self.session
         root = str(session.field.root)
         yield "tools/call", {"name": NOBODY, "arguments": {"api_key": text}}
-        for binding in session.bindings.of(Operation.CREATE)[:2]:
+        makers = [one for one in session.bindings.of(Operation.CREATE) if one.gives_content]
+        for binding in makers[:2]:
             name = f"made-{secrets.token_hex(4)}.txt"
             yield binding.call(binding.spelled(name, root), root, content=text + "\n")
             for reader in session.bindings.of(Operation.READ)[:1]:

@@ -108,9 +108,10 @@ def _rounds(
     session: AttackSession, threat: str, *operations: Operation
 ) -> Iterator[tuple[Binding, Path]]:
     """Walk the tools, each several times, with the name of a file that is used once."""
-    for number, binding in enumerate(session.promised_by(threat, *operations)):
+    known = [b for b in session.promised_by(threat, *operations) if b.gives_content]
+    for number, binding in enumerate(b for b in known if b.is_verbatim):
         for turn in range(ROUNDS):
-            yield binding, session.field.root / f"crowd-{number}-{turn}.txt"
+            yield binding, session.field.root / binding.placed(f"crowd-{number}-{turn}.txt")
 
 
 def _lay(path: Path) -> None:
@@ -125,7 +126,7 @@ def _content(size: int) -> str:
 
 def _call(session: AttackSession, binding: Binding, path: Path, content: str) -> Call:
     root = str(session.field.root)
-    name = binding.spelled(path.name, root)
+    name = binding.in_style(path.relative_to(root).as_posix(), root)
     return binding.call(name, root, before=BEFORE.encode(), content=content)
 
 

@@ -83,6 +83,7 @@ def finds_nothing_denied(session: AttackSession) -> None:
     walking.to_denied(session, "deny-walk", "walk.escape")
 
 
+NAMED_OTHERWISE: Final = "the tools take only one kind of file, or name files in another way"
 FREE: Final = "the server promised no deny list, so it may serve what it likes"
 
 
@@ -93,11 +94,15 @@ def serve(session: AttackSession, threat: str, *groups: str) -> None:
         Broken: there was nothing to fire.
     """
     readers, refused, tried = session.begin(), [], 0
+    makers = session.bindings.of(Operation.CREATE)
+    if any(str(one.naming) for one in (*readers, *makers)):
+        session.unseen(threat, NAMED_OTHERWISE)
+        return
     root = str(session.field.root)
     for row, text in _near(session, *groups):
         path = session.field.root / text
         if row.operation == "create":
-            for binding in session.bindings.of(Operation.CREATE):
+            for binding in makers:
                 session.fired.add(row.id)
                 reply = session.wire.request(*_made(session, path, binding), required=False)
                 tried += 1

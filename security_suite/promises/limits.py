@@ -179,7 +179,8 @@ class Sizes:
 
     def _reading(self, threat: str, row: Payload, binding: Binding) -> AttackCall:
         """Make a file of a size, and give the call that reads it."""
-        size, name = self._size(threat, row), f"size-{secrets.token_hex(4)}.txt"
+        size = self._size(threat, row)
+        name = binding.placed(f"size-{secrets.token_hex(4)}.txt")
         end = f"end-{secrets.token_hex(12)}"
         path = self._new(name)
         if row.text.startswith("sparse"):
@@ -191,21 +192,21 @@ class Sizes:
             path.write_text(_text(size, end, letter), encoding="utf-8", newline="\n")
         shown = path
         if row.text.startswith(("lnk", "hard")):
-            shown = path.with_name(f"{row.text}-{name}")
+            shown = path.with_name(f"{row.text}-{path.name}")
             if row.text.startswith("lnk"):
-                shown.symlink_to(name)
+                shown.symlink_to(path.name)
             else:
                 shown.hardlink_to(path)
         root = str(self._field.root)
         self._ends = {str(shown): end}
-        call = binding.call(binding.spelled(shown.name, root), root)
+        call = binding.call(binding.in_style(shown.relative_to(root).as_posix(), root), root)
         return AttackCall(row, str(shown), binding, call, live=True)
 
     def _writing(self, row: Payload, binding: Binding, limit: int) -> AttackCall | None:
         """Put a file there, and give the call that makes it, or a new one, too large."""
         given = json.loads(row.text)
         makes = binding.operation is Operation.CREATE
-        path = self._new(f"size-{secrets.token_hex(4)}.txt")
+        path = self._new(binding.placed(f"size-{secrets.token_hex(4)}.txt"))
         before, content = b"", ""
         if given.get("op") == "write":
             before, content = b"", _text(limit + 1, LINE)
@@ -225,13 +226,13 @@ class Sizes:
             before = b"first line\n" + LINE.encode()
             path.write_bytes(before)
         root = str(self._field.root)
-        spelled = binding.spelled(path.name, root)
+        spelled = binding.in_style(path.relative_to(root).as_posix(), root)
         call = binding.call(spelled, root, before=before, content=content)
         return AttackCall(row, str(path), binding, call, live=True)
 
     def _new(self, name: str) -> Path:
         """Give a new path of the root; what the shot before had made is removed."""
-        for path in self._field.root.glob("*size-*"):
+        for path in self._field.root.rglob("*size-*"):
             remove(path)
         return self._field.root / name
 

@@ -79,7 +79,7 @@ def kill(session: AttackSession, threat: str) -> None:
     """Kill the server while it writes with each tool that writes, makes or edits files."""
     session.begin()
     kills, tools, left = 0, 0, ""
-    for number, binding in enumerate(sorted(session.promised_by(threat, *WRITERS), key=_makes)):
+    for number, binding in enumerate(sorted(_writers(session, threat), key=_makes)):
         scene = _Scene(session, binding, session.field.root / f"killed-{number}")
         took = scene.run_probes()
         if not took:
@@ -106,6 +106,12 @@ def kill(session: AttackSession, threat: str) -> None:
         mild=Breach.NOTE,
         because="the file itself is whole",
     )
+
+
+def _writers(session: AttackSession, threat: str) -> list[Binding]:
+    """Give the tools whose files hold what the caller gives, and nothing else."""
+    found = session.promised_by(threat, *WRITERS)
+    return [binding for binding in found if binding.gives_content and binding.is_verbatim]
 
 
 def _makes(binding: Binding) -> bool:
@@ -143,7 +149,7 @@ class _Scene:
 
     @property
     def path(self) -> Path:
-        return self.folder / NAME
+        return self.folder / self.binding.naming.suffixed(NAME)
 
     @property
     def old(self) -> bytes | None:
@@ -240,7 +246,7 @@ class _Scene:
 
     def _call(self) -> Call:
         root = str(self.session.field.root)
-        name = self.binding.spelled(f"{self.folder.name}/{NAME}", root)
+        name = self.binding.in_style(self.path.relative_to(root).as_posix(), root)
         content = FIRST.replace("line 1", "line 1 as it is now")
         if self.binding.operation is not Operation.EDIT and not self.binding.has(ArgumentRole.DIFF):
             content += _lines(AFTERWARDS, self.size)
@@ -290,13 +296,11 @@ def fill(session: AttackSession, threat: str) -> None:
     """
     session.begin()
     found, tried, at = "", 0, None
-    ways = sorted(
-        session.promised_by(threat, *WRITERS), key=lambda way: WRITERS.index(way.operation)
-    )
+    ways = sorted(_writers(session, threat), key=lambda way: WRITERS.index(way.operation))
     for number, binding in enumerate(ways):
         folder = session.field.root / f"full-{number}"
         folder.mkdir()
-        path = folder / "file.txt"
+        path = folder / binding.naming.suffixed("file.txt")
         if binding.operation is not Operation.CREATE:
             path.write_text(FULL_BEFORE, encoding="utf-8", newline="\n")
         with rlimits.narrowed(session.wire.process.pid, ROOM) as held:
@@ -319,7 +323,7 @@ def fill(session: AttackSession, threat: str) -> None:
 def _write(session: AttackSession, binding: Binding, path: Path) -> Reply:
     """Ask for the write."""
     root = str(session.field.root)
-    name = binding.spelled(path.relative_to(session.field.root).as_posix(), root)
+    name = binding.in_style(path.relative_to(session.field.root).as_posix(), root)
     content = "what is there afterwards\n" * (NEW // 24)
     before = FULL_BEFORE.encode() if path.exists() else b""
     call = binding.call(name, root, before=before, content=content)

@@ -94,9 +94,12 @@ def _speaking(
     # a name holds no slash and at most 255 bytes; the answer has neither
     (root / name / f"x{cut}{answer}{cut}").touch()
     note = f"a file with an answer behind {json.dumps(cut)}"
+    readers = session.bindings.of(Operation.READ)[:3]
+    for suffix in session.bindings.suffixes():
+        (root / name / f"text{suffix}").write_bytes((root / name / "text").read_bytes())
     calls = [
-        binding.call(binding.spelled(f"{name}/text", str(root)), str(root))
-        for binding in session.bindings.of(Operation.READ)[:3]
+        binding.call(binding.in_style(f"{name}/text{binding.naming.suffix}", str(root)), str(root))
+        for binding in readers
     ]
     calls += [
         binding.call(binding.spelled(name, str(root)), str(root))

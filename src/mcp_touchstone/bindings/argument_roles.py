@@ -38,6 +38,8 @@ class ArgumentRole(StrEnum):
     LINE = "line number"
     SCRIPT = "edit script"
     PATTERN = "pattern"
+    FOLDER = "folder"
+    NAME = "file name"
 
 
 _BY_NAME: Final[Mapping[ArgumentRole, frozenset[str]]] = {
@@ -84,6 +86,26 @@ _BY_NAME: Final[Mapping[ArgumentRole, frozenset[str]]] = {
 
 FROM and TO count only if a tool has both.
 """
+
+FOLDERS: Final = frozenset({
+    "folder", "directory", "dir", "folderpath", "directorypath", "foldername", "directoryname",
+    "dirname", "dirpath", "subfolder", "subdirectory", "parent", "parentfolder", "parentpath",
+    "category", "section", "notebook", "collection", "space", "project", "projectname", "projectid",
+    "vault", "vaultname", "workspace", "workspacename", "outputdir", "outputdirectory",
+    "outputfolder", "targetdir", "targetfolder", "path", "location", "topic",
+})  # fmt: skip
+"""Names of an argument that may take the folder of a file, if another takes its name."""
+
+NAMES: Final = frozenset({
+    "filename", "name", "title", "notename", "notetitle", "documentname", "documenttitle",
+    "docname", "document", "doc", "note", "noteid", "slug", "key", "identifier", "id", "permalink",
+    "file", "page", "pagename", "pagetitle", "templatename", "diagramname", "sheet",
+    "outputfilename",
+})  # fmt: skip
+"""Names of an argument that may take the name of a file, or a title that becomes one."""
+
+LINES: Final = frozenset({"command", "cmd", "commandline", "args"})
+"""Names of an argument that may take a command line with a path in it."""
 
 DRY: Final = frozenset({"dryrun", "dry", "simulate", "whatif", "noop", "previewonly"})
 """Names of an argument that requests a dry run, in lower case and without separators."""
@@ -138,6 +160,22 @@ def _alone(slot: ArgumentSlot) -> bool:
     return is_path(name)
 
 
+def named_slots(schema: Any, names: frozenset[str], role: ArgumentRole) -> list[ArgumentSlot]:
+    """Return the text arguments with one of these names as slots of a role; required ones first."""
+    found = [
+        ArgumentSlot(pointer, role, needed)
+        for pointer, leaf, needed in islice(_leaves(schema, schema, (), needed=True), MOST)
+        if pointer and "string" in _kinds(leaf) and _flat(pointer) in names
+    ]
+    return sorted(found, key=lambda slot: not slot.needed)
+
+
+def described(schema: Any, pointer: Pointer) -> Mapping[str, Any]:
+    """Return the schema of an argument; empty if there is none."""
+    leaves = islice(_leaves(schema, schema, (), needed=True), MOST)
+    return next((leaf for known, leaf, _ in leaves if known == pointer), {})
+
+
 def texts(schema: Any) -> list[Pointer]:
     """Return the paths of all arguments that take any text, whatever their purpose."""
     return [
@@ -187,7 +225,7 @@ def _plain(schema: dict[str, Any], root: Any) -> dict[str, Any]:
 
 def _role(schema: Mapping[str, Any], pointer: Pointer) -> ArgumentRole | None:
     name = next((part for part in reversed(pointer) if isinstance(part, str)), "")
-    flat = re.sub(r"[^a-z0-9]", "", name.lower())
+    flat = _flat(pointer)
     kinds = _kinds(schema)
     if "string" not in kinds:
         counts = "integer" in kinds or "number" in kinds
@@ -203,6 +241,12 @@ def _role(schema: Mapping[str, Any], pointer: Pointer) -> ArgumentRole | None:
     if is_path(name) or (_SAYS_PATH.search(about) and not {*words(name)} & {"pattern", "glob"}):
         return ArgumentRole.PATH
     return None
+
+
+def _flat(pointer: Pointer) -> str:
+    """Return the name of an argument in lower case and without separators."""
+    name = next((part for part in reversed(pointer) if isinstance(part, str)), "")
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _kinds(schema: Mapping[str, Any]) -> list[Any]:
@@ -286,6 +330,8 @@ class _Putter:
             here[step] = [] if isinstance(rest[0], int) else {}
         if isinstance(step, int) and len(here) <= step:
             here.append(self._made(below))
+        if isinstance(rest[0], int) and not isinstance(here[step], list):
+            here[step] = []
         if isinstance(here[step], list) and not here[step]:
             here[step].append(self._made(_below(self._plain(below), 0)))
         if isinstance(rest[0], str) and not isinstance(here[step], dict):

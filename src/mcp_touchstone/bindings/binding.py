@@ -5,12 +5,13 @@ import hashlib
 import json
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
 from mcp_touchstone.bindings.argument_roles import ArgumentRole, ArgumentSlot, Pointer, dry_run, put
 from mcp_touchstone.bindings.canary import NAME_MARK
+from mcp_touchstone.bindings.file_naming import FileNaming, folder_and_name
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.wire.framing import brief
 
@@ -85,6 +86,11 @@ HANDLING: Final = (
 IN_PLACE: Final = frozenset(Operation) - CARRYING - {Operation.COMPLETE}
 SHOWN: Final = 70
 
+_CONTENT: Final = frozenset({
+    ArgumentRole.CONTENT, ArgumentRole.NEW, ArgumentRole.DIFF, ArgumentRole.SCRIPT,
+})  # fmt: skip
+"""Roles of the arguments whose text is written into a file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -99,6 +105,8 @@ class Binding:
         uri: for a resource, the part of the URI before the path. The path is percent-encoded.
         schema: the inputSchema of the tool.
         completes: for a completion, the reference and the name of the completed argument.
+        naming: how the tool names files.
+        is_verbatim: whether a written file holds the given content and nothing else.
     """
 
     operation: Operation
@@ -109,6 +117,8 @@ class Binding:
     uri: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
     completes: tuple[Mapping[str, str], str] | None = None
+    naming: FileNaming = field(default_factory=FileNaming)
+    is_verbatim: bool = True
 
     def __str__(self) -> str:
         """Return a description for reports."""
@@ -118,7 +128,8 @@ class Binding:
             where = f"completion of {name} in {reference.get('uri') or reference.get('name')}"
         fixed = {k: v for k, v in self.arguments.items() if k not in self.filled}
         how = " or ".join(style.value for style in self.styles)
-        return f"{where}{' ' + brief(fixed, SHOWN) if fixed else ''} (paths {how})"
+        named = f"; {self.naming}" if str(self.naming) else ""
+        return f"{where}{' ' + brief(fixed, SHOWN) if fixed else ''} (paths {how}{named})"
 
     @property
     def filled(self) -> set[str]:
@@ -126,10 +137,18 @@ class Binding:
         return {str(slot.pointer[0]) for slot in self.slots}
 
     def spelled(self, text: str, root: str) -> str:
+        """Return the path of a plainly named file in an accepted form; keep an absolute path."""
+        return self.in_style(self.placed(text), root)
+
+    def in_style(self, text: str, root: str) -> str:
         """Return a path relative to the root in an accepted form; keep an absolute path."""
         if Style.RELATIVE in self.styles or text.startswith("/"):
             return text
         return f"{root}/{text}"
+
+    def placed(self, text: str) -> str:
+        """Return where a plainly named file is, relative to the root."""
+        return self.naming.placed(text)
 
     def call(
         self, path: str, root: str, *, to: str = "", before: bytes = b"", content: str = ""
@@ -144,6 +163,7 @@ class Binding:
                 for a hash needs its hash.
             content: the text to write.
         """
+        path, to = self.naming.written(path), self.naming.written(to)
         if self.uri:
             return "resources/read", {"uri": self.uri + uri_template.path(path)}
         if self.completes is not None:
@@ -155,11 +175,34 @@ class Binding:
             for slot in self.slots
             if (filling := fill(slot.role, path, to=to, before=before, content=content)) is not None
         }
+        for slot in self.slots:
+            if slot.role is ArgumentRole.PATH:
+                values[slot.pointer] = self.naming.filled(path)
         return self.calls_with(values, root)
 
     def has(self, role: ArgumentRole) -> bool:
         """Return whether one of its arguments has this role."""
         return any(slot.role is role for slot in self.slots)
+
+    @property
+    def gives_content(self) -> bool:
+        """Whether the caller chooses what is written."""
+        return any(self.has(role) for role in _CONTENT)
+
+    @property
+    def by_name(self) -> "Binding | None":
+        """The same call with the whole path in the argument for the name; None if it has none.
+
+        The folder keeps the value that has worked.
+        """
+        if not self.has(ArgumentRole.NAME):
+            return None
+        slots = tuple(
+            replace(slot, role=ArgumentRole.PATH) if slot.role is ArgumentRole.NAME else slot
+            for slot in self.slots
+            if slot.role is not ArgumentRole.FOLDER
+        )
+        return replace(self, slots=slots, naming=replace(self.naming, adds_folder=True))
 
     @property
     def base(self) -> ArgumentSlot | None:
@@ -190,6 +233,8 @@ def fill(role: ArgumentRole, path: str, *, to: str, before: bytes, content: str)
         ArgumentRole.PATH: path,
         ArgumentRole.FROM: path,
         ArgumentRole.TO: to,
+        ArgumentRole.FOLDER: folder_and_name(path)[0],
+        ArgumentRole.NAME: folder_and_name(path)[1],
         ArgumentRole.CONTENT: content,
         ArgumentRole.OLD: PLAIN_PART if PLAIN_PART in first else first,
         ArgumentRole.NEW: content,
@@ -222,12 +267,14 @@ class Bindings:
         why: why there are none, or not more.
         calls: number of calls that were made to find them.
         untrue: why declarations of the user were refuted, one sentence each; empty if none.
+        unbound: names of the tools that were tried and had no effect on files.
     """
 
     found: tuple[Binding, ...] = ()
     why: str = ""
     calls: int = 0
     untrue: tuple[str, ...] = ()
+    unbound: tuple[str, ...] = ()
 
     def of(self, *operations: Operation) -> list[Binding]:
         """Return the bindings of some operations."""
@@ -247,7 +294,10 @@ class Bindings:
             "lists-folders": bool(self.of(Operation.LIST)),
             "changes-files": bool(self.of(*CHANGING - UNSEEN)),
             "makes-files": bool(self.of(Operation.CREATE, Operation.MKDIR)),
-            "writes-files": bool(self.of(Operation.WRITE, Operation.CREATE)),
+            "writes-files": any(
+                one.gives_content and one.is_verbatim
+                for one in self.of(Operation.WRITE, Operation.CREATE)
+            ),
             "edits-files": bool(self.of(Operation.EDIT)),
             "patches-files": any(binding.has(ArgumentRole.DIFF) for binding in self.found),
             "takes-hash": any(binding.has(ArgumentRole.HASH) for binding in self.found),
@@ -262,6 +312,14 @@ class Bindings:
             "file-uris": any(binding.uri.startswith("file:") for binding in self.found),
             "resource-paths": any(binding.uri for binding in self.found),
         }[word]
+
+    def suffixes(self) -> frozenset[str]:
+        """Return the suffixes of the files that the tools take, besides text files."""
+        return frozenset(b.naming.suffix for b in self.found if b.naming.suffix)
+
+    def folders(self) -> frozenset[str]:
+        """Return the folders of plainly named files, relative to the root, besides the root."""
+        return frozenset(b.naming.folder for b in self.found if b.naming.folder)
 
     def operations(self) -> list[Operation]:
         """Return the operations that are bound."""
@@ -280,6 +338,7 @@ class Bindings:
                     "/".join(map(str, slot.pointer)): str(slot.role) for slot in binding.slots
                 },
                 "styles": [style.name.lower() for style in binding.styles],
+                "naming": str(binding.naming) or None,
             }
             for binding in self.found
         ]

@@ -1,16 +1,25 @@
 """Find the ways to call a tool, from its definition alone; their effect is unknown. Pure."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from mcp_touchstone.bindings.argument_roles import (
+    FOLDERS,
+    LINES,
+    NAMES,
     ArgumentRole,
     ArgumentSlot,
     Pointer,
+    described,
     dry_run,
+    named_slots,
     slots,
+    texts,
 )
+from mcp_touchstone.bindings.file_naming import PATH
 from mcp_touchstone.samples.from_schema import required, words
 
 DANGER: Final = frozenset({
@@ -97,11 +106,15 @@ class CallVariant:
         tool: the definition of the tool.
         fixed: path -> value, for arguments that are the same in every call, such as a switch.
         slots: the arguments that are filled in each call.
+        form: the text around the path.
+        places: the fixed values that name a vault, a project or the like.
     """
 
     tool: Mapping[str, Any]
     fixed: Mapping[Pointer, Any]
     slots: tuple[ArgumentSlot, ...]
+    form: str = PATH
+    places: Mapping[Pointer, Any] = field(default_factory=dict)
 
     @property
     def roles(self) -> set[ArgumentRole]:
@@ -128,22 +141,122 @@ def ways(tool: Mapping[str, Any], named: Collection[str] = ()) -> Iterator[CallV
     if isinstance(schema, dict) and not schema.get("properties"):
         for words_, guess in GUESSES:
             if {*words(name)} & words_:
-                yield from _filled({**tool, "inputSchema": guess}, named)
+                guessed = {**tool, "inputSchema": guess}
+                yield from _filled(guessed, named, _paths(guess))
         return
-    yield from _filled(tool, named)
+    yield from _filled(tool, named, _paths(schema))
 
 
-def _filled(tool: Mapping[str, Any], named: Collection[str]) -> Iterator[CallVariant]:
-    """Yield the ways to fill the arguments in the schema of a tool."""
+FORMS: Final[Mapping[str, re.Pattern[str]]] = {
+    "file://{path}": re.compile(r"file:/|\bur[il]s?\b", re.IGNORECASE),
+    "@{path}": re.compile(r"(?<![\w.])@[\w{<./]*(file|path|name|\.\w)", re.IGNORECASE),
+}
+"""Text around a path -> what the name or the description of its argument says."""
+
+COMMANDS: Final = ("cat {path}", "ls {path}")
+"""Command lines with a path, for an argument that takes such a line."""
+
+MOST_NAMES: Final = 2
+MOST_VALUES: Final = 3
+
+
+def more_ways(
+    tool: Mapping[str, Any], named: Collection[str] = (), listed: Collection[str] = ()
+) -> Iterator[CallVariant]:
+    """Yield further ways to call a tool: for servers that take no path in one argument.
+
+    A folder and a name in two arguments; a title as a name; a listed name instead of a base
+    folder; a path inside a URI or a command line.
+
+    Args:
+        tool: the definition of the tool.
+        named: names of tools that the user allowed to be called.
+        listed: names that the server lists.
+    """
+    if tool["name"] not in named and {*words(tool["name"])} & DANGER:
+        return
     schema = tool.get("inputSchema")
-    known = slots(schema)
-    paths = [s for s in known if s.role in {ArgumentRole.PATH, ArgumentRole.FROM, ArgumentRole.TO}]
-    needed = [s for s in paths if s.needed] or paths[:1]
+    for paths, form in _placements(schema):
+        for fixed in _named_places(schema, paths, listed):
+            yield from _filled(tool, named, paths, fixed, form)
+
+
+def _placements(schema: Any) -> Iterator[tuple[list[ArgumentSlot], str]]:
+    """Yield the arguments that may take a path or its parts together, and the text around it."""
+    primary = _paths(schema)
+    folders = named_slots(schema, FOLDERS, ArgumentRole.FOLDER)
+    names = named_slots(schema, NAMES, ArgumentRole.NAME)[:MOST_NAMES]
+    for name in names:
+        beside = [one for one in folders if one.pointer != name.pointer]
+        for folder in beside[:1]:
+            yield [folder, name], PATH
+    if primary:
+        yield primary, PATH
+    for name in names:
+        if [one.pointer for one in primary] != [name.pointer]:
+            yield [replace(name, role=ArgumentRole.PATH)], PATH
+    for pointer in texts(schema)[:MOST_SLOTS]:
+        leaf = described(schema, pointer)
+        said = f"{pointer[-1]} {leaf.get('description', '')} {leaf.get('format', '')}"
+        for form, pattern in FORMS.items():
+            if pattern.search(said):
+                yield [ArgumentSlot(pointer, ArgumentRole.PATH, needed=True)], form
+    for line in named_slots(schema, LINES, ArgumentRole.PATH)[:1]:
+        for form in COMMANDS:
+            yield [line], form
+
+
+MOST_SLOTS: Final = 20
+
+
+def _named_places(
+    schema: Any, paths: list[ArgumentSlot], listed: Collection[str]
+) -> Iterator[dict[Pointer, Any]]:
+    """Yield values for a needed argument that names a vault, a project or the like, if any."""
+    used = {one.pointer for one in paths}
+    bases = [one for one in slots(schema) if one.role is ArgumentRole.BASE]
+    others = [*bases, *named_slots(schema, FOLDERS, ArgumentRole.BASE)]
+    open_ = [one for one in others if one.needed and one.pointer not in used]
+    yield {}
+    for one in open_[:1]:
+        options = described(schema, one.pointer).get("enum")
+        values = options[1:] if isinstance(options, list) else listed
+        for value in list(values)[:MOST_VALUES]:
+            yield {one.pointer: value}
+
+
+def _paths(schema: Any) -> list[ArgumentSlot]:
+    """Return the arguments that take a path: the required ones, else the first."""
+    roles = {ArgumentRole.PATH, ArgumentRole.FROM, ArgumentRole.TO}
+    paths = [slot for slot in slots(schema) if slot.role in roles]
+    return [slot for slot in paths if slot.needed] or paths[:1]
+
+
+def _filled(
+    tool: Mapping[str, Any],
+    named: Collection[str],
+    needed: list[ArgumentSlot],
+    places: Mapping[Pointer, Any] = MappingProxyType({}),
+    form: str = PATH,
+) -> Iterator[CallVariant]:
+    """Yield the ways to fill the arguments in the schema of a tool.
+
+    Args:
+        tool: the definition of the tool.
+        named: names of tools that the user allowed to be called.
+        needed: the arguments that take the path.
+        places: values of arguments that name a place.
+        form: the text around the path.
+    """
+    schema = tool.get("inputSchema")
+    used = {slot.pointer for slot in needed} | {*places}
+    roles = {ArgumentRole.PATH, ArgumentRole.FROM, ArgumentRole.TO}
+    known = [slot for slot in slots(schema) if slot.pointer not in used]
     if not needed:
         return
-    for fixed in _switched(schema, is_named=tool["name"] in named):
-        if name := dry_run(schema):
-            fixed |= {(name,): False}
+    dry: dict[Pointer, Any] = {(name,): False} if (name := dry_run(schema)) else {}
+    for switch in _switched(schema, is_named=tool["name"] in named):
+        fixed = {**switch, **places, **dry}
         for wanted in OPTIONAL:
             extra = [s for s in known if not s.needed and s.role in wanted]
             if {s.role for s in extra} != wanted:
@@ -153,8 +266,9 @@ def _filled(tool: Mapping[str, Any], named: Collection[str]) -> Iterator[CallVar
                 if ArgumentRole.DIFF in wanted
                 else []
             )
-            given = [s for s in known if s.needed and s not in paths]
-            yield CallVariant(tool, fixed, tuple(dict.fromkeys([*needed, *given, *extra, *hashes])))
+            given = [s for s in known if s.needed and s.role not in roles]
+            filled = tuple(dict.fromkeys([*needed, *given, *extra, *hashes]))
+            yield CallVariant(tool, fixed, filled, form, places)
 
 
 def _switched(schema: Any, *, is_named: bool) -> Iterator[dict[Pointer, Any]]:

@@ -100,10 +100,11 @@ class Canaries:
 
     def found_in_message(self, message: Any, areas: Iterable[Area]) -> list[Canary]:
         """Find canaries in the strings of a JSON value, including strings with Unicode escapes."""
-        return self.found("\n".join(_strings(message)).encode("utf-8", "surrogatepass"), areas)
+        return self.found("\n".join(strings(message)).encode("utf-8", "surrogatepass"), areas)
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings(value: Any) -> Iterator[str]:
+    """Yield the strings of a JSON value; one with Unicode escapes also decoded."""
     if isinstance(value, str):
         yield value
         if "\\u" in value:
@@ -112,10 +113,10 @@ def _strings(value: Any) -> Iterator[str]:
     elif isinstance(value, dict):
         for key, one in value.items():
             yield str(key)
-            yield from _strings(one)
+            yield from strings(one)
     elif isinstance(value, list):
         for one in value:
-            yield from _strings(one)
+            yield from strings(one)
 
 
 def _views(data: bytes) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ effect.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,6 +14,7 @@ from typing import Any, Final
 from mcp_touchstone.bindings.argument_roles import ArgumentRole, ArgumentSlot, Pointer
 from mcp_touchstone.bindings.binding import WALKING, Operation, Style
 from mcp_touchstone.bindings.call_variants import CallVariant
+from mcp_touchstone.bindings.file_naming import PATH
 from mcp_touchstone.catalog.clause import nearest
 
 UNSAID: Final = WALKING | {
@@ -39,11 +41,13 @@ _ROLES: Final = {
         ArgumentRole.HASH,
         ArgumentRole.DIFF,
         ArgumentRole.BASE,
+        ArgumentRole.FOLDER,
     )
 }
 """Key -> role of the argument that it names."""
 
-_OTHERS: Final = ("tool", "style", "arguments")
+_OTHERS: Final = ("tool", "style", "arguments", "suffix", "form")
+_SUFFIX: Final = re.compile(r"\.[\w.-]{1,30}")
 _SHAPE: Final = """write OPERATION='{"tool": "NAME", "path": "ARGUMENT"}'"""
 
 
@@ -57,6 +61,8 @@ class Declaration:
         places: role -> path of the argument for it.
         style: the form of a path; None tries both forms.
         arguments: arguments that are the same in every call.
+        suffix: the suffix of the files; empty for text files.
+        form: the text around the path, with ``{path}`` in it.
         text: the declaration as the user wrote it.
     """
 
@@ -65,6 +71,8 @@ class Declaration:
     places: Mapping[ArgumentRole, Pointer]
     style: Style | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    suffix: str = ""
+    form: str = PATH
     text: str
 
     @property
@@ -77,7 +85,8 @@ class Declaration:
         slots = tuple(
             ArgumentSlot(pointer, role, needed=True) for role, pointer in self.places.items()
         )
-        return CallVariant(tool, {(name,): value for name, value in self.arguments.items()}, slots)
+        fixed: dict[Pointer, Any] = {(name,): value for name, value in self.arguments.items()}
+        return CallVariant(tool, fixed, slots, self.form)
 
 
 def read(text: str) -> Declaration:
@@ -102,11 +111,13 @@ def read(text: str) -> Declaration:
             raise ValueError(f"{name}: unknown key {key!r}{hint}")
     operation = Operation(name)
     places = {_role(key, operation): _pointer(given[key], name, key) for key in _keys(given)}
+    if ArgumentRole.FOLDER in places and ArgumentRole.PATH in places:  # its name apart
+        places[ArgumentRole.NAME] = places.pop(ArgumentRole.PATH)
     tool, fixed = given.get("tool"), given.get("arguments", {})
     if (
         not isinstance(tool, str)
         or not tool
-        or not {ArgumentRole.PATH, ArgumentRole.FROM} & {*places}
+        or not {ArgumentRole.PATH, ArgumentRole.FROM, ArgumentRole.NAME} & {*places}
     ):
         raise ValueError(f"{name}: tool and path are needed; {_SHAPE}")
     if operation in CARRYING and ArgumentRole.TO not in places:
@@ -120,6 +131,8 @@ def read(text: str) -> Declaration:
         places=places,
         style=_style(given, name),
         arguments=fixed,
+        suffix=_suffix(given, name),
+        form=_form(given, name),
         text=text,
     )
 
@@ -138,6 +151,20 @@ def _pointer(value: Any, name: str, key: str) -> Pointer:
     if not steps or not sound or not isinstance(steps[0], str):
         raise ValueError(f'{name}: {key} names an argument, or the way to it: ["edits", 0, "old"]')
     return tuple(steps)
+
+
+def _suffix(given: Mapping[str, Any], name: str) -> str:
+    suffix = given.get("suffix", "")
+    if not isinstance(suffix, str) or (suffix and not _SUFFIX.fullmatch(suffix)):
+        raise ValueError(f'{name}: suffix is the end of a file name, such as ".md"')
+    return suffix
+
+
+def _form(given: Mapping[str, Any], name: str) -> str:
+    form = given.get("form", PATH)
+    if not isinstance(form, str) or PATH not in form:
+        raise ValueError(f'{name}: form is text with {PATH} in it, such as "file://{PATH}"')
+    return form
 
 
 def _style(given: Mapping[str, Any], name: str) -> Style | None:

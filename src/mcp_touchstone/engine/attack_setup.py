@@ -38,8 +38,10 @@ def library() -> Path:
     return home() / SUITES[SECURITY]
 
 
-def field(pool: ProcessPool, fixtures: Iterable[str] = ALWAYS) -> FixtureTree:
-    """Build a fixture tree that lasts as long as the run.
+def field(
+    pool: ProcessPool, fixtures: Iterable[str] = ALWAYS, bindings: Bindings | None = None
+) -> FixtureTree:
+    """Build a fixture tree that lasts as long as the run, with the files that the tools take.
 
     Raises:
         LaunchError: the run has ended.
@@ -48,6 +50,8 @@ def field(pool: ProcessPool, fixtures: Iterable[str] = ALWAYS) -> FixtureTree:
         library() / "fixtures.toml",
         fixtures,
         pool.target.denied,
+        suffixes=bindings.suffixes() if bindings is not None else (),
+        folders=bindings.folders() if bindings is not None else (),
         parent=pool.target.world,
         seed=pool.target.seed,
         is_repository=pool.has_repositories,
@@ -87,7 +91,7 @@ def session(
     """
     scenario = slot.case
     assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
-    ground = field(pool, scenario.fixtures)
+    ground = field(pool, scenario.fixtures, profile.bindings)
     inside = profile.bindings is not None and profile.bindings.calls > 0
     rests_on = {str(t.promise) for t in slot.clauses if isinstance(t, Threat)}
     target = (pool.target.inside() if inside else pool.target).under(rests_on)
@@ -119,20 +123,19 @@ def session(
 def bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bindings:
     """Find the effects of tools on files, with a separate process in a separate fixture tree."""
     found = _bind(pool, profile, revision)
-    if not found.found and pool.target.rooted:
+    if not found.found:
         profile.remarks.append(f"no file tool is attacked: {found.why}")
+    elif not pool.target.guesses:
+        profile.remarks.append(NO_GUESSING)
     return found
 
 
 def _bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bindings:
     if not pool.target.rooted:
-        profile.remarks.append("what tools do to files is not attacked: no {root} in the command")
         return Bindings(why="the server was given no throw-away root: put {root} into its command")
     own = pool.target.denied
     if not own.is_default:
         profile.remarks.append(f"the deny list is attacked with {', '.join(own.names['denied'])}")
-    if not pool.target.guesses:
-        profile.remarks.append(NO_GUESSING)
     found = _bind_once(pool, profile, revision)
     if not (pool.target.guesses or found.found):
         found = replace(found, why=NO_GUESSING)

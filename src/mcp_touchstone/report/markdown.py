@@ -53,6 +53,8 @@ def _lines(run: Run) -> Iterator[str]:
     counts = [f"{outcomes.count(o)} {_WORDS[o]}" for o in _COLUMNS if outcomes.count(o)]
     judged = plural(len(outcomes) - outcomes.count(Outcome.UNSEEN), noun(run))
     yield f"Supports {spoken}. {judged} checked: {', '.join(counts) or 'none'}."
+    if left := standing.unattacked(run):
+        yield f"\n{cell(left)}"
     if run.trouble:
         yield f"\nNot everything could be checked: {cell(run.trouble)}"
     if excused(run):

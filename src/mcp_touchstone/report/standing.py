@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from mcp_touchstone.gate.baseline import Renewal
 
 Line = Callable[..., None]
+SHOWN: Final = 20
+"""Names of tools that are listed."""
+
 GREY: Final = "dim"
 AMBER: Final = "yellow"
 RED: Final = "bold red"
@@ -74,6 +77,19 @@ def passed(run: Run) -> tuple[str, str]:
             )
         return "passed", f": no attack on {name} succeeded"
     return "passed", f": {name} breaks no {noun(run)}"
+
+
+def unattacked(run: Run) -> str:
+    """Return which tools were not attacked, as a sentence; empty if the run attacks none at all."""
+    if run.unbound:
+        return f"No file tool was attacked: {run.unbound}."
+    known = run.profile.bindings
+    if known is None or not known.unbound:
+        return ""
+    shown = ", ".join(known.unbound[:SHOWN])
+    more = len(known.unbound) - SHOWN
+    rest = f" and {more} more" if more > 0 else ""
+    return f"Not attacked with paths, as no effect on files was seen: {shown}{rest}."
 
 
 def closing(run: Run) -> tuple[str, str, str]:

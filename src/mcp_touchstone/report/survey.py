@@ -99,15 +99,7 @@ def text(
     yield from _row("started", f"in {profile.pace.started:.2f} s, {processes} times")
     for remark in profile.remarks:
         yield from _row("remark", remark)
-    if profile.bindings is not None:
-        yield ""
-        yield "what its calls do to files of a throw-away root (for --suite security)"
-        for binding in profile.bindings.found:
-            yield from _row(binding.operation, str(binding))
-        for why in profile.bindings.untrue:
-            yield from _row("not so", why)
-        if profile.bindings.why:
-            yield from _row("because", profile.bindings.why)
+    yield from _bindings(profile)
     shown = [r for r in revisions if r in profile.spoken]
     before: dict[str, str] = {}
     for revision in reversed(shown):
@@ -122,6 +114,23 @@ def text(
         if gone:
             yield from _row("not here", ", ".join(gone))
         before = {} if rev.is_modern(revision) else found
+
+
+def _bindings(profile: ServerProfile) -> Iterator[str]:
+    """Yield lines about what the tools do to files."""
+    bindings = profile.bindings
+    if bindings is None:
+        return
+    yield ""
+    yield "what its calls do to files of a throw-away root (for --suite security)"
+    for binding in bindings.found:
+        yield from _row(binding.operation, str(binding))
+    for why in bindings.untrue:
+        yield from _row("not so", why)
+    if bindings.unbound:
+        yield from _row("no effect seen", ", ".join(bindings.unbound))
+    if bindings.why:
+        yield from _row("because", bindings.why)
 
 
 def _facts(profile: ServerProfile, revision: str) -> Iterator[tuple[str, str]]:

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.bindings.canary import Area, Canaries, Canary
+from mcp_touchstone.bindings.file_naming import TEXT
 from mcp_touchstone.runtime import git_repo
 from mcp_touchstone.runtime.scratch import World
+from mcp_touchstone.security import documents
 from mcp_touchstone.security.payload import CANARY, Payload, filled
 from mcp_touchstone.security.tree_snapshot import Fact, TreeChange, changes, fact, take
 from mcp_touchstone.target.deny_list import DEFAULT, Denied
@@ -57,6 +59,7 @@ class FixtureTree(World):
         canaries: the planted canaries.
         names: values of the names in braces of a payload.
         denied: the deny list that trees and payloads refer to.
+        documents: the contents of files by their suffix.
     """
 
     def __init__(
@@ -64,6 +67,9 @@ class FixtureTree(World):
         fixtures: Path,
         wanted: Iterable[str] = ALWAYS,
         denied: Denied = DEFAULT,
+        *,
+        suffixes: Iterable[str] = (),
+        folders: Iterable[str] = (),
         **ground: Any,
     ) -> None:
         """Build the trees of a fixture file in a new folder.
@@ -72,10 +78,15 @@ class FixtureTree(World):
             fixtures: the fixture file.
             wanted: ids of the fixtures to build, in this order.
             denied: the deny list.
+            suffixes: suffixes of files; each text file gets a document beside it with each suffix.
+            folders: folders of the root that hold the plain files and links of the root too.
             ground: keyword arguments of ``World``.
         """
         super().__init__(**ground)
         self.denied = denied
+        self.documents = documents.load(fixtures.parent)
+        self._suffixes = tuple(sorted(suffixes))
+        self._folders = tuple(sorted(folders))
         self._own_git = (self.root / GIT).exists()
         self._wanted = tuple(wanted)
         self.canaries = Canaries()
@@ -97,7 +108,8 @@ class FixtureTree(World):
         for name in self._wanted:
             for entry in known[name]:
                 for one in self._named(entry):
-                    self._build(one)
+                    for each in self._twins(one):
+                        self._build(each)
         self.control = self._control()
         self._plant_names()
         if self.is_repository:
@@ -154,6 +166,33 @@ class FixtureTree(World):
             path, _, target = text.partition("\0")
             yield {**entry, "path": path, "target": target}
 
+    def _twins(self, entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """Yield an entry, the same with other suffixes, and all of these in the other folders."""
+        kind, target = entry["type"], entry.get("target", "")
+        if kind not in {"canary", "file", "symlink"} or "bytes" in entry:
+            yield entry
+            return
+        path, is_text = self._filled(entry["path"]), self._filled(target).endswith(TEXT)
+        leads = kind == "symlink" and (is_text or entry["path"] == "lnk_dangling")
+        found = [entry]
+        for suffix in self._suffixes:
+            if path.endswith(TEXT):
+                twin = {**entry, "path": path.removesuffix(TEXT) + suffix}
+            elif leads:
+                twin = {**entry, "path": path + suffix}
+            else:
+                continue
+            if leads:
+                twin["target"] = self._filled(target).removesuffix(TEXT) + suffix
+            found.append(twin)
+        yield from found
+        for folder in self._folders if "at" not in entry and kind != "canary" else ():
+            for one in found:
+                below = {**one, "path": f"{folder}/{one['path']}"}
+                if kind == "symlink" and not self._filled(one["target"]).startswith("/"):
+                    below["target"] = "../" * len(folder.split("/")) + one["target"]
+                yield below
+
     def _build(self, entry: Mapping[str, Any]) -> None:
         kind, where = entry["type"], entry.get("at", "")
         if where == "env" or kind == "name-canary":
@@ -186,7 +225,12 @@ class FixtureTree(World):
         where = place.relative_to(self.path).as_posix()
         if kind == "canary":
             area = Area.DENIED if place.is_relative_to(self.root) else Area.OUTSIDE
-            data = self.canaries.plant(where, area).content.encode()
+            text = self.canaries.plant(where, area).content
+            data = (
+                self.documents.holding(place, text) if self._is_document(place) else text.encode()
+            )
+        elif self._is_document(place):
+            data = self.documents.holding(place, entry.get("text", "x\n"))
         else:
             data = _BYTES.get(entry.get("bytes", ""), entry.get("text", "x\n").encode())
         place.write_bytes(data)
@@ -197,16 +241,28 @@ class FixtureTree(World):
         if "dirmode" in entry:
             place.parent.chmod(int(entry["dirmode"], 8))
 
+    def _is_document(self, place: Path) -> bool:
+        """Return whether a file is made as a document: a tool takes files with its suffix."""
+        return place.suffix in self._suffixes
+
     def _link(self, place: Path, target: str) -> None:
         place.symlink_to(target)
         self._planted[place.relative_to(self.path).as_posix()] = target
 
     def _control(self) -> Canary:
-        """Plant a file in the root that may be read: its bytes prove that a call works."""
+        """Plant a file in the root that may be read: its bytes prove that a call works.
+
+        The same canary is in each of its twins.
+        """
         canary = self.canaries.plant(f"{self.root.name}/{CONTROL}", Area.INSIDE)
-        path = self.root / CONTROL
-        path.write_text(canary.content, encoding="utf-8", newline="\n")
-        self._planted[canary.where] = canary.content.encode()
+        for entry in self._twins({"type": "file", "path": CONTROL}):
+            path = self.root / entry["path"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            data = canary.content.encode()
+            if self._is_document(path):
+                data = self.documents.holding(path, canary.content)
+            path.write_bytes(data)
+            self._planted[self.shown(path)] = data
         return canary
 
     def plain(self, path: Path) -> Canary:
@@ -217,7 +273,10 @@ class FixtureTree(World):
             return known
         canary = self.canaries.plant(where, Area.INSIDE)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(canary.content, encoding="utf-8", newline="\n")
+        made = self._is_document(path)
+        path.write_bytes(
+            self.documents.holding(path, canary.content) if made else canary.content.encode()
+        )
         return canary
 
     def _plant_names(self) -> None:
@@ -226,8 +285,9 @@ class FixtureTree(World):
         for folder, area in sorted({self.path: Area.OUTSIDE, **folders}.items()):
             where = folder.relative_to(self.path).as_posix()
             canary = self.canaries.name(where, area)
-            (folder / canary.token).touch()
-            self._planted[Path(where, canary.token).as_posix()] = b""
+            for suffix in ("", *self._suffixes):
+                (folder / (canary.token + suffix)).touch()
+                self._planted[Path(where, canary.token + suffix).as_posix()] = b""
 
     def _commit_outside(self) -> None:
         """Make the folders beside the root repositories; used if the root is a repository.

@@ -88,7 +88,7 @@ def _call(
     """Return the call that walks over the root or a folder, with some arguments replaced."""
     root = str(session.field.root)
     paths = {
-        s.pointer: binding.spelled(below, root)
+        s.pointer: binding.naming.written(binding.spelled(below, root))
         for s in binding.slots
         if s.role is ArgumentRole.PATH
     }

@@ -87,7 +87,8 @@ class LineAttack:
     @property
     def reader(self) -> Binding | None:
         """A binding of a tool that reads files by path; None without one."""
-        return next((binding for binding in self._readers if binding.tool), None)
+        known = (one for one in self._readers if one.tool and one.has(ArgumentRole.PATH))
+        return next(known, None)
 
     @property
     def limit(self) -> float:
@@ -126,7 +127,7 @@ class LineAttack:
             harmless = self.session.spoken.harmless
             return Names(meta, harmless[0] if harmless else NOBODY, "path", known=field.names)
         path = next(slot.pointer for slot in reader.slots if slot.role is ArgumentRole.PATH)
-        _, params = reader.call("ok.txt", str(field.root))
+        _, params = reader.call(reader.placed("ok.txt"), str(field.root))
         flat = len(path) == 1
         others = {k: v for k, v in params["arguments"].items() if k != path[0]} if flat else {}
         prefix = "" if reader.spelled("x", "/r") == "x" else str(field.root)
@@ -363,4 +364,4 @@ class LineAttack:
         root = self.session.field.root
         name = f"made-{secrets.token_hex(6)}.txt"
         _, params = binding.call(binding.spelled(name, str(root)), str(root), content="made\n")
-        return params, root / name
+        return params, root / binding.placed(name)

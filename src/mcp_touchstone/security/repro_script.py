@@ -243,6 +243,10 @@ class Scene:
                 if where.parent.name in {"outside", *_words(text)}:
                     yield from _made(where, "touch ")
             elif {where.parts[0]} & {"outside", self.field.home.name} or where.parts[0] in text:
+                planted = self.field.content(self.field.path / where)
+                if planted not in {b"", canary.content.encode()}:  # a document
+                    yield from _made(where, f"printf '{line_payloads.word(planted)}' > ")
+                    continue
                 lines = " ".join(map(shlex.quote, canary.content.splitlines()))
                 yield from _made(where, f'printf "%s\\n" {lines} > ')
         for path in sorted(self._files(text)):

@@ -22,6 +22,7 @@ from mcp_touchstone.bindings.binding import (
 from mcp_touchstone.bindings.binding import CHANGING as CHANGES
 from mcp_touchstone.bindings.call_variants import DANGER, ways
 from mcp_touchstone.bindings.canary import Area, Canary
+from mcp_touchstone.bindings.file_naming import TEXT
 from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.scenario import attack
@@ -90,6 +91,7 @@ __all__ = [
     "PATIENCE",
     "PIPE",
     "SECRET",
+    "TEXT",
     "URL",
     "Area",
     "ArgumentRole",

@@ -124,19 +124,42 @@ class Targeting:
 
         A binding that changes files is only used with live payloads.
         """
-        for row, text in self._field.each(rows):
-            aim = (
-                reachability.aim_of_pair(text, self._field)
-                if PAIR in text and row.operation in {"move", "copy"}
-                else reachability.aim(row, text, self._field)
-            )
+        for row, plain in self._field.each(rows):
+            aims: dict[str, Path | None] = {}  # computed once, before a call changes the tree
+            self._named(row, plain, Binding(Operation.CALL, ""), aims)
             for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
                 if binding.operation not in operations or self._takes_no_path(binding):
                     continue
+                text, aim = self._named(row, plain, binding, aims)
                 if binding.operation in CHANGING and aim is None:
                     continue
                 call = self._aimed(row, text, binding, aim)
                 yield AttackCall(row, text, binding, call, aim is not None)
+
+    def _named(
+        self, row: Payload, plain: str, binding: Binding, aims: dict[str, Path | None]
+    ) -> tuple[str, Path | None]:
+        """Return a payload as the files of a binding are named, and the path that it reaches.
+
+        The folder of plainly named files comes first, then the root. A name without a suffix, as
+        links have it, gets the suffix of the files too.
+        """
+        naming = binding.naming
+        suffixed = naming.suffixed(plain)
+        texts = [naming.placed(plain), suffixed]
+        if naming.suffix and naming.suffix not in plain and PAIR not in plain:
+            texts = [*(text + naming.suffix for text in texts), *texts]
+        texts = list(dict.fromkeys(texts))
+        for text in texts:
+            if text not in aims:
+                aims[text] = (
+                    reachability.aim_of_pair(text, self._field)
+                    if PAIR in text and row.operation in {"move", "copy"}
+                    else reachability.aim(row, text, self._field)
+                )
+            if (aim := aims[text]) is not None:
+                return text, aim
+        return suffixed, None
 
     def _takes_no_path(self, binding: Binding) -> bool:
         """Return whether a search or glob has no path argument, or its tool also lists."""
@@ -157,6 +180,10 @@ class Targeting:
         name = FOLDER if binding.operation is Operation.LIST else FILE
         name = new if binding.operation in MAKES else name
         text = data.decode() if content is None else content
+        if name == FILE:
+            data = self._field.content(self._field.root / binding.placed(FILE)) or data
+        if binding.operation is Operation.CREATE:
+            name += binding.naming.suffix
         to = binding.spelled(f"{new}.txt", root)
         return binding.call(binding.spelled(name, root), root, to=to, before=data, content=text)
 
@@ -165,7 +192,8 @@ class Targeting:
         for row in rows:
             for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
                 # classified again for each binding: an earlier one may have put something there
-                for _, text in self._field.each([row]):
+                for _, plain in self._field.each([row]):
+                    text = binding.naming.suffixed(plain)
                     if PAIR in text and reachability.carriage(text, self._field) is kind:
                         yield AttackCall(
                             row, text, binding, self._aimed(row, text, binding, None), True
@@ -174,14 +202,14 @@ class Targeting:
     def _aimed(self, row: Payload, text: str, binding: Binding, aim: Path | None) -> Call:
         root = str(self._field.root)
         as_it_is = {"tilde", "env", "shell", "uri"} & {*row.live}
-        path = text if as_it_is else binding.spelled(text, root)
+        path = text if as_it_is else binding.in_style(text, root)
         before = self._field.content(aim) if aim is not None else b""
         content = f"touchstone {secrets.token_hex(4)}\n"
         inside = binding.spelled(f"carried-{secrets.token_hex(4)}.txt", root)
         if PAIR in text and row.operation in {"move", "copy"}:
             source, _, destination = text.partition(PAIR)
-            to = binding.spelled(destination, root)
-            return binding.call(binding.spelled(source, root), root, to=to)
+            to = binding.in_style(destination, root)
+            return binding.call(binding.in_style(source, root), root, to=to)
         if binding.operation in {Operation.MOVE, Operation.COPY} and row.operation == "create":
             return binding.call(binding.spelled(CONTROL, root), root, to=path)
         return binding.call(path, root, to=inside, before=before, content=content)
@@ -191,7 +219,7 @@ class Targeting:
         for row, path, base, _ in self._asked(rows):
             for binding in self._bindings.based():
                 slot = binding.base
-                if base is not None and slot is not None:
+                if base is not None and slot is not None and binding.has(ArgumentRole.PATH):
                     here = "." if binding.operation is Operation.LIST else path
                     shot = self._told(row, f"{base}/{here}", binding, here, {slot.pointer: base})
                     yield replace(shot, into=(slot.pointer,))
@@ -200,7 +228,7 @@ class Targeting:
         """Yield reads of a path that leads outside with arguments that no schema names."""
         for row, path, base, more in self._asked(rows):
             for binding in self._bindings.of(Operation.READ):
-                if more and base is None and binding.tool:
+                if more and base is None and binding.has(ArgumentRole.PATH):
                     extra: dict[Pointer, Any] = {(name,): value for name, value in more.items()}
                     for here in (path, f"{self._field.outside}/{CANARY}"):
                         yield self._told(row, here, binding, here, extra)
@@ -219,6 +247,8 @@ class Targeting:
         self, row: Payload, text: str, binding: Binding, path: str, more: Mapping[Pointer, Any]
     ) -> AttackCall:
         paths = [slot.pointer for slot in binding.slots if slot.role is ArgumentRole.PATH]
+        naming = binding.naming
+        text, path = naming.suffixed(text), naming.filled(naming.written(path))
         values = {**dict.fromkeys(paths, path), **more}
         live = reachability.aim(
             replace(row, target="any", live=("posix", "lexical")), text, self._field

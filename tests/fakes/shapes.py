@@ -1,0 +1,299 @@
+"""Fakes whose tools take no plain path to a text file: other suffixes, arguments and forms."""
+
+import json
+import os
+import shlex
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.guards import ABSOLUTE, DOTDOT, EXPANSION, SEPARATORS, SIBLING, TWO_READINGS
+from tests.fakes.server import STRING, Guard, Refused
+
+
+def schema(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+class Shaped(Guard):
+    """Its tools have schemas and descriptions of their own; the guard is the strict one."""
+
+    families = ("traversal", "links")
+    schemas: dict[str, dict[str, Any]] = {}  # noqa: RUF012
+    about: dict[str, str] = {}  # noqa: RUF012
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        return self.schemas[tool]
+
+    def listed(self, tool: str) -> dict[str, Any]:
+        return {**super().listed(tool), "description": self.about.get(tool, "")}
+
+    def climbs(self, text: str) -> str:
+        """Refuse a path that begins with dot-dot, and no other that leads outside by dot-dot."""
+        if text.startswith(("/", "..")) or self.has_links(text):
+            return self.strictly(text)
+        return os.path.normpath(os.path.join(self.root, text))
+
+
+class Notes(Shaped):
+    """Takes Markdown files only, by paths with their suffix."""
+
+    tools = ("read_note", "write_note", "list_notes")
+    schemas = {  # noqa: RUF012
+        "read_note": schema(path=STRING),
+        "write_note": schema(path=STRING, content=STRING),
+        "list_notes": schema(folder=STRING),
+    }
+
+    def of_kind(self, path: str) -> str:
+        if not path.endswith(".md"):
+            raise Refused("a note ends with .md")
+        return self.place(path, writing=False)
+
+    def read_note(self, path: str) -> str:
+        return Path(self.of_kind(path)).read_text(encoding="utf-8")
+
+    def write_note(self, path: str, content: str) -> str:
+        place = Path(self.of_kind(path))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content, encoding="utf-8")
+        return "written"
+
+    def list_notes(self, folder: str) -> str:
+        names = os.listdir(self.place(folder, writing=False))
+        return "\n".join(name for name in sorted(names) if name.endswith(".md"))
+
+
+class ClimbingNotes(Notes):
+    """Takes Markdown files only, and checks for dot-dot at the beginning."""
+
+    trips = frozenset({DOTDOT})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        del writing
+        return self.climbs(text)
+
+
+class Titles(Shaped):
+    """Makes a note from its title: adds the suffix and keeps all notes in one folder."""
+
+    tools = ("create_note", "get_note")
+    schemas = {  # noqa: RUF012
+        "create_note": schema(title=STRING, body=STRING),
+        "get_note": schema(title=STRING),
+    }
+
+    def of_title(self, title: str) -> Path:
+        os.makedirs(os.path.join(self.root, "notes"), exist_ok=True)
+        return Path(self.place(f"notes/{title}.md", writing=True))
+
+    def place(self, text: str, *, writing: bool) -> str:
+        del writing
+        place = self.strictly(text)
+        if not place.startswith(os.path.join(self.root, "notes") + os.sep):
+            raise Refused("no title")
+        return place
+
+    def create_note(self, title: str, body: str) -> str:
+        place = self.of_title(title)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"---\ntitle: {title}\n---\n\n{body}\n", encoding="utf-8")
+        return "made"
+
+    def get_note(self, title: str) -> str:
+        return self.of_title(title).read_text(encoding="utf-8")
+
+
+class ClimbingTitles(Titles):
+    """Makes a note from a title that may climb."""
+
+    trips = frozenset({
+        DOTDOT, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION, "links-read", "links-write",
+    })  # fmt: skip
+
+    def place(self, text: str, *, writing: bool) -> str:
+        del writing
+        if self.has_links(text.rsplit("..", maxsplit=1)[-1].strip("/")):
+            raise Refused("a link")
+        return os.path.join(self.root, text)
+
+
+class Projects(Shaped):
+    """Takes a project and the name of a file in two arguments."""
+
+    tools = ("project_read", "project_write")
+    schemas = {  # noqa: RUF012
+        "project_read": schema(projectName=STRING, fileName=STRING),
+        "project_write": schema(projectName=STRING, fileName=STRING, content=STRING),
+    }
+
+    def within(self, project: str, name: str) -> Path:
+        if "/" in name or name in {".", ".."}:
+            raise Refused("a name holds no slash")
+        return Path(self.place(f"{project}/{name}", writing=True))
+
+    def project_read(self, projectName: str, fileName: str) -> str:  # noqa: N803
+        return self.within(projectName, fileName).read_text(encoding="utf-8")
+
+    def project_write(self, projectName: str, fileName: str, content: str) -> str:  # noqa: N803
+        place = self.within(projectName, fileName)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content, encoding="utf-8")
+        return "written"
+
+
+class ClimbingProjects(Projects):
+    """Checks the name of the file, and of the project only how it begins."""
+
+    trips = frozenset({DOTDOT})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        del writing
+        return self.climbs(text)
+
+
+class ClimbingNames(Projects):
+    """Checks the project, and nothing of the name in it."""
+
+    trips = frozenset({
+        DOTDOT, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION, "traversal-hostile-names",
+    })  # fmt: skip
+
+    def within(self, project: str, name: str) -> Path:
+        folder = self.strictly(project)
+        if self.has_links(f"{project}/{name}") or name.startswith("/"):
+            raise Refused("a link")
+        return Path(os.path.normpath(os.path.join(folder, name)))
+
+
+class Sheets(Shaped):
+    """Reads workbooks, which have to be well-formed, and makes empty ones."""
+
+    tools = ("create_workbook", "read_cells")
+    schemas = {  # noqa: RUF012
+        "create_workbook": schema(filepath=STRING),
+        "read_cells": schema(filepath=STRING, sheet_name=STRING),
+    }
+    about = {"read_cells": "Read all cells of a sheet in an Excel workbook."}  # noqa: RUF012
+
+    def workbook(self, filepath: str) -> str:
+        if not filepath.endswith(".xlsx"):
+            raise Refused("unsupported file")
+        return self.place(filepath, writing=False)
+
+    def create_workbook(self, filepath: str) -> str:
+        made = BytesIO()
+        with zipfile.ZipFile(made, "w") as archive:
+            archive.writestr("xl/workbook.xml", "<workbook/>")
+        Path(self.workbook(filepath)).write_bytes(made.getvalue())
+        return "made"
+
+    def read_cells(self, filepath: str, sheet_name: str) -> str:
+        try:
+            with zipfile.ZipFile(self.workbook(filepath)) as archive:
+                if f'name="{sheet_name}"' not in archive.read("xl/workbook.xml").decode():
+                    raise Refused("no such sheet")
+                return archive.read("xl/worksheets/sheet1.xml").decode()
+        except (zipfile.BadZipFile, KeyError) as error:
+            raise Refused("no workbook") from error
+
+
+class ClimbingSheets(Sheets):
+    """Reads and makes workbooks, and checks for dot-dot at the beginning."""
+
+    trips = frozenset({DOTDOT})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        del writing
+        return self.climbs(text)
+
+
+class Notebooks(Shaped):
+    """Reads the cells of a notebook, which is JSON of a known form."""
+
+    tools = ("read_notebook",)
+    schemas = {"read_notebook": schema(notebook_path=STRING)}  # noqa: RUF012
+
+    def read_notebook(self, notebook_path: str) -> str:
+        text = Path(self.place(notebook_path, writing=False)).read_text(encoding="utf-8")
+        return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+
+
+class Vaults(Shaped):
+    """Takes the name of a vault, which a tool lists, and a path in it."""
+
+    tools = ("list_vaults", "read_in_vault")
+    schemas = {  # noqa: RUF012
+        "list_vaults": {"type": "object", "properties": {}},
+        "read_in_vault": schema(vault=STRING, path=STRING),
+    }
+
+    def list_vaults(self) -> str:
+        return f"Vaults:\n- {os.path.basename(self.root)}"
+
+    def read_in_vault(self, vault: str, path: str) -> str:
+        if vault != os.path.basename(self.root):
+            raise Refused("no such vault")
+        return Path(self.place(path, writing=False)).read_text(encoding="utf-8")
+
+
+class ClimbingVaults(Vaults):
+    """Takes the name of a vault, and a path that may climb."""
+
+    trips = frozenset({DOTDOT})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        del writing
+        return self.climbs(text)
+
+
+class Addresses(Shaped):
+    """Takes the URI of a file."""
+
+    tools = ("convert",)
+    schemas = {"convert": schema(uri=STRING)}  # noqa: RUF012
+    about = {"convert": "Convert a file:// resource to text."}  # noqa: RUF012
+
+    def convert(self, uri: str) -> str:
+        if not uri.startswith("file://"):
+            raise Refused("no file URI")
+        path = self.place(uri.removeprefix("file://"), writing=False)
+        return Path(path).read_text(encoding="utf-8")
+
+
+class ClimbingAddresses(Addresses):
+    """Takes the URI of a file that may climb after an allowed beginning."""
+
+    trips = frozenset({DOTDOT, ABSOLUTE})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        del writing
+        below = text.removeprefix(self.root + "/")
+        if below == text:
+            raise Refused("outside")
+        return self.climbs(below)
+
+
+class Lines(Shaped):
+    """Takes a command line that prints one file."""
+
+    tools = ("open_by_command",)
+    schemas = {"open_by_command": schema(command=STRING)}  # noqa: RUF012
+    about = {"open_by_command": "Takes 'cat FILE'."}  # noqa: RUF012
+
+    def open_by_command(self, command: str) -> str:
+        program, *paths = shlex.split(command)
+        if program != "cat" or len(paths) != 1:
+            raise Refused("no such command")
+        return Path(self.place(paths[0], writing=False)).read_text(encoding="utf-8")
+
+
+class ClimbingLines(Lines):
+    """Takes a command line, and checks its path for dot-dot at the beginning."""
+
+    trips = frozenset({DOTDOT})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        del writing
+        return self.climbs(text)
