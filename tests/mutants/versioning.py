@@ -335,12 +335,11 @@ class SaysTrueForAnExtension(_Extended):
 
 
 @mutant("versioning-extension-fallback", revision=MODERN)
-class AnswersWithAnUnrequestedTask(_Extended, AskingTool):
-    """Answers a tool call with a task of an extension the client did not declare."""
+class AnswersWithATypeOfAnExtension(_Extended, AskingTool):
+    """Answers a tool call with a type of result that the client did not declare."""
 
     def on_ask(self, request: Json) -> None:
-        task = {"taskId": "1", "status": "working", "createdAt": "2026-08-01T00:00:00Z"}
-        self.answer(request, {"resultType": "task", **task})
+        self.answer(request, {"resultType": "job", "jobId": "1"})
 
 
 @mutant("versioning-extension-fallback", revision=MODERN)
