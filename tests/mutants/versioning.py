@@ -295,7 +295,7 @@ class LocksToItsFirstEra(Fault):
 class _Extended(Fault):
     """Advertises extensions."""
 
-    extensions: ClassVar[Json] = {"io.modelcontextprotocol/tasks": {}}
+    extensions: ClassVar[Json] = {"com.example/jobs": {}}
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "server/discover" and "result" in message:
@@ -308,7 +308,7 @@ class HasExtensions(_Extended):
     """Advertises two extensions and does not use them."""
 
     extensions: ClassVar[Json] = {
-        "io.modelcontextprotocol/tasks": {},
+        "com.example/jobs": {},
         "com.example.tools/search": {"fuzzy": True},
     }
 
@@ -347,8 +347,8 @@ class NotifiesWithAnExtension(_Extended, AskingTool):
     """Sends a notification of its extension for a tool call."""
 
     def on_ask(self, request: Json) -> None:
-        note = {"taskId": "1", "status": "working"}
-        self.tell({"jsonrpc": "2.0", "method": "notifications/tasks", "params": note})
+        note = {"jobId": "1"}
+        self.tell({"jsonrpc": "2.0", "method": "notifications/jobs", "params": note})
         super().on_ask(request)
 
 
