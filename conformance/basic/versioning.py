@@ -260,10 +260,15 @@ def sends_core_types_to_a_client_without_extensions(record: Record) -> Iterator[
             passed, actual = kind in CORE_RESULTS, f"resultType {brief(kind)}"
             yield Seen(clause, passed, entry.n, "a core result, or an error", actual)
     for entry, message in record.messages(Role.NOTIFICATION):
-        if message.method == "notifications/tasks" and TASKS in spoken.extensions:
+        if any(record.declared(n).get("extensions") for n in _requests(record) if n < entry.n):
             continue
         passed, actual = message.method in CORE_NOTIFICATIONS, f"{brief(message.method)}"
         yield Seen(clause, passed, entry.n, "a core notification, or none", actual)
+
+
+def _requests(record: Record) -> list[int]:
+    """Return the lines of our requests."""
+    return [asked.line for asked in record.transcript.session.asked]
 
 
 @ambient("versioning-deprecated-features")

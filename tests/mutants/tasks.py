@@ -291,7 +291,7 @@ class FailsOnAnUnknownTask(_Strangers):
     method = "tasks/get"
 
 
-@mutant("tasks-unknown-id-error")
+@mutant("tasks-unknown-id-error", "tasks-result-of-cancelled-answered")
 class WaitsForAnUnknownTask(_Strangers):
     """Waits for the result of an unknown task."""
 

@@ -295,7 +295,7 @@ class LocksToItsFirstEra(Fault):
 class _Extended(Fault):
     """Advertises extensions."""
 
-    extensions: ClassVar[Json] = {"io.modelcontextprotocol/tasks": {}}
+    extensions: ClassVar[Json] = {"com.example/jobs": {}}
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "server/discover" and "result" in message:
@@ -308,7 +308,7 @@ class HasExtensions(_Extended):
     """Advertises two extensions and does not use them."""
 
     extensions: ClassVar[Json] = {
-        "io.modelcontextprotocol/tasks": {},
+        "com.example/jobs": {},
         "com.example.tools/search": {"fuzzy": True},
     }
 
@@ -335,12 +335,11 @@ class SaysTrueForAnExtension(_Extended):
 
 
 @mutant("versioning-extension-fallback", revision=MODERN)
-class AnswersWithAnUnrequestedTask(_Extended, AskingTool):
-    """Answers a tool call with a task of an extension the client did not declare."""
+class AnswersWithATypeOfAnExtension(_Extended, AskingTool):
+    """Answers a tool call with a type of result that the client did not declare."""
 
     def on_ask(self, request: Json) -> None:
-        task = {"taskId": "1", "status": "working", "createdAt": "2026-08-01T00:00:00Z"}
-        self.answer(request, {"resultType": "task", **task})
+        self.answer(request, {"resultType": "job", "jobId": "1"})
 
 
 @mutant("versioning-extension-fallback", revision=MODERN)
@@ -348,8 +347,8 @@ class NotifiesWithAnExtension(_Extended, AskingTool):
     """Sends a notification of its extension for a tool call."""
 
     def on_ask(self, request: Json) -> None:
-        note = {"taskId": "1", "status": "working"}
-        self.tell({"jsonrpc": "2.0", "method": "notifications/tasks", "params": note})
+        note = {"jobId": "1"}
+        self.tell({"jsonrpc": "2.0", "method": "notifications/jobs", "params": note})
         super().on_ask(request)
 
 
