@@ -34,7 +34,7 @@ GROUPS: dict[str, dict[str, Case]] = {
         "never_answers": Case(
             status=2, said=("no answer within 3.0 s", "--timeout waits longer")
         ),
-        "listens_on_a_port": Case(status=2, said=("it listens on port",)),
+        "listens_on_a_port": Case(status=2, said=("listens on port",)),
         "never_reads": Case(status=2, said=("no answer within 3.0 s",)),
         "reads_one_byte_a_second": Case(status=2, said=("no answer within 3.0 s",)),
         "answers_tomorrow": Case(status=1, said=("ping-empty-response", "no answer within")),

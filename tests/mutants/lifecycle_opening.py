@@ -11,6 +11,7 @@ from tests.mutants.kit import (
     Json,
     Out,
     control,
+    is_modern,
     mutant,
     params,
 )
@@ -36,7 +37,7 @@ class OnlyHandshakes(Introduction):
     """A server without a stateless revision."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        if isinstance(message, dict) and message.get("method") == "server/discover":
+        if isinstance(message, dict) and is_modern(message):
             self.refuse(message, -32601, "Method not found")
             return None
         return line
