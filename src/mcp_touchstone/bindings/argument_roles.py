@@ -38,6 +38,8 @@ class ArgumentRole(StrEnum):
     LINE = "line number"
     SCRIPT = "edit script"
     PATTERN = "pattern"
+    COMMAND = "command"
+    WORDS = "words of a command"
 
 
 _BY_NAME: Final[Mapping[ArgumentRole, frozenset[str]]] = {

@@ -43,6 +43,12 @@ class Operation(StrEnum):
     SCRIPT = "script"
     """Executes a CEDARScript."""
 
+    RUN = "run"
+    """Runs a program, as its command line says."""
+
+    STAT = "stat"
+    """Returns the size or the time of a file."""
+
     CALL = "call"
     """Was called, but its effect on files is unknown. Such a tool is attacked, but never bound."""
 
@@ -66,9 +72,10 @@ An edit has to name the text it replaces, and a refusal may repeat that text.
 """
 
 WALKING: Final = frozenset({Operation.SEARCH, Operation.GLOB, Operation.COMPLETE})
-CHANGING: Final = frozenset(Operation) - WALKING - {Operation.READ, Operation.LIST}
+LOOKING: Final = WALKING | {Operation.READ, Operation.LIST, Operation.STAT}
+CHANGING: Final = frozenset(Operation) - LOOKING
 CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
-UNSEEN: Final = frozenset({Operation.SCRIPT, Operation.STAGE})
+UNSEEN: Final = frozenset({Operation.SCRIPT, Operation.STAGE, Operation.RUN})
 """Operations that do not change the file at their path; they do not meet "changes-files"."""
 
 TAKING: Final = CARRYING | {Operation.STAGE}
@@ -99,6 +106,8 @@ class Binding:
         uri: for a resource, the part of the URI before the path. The path is percent-encoded.
         schema: the inputSchema of the tool.
         completes: for a completion, the reference and the name of the completed argument.
+        commands: for a tool that runs programs, the command lines that have worked; ``{file}`` and
+            ``{folder}`` in them are paths.
     """
 
     operation: Operation
@@ -109,6 +118,7 @@ class Binding:
     uri: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
     completes: tuple[Mapping[str, str], str] | None = None
+    commands: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return a description for reports."""
@@ -259,6 +269,7 @@ class Bindings:
             "completes-paths": bool(self.of(Operation.COMPLETE)),
             "carries-files": bool(self.of(*CARRYING)),
             "undoes-edits": bool(self.of(Operation.UNDO)),
+            "runs-programs": bool(self.of(Operation.RUN)),
             "file-uris": any(binding.uri.startswith("file:") for binding in self.found),
             "resource-paths": any(binding.uri for binding in self.found),
         }[word]

@@ -16,7 +16,8 @@ from mcp_touchstone.bindings.call_variants import CallVariant
 from mcp_touchstone.catalog.clause import nearest
 
 UNSAID: Final = WALKING | {
-    Operation.UNDO, Operation.STAGE, Operation.SCRIPT, Operation.CALL,
+    Operation.UNDO, Operation.STAGE, Operation.SCRIPT, Operation.CALL, Operation.RUN,
+    Operation.STAT,
 }  # fmt: skip
 OPERATIONS: Final = tuple(str(one) for one in Operation if one not in UNSAID)
 """Operations that can be declared.

@@ -39,6 +39,11 @@ def script(
     return scene.script(text, said, waits=FIRST + calls - 1, judged=died, still=still)
 
 
+def found_if(condition: str, what: str) -> str:
+    """Return a shell line that reports a finding if a condition of the shell holds."""
+    return f'{{ {condition}; }} && echo "FOUND: {what}" > "{FOUND}"'
+
+
 def talk(
     scene: Scene, fired: Iterable[LinePayload], probe: Mapping[str, Any], *, forged: bool = False
 ) -> str:

@@ -1,5 +1,6 @@
 """The names that a file of the security suite may import."""
 
+from mcp_touchstone.bindings import command_line
 from mcp_touchstone.bindings.argument_roles import (
     ArgumentRole,
     Pointer,
@@ -57,7 +58,8 @@ from mcp_touchstone.security.line_payloads import LinePayload
 from mcp_touchstone.security.name_exchanger import NameExchanger
 from mcp_touchstone.security.payload import CANARY, URL, Payload, fill
 from mcp_touchstone.security.reachability import Carriage, lexical
-from mcp_touchstone.security.repro_calls import killed, starved
+from mcp_touchstone.security.repro_calls import found_if, killed, starved
+from mcp_touchstone.security.repro_calls import script as scripted_calls
 from mcp_touchstone.security.resource_usage import ResourceUsage, cpu_share
 from mcp_touchstone.security.tally import DEATHS, TimeBudget, shown, whose
 from mcp_touchstone.security.targeting import FILE, FOLDER, AttackCall
@@ -135,11 +137,13 @@ __all__ = [
     "brief",
     "candidates",
     "changes",
+    "command_line",
     "cpu_share",
     "dry_run",
     "encode",
     "extend",
     "fill",
+    "found_if",
     "git_repo",
     "id_key",
     "is_read_only",
@@ -154,6 +158,7 @@ __all__ = [
     "remove",
     "required",
     "rlimits",
+    "scripted_calls",
     "scripting",
     "shown",
     "sleep",

@@ -53,6 +53,7 @@ class AttackCall:
         call: the method and params that are sent.
         live: whether it reaches its target on an unprotected server.
         before: the steps before it: calls, and shell lines.
+        after: shell lines behind it in its reproduction; see ``found_if``.
     """
 
     payload: Payload
@@ -61,6 +62,7 @@ class AttackCall:
     call: Call
     live: bool
     before: tuple[Call | str, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 MAKES: Final = frozenset({Operation.CREATE, Operation.MKDIR, Operation.SCRIPT})
