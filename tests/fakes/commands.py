@@ -207,7 +207,7 @@ class ChecksAbsolutePathsOnly(RunsPrograms):
             self.strictly(word)
 
 
-class FollowsLinks(RunsPrograms):
+class ComparesWordsAsText(RunsPrograms):
     """Compares paths as text, so that links lead outside."""
 
     trips = frozenset({"commands-folder"})

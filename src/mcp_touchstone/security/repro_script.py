@@ -291,7 +291,8 @@ def _made(where: Path, command: str) -> Iterator[str]:
 
 
 def _words(text: str) -> set[str]:
-    return {word for word in re.split(r'[/\\"]| -> ', text) if word}
+    """Return the names in a path, or in the words of a command line."""
+    return {w for sign in (r'[/\\"]| -> ', r"[\s/=<>|;&'\"]+") for w in re.split(sign, text) if w}
 
 
 def _word(text: str) -> str:
