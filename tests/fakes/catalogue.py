@@ -4,7 +4,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from tests.fakes import commands, guards, injection, links, protocol, secrets, trust
+from tests.fakes import commands, guards, injection, links, protocol, repositories, secrets, trust
 from tests.fakes.server import Guard
 
 NONE = {"__init__", "__main__", "catalogue", "matrix", "server"}
@@ -37,6 +37,7 @@ BASES = {
     commands.RunsPrograms,
     links.Lexical,
     protocol.Talks,
+    repositories.RunsGit,
     protocol.TalksWell,
     trust.Describes,
     secrets.Keeps,

@@ -239,6 +239,14 @@ class FixtureTree(World):
             if folder.parent == self.path and folder not in {self.root, self.home, self.tmp}:
                 tell(folder, canary)
 
+    def commit_all(self) -> None:
+        """Make the root and the folders beside it repositories, unless they are."""
+        if not self.is_repository:
+            self._own_git = True
+            self.become_repository()
+            self._commit_outside()
+            self._before = self._forbidden()
+
     def _outside(self) -> list[Canary]:
         """Return the canaries in folders that must not be listed: outside or denied."""
         return [

@@ -7,6 +7,7 @@ the server and the changes to the trees.
 
 import re
 import shlex
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -288,6 +289,28 @@ def _made(where: Path, command: str) -> Iterator[str]:
     """Yield the commands that create a file and its folder, relative to the parent."""
     yield f'mkdir -p "$D"/{shlex.quote(where.parent.as_posix())}'
     yield f'{command}"$D"/{shlex.quote(where.as_posix())}'
+
+
+def recreated(folder: Path, parent: Path) -> str:
+    """Return a shell line that creates a folder again.
+
+    Args:
+        folder: the folder, with small files and links.
+        parent: the parent folder of the trees, whose path in files is replaced by that of the
+            script.
+    """
+    lines = [f'mkdir -p "{folder}"']
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            lines.append(f'ln -s "{path.readlink()}" "{path}"')
+        elif path.is_dir():
+            lines.append(f'mkdir -p "{path}"')
+        else:
+            parts = path.read_bytes().split(str(parent).encode())
+            texts = [f"printf '{line_payloads.word(part)}'" for part in parts]
+            lines.append(f'{{ {f"; printf %s {parent}; ".join(texts)}; }} > "{path}"')
+            lines += [f'chmod +x "{path}"'] if path.stat().st_mode & stat.S_IXUSR else []
+    return "; ".join(lines)
 
 
 def _words(text: str) -> set[str]:

@@ -51,6 +51,7 @@ from mcp_touchstone.security.call_attack import (
     attack_with_extra_arguments,
 )
 from mcp_touchstone.security.fixture_tree import CONTROL, remove, write_dated
+from mcp_touchstone.security.fixture_tree import tell as commit_with_name
 from mcp_touchstone.security.http_listener import RequestListener
 from mcp_touchstone.security.inotify import OpenWatcher
 from mcp_touchstone.security.line_attack import NOBODY, LineAttack, LineHit
@@ -60,6 +61,7 @@ from mcp_touchstone.security.payload import CANARY, URL, Payload, fill
 from mcp_touchstone.security.reachability import Carriage, lexical
 from mcp_touchstone.security.repro_calls import found_if, killed, starved
 from mcp_touchstone.security.repro_calls import script as scripted_calls
+from mcp_touchstone.security.repro_script import recreated
 from mcp_touchstone.security.resource_usage import ResourceUsage, cpu_share
 from mcp_touchstone.security.tally import DEATHS, TimeBudget, shown, whose
 from mcp_touchstone.security.targeting import FILE, FOLDER, AttackCall
@@ -138,6 +140,7 @@ __all__ = [
     "candidates",
     "changes",
     "command_line",
+    "commit_with_name",
     "cpu_share",
     "dry_run",
     "encode",
@@ -155,6 +158,7 @@ __all__ = [
     "payload",
     "put",
     "reachability",
+    "recreated",
     "remove",
     "required",
     "rlimits",
