@@ -46,9 +46,6 @@ class Operation(StrEnum):
     RUN = "run"
     """Runs a program, as its command line says."""
 
-    STAT = "stat"
-    """Returns the size or the time of a file."""
-
     CALL = "call"
     """Was called, but its effect on files is unknown. Such a tool is attacked, but never bound."""
 
@@ -72,8 +69,7 @@ An edit has to name the text it replaces, and a refusal may repeat that text.
 """
 
 WALKING: Final = frozenset({Operation.SEARCH, Operation.GLOB, Operation.COMPLETE})
-LOOKING: Final = WALKING | {Operation.READ, Operation.LIST, Operation.STAT}
-CHANGING: Final = frozenset(Operation) - LOOKING
+CHANGING: Final = frozenset(Operation) - WALKING - {Operation.READ, Operation.LIST}
 CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
 UNSEEN: Final = frozenset({Operation.SCRIPT, Operation.STAGE, Operation.RUN})
 """Operations that do not change the file at their path; they do not meet "changes-files"."""

@@ -17,7 +17,6 @@ from mcp_touchstone.catalog.clause import nearest
 
 UNSAID: Final = WALKING | {
     Operation.UNDO, Operation.STAGE, Operation.SCRIPT, Operation.CALL, Operation.RUN,
-    Operation.STAT,
 }  # fmt: skip
 OPERATIONS: Final = tuple(str(one) for one in Operation if one not in UNSAID)
 """Operations that can be declared.

@@ -57,6 +57,7 @@ class FixtureTree(World):
         canaries: the planted canaries.
         names: values of the names in braces of a payload.
         denied: the deny list that trees and payloads refer to.
+        made: shell lines that make what an attack added outside, for reproductions.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class FixtureTree(World):
         self.denied = denied
         self._own_git = (self.root / GIT).exists()
         self._wanted = tuple(wanted)
+        self.made: list[str] = []
         self.canaries = Canaries()
         self.outside = self.path / "outside"
         self.sibling = self.path / f"{self.root.name}Evil"
@@ -245,7 +247,11 @@ class FixtureTree(World):
             self._own_git = True
             self.become_repository()
             self._commit_outside()
-            self._before = self._forbidden()
+            self.accept_outside()
+
+    def accept_outside(self) -> None:
+        """Take the files outside as they are now for their original state."""
+        self._before = self._forbidden()
 
     def _outside(self) -> list[Canary]:
         """Return the canaries in folders that must not be listed: outside or denied."""

@@ -165,6 +165,7 @@ class Scene:
             'D=${TMPDIR:-/tmp}/mcp-touchstone-$$; mkdir -m 700 "$D" || exit',
             'D=$(cd "$D" && pwd -P)',
             *self._tree(text),
+            *(line.replace(str(self.field.path), "$D") for line in self.field.made),
             *(_COMMITTED if self.field.is_repository else ()),
             _OUTSIDE,
             _INSIDE,

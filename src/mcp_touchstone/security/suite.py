@@ -50,6 +50,7 @@ from mcp_touchstone.security.call_attack import (
     attack_paths,
     attack_with_extra_arguments,
 )
+from mcp_touchstone.security.file_facts import FileFacts, unique
 from mcp_touchstone.security.fixture_tree import CONTROL, remove, write_dated
 from mcp_touchstone.security.fixture_tree import tell as commit_with_name
 from mcp_touchstone.security.http_listener import RequestListener
@@ -108,6 +109,7 @@ __all__ = [
     "Carriage",
     "Entry",
     "Fact",
+    "FileFacts",
     "LineAttack",
     "LineHit",
     "LinePayload",
@@ -170,6 +172,7 @@ __all__ = [
     "starved",
     "take",
     "texts",
+    "unique",
     "walking",
     "ways",
     "whose",
