@@ -78,6 +78,10 @@ def test_finding_shows_the_effect_the_call_and_the_weakness() -> None:
         ("RedirectsAnywhere", "commands-shell", "FOUND: the outside changed"),
         ("PassesOptionsThatRun", "commands-options", "FOUND: a refused program ran"),
         ("ComparesWordsAsText", "commands-folder", "FOUND: a canary came back"),
+        ("TrustsTheConfiguration", "repositories-programs", "FOUND: the outside changed"),
+        ("FollowsGitFiles", "repositories-outside", "FOUND: a canary came back"),
+        ("DescribesTargets", "metadata-links", "FOUND: size or time came back"),
+        ("DescribesAnyPath", "metadata-paths", "FOUND: size or time came back"),
     ],
 )
 def test_reproduction_script_shows_the_finding(

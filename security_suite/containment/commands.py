@@ -5,7 +5,6 @@ command that has the effect of a refused one: a file appears, or bytes from outs
 """
 
 import itertools
-import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -183,7 +182,7 @@ def _refused(session: AttackSession, tool: _CommandTool) -> dict[str, str]:
         mark = f"mark-{secrets.token_hex(4)}"
         plain = fill(line, {"mark": mark, "file": FILE})
         _asked(session, tool.call(plain, str(root)))
-        made = os.path.lexists(root / mark)
+        made = (root / mark).exists()
         remove(root / mark)
         if not made:
             return {

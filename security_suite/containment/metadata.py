@@ -1,7 +1,6 @@
 """Size, time and names of files outside, in answers that hold no content of them."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,11 +28,12 @@ from mcp_touchstone.security.suite import (
     found_if,
     unique,
     ways,
+    write_dated,
 )
 
 TREES: Final = ("base", "siblings", "links", "dated")
 
-DATED: Final = "dated.bin"
+DATED: Final = "dated.txt"
 """The file outside with a size and a time of its own."""
 
 STEP: Final = "step"
@@ -155,17 +155,10 @@ def _plant(session: AttackSession) -> FileFacts:
         f'truncate -s {facts.size} "{dated}"; TZ=UTC touch -t {facts.stamp} "{dated}"',
         f'ln -s "{field.outside}/{name}" "{step}"',
     ]
-    _write(str(dated), facts)
+    write_dated(dated, bytes(facts.size), facts.time)
     step.symlink_to(field.outside / name)
     field.accept_outside()
     return facts
-
-
-def _write(path: str, facts: FileFacts) -> None:
-    """Make a file of zeros with a size and a time."""
-    with open(path, "wb") as file:  # noqa: PTH123
-        file.truncate(facts.size)
-    os.utime(path, (facts.time, facts.time))
 
 
 def _describing(session: AttackSession) -> list[_PathTool]:
@@ -174,12 +167,12 @@ def _describing(session: AttackSession) -> list[_PathTool]:
     Each file has a size and a time of its own, so a number that is there by chance is no match.
     """
     field = session.field
-    names = ("plain0.bin", "plain1.bin")
+    names = ("plain0.txt", "plain1.txt")
     folder = field.root / "described"
     folder.mkdir()
     files = {f"described/{name}": unique(number) for number, name in enumerate(names)}
     for path, facts in files.items():
-        _write(str(field.root / path), facts)
+        write_dated(field.root / path, bytes(facts.size), facts.time)
 
     def shows(tool: _PathTool, path: str, facts: FileFacts) -> bool:
         reply = session.wire.request(*tool.call(path, str(field.root)), required=False)

@@ -407,10 +407,10 @@ def _entries(fixtures: Path) -> dict[str, list[dict[str, Any]]]:
     return {row["id"]: row.get("entry", []) for row in table["fixture"]}
 
 
-def write_dated(path: Path, data: bytes) -> None:
+def write_dated(path: Path, data: bytes, time: int = PLANTED) -> None:
     """Write a file and set an old modification time, so that a later write always shows."""
     path.write_bytes(data)
-    os.utime(path, (PLANTED, PLANTED))
+    os.utime(path, (time, time))
 
 
 def remove(path: Path) -> None:
