@@ -1,7 +1,7 @@
 """Size, time and names of files outside, in answers that hold no content of them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,6 +39,9 @@ DATED: Final = "dated.txt"
 STEP: Final = "step"
 """The link outside, which leads to the file with a random name."""
 
+LINKS: Final = "dated"
+"""The folder of the root with links to the file outside."""
+
 PATHS: Final = frozenset({ArgumentRole.PATH, ArgumentRole.BASE})
 
 PURSE: Final = 20.0
@@ -47,6 +50,8 @@ PURSE: Final = 20.0
 EXPECTED: Final = "neither size nor time nor name of a file outside comes back"
 
 UNDESCRIBED: Final = "no tool showed the size or the time of plain files"
+
+ELSEWHERE: Final = "the tools that show sizes or times also read or list: see traversal"
 
 UNCALLED: Final = "no tool takes a path and nothing else"
 
@@ -127,19 +132,25 @@ def _fire(
     pattern = "" if facts is None else facts.pattern
     after = [found_if(f"""grep -Eq '{pattern}' "$D.said\"""", "size or time came back")]
 
-    def shots() -> Iterator[AttackCall]:
-        for row in session.payloads(group):
-            text = fill(row.text, {**field.names, "dated": DATED})
-            for tool in tools:
-                binding = Binding(Operation.CALL, tool.name, styles=(tool.style,))
-                call = tool.call(text, root)
-                yield AttackCall(row, text, binding, call, True, after=(*after * bool(facts),))
+    attacked = {one.tool for one in session.bindings.of(Operation.READ, Operation.LIST)}
+    shots = []
+    for row in session.payloads(group):
+        text = fill(row.text, {**field.names, "dated": DATED})
+        for tool in tools:
+            if facts is not None and text != LINKS and tool.name in attacked:
+                continue  # the same path is a finding of traversal or links
+            binding = Binding(Operation.CALL, tool.name, styles=(tool.style,))
+            call = tool.call(text, root)
+            shots.append(AttackCall(row, text, binding, call, True, after=(*after * bool(facts),)))
+    if not shots:
+        session.unseen(threat, ELSEWHERE)
+        return
 
     def look(_shot: AttackCall, reply: Reply) -> str:
         known = facts.shown_in(json.dumps(reply.value)) if facts is not None else ""
         return f"the {known} of {field.outside.name}/{DATED} came back" if known else ""
 
-    attack_calls(session, threat, shots(), oracle=look, expected=EXPECTED, budget=TimeBudget(PURSE))
+    attack_calls(session, threat, shots, oracle=look, expected=EXPECTED, budget=TimeBudget(PURSE))
 
 
 def _plant(session: AttackSession) -> FileFacts:
