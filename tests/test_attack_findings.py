@@ -80,8 +80,8 @@ def test_finding_shows_the_effect_the_call_and_the_weakness() -> None:
         ("ComparesWordsAsText", "commands-folder", "FOUND: a canary came back"),
         ("TrustsTheConfiguration", "repositories-programs", "FOUND: the outside changed"),
         ("FollowsGitFiles", "repositories-outside", "FOUND: a canary came back"),
-        ("DescribesTargets", "metadata-links", "FOUND: size or time came back"),
-        ("DescribesAnyPath", "metadata-paths", "FOUND: size or time came back"),
+        ("DescribesTargets", "stats-links", "FOUND: size or time came back"),
+        ("DescribesAnyPath", "stats-paths", "FOUND: size or time came back"),
     ],
 )
 def test_reproduction_script_shows_the_finding(

@@ -55,8 +55,8 @@ CHANGES: Final = frozenset({
 
 PATHS: Final = frozenset({ArgumentRole.PATH, ArgumentRole.BASE})
 
-PURSE: Final = 40.0
-"""Seconds that may be spent on one tool."""
+TOTAL: Final = 200.0
+"""Seconds that may be spent on a threat, shared by the tools."""
 
 PLAIN: Final = "plain"
 """The folder of the plain repository."""
@@ -138,7 +138,7 @@ def _open_all(session: AttackSession, threat: str, group: str) -> None:
                 yield AttackCall(row, repository.name, binding, call, True, before)
             remove(repository)
 
-    attack_calls(session, threat, shots(), expected=EXPECTED, budget=TimeBudget(PURSE))
+    attack_calls(session, threat, shots(), expected=EXPECTED, budget=TimeBudget(TOTAL / len(tools)))
 
 
 def _opening(session: AttackSession) -> dict[_Tool, int]:

@@ -9,7 +9,7 @@ from tests.fakes.server import Guard, Refused
 class DescribesFiles(Guard):
     """Describes the files of its root; what leads outside is refused."""
 
-    families: tuple[str, ...] = ("metadata",)
+    families: tuple[str, ...] = ("stats",)
     tools: tuple[str, ...] = ("read_file", "get_file_info", "list_sizes")
 
     def get_file_info(self, path: str) -> str:
@@ -45,7 +45,7 @@ class DescribesLinks(DescribesFiles):
 class SizesOfTargets(DescribesFiles):
     """Lists the sizes of what links lead to."""
 
-    trips = frozenset({"metadata-links"})
+    trips = frozenset({"stats-links"})
 
     def sized(self, path: str) -> int:
         return os.stat(path).st_size if os.path.exists(path) else 0
@@ -54,7 +54,7 @@ class SizesOfTargets(DescribesFiles):
 class DescribesTargets(DescribesFiles):
     """Checks the path as text, and describes what a link in it leads to."""
 
-    trips = frozenset({"metadata-links"})
+    trips = frozenset({"stats-links"})
 
     def described(self, path: str) -> str:
         plain = os.path.normpath(os.path.join(self.root, path))
@@ -66,7 +66,7 @@ class DescribesTargets(DescribesFiles):
 class DescribesAnyPath(DescribesFiles):
     """Describes links themselves, and files by any path."""
 
-    trips = frozenset({"metadata-paths"})
+    trips = frozenset({"stats-paths"})
 
     def described(self, path: str) -> str:
         whole = os.path.join(self.root, path)
@@ -76,7 +76,7 @@ class DescribesAnyPath(DescribesFiles):
 class NamesTargets(DescribesFiles):
     """Names in its refusal what a link leads to."""
 
-    trips = frozenset({"metadata-names"})
+    trips = frozenset({"stats-names"})
 
     def described(self, path: str) -> str:
         try:

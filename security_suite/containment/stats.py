@@ -56,28 +56,28 @@ ELSEWHERE: Final = "the tools that show sizes or times also read or list: see tr
 UNCALLED: Final = "no tool takes a path and nothing else"
 
 
-@attack("metadata-links", fixtures=TREES)
+@attack("stats-links", fixtures=TREES)
 def describes_nothing_behind_links(session: AttackSession) -> None:
     """Neither size nor time of the target of a link outside is returned."""
-    _describe(session, "metadata-links", "stat.link")
+    _describe(session, "stats-links", "stat.link")
 
 
-@attack("metadata-paths", fixtures=TREES)
+@attack("stats-paths", fixtures=TREES)
 def describes_nothing_outside(session: AttackSession) -> None:
     """Neither size nor time of a file outside is returned."""
-    _describe(session, "metadata-paths", "stat.path")
+    _describe(session, "stats-paths", "stat.path")
 
 
-@attack("metadata-names", fixtures=TREES)
+@attack("stats-names", fixtures=TREES)
 def names_nothing_behind_links(session: AttackSession) -> None:
     """The name of a file behind links outside is not returned."""
     session.begin()
     _plant(session)
     tools = [tool for style in Style for tool in _tools(session, style)]
     if tools:
-        _fire(session, "metadata-names", "stat.name", tools)
+        _fire(session, "stats-names", "stat.name", tools)
     else:
-        session.unseen("metadata-names", UNCALLED)
+        session.unseen("stats-names", UNCALLED)
 
 
 @dataclass(frozen=True)
