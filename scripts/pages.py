@@ -143,6 +143,7 @@ def _threat_index(chapters: tuple[Chapter, ...]) -> Iterator[str]:
     )
     yield "## Levels\n"
     yield "The level `core` always runs. `--attacks LEVEL` adds another level.\n"
+    yield "`--attack-commands` adds the level `commands`.\n"
     yield "| level | threats | payloads | meaning |\n|---|---|---|---|"
     rows = _payloads()
     fired = [row for row in rows if not row.instead]

@@ -74,6 +74,14 @@ def test_finding_shows_the_effect_the_call_and_the_weakness() -> None:
         ("TrustsProc", "special-procfs", "FOUND: a canary came back"),
         ("ExpandsAfterCheck", "traversal-expansion", "FOUND: a canary came back"),
         ("OpensPipes", "special-pipes", "FOUND: the plain file was not read"),
+        ("ComparesBaseNames", "commands-unlisted", "FOUND: a refused program ran"),
+        ("RedirectsAnywhere", "commands-shell", "FOUND: the outside changed"),
+        ("PassesOptionsThatRun", "commands-options", "FOUND: a refused program ran"),
+        ("ComparesWordsAsText", "commands-folder", "FOUND: a canary came back"),
+        ("TrustsTheConfiguration", "repositories-programs", "FOUND: the outside changed"),
+        ("FollowsGitFiles", "repositories-outside", "FOUND: a canary came back"),
+        ("DescribesTargets", "stats-links", "FOUND: size or time came back"),
+        ("DescribesAnyPath", "stats-paths", "FOUND: size or time came back"),
     ],
 )
 def test_reproduction_script_shows_the_finding(

@@ -32,6 +32,7 @@ offline = true
 sandbox = "auto"
 online = true
 accept-unbound = true
+attack-commands = true
 deadline = 60
 promise = ["deny-list"]
 suite = "all"
@@ -65,7 +66,7 @@ SAME = (
     "--env=MODE=test", "--cwd={root}", "--timeout=30", '--call=echo={"text": "a"}', "--call=list",
     '--prompt=greet={"name": "x"}', '--bindings=read={"tool": "get", "path": "name"}',
     "--resource=note:///1", "--root-from=seed", "--world=roots", "--offline",
-    "--sandbox=auto", "--online", "--accept-unbound", "--deadline=60",
+    "--sandbox=auto", "--online", "--accept-unbound", "--attack-commands", "--deadline=60",
     "--promise=deny-list", "--suite=all",
     "--select=ping", "--select=tools", "--attacks=deep", "--revision=2025-11-25", "--level=MUST",
     "--strict", "--quick", "--fail-on=should", "--fail-on=high", "--baseline=known.toml",

@@ -140,6 +140,18 @@ def test_markers_and_clause_ids_select_scenarios(run: Run, pytester: pytest.Pyte
     assert PING in collected("-k", "ping-empty-response")
 
 
+@pytest.mark.parametrize("words", [("--mcp-attack-commands",), ("-o", "mcp_attack_commands=true")])
+def test_attack_commands_without_a_sandbox_is_refused(
+    run: Run, pytester: pytest.Pytester, words: tuple[str, ...]
+) -> None:
+    (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong"))
+
+    result = run("--mcp", "--mcp-suite", "security", "--mcp-sandbox", "off", *words)
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "--attack-commands requires a sandbox" in "\n".join(result.errlines)
+
+
 def test_security_suite_is_selected_by_name(run: Run, pytester: pytest.Pytester) -> None:
     (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong"))
     result = run("--mcp", "--mcp-suite", "security", "--collect-only", "-q", "-m", "mcp_security")

@@ -81,6 +81,17 @@ def test_unavailable_sandbox_disables_guessed_calls() -> None:
 
 
 @pytest.mark.usefixtures("impossible")
+def test_attack_commands_requires_a_sandbox(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["check", "--suite", "security", "--attack-commands"]
+
+    for more, said in (([], WHY), (["--sandbox", "off"], "drop --sandbox off")):
+        assert main([*words, *more, "--", "x"]) == 2
+        assert capsys.readouterr().err == (
+            f"mcp-touchstone: --attack-commands requires a sandbox{'; ' if more else ': '}{said}\n"
+        )
+
+
+@pytest.mark.usefixtures("impossible")
 def test_unavailable_named_sandbox_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=f"--sandbox bwrap: {WHY}"):
         target("check", "--sandbox", "bwrap")

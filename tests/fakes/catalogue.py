@@ -4,7 +4,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from tests.fakes import guards, injection, links, protocol, secrets, trust
+from tests.fakes import commands, guards, injection, links, protocol, repositories, secrets, trust
 from tests.fakes.server import Guard
 
 NONE = {"__init__", "__main__", "catalogue", "matrix", "server"}
@@ -35,7 +35,15 @@ ODD: dict[str, type[Guard]] = {
 }
 """Fakes without a threat: they test the harness."""
 
-BASES = {links.Lexical, protocol.Talks, protocol.TalksWell, trust.Describes, secrets.Keeps}
+BASES = {
+    commands.RunsPrograms,
+    links.Lexical,
+    protocol.Talks,
+    repositories.RunsGit,
+    protocol.TalksWell,
+    trust.Describes,
+    secrets.Keeps,
+}
 """The base classes of fakes."""
 
 FAKES: dict[str, type[Guard]] = {

@@ -2,11 +2,14 @@
 
 import hashlib
 import os
+import subprocess
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from tests.fakes.server import STRING, Guard
+from tests.fakes.server import STRING, Guard, Refused
 
 
 class Keeper(Guard):
@@ -121,3 +124,117 @@ class StagesWhileReading(UpdatesTheIndex):
 
     trips = frozenset({"annotations-read-only"})
     changed = 12 + 40
+
+
+# --- servers that run git on repositories of others
+
+SAFE: Mapping[str, str] = MappingProxyType({
+    "core.fsmonitor": "false", "core.hooksPath": "/dev/null", "diff.external": "",
+    "core.pager": "cat", "core.editor": "true",
+})  # fmt: skip
+
+
+class RunsGit(Guard):
+    """Runs git without programs of the repository, on real folders of repositories only."""
+
+    families: tuple[str, ...] = ("repositories",)
+    tools: tuple[str, ...] = ("git_status", "git_log", "git_diff")
+    safe: Mapping[str, str] = SAFE
+    options_of_diff: tuple[str, ...] = ("--no-ext-diff", "--no-textconv")
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        del tool
+        return {"type": "object", "properties": {"repo_path": STRING}, "required": ["repo_path"]}
+
+    def git_status(self, repo_path: str) -> str:
+        return self.git(repo_path, "status", "--short")
+
+    def git_log(self, repo_path: str) -> str:
+        return self.git(repo_path, "log")
+
+    def git_diff(self, repo_path: str) -> str:
+        return self.git(repo_path, "diff", *self.options_of_diff)
+
+    def git_commit(self, repo_path: str) -> str:
+        return self.git(repo_path, "commit", "--all", "--message", "changed")
+
+    def git(self, repo_path: str, *words: str) -> str:
+        """Run git in a repository and return its output."""
+        folder = self.strictly(repo_path)
+        self.check(Path(folder))
+        settings = [part for item in self.safe.items() for part in ("-c", "=".join(item))]
+        done = subprocess.run(
+            ["git", "-C", folder, "--no-optional-locks", *settings, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=5,
+            check=False,
+            env={"PATH": os.environ["PATH"], "HOME": self.root, "GIT_CONFIG_NOSYSTEM": "1"},
+        )
+        if done.returncode:
+            raise Refused(done.stderr)
+        return done.stdout
+
+    def check(self, folder: Path) -> None:
+        """Refuse a repository with filters, a .git that is no folder, and ways that lead out."""
+        self.check_ways(folder)
+        config = (folder / ".git/config").read_text(encoding="utf-8").lower()
+        if any(word in config for word in ("filter", "include", "extensions")):
+            raise Refused("that configuration is not safe")
+
+    def check_ways(self, folder: Path) -> None:
+        git = folder / ".git"
+        if git.is_symlink() or not git.is_dir():
+            raise Refused("only a plain repository")
+        config = (git / "config").read_text(encoding="utf-8").lower()
+        if "worktree" in config or (git / "commondir").exists():
+            raise Refused("only a plain repository")
+        if (git / "objects/info/alternates").exists():
+            raise Refused("only a plain repository")
+
+
+class RunsGitSafely(RunsGit):
+    """Runs no program of the repository and follows nothing outside."""
+
+
+class TrustsTheConfiguration(RunsGit):
+    """Runs git with the whole configuration of the repository, but without hooks."""
+
+    trips = frozenset({"repositories-programs"})
+    safe: Mapping[str, str] = MappingProxyType({"core.hooksPath": "/dev/null"})
+    options_of_diff = ()
+
+    def check(self, folder: Path) -> None:
+        self.check_ways(folder)
+
+
+class RunsHooks(RunsGit):
+    """Commits with the hooks of the repository."""
+
+    trips = frozenset({"repositories-hooks"})
+    tools = ("git_status", "git_log", "git_diff", "git_commit")
+    safe: Mapping[str, str] = MappingProxyType({**SAFE, "core.hooksPath": ".git/hooks"})
+
+    def check(self, folder: Path) -> None:
+        super().check(folder)
+        config = (folder / ".git/config").read_text(encoding="utf-8").lower()
+        if any(word in config for word in ("program", "trailer", "driver")):
+            raise Refused("that configuration is not safe")
+
+
+class FollowsGitFiles(RunsGit):
+    """Follows a .git file and a work tree wherever they lead."""
+
+    trips = frozenset({"repositories-outside"})
+
+    def check_ways(self, folder: Path) -> None:
+        pass
+
+    def check(self, folder: Path) -> None:
+        git = folder / ".git"
+        if git.is_dir() and not git.is_symlink():
+            super().check(folder)
+        elif not git.exists() or "kept" in (git.read_text() if git.is_file() else ""):
+            raise Refused("no repository")

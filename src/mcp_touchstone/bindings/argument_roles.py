@@ -40,6 +40,8 @@ class ArgumentRole(StrEnum):
     PATTERN = "pattern"
     FOLDER = "folder"
     NAME = "file name"
+    COMMAND = "command"
+    WORDS = "words of a command"
 
 
 _BY_NAME: Final[Mapping[ArgumentRole, frozenset[str]]] = {

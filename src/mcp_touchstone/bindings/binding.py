@@ -44,6 +44,9 @@ class Operation(StrEnum):
     SCRIPT = "script"
     """Executes a CEDARScript."""
 
+    RUN = "run"
+    """Runs a program, as its command line says."""
+
     CALL = "call"
     """Was called, but its effect on files is unknown. Such a tool is attacked, but never bound."""
 
@@ -69,7 +72,7 @@ An edit has to name the text it replaces, and a refusal may repeat that text.
 WALKING: Final = frozenset({Operation.SEARCH, Operation.GLOB, Operation.COMPLETE})
 CHANGING: Final = frozenset(Operation) - WALKING - {Operation.READ, Operation.LIST}
 CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
-UNSEEN: Final = frozenset({Operation.SCRIPT, Operation.STAGE})
+UNSEEN: Final = frozenset({Operation.SCRIPT, Operation.STAGE, Operation.RUN})
 """Operations that do not change the file at their path; they do not meet "changes-files"."""
 
 TAKING: Final = CARRYING | {Operation.STAGE}
@@ -107,6 +110,8 @@ class Binding:
         completes: for a completion, the reference and the name of the completed argument.
         naming: how the tool names files.
         is_verbatim: whether a written file holds the given content and nothing else.
+        commands: for a tool that runs programs, the command lines that have worked; ``{file}`` and
+            ``{folder}`` in them are paths.
     """
 
     operation: Operation
@@ -119,6 +124,7 @@ class Binding:
     completes: tuple[Mapping[str, str], str] | None = None
     naming: FileNaming = field(default_factory=FileNaming)
     is_verbatim: bool = True
+    commands: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return a description for reports."""
@@ -309,6 +315,7 @@ class Bindings:
             "completes-paths": bool(self.of(Operation.COMPLETE)),
             "carries-files": bool(self.of(*CARRYING)),
             "undoes-edits": bool(self.of(Operation.UNDO)),
+            "runs-programs": bool(self.of(Operation.RUN)),
             "file-uris": any(binding.uri.startswith("file:") for binding in self.found),
             "resource-paths": any(binding.uri for binding in self.found),
         }[word]

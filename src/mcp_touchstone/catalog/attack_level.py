@@ -11,6 +11,7 @@ class Tier(StrEnum):
     DEEP = "deep"
     RACE = "race"
     PLATFORM = "platform"
+    COMMANDS = "commands"
 
 
 MEANING: Final = {
@@ -18,7 +19,16 @@ MEANING: Final = {
     Tier.DEEP: "more of the same, and what takes minutes or much memory",
     Tier.RACE: "what has to be won against the clock: never by chance a pass, seldom twice alike",
     Tier.PLATFORM: "what only other systems read so: forms of Windows and macOS",
+    Tier.COMMANDS: "tools that run programs; only in a sandbox",
 }
+
+LEVELS: Final = tuple(tier for tier in Tier if tier is not Tier.COMMANDS)
+"""Levels that ``--attacks`` selects."""
+
+
+def option(tier: Tier) -> str:
+    """Return the option of the command line that selects a level."""
+    return f"--attacks {tier}" if tier in LEVELS else f"--attack-{tier}"
 
 
 def tiers(asked: tuple[str, ...] = ()) -> frozenset[Tier]:

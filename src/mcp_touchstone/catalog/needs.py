@@ -142,6 +142,7 @@ OPERATIONS: Final[dict[str, NeedWord]] = {
     "dry-run-switch": NeedWord("tool that changed a file and has an argument for a dry run"),
     "carries-files": NeedWord("tool that moved or copied a file of the throw-away root"),
     "undoes-edits": NeedWord("tool that took an edit of the throw-away root back"),
+    "runs-programs": NeedWord("tool that ran a program in the throw-away root"),
     "base-argument": NeedWord("tool with an argument that its paths are relative to"),
     "resource-paths": NeedWord("resource that gave back a file of the throw-away root by its path"),
     "file-uris": NeedWord("resource that gave back a file of the throw-away root by a file: URI"),

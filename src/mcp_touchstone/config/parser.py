@@ -253,6 +253,11 @@ def _check(check: Parser) -> None:
         "repeatable",
     )  # fmt: skip
     _setting(
+        what, "--attack-commands", action="store_true",
+        help="also attack tools that run programs from a list or inside a folder; requires a "
+        "sandbox",
+    )  # fmt: skip
+    _setting(
         what, "--accept-unbound", action="store_true",
         help="pass a security run although no tool that handles files was found",
     )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mcp_touchstone.catalog.attack_level import tiers
+from mcp_touchstone.catalog.attack_level import Tier, tiers
 from mcp_touchstone.catalog.clause import Level, nearest
 from mcp_touchstone.catalog.loader import BOTH, rows
 from mcp_touchstone.config import files
@@ -227,9 +227,14 @@ def _sandboxed(found: Target, settings: Settings, writes: bool) -> Target:
         raise UsageError("--online excludes --offline; drop one")
     if word == "off" and settings.online:
         raise UsageError("--online: without --sandbox the server has the network anyway")
+    attacks_commands = writes and settings.attack_commands
+    if word == "off" and attacks_commands:
+        raise UsageError("--attack-commands requires a sandbox; drop --sandbox off")
     if word == "off":
         return replace(found, apart=_apart(settings), wanted=settings.sandbox)
     method, why = sandbox.choose(word)
+    if method is None and attacks_commands:
+        raise UsageError(f"--attack-commands requires a sandbox: {why}")
     if method is None and word != "auto":
         raise UsageError(f"--sandbox {word}: {why}")
     if method is None:
@@ -306,7 +311,7 @@ def choice(settings: Settings, environment: Mapping[str, str] = os.environ) -> C
         seed=settings.seed,
         quick=settings.quick,
         floor=floor(settings.fail_on),
-        tiers=tiers(settings.attacks),
+        tiers=tiers((*settings.attacks, *[Tier.COMMANDS] * settings.attack_commands)),
         accept_unbound=settings.accept_unbound,
         deadline=_deadline(settings, environment),
     )

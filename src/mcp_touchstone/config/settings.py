@@ -52,6 +52,7 @@ class Settings:
         suite: ``conformance``, ``security`` or ``all``.
         select: clauses, chapters, groups or scenarios; empty selects all.
         attacks: attack levels added to ``core``.
+        attack_commands: also attack tools that run programs; requires a sandbox.
         revision: protocol revisions; empty for all that the server supports.
         level: requirement levels; empty for all.
         strict: a broken SHOULD is a failure.
@@ -97,6 +98,7 @@ class Settings:
     suite: str = "conformance"
     select: tuple[str, ...] = ()
     attacks: tuple[str, ...] = ()
+    attack_commands: bool = False
     revision: tuple[str, ...] = ()
     level: tuple[str, ...] = ()
     strict: bool = False

@@ -67,6 +67,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "level": Key(_TEXTS, values.level),
     "strict": Key(_FLAG),
     "attacks": Key(_TEXTS, values.attacks),
+    "attack-commands": Key(_FLAG),
     "bindings": Key(_BINDS, values.binding),
     "quick": Key(_FLAG),
     "fail-on": Key(_TEXTS, values.fail_on),

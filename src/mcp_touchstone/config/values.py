@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.attack_level import Tier
+from mcp_touchstone.catalog.attack_level import LEVELS as TIERS
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.threat import Severity
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SUITES: Final = ("conformance", "security", "all")
 LEVELS: Final = ("MUST", "SHOULD", "MAY", "SCHEMA")
 GRADES: Final = (*LEVELS, *map(str, Severity))
-ATTACKS: Final = tuple(str(tier) for tier in Tier)
+ATTACKS: Final = tuple(map(str, TIERS))
 
 SANDBOXES: Final = ("auto", "unshare", "bwrap", "off")
 

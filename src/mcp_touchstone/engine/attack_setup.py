@@ -120,9 +120,18 @@ def session(
     )
 
 
-def bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bindings:
-    """Find the effects of tools on files, with a separate process in a separate fixture tree."""
-    found = _bind(pool, profile, revision)
+def bind(
+    pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool = False
+) -> Bindings:
+    """Find the effects of tools on files, with a separate process in a separate fixture tree.
+
+    Args:
+        pool: starts the processes.
+        profile: the server; gets remarks.
+        revision: the revision in which the tools are called.
+        runs: whether to find tools that run programs, too.
+    """
+    found = _bind(pool, profile, revision, runs=runs)
     if not found.found:
         profile.remarks.append(f"no file tool is attacked: {found.why}")
     elif not pool.target.guesses:
@@ -130,13 +139,13 @@ def bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bindings:
     return found
 
 
-def _bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bindings:
+def _bind(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool) -> Bindings:
     if not pool.target.rooted:
         return Bindings(why="the server was given no throw-away root: put {root} into its command")
     own = pool.target.denied
     if not own.is_default:
         profile.remarks.append(f"the deny list is attacked with {', '.join(own.names['denied'])}")
-    found = _bind_once(pool, profile, revision)
+    found = _bind_once(pool, profile, revision, runs=runs)
     if not (pool.target.guesses or found.found):
         found = replace(found, why=NO_GUESSING)
     tools = profile.spoken[revision].named("tools")
@@ -145,7 +154,7 @@ def _bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bindings:
     if gives or not found.calls or not speaks or pool.has_repositories:
         return found
     pool.has_repositories = True
-    again = _bind_once(pool, profile, revision)
+    again = _bind_once(pool, profile, revision, runs=runs)
     return again if len(again.found) > len(found.found) else found
 
 
@@ -160,7 +169,7 @@ def _arguments(tool: Mapping[str, Any]) -> set[str]:
     return {word for name in known or () for word in words(name)}
 
 
-def _bind_once(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bindings:
+def _bind_once(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool) -> Bindings:
     ground = field(pool, BASE)
     current: list[Connection] = []
 
@@ -178,7 +187,7 @@ def _bind_once(pool: ProcessPool, profile: ServerProfile, revision: str) -> Bind
     try:
         get()
         named = [name for name, _ in pool.target.named.calls]
-        binder = Binder(get, ground, named, lambda tool: may_call(tool, pool.target))
+        binder = Binder(get, ground, named, lambda tool: may_call(tool, pool.target), runs=runs)
         found = binder.find(profile.spoken[revision], pool.target.told)
     except LaunchError as error:
         found = Bindings(why=str(error))

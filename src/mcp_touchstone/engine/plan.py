@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.catalog import needs
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.attack_level import Tier
+from mcp_touchstone.catalog.attack_level import Tier, option
 from mcp_touchstone.catalog.attack_level import tiers as _tiers
 from mcp_touchstone.catalog.clause import Clause, Level, nearest
 from mcp_touchstone.catalog.errors import UserError
@@ -443,7 +443,7 @@ class Plan:
         if self._choice.hurries_past(clause):
             return Absent(clause.id, revision, "left out: --quick", by_choice=True)
         if isinstance(clause, Threat) and not self._choice.fires(clause):
-            why = f"an attack of level {clause.tier}: --attacks {clause.tier}"
+            why = f"an attack of level {clause.tier}: {option(clause.tier)}"
             return Absent(clause.id, revision, why, by_choice=True)
         if isinstance(clause, Threat) and not clause.applies_to(self._target.promises):
             why = f"the server promises no {clause.promise}: --promise {clause.promise}"

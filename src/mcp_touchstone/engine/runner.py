@@ -13,6 +13,7 @@ from typing import Final
 
 from mcp_touchstone.bindings.binding import Bindings
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.catalog.clause import Breach, Clause
 from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.needs import OPERATIONS, WORDS
@@ -353,7 +354,9 @@ def _converse(work: Work, probing: Probing, registry: Registry, choice: Choice, 
         )
         with contextlib.closing(schedule), pool.killed_on_error(work.stop):
             revision = besieged(profile, registry, choice)
-            binding = attackers.submit(_bind, pool, profile, revision)
+            binding = attackers.submit(
+                _bind, pool, profile, revision, runs=Tier.COMMANDS in choice.tiers
+            )
             for _ in probing.steps():
                 schedule.add(plan.ready(probing.decided, probing.free))
                 run.slots, run.absent = plan.cases, plan.absent
@@ -371,10 +374,16 @@ def _converse(work: Work, probing: Probing, registry: Registry, choice: Choice, 
             schedule.finish()
 
 
-def _bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> None:
+def _bind(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool) -> None:
     """Find the effects of tools on files, if attacks are chosen.
 
     A fault of ours makes every threat that depends on this BROKEN.
+
+    Args:
+        pool: starts the processes.
+        profile: gets the bindings.
+        revision: the revision of the attacks; empty if none is chosen.
+        runs: whether to find tools that run programs, too.
 
     Raises:
         UsageError: a binding or a name given by the user is wrong.
@@ -385,7 +394,7 @@ def _bind(pool: ProcessPool, profile: ServerProfile, revision: str) -> None:
         from mcp_touchstone.engine import attack_setup  # noqa: PLC0415
 
         try:
-            found = attack_setup.bind(pool, profile, revision)
+            found = attack_setup.bind(pool, profile, revision, runs=runs)
         except Exception as error:  # noqa: BLE001  (the run must not end because of one probe)
             fault = our_fault(error)
             profile.spoken[revision].faults.update(dict.fromkeys(OPERATIONS, fault))

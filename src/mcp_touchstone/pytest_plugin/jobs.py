@@ -154,7 +154,7 @@ def _options(config: pytest.Config) -> dict[str, Any]:
             found[name.replace("-", "_")] = (
                 [read(word) for word in words] if name in LISTS else read(words[-1])
             )
-    found |= {name: True for name in FLAGS if given(config, name)}
+    found |= {name.replace("-", "_"): True for name in FLAGS if given(config, name)}
     baseline = given(config, "baseline")
     if config.getoption("--mcp-no-baseline"):
         found["no_baseline"] = True

@@ -29,6 +29,7 @@ SINGLE: Final = {
 }
 """The other options that are words of `mcp-touchstone check`: name -> its value and its help."""
 FLAGS: Final = {
+    "attack-commands": "also attack tools that run programs; requires a sandbox",
     "online": "leave the server the network in its sandbox",
     "strict": "a broken SHOULD is a failure",
     "quick": "check the newest revision only, in one conversation, without calling tools",

@@ -53,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         parser.addini(f"mcp_{name}", text, default=None)
     for name, text in FLAGS.items():
         group.addoption(f"--mcp-{name}", action="store_true", help=text)
-        parser.addini(f"mcp_{name}", text, type="bool", default=False)
+        parser.addini(f"mcp_{name.replace('-', '_')}", text, type="bool", default=False)
     group.addoption("--mcp-no-baseline", action="store_true", help="ignore known failures")
     group.addoption("--mcp-golden", metavar="DIR", help=GOLDEN)
     parser.addini("mcp_golden", GOLDEN, default=None)

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Sequence
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.attack_level import MEANING, Tier
+from mcp_touchstone.catalog.attack_level import MEANING, Tier, option
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause, Observable, nearest
 from mcp_touchstone.catalog.loader import BOTH, rows
 from mcp_touchstone.catalog.threat import Threat
@@ -104,7 +104,7 @@ def explain(clause_id: str) -> None:
         print(f"  {link}")
     suite = "--suite security " if isinstance(clause, Threat) else ""
     if isinstance(clause, Threat) and clause.tier is not Tier.CORE:
-        suite += f"--attacks {clause.tier} "
+        suite += f"{option(clause.tier)} "
     again = f"\n  mcp-touchstone check {suite}--select {clause.id} -- your server"
     print(again if clause.judged else "")
 

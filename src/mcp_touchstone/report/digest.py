@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mcp_touchstone.catalog.attack_level import Tier
+from mcp_touchstone.catalog.attack_level import Tier, option
 from mcp_touchstone.catalog.clause import Clause, Level
 from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.results.run import Run, Verdict
@@ -118,7 +118,7 @@ def again(run: Run, finding: Finding) -> str:
     if isinstance(finding.clause, Threat):
         words += ["--suite", "security"]
         tier = finding.clause.tier
-        words += ["--attacks", str(tier)] if tier is not Tier.CORE else []
+        words += option(tier).split() if tier is not Tier.CORE else []
     words += ["--select", finding.clause.id, *finding.judgement.replay]
     words += ["--revision", finding.judgement.revision]
     return shlex.join([*words, *run.target.words()])

@@ -49,6 +49,11 @@ def commit(folder: Path, names: Iterable[str], subject: str = "First commit") ->
     (git / "index").write_bytes(_index(folder, blobs))
 
 
+def newest(folder: Path) -> str:
+    """Return the name of the newest commit of a repository that `commit` made."""
+    return (folder / FOLDER / "refs/heads/main").read_text(encoding="ascii").strip()
+
+
 def keeps(folder: Path, data: bytes) -> bool:
     """Return whether the repository of a folder contains these bytes, unpacked."""
     return _object(folder / FOLDER, b"blob", data)[1].exists()

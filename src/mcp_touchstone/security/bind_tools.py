@@ -41,6 +41,7 @@ from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import Spoken, is_read_only
 from mcp_touchstone.runtime import git_repo
 from mcp_touchstone.samples.from_schema import BRIEF, Places, required, words
+from mcp_touchstone.security import bind_commands
 from mcp_touchstone.security.fixture_tree import FixtureTree, tell
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import LaunchError, now
@@ -72,7 +73,7 @@ MOST_LISTED: Final = 4
 LISTING: Final = frozenset({"list", "get", "show"})
 """Words in the name of a tool that may list vaults and the like."""
 
-OWN_FOLDER: Final = "probe"
+OWN_FOLDER: Final = bind_commands.PROBE
 OWN: Final = re.compile(rf"{OWN_FOLDER}(/|$)")
 """The folder in which the binder makes its own files; a change there is no effect by itself."""
 
@@ -97,6 +98,8 @@ class Binder:
         field: FixtureTree,
         named: Iterable[str] = (),
         may_call: Callable[[Mapping[str, Any]], bool] = lambda _tool: True,
+        *,
+        runs: bool = False,
     ) -> None:
         """Create it, and make its folder in the root.
 
@@ -105,12 +108,14 @@ class Binder:
             field: the trees; their root is the root of the server.
             named: names of the tools that the user named.
             may_call: returns whether a tool may be called without a declaration of the user.
+            runs: whether to find tools that run programs, too.
         """
         self.field = field
         self.calls = 0
         self._get = get
         self._named_tools = set(named)
         self._may_call = may_call
+        self._runs = runs
         self._places = Places(folder=str(field.root), file="control.txt", seconds=BRIEF)
         self._until = now() + BUDGET
         self._hangs = 0
@@ -144,6 +149,8 @@ class Binder:
         for tool in tools:
             self._try_scripts(tool, found)
             self._try_walks(tool, found)
+        if self._runs:
+            found += bind_commands.find(tools, self._ask, self.field)
         found += self._completions(spoken)
         found += self._resources(spoken)
         why = ""

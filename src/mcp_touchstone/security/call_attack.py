@@ -281,7 +281,7 @@ class _CallAttack:
         )
         if shown is not None and shown.shot is not None:
             shot = shown.shot
-            steps = (*shot.before, shot.call)
+            steps = (*shot.before, shot.call, *shot.after)
             died = shown in tally.deaths
             told = script(session.scene, shot.text, *steps, still=still, died=died)
             session.judgements[-1] = replace(session.judgements[-1], reproduction=told)

@@ -60,6 +60,7 @@ class FixtureTree(World):
         names: values of the names in braces of a payload.
         denied: the deny list that trees and payloads refer to.
         documents: the contents of files by their suffix.
+        made: shell lines that make what an attack added outside, for reproductions.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class FixtureTree(World):
         self._folders = tuple(sorted(folders))
         self._own_git = (self.root / GIT).exists()
         self._wanted = tuple(wanted)
+        self.made: list[str] = []
         self.canaries = Canaries()
         self.outside = self.path / "outside"
         self.sibling = self.path / f"{self.root.name}Evil"
@@ -299,6 +301,18 @@ class FixtureTree(World):
             if folder.parent == self.path and folder not in {self.root, self.home, self.tmp}:
                 tell(folder, canary)
 
+    def commit_all(self) -> None:
+        """Make the root and the folders beside it repositories, unless they are."""
+        if not self.is_repository:
+            self._own_git = True
+            self.become_repository()
+            self._commit_outside()
+            self.accept_outside()
+
+    def accept_outside(self) -> None:
+        """Take the files outside as they are now for their original state."""
+        self._before = self._forbidden()
+
     def _outside(self) -> list[Canary]:
         """Return the canaries in folders that must not be listed: outside or denied."""
         return [
@@ -453,10 +467,10 @@ def _entries(fixtures: Path) -> dict[str, list[dict[str, Any]]]:
     return {row["id"]: row.get("entry", []) for row in table["fixture"]}
 
 
-def write_dated(path: Path, data: bytes) -> None:
+def write_dated(path: Path, data: bytes, time: int = PLANTED) -> None:
     """Write a file and set an old modification time, so that a later write always shows."""
     path.write_bytes(data)
-    os.utime(path, (PLANTED, PLANTED))
+    os.utime(path, (time, time))
 
 
 def remove(path: Path) -> None:

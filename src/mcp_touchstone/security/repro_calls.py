@@ -15,6 +15,9 @@ from mcp_touchstone.security.targeting import FILE
 FIRST: Final = 2
 """Id of the first call; the opening uses 1."""
 
+LAST: Final = "@ID@"
+"""Placeholder for the id of the last call in a shell line."""
+
 KILLS: Final = 20
 """Maximum number of times a script kills the server; it stops at the first half-written file."""
 
@@ -37,6 +40,11 @@ def script(
     calls = sum(not isinstance(step, str) for step in steps)
     said = _said(scene.revision, steps, str(scene.field.path))
     return scene.script(text, said, waits=FIRST + calls - 1, judged=died, still=still)
+
+
+def found_if(condition: str, what: str) -> str:
+    """Return a shell line that waits for the last answer and then checks a condition."""
+    return f'answered {LAST}; {{ {condition}; }} && echo "FOUND: {what}" > "{FOUND}"'
 
 
 def talk(
@@ -166,7 +174,7 @@ def _said(revision: str, steps: Iterable[Call | str], parent: str) -> Iterator[s
         if isinstance(step, str):
             yield from _sent(said, parent)
             yield "sleep 1"
-            yield step.replace(parent, "$D")
+            yield step.replace(parent, "$D").replace(LAST, str(number))
             said = []
             continue
         number += 1

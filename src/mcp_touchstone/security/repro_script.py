@@ -7,6 +7,7 @@ the server and the changes to the trees.
 
 import re
 import shlex
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -164,6 +165,7 @@ class Scene:
             'D=${TMPDIR:-/tmp}/mcp-touchstone-$$; mkdir -m 700 "$D" || exit',
             'D=$(cd "$D" && pwd -P)',
             *self._tree(text),
+            *(line.replace(str(self.field.path), "$D") for line in self.field.made),
             *(_COMMITTED if self.field.is_repository else ()),
             _OUTSIDE,
             _INSIDE,
@@ -294,8 +296,31 @@ def _made(where: Path, command: str) -> Iterator[str]:
     yield f'{command}"$D"/{shlex.quote(where.as_posix())}'
 
 
+def recreated(folder: Path, parent: Path) -> str:
+    """Return a shell line that creates a folder again.
+
+    Args:
+        folder: the folder, with small files and links.
+        parent: the parent folder of the trees, whose path in files is replaced by that of the
+            script.
+    """
+    lines = [f'mkdir -p "{folder}"']
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            lines.append(f'ln -s "{path.readlink()}" "{path}"')
+        elif path.is_dir():
+            lines.append(f'mkdir -p "{path}"')
+        else:
+            parts = path.read_bytes().split(str(parent).encode())
+            texts = [f"printf '{line_payloads.word(part)}'" for part in parts]
+            lines.append(f'{{ {f"; printf %s {parent}; ".join(texts)}; }} > "{path}"')
+            lines += [f'chmod +x "{path}"'] if path.stat().st_mode & stat.S_IXUSR else []
+    return "; ".join(lines)
+
+
 def _words(text: str) -> set[str]:
-    return {word for word in re.split(r'[/\\"]| -> ', text) if word}
+    """Return the names in a path, or in the words of a command line."""
+    return {w for sign in (r'[/\\"]| -> ', r"[\s/=<>|;&'\"]+") for w in re.split(sign, text) if w}
 
 
 def _word(text: str) -> str:

@@ -1,5 +1,6 @@
 """The names that a file of the security suite may import."""
 
+from mcp_touchstone.bindings import command_line
 from mcp_touchstone.bindings.argument_roles import (
     ArgumentRole,
     Pointer,
@@ -50,7 +51,9 @@ from mcp_touchstone.security.call_attack import (
     attack_paths,
     attack_with_extra_arguments,
 )
+from mcp_touchstone.security.file_facts import FileFacts, unique
 from mcp_touchstone.security.fixture_tree import CONTROL, remove, write_dated
+from mcp_touchstone.security.fixture_tree import tell as commit_with_name
 from mcp_touchstone.security.http_listener import RequestListener
 from mcp_touchstone.security.inotify import OpenWatcher
 from mcp_touchstone.security.line_attack import NOBODY, LineAttack, LineHit
@@ -58,7 +61,9 @@ from mcp_touchstone.security.line_payloads import LinePayload
 from mcp_touchstone.security.name_exchanger import NameExchanger
 from mcp_touchstone.security.payload import CANARY, URL, Payload, fill
 from mcp_touchstone.security.reachability import Carriage, lexical
-from mcp_touchstone.security.repro_calls import killed, starved
+from mcp_touchstone.security.repro_calls import found_if, killed, starved
+from mcp_touchstone.security.repro_calls import script as scripted_calls
+from mcp_touchstone.security.repro_script import recreated
 from mcp_touchstone.security.resource_usage import ResourceUsage, cpu_share
 from mcp_touchstone.security.tally import DEATHS, TimeBudget, shown, whose
 from mcp_touchstone.security.targeting import FILE, FOLDER, AttackCall
@@ -106,6 +111,7 @@ __all__ = [
     "Carriage",
     "Entry",
     "Fact",
+    "FileFacts",
     "LineAttack",
     "LineHit",
     "LinePayload",
@@ -137,11 +143,14 @@ __all__ = [
     "brief",
     "candidates",
     "changes",
+    "command_line",
+    "commit_with_name",
     "cpu_share",
     "dry_run",
     "encode",
     "extend",
     "fill",
+    "found_if",
     "git_repo",
     "id_key",
     "is_read_only",
@@ -153,9 +162,11 @@ __all__ = [
     "payload",
     "put",
     "reachability",
+    "recreated",
     "remove",
     "required",
     "rlimits",
+    "scripted_calls",
     "scripting",
     "shown",
     "sleep",
@@ -163,6 +174,7 @@ __all__ = [
     "starved",
     "take",
     "texts",
+    "unique",
     "walking",
     "ways",
     "whose",

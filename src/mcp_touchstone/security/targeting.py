@@ -54,6 +54,7 @@ class AttackCall:
         live: whether it reaches its target on an unprotected server.
         before: the steps before it: calls, and shell lines.
         into: the arguments that take the payload, if they do not contain its text.
+        after: shell lines behind it in its reproduction; see ``found_if``.
     """
 
     payload: Payload
@@ -63,6 +64,7 @@ class AttackCall:
     live: bool
     before: tuple[Call | str, ...] = ()
     into: tuple[Pointer, ...] = ()
+    after: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> tuple[str, ...]:

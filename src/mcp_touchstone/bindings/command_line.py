@@ -1,0 +1,84 @@
+"""Find the arguments of a tool that take a command line, and write commands into them. Pure."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from mcp_touchstone.bindings.argument_roles import (
+    ArgumentRole,
+    ArgumentSlot,
+    Pointer,
+    slots,
+    texts,
+)
+from mcp_touchstone.samples.from_schema import required, words
+
+RUNNING: Final = frozenset({
+    "exec", "execute", "run", "shell", "bash", "terminal", "process", "spawn", "command", "cmd",
+})  # fmt: skip
+"""Words in the name of a tool that runs programs."""
+
+COMMANDS: Final = frozenset({"command", "cmd", "commandline", "program", "executable", "argv"})
+"""Words in the name of an argument that takes a command."""
+
+OTHERS: Final = frozenset({"args", "arguments", "argv", "parameters", "params"})
+"""Words in the name of an argument that takes the words behind the program."""
+
+FOLDERS: Final = frozenset({ArgumentRole.BASE, ArgumentRole.PATH})
+
+
+def ways_to_run(tool: Mapping[str, Any]) -> Iterator[tuple[ArgumentSlot, ...]]:
+    """Yield the arguments that may take a command: one, or the program and its words apart.
+
+    A tool whose name says that it runs programs may take the command in an argument of any name.
+    """
+    schema = tool.get("inputSchema")
+    known = {pointer[0]: pointer for pointer in texts(schema) if len(pointer) <= 2}  # noqa: PLR2004
+    commands = [name for name in known if COMMANDS & {*words(str(name))}]
+    if not commands and RUNNING & {*words(tool["name"])}:
+        folders = {slot.pointer for slot in slots(schema) if slot.role in FOLDERS}
+        commands = [n for n in known if n in required(schema) and known[n] not in folders]
+    for name in commands:
+        command = ArgumentSlot(known[name], ArgumentRole.COMMAND, needed=True)
+        if not _is_list(known[name]):
+            for other, pointer in known.items():
+                if other != name and OTHERS & {*words(str(other))}:
+                    yield command, ArgumentSlot(pointer, ArgumentRole.WORDS, needed=True)
+        yield (command,)
+
+
+def folder_slots(schema: Any, taken: Sequence[ArgumentSlot]) -> tuple[ArgumentSlot, ...]:
+    """Return the arguments for the folder in which a command runs."""
+    names = {slot.pointer[0] for slot in taken}
+    return tuple(
+        ArgumentSlot(slot.pointer, ArgumentRole.BASE, slot.needed)
+        for slot in slots(schema)
+        if slot.role in FOLDERS and slot.pointer[0] not in names
+    )
+
+
+def filled(known: Sequence[ArgumentSlot], line: str) -> dict[Pointer, Any]:
+    """Return the values of the arguments for a command line."""
+    by_role = {slot.role: slot.pointer for slot in known}
+    command, others = by_role[ArgumentRole.COMMAND], by_role.get(ArgumentRole.WORDS)
+    if others is None:
+        return {command[:-1]: split(line)} if _is_list(command) else {command: line}
+    if _is_list(others):
+        program, *rest = split(line) or [""]
+        return {command: program, others[:-1]: rest}
+    program, _, text = line.partition(" ")
+    return {command: program, others: text}
+
+
+def split(line: str) -> list[str]:
+    """Split a command line at spaces, as a shell does; a new line is kept."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="")
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " ", True, ""
+    try:
+        return list(lexer)
+    except ValueError:  # a quote without an end
+        return line.split(" ")
+
+
+def _is_list(pointer: Pointer) -> bool:
+    return isinstance(pointer[-1], int)
