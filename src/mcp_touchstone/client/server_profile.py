@@ -14,6 +14,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.samples.from_schema import is_path, required
+from mcp_touchstone.transport.sdk import UNKNOWN, SdkIdentity
 from mcp_touchstone.wire.framing import brief
 from mcp_touchstone.wire.reply import Reply
 
@@ -243,6 +244,7 @@ class ServerProfile:
         root: the folder of the examples; empty if there were no probes.
         granted: folders given to the server by its command, its environment, or as its own.
         bindings: the observed effects of tools on files; None if not observed.
+        sdk: the SDK it runs on.
     """
 
     pace: Pace
@@ -256,6 +258,7 @@ class ServerProfile:
     root: str = ""
     granted: tuple[Path, ...] = ()
     bindings: Bindings | None = None
+    sdk: SdkIdentity = UNKNOWN
 
     @property
     def modern(self) -> bool:
