@@ -80,11 +80,11 @@ def passed(run: Run) -> tuple[str, str]:
     if run.since is not None:
         return comparison.verdict(run.since), f": {name} has no new failure since {run.since.old}"
     accepted = plural(sum(excused(run).values()), "known failure") if excused(run) else ""
-    if theirs := sdk_failures(run):
+    theirs = sdk_failures(run)
+    if theirs or accepted:
+        said = f"is conforming but for {theirs}" if theirs else "has no new failure"
         known = f"; {file(run)} accepts {accepted}" if accepted else ""
-        return "passed", f": {name} is conforming but for {theirs}{known}"
-    if accepted:
-        return "passed", f": {name} has no new failure; {file(run)} accepts {accepted}"
+        return "passed", f": {name} {said}{known}"
     if failures:
         floor = " ".join(run.floor.words)
         count = plural(len(failures), "failure")

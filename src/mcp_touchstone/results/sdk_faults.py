@@ -57,7 +57,7 @@ class Release:
 
 def version(text: str) -> tuple[int, ...]:
     """Return a version for comparisons; a pre-release comes before its release."""
-    numbers, rest = re.match(r"v?([\d.]*)(.*)", text).groups()  # type: ignore[union-attr]
+    numbers, rest = re.match(r"v?((?:\d+(?:\.\d+)*)?)(.*)", text).groups()  # type: ignore[union-attr]
     parts = [int(part) for part in numbers.split(".") if part]
     final = not rest or rest.startswith((".post", "+"))
     return (*[*parts, 0, 0, 0, 0][:4], int(final))
