@@ -69,10 +69,11 @@ def run(
     """Return a run with these outcomes of a server on these SDKs, attributed."""
     profile = ServerProfile(Pace(1.0))
     made = Run(Target(command=("./server",)), profile, floor=Floor.read(words))
-    answers = {each: type("Spoken", (), {"server_info": {"name": "notes"}})() for each in spoken}
-    profile.spoken = cast("dict[str, Any]", answers)
-    named = [Sdk(*one.split("=="), registry="pypi") for one in sdks]
-    profile.sdk = SdkIdentity(tuple(named))
+    for each in spoken:
+        answer = type("Spoken", (), {"server_info": {"name": "notes"}})()
+        profile.spoken[each] = cast("Any", answer)
+    named = [one.split("==") for one in sdks]
+    profile.sdk = SdkIdentity(tuple(Sdk(name, number, "pypi") for name, number in named))
     for (rule, revision), outcome in found.items():
         one = Judgement(
             clause=rule, revision=revision, outcome=outcome, scenario=scenario, actual="nothing"
@@ -171,7 +172,8 @@ def test_a_version_between_two_has_only_what_both_have() -> None:
 def test_versions_are_ordered() -> None:
     order = ["1.9.4", "1.10.0a1", "1.10.0", "1.10.0.post1", "2.0.0-beta.5", "2.0.0", "10.0"]
 
-    assert sorted(order[::-1], key=lambda one: (version(one), len(one))) == order
+    assert list(map(version, order)) == sorted(map(version, order))
+    assert version("1.10.0a1") < version("1.10.0") < version("1.10.1")
     assert version("1.30") == version("1.30.0")
 
 
