@@ -100,6 +100,11 @@ def judge(command: list[str], report: Path, *options: str) -> dict[str, Any]:
     return found
 
 
+def depends_on_chance(judgement: dict[str, Any]) -> bool:
+    """Return whether a finding did not appear in each repetition."""
+    return bool(judgement.get("found", 1) < judgement.get("tried", 1))
+
+
 def faults(report: dict[str, Any], catalogue: Catalogue) -> Faults:
     """Return the findings of a report: clause -> scenario -> outcome -> revisions.
 
@@ -114,7 +119,7 @@ def faults(report: dict[str, Any], catalogue: Catalogue) -> Faults:
                 outcomes = scenarios.setdefault(judgement["scenario"], {})
                 revisions = outcomes.setdefault(judgement["outcome"], [])
                 revisions.append(verdict["revision"])
-                if judgement.get("found", 1) < judgement.get("tried", 1):
+                if depends_on_chance(judgement):
                     legacy = {*report["revisions"]["spoken"]} & {*LEGACY}
                     revisions += legacy.intersection(catalogue[verdict["clause"]].revisions)
     for scenarios in found.values():
@@ -132,6 +137,14 @@ def row(release: Release, report: dict[str, Any]) -> dict[str, Any]:
         "registry": release.registry,
         "version": release.version,
         "revisions": report["revisions"]["spoken"],
+        "chance": sorted(
+            {
+                verdict["clause"]
+                for verdict in report["verdicts"]
+                for judgement in verdict["judgements"]
+                if judgement["outcome"] in FOUND and depends_on_chance(judgement)
+            }
+        ),
         "faults": faults(report, rows(CONFORMANCE)),
     }
 

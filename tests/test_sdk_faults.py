@@ -35,7 +35,9 @@ BATCH, PING, TOOL = "jsonrpc-batch-receive", "ping-empty-response", "tools-unkno
 OLD, MID, NEW = "2024-11-05", "2025-03-26", "2025-11-25"
 
 
-def row(name: str, number: str, *faults: str, line: str = "python") -> dict[str, Any]:
+def row(
+    name: str, number: str, *faults: str, line: str = "python", chance: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Return a row of the table; a fault is ``CLAUSE SCENARIO OUTCOME REVISION``."""
     found: dict[str, Any] = {}
     for clause, scenario, outcome, revision in map(str.split, faults):
@@ -44,7 +46,7 @@ def row(name: str, number: str, *faults: str, line: str = "python") -> dict[str,
         )
     return {
         "line": line, "sdk": name, "registry": "pypi", "version": number,
-        "revisions": list(rev.ALL), "faults": found,
+        "revisions": list(rev.ALL), "chance": list(chance), "faults": found,
     }  # fmt: skip
 
 
@@ -214,16 +216,28 @@ def test_without_a_remedy_the_report_says_who_has_to_act() -> None:
     assert fault.proof == "mcp 1.22.0: a minimal server on mcp 1.20.0 does this too"
 
 
-def test_a_fault_that_depends_on_chance_is_not_called_fixed() -> None:
+@pytest.mark.parametrize(
+    ("later", "fixed"),
+    [
+        ((), ""),
+        (("1.30.0",), ""),
+        (("1.30.0", "2.0.0"), "mcp 2.0.0"),
+        (("1.30.0", "2.0.0", "2.1.0!"), ""),
+    ],
+)
+def test_a_fault_that_depends_on_chance_is_fixed_by_a_later_major_version_only(
+    later: tuple[str, ...], fixed: str
+) -> None:
+    fault = f"{BATCH} s fail {MID}"
+    rows = [row("mcp", "1.20.0", fault, chance=(BATCH,))]
+    rows += [row("mcp", one.strip("!"), *([fault] if "!" in one else [])) for one in later]
     made = run({(BATCH, MID): Outcome.FAIL}, spoken=(MID,))
-    one = Judgement(
-        clause=BATCH, revision=MID, outcome=Outcome.FAIL, scenario="s", tried=5, found=2
-    )
-    made.verdicts = [Verdict(load().catalogue[BATCH], MID, Outcome.FAIL, one, [one])]
     made.profile.sdk = SdkIdentity((Sdk("mcp", "1.20.0", "pypi"),))
-    attribute(made, RELEASES)
+    attribute(made, sdk_faults.read({"releases": rows}, {}))
 
-    assert remedy(made) == "none in your server: mcp has to fix it"
+    found = made.verdicts[0].sdk
+    assert found is not None
+    assert found.fixed == fixed
 
 
 # --- the gate

@@ -46,7 +46,7 @@ def document(run: Run) -> dict[str, Any]:
             "trouble": run.trouble,
             **({"unbound": run.unbound} if run.unbound else {}),
             "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
-            "kept": {one.revision: _kept(one) for one in kept(run, renamed)},
+            "kept": {one.revision: _kept(one) for one in kept(run, renamed) if one.applicable},
             "planned": sum(len(slot.clauses) for slot in run.slots),
             "processes": run.processes,
             "strays": run.strays,

@@ -42,12 +42,14 @@ class Release:
         line: name of the series of releases; a successor may have another package name.
         revisions: the revisions it speaks.
         faults: the findings of the minimal server.
+        chance: the clauses with a finding that depends on chance.
     """
 
     sdk: Sdk
     line: str
     revisions: frozenset[str]
     faults: frozenset[Fault]
+    chance: frozenset[str]
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -85,6 +87,7 @@ def read(document: Mapping[str, Any], renamed: Mapping[str, str]) -> tuple[Relea
                 for outcome, revisions in outcomes.items()
                 for revision in revisions
             ),
+            frozenset(renamed.get(clause, clause) for clause in row["chance"]),
         )
         for row in document["releases"]
     )
@@ -174,13 +177,16 @@ def _like(sdk: Sdk, known: Sequence[Release]) -> str:
 def _fixed(verdict: Verdict, layers: Sequence[_Layer], table: Sequence[Release]) -> str:
     """Return the first later release without the fault, of the outermost SDK that has it.
 
-    The absence of a fault that depends on chance proves nothing.
+    A release may be free of a fault that depends on chance by luck. Such a fault is fixed in a
+    later major version if no release of it has the fault.
     """
     for _, known in layers:
-        if verdict.sometimes or not known or not all(_has(one, verdict) for one in known):
+        if not known or not all(_has(one, verdict) for one in known):
             continue
-        later = [one for one in table if one.line == known[-1].line]
-        later = later[later.index(known[-1]) + 1 :]
+        line = [one for one in table if one.line == known[-1].line]
+        later = line[line.index(known[-1]) + 1 :]
+        if verdict.sometimes or any(verdict.clause.id in one.chance for one in line):
+            later = [one for one in later if one.order[0] > known[-1].order[0]]
         free = ""
         for release in reversed(later):
             if verdict.revision not in release.revisions or _has(release, verdict):
