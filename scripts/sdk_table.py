@@ -100,9 +100,16 @@ def judge(command: list[str], report: Path, *options: str) -> dict[str, Any]:
     return found
 
 
-def depends_on_chance(judgement: dict[str, Any]) -> bool:
-    """Return whether a finding did not appear in each repetition."""
-    return bool(judgement.get("found", 1) < judgement.get("tried", 1))
+def chance(report: dict[str, Any]) -> set[str]:
+    """Return the clauses with a finding that depends on chance: declared, or seen to do so."""
+    declared = {*tomllib.loads((HERE / "releases.toml").read_text("utf-8"))["chance"]}
+    return {
+        verdict["clause"]
+        for verdict in report["verdicts"]
+        for judgement in verdict["judgements"]
+        if judgement["outcome"] in FOUND
+        and (verdict["clause"] in declared or judgement.get("found", 1) < judgement.get("tried", 1))
+    }
 
 
 def faults(report: dict[str, Any], catalogue: Catalogue) -> Faults:
@@ -111,6 +118,8 @@ def faults(report: dict[str, Any], catalogue: Catalogue) -> Faults:
     A finding that depends on chance counts in each legacy revision of the release, as the others
     were only luckier.
     """
+    by_chance = chance(report)
+    legacy = {*report["revisions"]["spoken"]} & {*LEGACY}
     found: Faults = {}
     for verdict in report["verdicts"]:
         for judgement in verdict["judgements"]:
@@ -119,8 +128,7 @@ def faults(report: dict[str, Any], catalogue: Catalogue) -> Faults:
                 outcomes = scenarios.setdefault(judgement["scenario"], {})
                 revisions = outcomes.setdefault(judgement["outcome"], [])
                 revisions.append(verdict["revision"])
-                if depends_on_chance(judgement):
-                    legacy = {*report["revisions"]["spoken"]} & {*LEGACY}
+                if verdict["clause"] in by_chance:
                     revisions += legacy.intersection(catalogue[verdict["clause"]].revisions)
     for scenarios in found.values():
         for outcomes in scenarios.values():
@@ -137,14 +145,7 @@ def row(release: Release, report: dict[str, Any]) -> dict[str, Any]:
         "registry": release.registry,
         "version": release.version,
         "revisions": report["revisions"]["spoken"],
-        "chance": sorted(
-            {
-                verdict["clause"]
-                for verdict in report["verdicts"]
-                for judgement in verdict["judgements"]
-                if judgement["outcome"] in FOUND and depends_on_chance(judgement)
-            }
-        ),
+        "chance": sorted(chance(report)),
         "faults": faults(report, rows(CONFORMANCE)),
     }
 
@@ -196,6 +197,8 @@ def main() -> int:
             found = json.loads(report.read_text("utf-8"))
         else:
             found = judge(install(release, options.folder.absolute()), report)
+        if found["summary"]["exit_code"] not in {0, 1}:
+            raise SystemExit(f"{report}: {found['summary']['trouble'] or 'not all was judged'}")
         table[key] = row(release, found)
         write([*table.values()])
         summary = found["summary"]

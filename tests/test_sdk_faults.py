@@ -476,3 +476,26 @@ def test_a_part_of_the_table_is_made_again(tmp_path: Path) -> None:
 
     assert part(script.row(release, report)["faults"]) == part(known["faults"]) != set()
     assert [str(one["version"]) for one in report["target"]["sdk"]] == [number]
+
+
+def test_a_finding_that_depends_on_chance_counts_in_all_legacy_revisions() -> None:
+    def verdict(clause: str, revision: str, outcome: str, **more: int) -> dict[str, Any]:
+        one = {"scenario": "s", "outcome": outcome, **more}
+        return {"clause": clause, "revision": revision, "judgements": [one]}
+
+    report = {
+        "revisions": {"spoken": [OLD, MID, "2026-07-28"]},
+        "verdicts": [
+            verdict(PING, OLD, "fail", tried=5, found=4),
+            verdict(PING, MID, "pass"),
+            verdict(BATCH, MID, "fail", tried=2, found=2),
+            verdict(TOOL, OLD, "note"),
+        ],
+    }
+    script = _script()
+
+    assert script.chance(report) == {PING}
+    assert script.faults(report, load().catalogue) == {
+        PING: {"s": {"fail": [OLD, MID]}},
+        BATCH: {"s": {"fail": [MID]}},
+    }
