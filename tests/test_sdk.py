@@ -241,7 +241,8 @@ def test_a_command_names_the_interpreter_of_its_script(tmp_path: Path) -> None:
 
 
 def test_error_texts_are_only_a_hint() -> None:
-    facts = SdkFacts(errors=("plain", "MCP error -32602: Tool x not found"))
+    line = '{"result":{"content":[{"type":"text","text":"MCP error -32602: Tool x not found"}]}}'
+    facts = SdkFacts(lines=('{"result":{}}', line))
 
     assert identify(facts).sdks == ()
     assert str(identify(facts)) == "unknown (its errors look like those of the TypeScript SDK)"

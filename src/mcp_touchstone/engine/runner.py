@@ -3,7 +3,7 @@
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -40,8 +40,16 @@ from mcp_touchstone.samples.from_schema import Places
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.orphans import end_abandoned
 from mcp_touchstone.transport.process import LaunchError, now, processor
-from mcp_touchstone.transport.sdk import UNKNOWN, SdkIdentity, collect, commands, identify
+from mcp_touchstone.transport.sdk import (
+    UNKNOWN,
+    SdkFacts,
+    SdkIdentity,
+    collect,
+    commands,
+    identify,
+)
 from mcp_touchstone.wire import schema
+from mcp_touchstone.wire.transcript import Source
 
 JOBS: Final = min(64, 20 * (os.cpu_count() or 1))
 """Default number of simultaneous conversations: they mostly wait."""
@@ -105,6 +113,8 @@ def judge(
     if there is not None:
         run.dropped = tuple(sorted((entries(Path.cwd()) or frozenset()) - there))
     run.verdicts = _fold(run, suite.registry, choice)
+    if not run.profile.sdk.sdks and not target.bundled:
+        run.profile.sdk = identify(SdkFacts(lines=_lines(pool)))
     attribute(run)
     if pool.allowance.met and not run.trouble:
         run.trouble = f"{pool.allowance.met}; we stopped listening, and not all was judged"
@@ -271,6 +281,18 @@ def _sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIdentit
     processes = next((f for c in connections.values() if (f := c.process.facts())), [])
     cwd = Path(target.cwd_in(root) or Path.cwd())
     return identify(collect([*processes, *commands(target.command_in(root), cwd, env)], env))
+
+
+def _lines(pool: ProcessPool) -> Iterator[str]:
+    """Yield the short lines of the server."""
+    for connection in pool.connections:
+        for entry in connection.transcript:
+            if entry.source is Source.THEM and entry.length < SHORT:
+                yield entry.text
+
+
+SHORT: Final = 2000
+"""Bytes of a line that may be an error of an SDK."""
 
 
 def _asked(suite: _Suite, choice: Choice) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ def document(run: Run) -> dict[str, Any]:
             "bundled": run.target.bundled,
             "server": {r: s.server_info for r, s in run.profile.spoken.items()},
             "sdk": [_sdk(sdk) for sdk in run.profile.sdk.sdks],
+            **({"sdk_hint": run.profile.sdk.hint} if run.profile.sdk.hint else {}),
         },
         "revisions": {
             "spoken": list(run.profile.spoken),

@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -27,10 +27,10 @@ LAYERS: Final = {
 """Registry -> its SDKs, each before those that it is built on."""
 
 HINTS: Final = (
-    (re.compile(r"^MCP error -\d+: "), "the TypeScript SDK"),
-    (re.compile(r"^Error executing tool "), "the Python SDK"),
+    (re.compile(r'"(?:text|message)": ?"MCP error -\d+: '), "the TypeScript SDK"),
+    (re.compile(r'"text": ?"Error executing tool '), "the Python SDK"),
 )
-"""Beginnings of error texts that come from an SDK; servers may copy them."""
+"""Error texts that come from an SDK, as they are in a line; servers may copy them."""
 
 MOST_FILES: Final = 400
 """Files of a server that are read."""
@@ -96,13 +96,13 @@ class SdkFacts:
         registry: the registry of the packages; empty if the interpreter is unknown.
         imported: names of the SDKs that files of the server import.
         installed: SDK -> its version, where the interpreter of the server finds it.
-        errors: error texts of the server.
+        lines: lines of the server, of which errors are looked at.
     """
 
     registry: str = ""
     imported: frozenset[str] = frozenset()
     installed: Mapping[str, str] = field(default_factory=dict)
-    errors: tuple[str, ...] = ()
+    lines: Iterable[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,29 +139,26 @@ def identify(facts: SdkFacts) -> SdkIdentity:
     order = LAYERS.get(facts.registry, ())
     outer = next((name for name in order if {name} & facts.imported & {*facts.installed}), None)
     if outer is None:
-        return SdkIdentity(hint=_hint(facts.errors))
+        return SdkIdentity(hint=_hint(facts.lines))
     below = order[order.index(outer) :]
     return SdkIdentity(
         tuple(Sdk(n, facts.installed[n], facts.registry) for n in below if n in facts.installed)
     )
 
 
-def _hint(errors: Sequence[str]) -> str:
-    return next((name for text in errors for sign, name in HINTS if sign.match(text)), "")
+def _hint(lines: Iterable[str]) -> str:
+    return next((name for line in lines for sign, name in HINTS if sign.search(line)), "")
 
 
 # --- collecting
 
 
-def collect(
-    processes: Sequence[ProcessFacts], env: Mapping[str, str], errors: Sequence[str] = ()
-) -> SdkFacts:
+def collect(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> SdkFacts:
     """Collect the facts from files: of the first process whose files import an SDK.
 
     Args:
         processes: the processes of a server, the most likely first.
         env: the environment it was started with.
-        errors: error texts of the server.
     """
     for process in processes:
         if not process.argv:
@@ -171,13 +168,8 @@ def collect(
             if matches.fullmatch(name):
                 found = search(process, env)
                 if found.imported:
-                    return SdkFacts(
-                        registry=found.registry,
-                        imported=found.imported,
-                        installed=found.installed,
-                        errors=tuple(errors),
-                    )
-    return SdkFacts(errors=tuple(errors))
+                    return found
+    return SdkFacts()
 
 
 def commands(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> list[ProcessFacts]:
