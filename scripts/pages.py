@@ -14,6 +14,7 @@ from mcp_touchstone.catalog.clause import Chapter, Observable
 from mcp_touchstone.catalog.loader import SECURITY, home, load, mutants
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import coverage
+from mcp_touchstone.results.sdk_faults import Release, releases
 from mcp_touchstone.security import payload
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
@@ -33,12 +34,45 @@ def pages() -> dict[str, str]:
     """
     return {
         name: "\n".join(lines) + "\n"
-        for name, lines in (*_clause_pages().items(), *_threat_pages().items())
+        for name, lines in (
+            *_clause_pages().items(),
+            *_threat_pages().items(),
+            ("sdk-faults.md", _sdk_faults()),
+        )
     }
 
 
 def _path(suite: str, chapter: Chapter) -> str:
     return f"{suite}/{chapter.group}/{chapter.name}.md"
+
+
+# --- SDKs
+
+
+def _sdk_faults() -> Iterator[str]:
+    """Write the faults of each SDK: a row for a clause, a column for a release."""
+    yield "# Faults of SDKs\n"
+    yield (
+        "A minimal server on each release was judged with the default suite. **F** is a failure, "
+        "*w* a warning. [Faults of your SDK](sdk.md) says what that means for your server.\n"
+    )
+    lines: dict[str, list[Release]] = {}
+    for release in releases():
+        lines.setdefault(release.sdk.name, []).append(release)
+    for name, found in lines.items():
+        yield f"## {name}\n"
+        yield f"| clause | revisions | {' | '.join(one.sdk.version for one in found)} |"
+        yield f"|---|---|{'---|' * len(found)}"
+        clauses = sorted({fault.clause for one in found for fault in one.faults})
+        for clause in clauses:
+            faults = [[fault for fault in one.faults if fault.clause == clause] for one in found]
+            where = sorted({fault.revision for each in faults for fault in each})
+            marks = [
+                "" if not each else "**F**" if any(f.outcome == "fail" for f in each) else "*w*"
+                for each in faults
+            ]
+            yield f"| `{clause}` | {', '.join(where)} | {' | '.join(marks)} |"
+        yield ""
 
 
 # --- clauses

@@ -14,6 +14,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.samples.from_schema import is_path, required
+from mcp_touchstone.transport.sdk import UNKNOWN, SdkIdentity
 from mcp_touchstone.wire.framing import brief
 from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply
@@ -274,6 +275,7 @@ class ServerProfile:
         bindings: the observed effects of tools on files; None if not observed.
         slip: the fault of each of its messages, in spite of which they are read.
         diagnosis: the breach that explains the trouble; None if none is known.
+        sdk: the SDK it runs on.
     """
 
     pace: Pace
@@ -289,6 +291,7 @@ class ServerProfile:
     bindings: Bindings | None = None
     slip: Slip | None = None
     diagnosis: Diagnosis | None = None
+    sdk: SdkIdentity = UNKNOWN
 
     @property
     def modern(self) -> bool:

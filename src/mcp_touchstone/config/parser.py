@@ -273,7 +273,10 @@ def _check(check: Parser) -> None:
     )  # fmt: skip
     gate = check.add_argument_group("what fails the run")
     _fail_on(gate)
-    _setting(gate, "--strict", action="store_true", help="a broken SHOULD is a failure")
+    _setting(
+        gate, "--strict", action="store_true",
+        help="a broken SHOULD is a failure, and faults of the server's SDK count",
+    )  # fmt: skip
     _setting(
         gate, "--since", read=Path, metavar="OLD.json",
         help="fail only where the server is worse than in this report, and show what changed",
@@ -378,9 +381,12 @@ def _diff(diff: Parser) -> None:
 def _fail_on(group: "Parser | argparse._ArgumentGroup") -> None:
     _setting(
         group, "--fail-on", action="append", read=values.fail_on, metavar="SEVERITY",
-        complete=("must", "should", "may", "critical", "high", "medium", "low", "info", "never"),
+        complete=(
+            "must", "should", "may", "critical", "high", "medium", "low", "info", "sdk", "never"
+        ),
         help="lowest severity that fails the run. Conformance: must (default), should, may. "
-        "Security: critical, high, medium, low, info. Give one of each, or never",
+        "Security: critical, high, medium, low, info. Give one of each, or never; sdk counts the "
+        "faults of the server's SDK too",
     )  # fmt: skip
 
 

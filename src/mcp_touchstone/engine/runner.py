@@ -3,7 +3,7 @@
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -33,6 +33,7 @@ from mcp_touchstone.engine.worker import OnEvent, Work, drive
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.results.run import PlannedCase, Run, Verdict, unasked
+from mcp_touchstone.results.sdk_faults import attribute
 from mcp_touchstone.results.verdict import Judgement, Outcome, evidence, worst
 from mcp_touchstone.runtime.scratch import NOTE, NOTES, World, abandoned, clear, entries
 from mcp_touchstone.runtime.timeouts import SLICE, Pace
@@ -41,7 +42,16 @@ from mcp_touchstone.samples.from_schema import Places
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.orphans import end_abandoned
 from mcp_touchstone.transport.process import LaunchError, now, processor
+from mcp_touchstone.transport.sdk import (
+    UNKNOWN,
+    SdkFacts,
+    SdkIdentity,
+    collect,
+    commands,
+    identify,
+)
 from mcp_touchstone.wire import schema
+from mcp_touchstone.wire.transcript import Source
 
 JOBS: Final = min(64, 20 * (os.cpu_count() or 1))
 """Default number of simultaneous conversations: they mostly wait."""
@@ -86,7 +96,7 @@ def judge(
         target,
         ServerProfile(pace),
         started=started,
-        floor=choice.floor,
+        floor=replace(choice.floor, sdk=choice.floor.sdk or choice.strict),
         accept_unbound=choice.accept_unbound,
     )
     there = entries(Path.cwd()) if target.sandbox is None else None
@@ -105,6 +115,9 @@ def judge(
     if there is not None:
         run.dropped = tuple(sorted((entries(Path.cwd()) or frozenset()) - there))
     run.verdicts = _fold(run, suite.registry, choice)
+    if not run.profile.sdk.sdks and not target.bundled:
+        run.profile.sdk = identify(SdkFacts(lines=_lines(pool)))
+    attribute(run)
     if pool.allowance.met and not run.trouble:
         run.trouble = f"{pool.allowance.met}; we stopped listening, and not all was judged"
     ended = now()
@@ -209,6 +222,7 @@ def survey(
         try:
             with pool.killed_on_error(stop):
                 profile, connections = _explored(pool)
+                profile.sdk = _sdk(pool, connections)
                 pool.knows(profile)
                 pool.adopt(connections, profile)
                 profile.root = str(pool.world.root)
@@ -247,6 +261,7 @@ def _meet(
             found = None
     profile, connections = found or _explored(pool, suite.prepare)
     _complete(profile, pool)
+    profile.sdk = _sdk(pool, connections)
     return profile, connections
 
 
@@ -256,6 +271,30 @@ def _complete(profile: ServerProfile, pool: ProcessPool) -> None:
     profile.root = str(pool.world.root)
     profile.granted = pool.target.folders_in(pool.world.root)
     pool.knows(profile)
+
+
+def _sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIdentity:
+    """Return the SDK of the server: of a process that runs, or else of its command."""
+    if pool.target.bundled:
+        return UNKNOWN
+    root = pool.world.root
+    target = pool.target
+    env = {**os.environ, **target.env_in(root)}
+    processes = next((f for c in connections.values() if (f := c.process.facts())), [])
+    cwd = Path(target.cwd_in(root) or Path.cwd())
+    return identify(collect([*processes, *commands(target.command_in(root), cwd, env)], env))
+
+
+def _lines(pool: ProcessPool) -> Iterator[str]:
+    """Yield the short lines of the server."""
+    for connection in pool.connections:
+        for entry in connection.transcript:
+            if entry.source is Source.THEM and entry.length < SHORT:
+                yield entry.text
+
+
+SHORT: Final = 2000
+"""Bytes of a line that may be an error of an SDK."""
 
 
 def _asked(suite: _Suite, choice: Choice) -> tuple[str, ...]:

@@ -286,7 +286,8 @@ def settle(baseline: Baseline, run: Run, registry: Registry, choice: Choice) -> 
     Rules that the choice excludes are neither known nor stale.
     """
     for verdict in run.verdicts:
-        if run.floor.counts(verdict.clause, verdict.outcome) or verdict.outcome is Outcome.BROKEN:
+        counted = run.floor.counts(verdict.clause, verdict.outcome)
+        if counted or verdict.outcome is Outcome.BROKEN:
             for entry in baseline.entries:
                 if entry.covers(verdict):
                     verdict.known = entry.reason
@@ -449,7 +450,11 @@ def _unexcused(
     for verdict in run.verdicts:
         broken = verdict.outcome is Outcome.BROKEN
         red = broken or run.floor.counts(verdict.clause, verdict.outcome)
-        if red and not any(entry.covers(verdict) for entry in entries):
+        if (
+            red
+            and not run.is_apart(verdict)
+            and not any(entry.covers(verdict) for entry in entries)
+        ):
             groups.setdefault((verdict.clause.id, broken), []).append(verdict)
     for (rule, broken), verdicts in groups.items():
         where = [verdict.revision for verdict in verdicts]

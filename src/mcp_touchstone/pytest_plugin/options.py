@@ -15,7 +15,7 @@ LISTS: Final = {
     "promise": ("NAME", "a guarantee the server makes, for the security suite; repeatable"),
     "fail-on": (
         "SEVERITY",
-        "lowest severity that fails an item: must, should, high, ...; repeatable",
+        "lowest severity that fails an item: must, should, high, ...; sdk; repeatable",
     ),
 }
 """Options that may be given several times, each an ini key too: name -> its value and its help."""
@@ -31,7 +31,7 @@ SINGLE: Final = {
 FLAGS: Final = {
     "attack-commands": "also attack tools that run programs; requires a sandbox",
     "online": "leave the server the network in its sandbox",
-    "strict": "a broken SHOULD is a failure",
+    "strict": "a broken SHOULD is a failure, and faults of the server's SDK count",
     "quick": "check the newest revision only, in one conversation, without calling tools",
 }
 """Options without a value, each an ini key too."""

@@ -3,9 +3,11 @@
 import json
 from typing import Any, Final
 
+from mcp_touchstone.catalog.loader import renamed
 from mcp_touchstone.report import standing
-from mcp_touchstone.report.digest import by_clause, noun
+from mcp_touchstone.report.digest import by_clause, noun, sdk_failures
 from mcp_touchstone.report.text import cut, plural, safe
+from mcp_touchstone.results.clause_sets import kept
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 
@@ -26,13 +28,22 @@ def document(run: Run) -> dict[str, Any]:
     judged = [outcome for outcome in by_clause(run.verdicts).values() if outcome in _JUDGED]
     broken = judged.count(Outcome.FAIL)
     count = plural(len(judged), noun(run))
+    theirs = sdk_failures(run)
+    figures = [f"{one.figure} in {one.revision}" for one in kept(run, renamed) if one.figure]
     if run.exit_code in {0, 1} and judged:
-        word += f", {broken} of {count} broken" if broken else f", {count}"
+        word += f" but for {theirs}" if theirs and run.exit_code == 0 else ""
+        if figures and noun(run) == "clause":
+            word += f", {figures[-1]}"
+        else:
+            word += f", {broken} of {count} broken" if broken else f", {count}"
+    color = _COLORS[run.exit_code]
+    if run.exit_code == 0 and (theirs or broken):
+        color = "yellowgreen" if theirs else KNOWN
     return {
         "schemaVersion": 1,
         "label": f"{kind}: {cut(safe(standing.server(run)), NAMED)}",
         "message": word,
-        "color": KNOWN if broken and not run.exit_code else _COLORS[run.exit_code],
+        "color": color,
         "isError": run.exit_code != 0,
     }
 

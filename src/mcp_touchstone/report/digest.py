@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from mcp_touchstone.catalog.attack_level import Tier, option
 from mcp_touchstone.catalog.clause import Clause, Level
 from mcp_touchstone.catalog.threat import Severity, Threat
-from mcp_touchstone.results.run import Run, Verdict
+from mcp_touchstone.report.text import plural
+from mcp_touchstone.results.run import Run, SdkFault, Verdict
 from mcp_touchstone.results.verdict import Judgement, Outcome
 
 
@@ -21,6 +22,7 @@ class Finding:
         revisions: the revisions it was found in, oldest first.
         judgement: the judgement shown (of the newest revision).
         known: the reason given in the baseline; empty if the baseline does not accept it.
+        sdk: the fault of the SDK that it is; None if it is the server's own.
     """
 
     clause: Clause
@@ -28,6 +30,7 @@ class Finding:
     revisions: tuple[str, ...]
     judgement: Judgement
     known: str = ""
+    sdk: SdkFault | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +41,23 @@ class ChapterCount:
     counts: dict[Outcome, int]
 
 
-def findings(run: Run, *outcomes: Outcome, known: bool = False) -> list[Finding]:
+def findings(
+    run: Run, *outcomes: Outcome, known: bool = False, apart: bool = False
+) -> list[Finding]:
     """Group verdicts into findings, the most severe first; revisions of one finding are joined.
 
     Args:
         run: the run.
         outcomes: the outcomes to include.
         known: whether to list the failures the baseline accepts, or the others.
+        apart: whether to list those of the SDK that do not count, or the others.
     """
     groups: dict[tuple[str, ...], list[Verdict]] = {}
     for verdict in run.of(*outcomes):
-        if bool(verdict.known) is not known:
+        if bool(verdict.known) is not known or run.is_apart(verdict) is not apart:
             continue
         judgement = verdict.gravest
-        kind = (verdict.clause.id, verdict.outcome, verdict.known)
+        kind = (verdict.clause.id, verdict.outcome, verdict.known, str(bool(verdict.sdk)))
         key = (*kind, judgement.scenario, judgement.expected)
         groups.setdefault(key, []).append(verdict)
     found = [
@@ -61,6 +67,7 @@ def findings(run: Run, *outcomes: Outcome, known: bool = False) -> list[Finding]
             tuple(verdict.revision for verdict in group),
             group[-1].gravest,
             group[-1].known,
+            group[-1].sdk,
         )
         for group in groups.values()
     ]
@@ -91,6 +98,31 @@ def excused(run: Run) -> dict[Outcome, int]:
     for clause, outcome in by_clause(run.verdicts).items():
         gravest = [v for v in run.of(outcome) if v.clause.id == clause]
         if all(verdict.known for verdict in gravest):
+            counts[outcome] = counts.get(outcome, 0) + 1
+    return counts
+
+
+def of_sdks(run: Run, *outcomes: Outcome) -> dict[str, int]:
+    """Count, for each SDK, the clauses with findings of the SDK that do not count."""
+    counts: dict[str, set[str]] = {}
+    for verdict in run.of(*outcomes):
+        if verdict.sdk is not None and run.is_apart(verdict):
+            counts.setdefault(str(verdict.sdk.sdk), set()).add(verdict.clause.id)
+    return {sdk: len(clauses) for sdk, clauses in counts.items()}
+
+
+def sdk_failures(run: Run) -> str:
+    """Return the failures of SDKs that do not count: ``1 failure of mcp 1.30.0``, or nothing."""
+    counts = of_sdks(run, Outcome.FAIL)
+    return " and ".join(f"{plural(n, 'failure')} of {sdk}" for sdk, n in counts.items())
+
+
+def not_own(run: Run) -> dict[Outcome, int]:
+    """Count, for each outcome, the clauses whose worst findings are the SDK's and do not count."""
+    counts: dict[Outcome, int] = {}
+    for clause, outcome in by_clause(run.verdicts).items():
+        gravest = [v for v in run.of(outcome) if v.clause.id == clause]
+        if any(map(run.is_apart, gravest)) and all(run.is_apart(v) or v.known for v in gravest):
             counts[outcome] = counts.get(outcome, 0) + 1
     return counts
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.loader import BOTH, rows
+from mcp_touchstone.catalog.loader import BOTH, renamed, rows
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import standing
 from mcp_touchstone.report.comparison import SHOWN
@@ -26,9 +26,11 @@ from mcp_touchstone.report.digest import (
     excused,
     findings,
     noun,
+    of_sdks,
     severity,
 )
 from mcp_touchstone.report.text import plural, safe, window
+from mcp_touchstone.results.clause_sets import kept
 from mcp_touchstone.results.run import Run, Verdict
 from mcp_touchstone.results.verdict import Outcome, WireLine
 
@@ -105,7 +107,13 @@ def _head(run: Run, name: str) -> Iterator[str]:
         yield f'<li class="grade"><b>{count}</b> {_text(grade)}</li>'
     if known := sum(excused(run).values()):
         yield f'<li class="known"><b>{known}</b> of them accepted by the baseline</li>'
-    yield "</ul>\n</header>"
+    for sdk, count in of_sdks(run, Outcome.FAIL).items():
+        yield f'<li class="known"><b>{count}</b> of them of {_text(sdk)}</li>'
+    yield "</ul>"
+    for one in kept(run, renamed):
+        if one.figure:
+            yield f"<p>{one.revision}: {one.figure} <small>(set {one.name})</small></p>"
+    yield "</header>"
 
 
 def _grades(run: Run) -> Iterator[tuple[str, int]]:
@@ -194,7 +202,11 @@ def _stale(run: Run) -> Iterator[str]:
 
 
 def _findings(run: Run) -> Iterator[str]:
-    found = [*findings(run, *_FOUND), *findings(run, *_FOUND, known=True)]
+    found = [
+        *findings(run, *_FOUND),
+        *findings(run, *_FOUND, apart=True),
+        *findings(run, *_FOUND, known=True),
+    ]
     yield '<section id="findings">\n<h2>Findings</h2>'
     if not found:
         yield "<p>None.</p>\n</section>"
@@ -232,8 +244,12 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
         "revision": " ".join(finding.revisions),
     }  # fmt: skip
     marks = " ".join(f'data-{key}="{_text(value)}"' for key, value in data.items())
-    unfolded = " open" if finding.outcome is Outcome.FAIL and not finding.known else ""
+    apart = finding.sdk is not None and not finding.known and not run.floor.sdk
+    own = finding.outcome is Outcome.FAIL and not finding.known and not apart
+    unfolded = " open" if own else ""
     known = ' <span class="known">known</span>' if finding.known else ""
+    if finding.sdk is not None:
+        known += f' <span class="known">{_text(str(finding.sdk.sdk))}</span>'
     yield f'<details class="finding" id="{_anchor(finding)}" {marks}{unfolded}>'
     yield (
         f'<summary><span class="{finding.outcome}">{_SIGNS[finding.outcome]} '
@@ -249,6 +265,9 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
         yield from _row("weakness", ", ".join([*weakness, *(f"OWASP {o}" for o in clause.owasp)]))
         yield from _row("seen in", ", ".join(clause.seen_in))
     yield from _row("known", finding.known)
+    if finding.sdk is not None:
+        yield from _row("whose", finding.sdk.proof)
+        yield from _row("what you can do", finding.sdk.remedy)
     yield from _row("expected", judgement.expected)
     yield from _row("actual", judgement.actual)
     yield from _row(f"why a {WORDS[finding.outcome]}", judgement.because)

@@ -81,16 +81,16 @@ def _told(run: Run, case: Case) -> ItemResult:
         return _absent(run, case)
     counted = [v for v in own.verdicts if own.counts(v) or v in own.unjudged]
     grave = findings(replace(own, verdicts=counted), *_SAID)
-    lightly = [v for v in own.verdicts if v not in counted and not v.known]
+    lightly = [v for v in own.verdicts if v not in counted and not v.known and not own.is_apart(v)]
     warned = findings(replace(own, verdicts=lightly), Outcome.FAIL, Outcome.WARN)
     warnings = tuple(map(_line, warned))
-    excused = findings(own, *_SAID, known=True)
+    excused = [*findings(own, *_SAID, known=True), *findings(own, Outcome.FAIL, apart=True)]
     properties = _properties(own.verdicts, known=bool(excused) and not grave)
     if grave:
         text = "\n".join(in_full(run, finding) + "\n" for finding in grave)
         return ItemResult(outcome=FAIL, text=text, warnings=warnings, properties=properties)
     if excused:
-        reasons = dict.fromkeys(f"{f.clause.id}: {f.known}" for f in excused)
+        reasons = dict.fromkeys(f"{f.clause.id}: {_excuse(f)}" for f in excused)
         text = f"known: {'; '.join(reasons)}"
         return ItemResult(outcome=KNOWN, text=text, warnings=warnings, properties=properties)
     if all(verdict.outcome is Outcome.UNSEEN for verdict in own.verdicts):
@@ -109,9 +109,17 @@ def _own(run: Run, case: Case) -> Run:
             raised = gravest.outcome is verdict.gravest.outcome
             outcome = verdict.outcome if raised else gravest.outcome
             known = verdict.known if outcome is verdict.outcome else ""
+            sdk = verdict.sdk if outcome is verdict.outcome else None
             own = replace(verdict, outcome=outcome, gravest=gravest, judgements=judgements)
-            found.append(replace(own, known=known))
+            found.append(replace(own, known=known, sdk=sdk))
     return replace(run, verdicts=found)
+
+
+def _excuse(finding: Finding) -> str:
+    """Return the reason that a failure does not count."""
+    if finding.known or finding.sdk is None:
+        return finding.known
+    return f"{finding.sdk.proof} ({finding.sdk.remedy})"
 
 
 def _absent(run: Run, case: Case) -> ItemResult:

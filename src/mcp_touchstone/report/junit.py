@@ -52,6 +52,7 @@ def _properties(run: Run) -> Iterator[tuple[str, str]]:
     yield "server", run.profile.name
     yield "command", run.target.shown
     yield "revisions", ", ".join(run.profile.spoken)
+    yield "sdk", str(run.profile.sdk)
 
 
 def _case(
@@ -65,6 +66,9 @@ def _case(
     message = f"{expected}actual {judgement.actual}"
     if verdict.known:
         _set(SubElement(case, "skipped"), message=f"known: {verdict.known}")
+    elif verdict.sdk is not None and run.is_apart(verdict):
+        excuse = f"{verdict.sdk.proof}; {verdict.sdk.remedy}"
+        _set(SubElement(case, "skipped"), message=f"{excuse}: {message}")
     elif verdict.outcome is Outcome.BROKEN:
         error = SubElement(case, "error", type="not judged")
         _set(error, message=judgement.actual).text = _story(run, verdict)
@@ -83,7 +87,12 @@ def _case(
 def _story(run: Run, verdict: Verdict) -> str:
     """Render a finding in full, with the script that reproduces it."""
     finding = Finding(
-        verdict.clause, verdict.outcome, (verdict.revision,), verdict.gravest, verdict.known
+        verdict.clause,
+        verdict.outcome,
+        (verdict.revision,),
+        verdict.gravest,
+        verdict.known,
+        verdict.sdk,
     )
     text = "\n" + in_full(run, finding) + "\n"
     if verdict.gravest.reproduction:

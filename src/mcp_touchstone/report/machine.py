@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import __version__
+from mcp_touchstone.catalog.loader import renamed
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import comparison
 from mcp_touchstone.report.digest import by_clause
-from mcp_touchstone.results.run import Run, Settlement, Verdict
+from mcp_touchstone.results.clause_sets import Kept, kept
+from mcp_touchstone.results.run import Run, SdkFault, Settlement, Verdict
 from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome
 from mcp_touchstone.runtime.timing import Cost
+from mcp_touchstone.transport.sdk import Sdk
 
 FORMAT: Final = 1
 """Version of the format; incremented if a reader of the old format would misread a new report."""
@@ -31,6 +34,8 @@ def document(run: Run) -> dict[str, Any]:
             "command": list(run.target.command),
             "bundled": run.target.bundled,
             "server": {r: s.server_info for r, s in run.profile.spoken.items()},
+            "sdk": [_sdk(sdk) for sdk in run.profile.sdk.sdks],
+            **({"sdk_hint": run.profile.sdk.hint} if run.profile.sdk.hint else {}),
         },
         "revisions": {
             "spoken": list(run.profile.spoken),
@@ -42,6 +47,7 @@ def document(run: Run) -> dict[str, Any]:
             "trouble": run.trouble,
             **({"unbound": run.unbound} if run.unbound else {}),
             "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
+            "kept": {one.revision: _kept(one) for one in kept(run, renamed) if one.applicable},
             "planned": sum(len(slot.clauses) for slot in run.slots),
             "processes": run.processes,
             "strays": run.strays,
@@ -59,6 +65,7 @@ def document(run: Run) -> dict[str, Any]:
             "fail_on": list(run.floor.words),
             "failed": sum(map(run.counts, run.verdicts)),
             "known": sum(bool(verdict.known) for verdict in run.verdicts),
+            "sdk": sum(map(run.is_apart, run.verdicts)),
         },
         **({} if run.since is None else {"since": comparison.document(run.since)}),
         **({} if run.settled is None else {"baseline": _baseline(run.settled)}),
@@ -75,6 +82,15 @@ def write(run: Run, path: Path) -> None:
         OSError: the file cannot be written.
     """
     path.write_text(json.dumps(document(run), indent=2, ensure_ascii=True) + "\n", "utf-8")
+
+
+def _kept(one: Kept) -> dict[str, str | int]:
+    return {
+        "set": one.name,
+        "applicable": one.applicable,
+        "kept": one.kept,
+        "unjudged": one.unjudged,
+    }
 
 
 def _cost(cost: Cost) -> dict[str, float]:
@@ -97,10 +113,24 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "revision": verdict.revision,
         "outcome": str(verdict.outcome),
         **({"known": verdict.known} if verdict.known else {}),
+        **({} if verdict.sdk is None else {"sdk": _fault(verdict.sdk)}),
         **({"sometimes": True} if verdict.sometimes else {}),
         "spec": list(verdict.clause.links(verdict.revision)),
         **(_threat(verdict.clause) if isinstance(verdict.clause, Threat) else {}),
         "judgements": [_judgement(judgement) for judgement in _shown(verdict)],
+    }
+
+
+def _sdk(sdk: Sdk) -> dict[str, str]:
+    return {"name": sdk.name, "version": sdk.version, "registry": sdk.registry}
+
+
+def _fault(fault: SdkFault) -> dict[str, str]:
+    return {
+        **_sdk(fault.sdk),
+        **({"like": fault.like} if fault.like else {}),
+        **({"fixed": fault.fixed} if fault.fixed else {}),
+        "remedy": fault.remedy,
     }
 
 

@@ -15,6 +15,7 @@ from mcp_touchstone.report.digest import (
     excused,
     findings,
     noun,
+    sdk_failures,
 )
 from mcp_touchstone.report.text import cell, cut, plural, prose, safe, window
 from mcp_touchstone.results.run import Run
@@ -60,6 +61,8 @@ def _lines(run: Run) -> Iterator[str]:
     if excused(run):
         known = plural(sum(excused(run).values()), "failure")
         yield f"\n{cell(standing.file(run))} accepts {known}."
+    if theirs := sdk_failures(run):
+        yield f"\nNot counted: {cell(theirs)}, which a minimal server on the SDK has too."
     if run.since is not None:
         yield f"\n### Since {cell(run.since.old)}\n"
         yield from comparison.markdown(run.since)
@@ -102,6 +105,12 @@ def _findings(run: Run) -> Iterator[str]:
             yield f"\n{len(found) - number} more findings are in the other reports."
             return
         yield text
+    for finding in findings(run, Outcome.FAIL, Outcome.WARN, apart=True):
+        if finding.sdk is not None:
+            yield (
+                f"- {_WORDS[finding.outcome]} of {cell(str(finding.sdk.sdk))}: "
+                f"`{finding.clause.id}` ({window(finding.revisions)}); {cell(finding.sdk.remedy)}"
+            )
     for finding in findings(run, *Outcome, known=True):
         yield (
             f"- known: `{finding.clause.id}` ({window(finding.revisions)}): {cell(finding.known)}"
@@ -122,6 +131,8 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     yield f"- actual: {cell(cut(judgement.actual, _LINE))}"
     if judgement.because:
         yield f"- why a {word}: {cell(judgement.because)}"
+    if finding.sdk is not None:
+        yield f"- whose: {cell(finding.sdk.proof)}; {cell(finding.sdk.remedy)}"
     if judgement.tools:
         rows = (row for tool in judgement.tools for row in tool.rows())
         each = (f"{cell(name)}: {plural(count, 'payload')}" for name, count in rows)

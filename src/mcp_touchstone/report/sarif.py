@@ -77,8 +77,8 @@ def fingerprint(rule: str) -> str:
 def _found(run: Run) -> Iterator[list[Finding]]:
     groups: dict[str, list[Finding]] = {}
     kinds = (Outcome.FAIL, Outcome.WARN, Outcome.NOTE)
-    for known in (False, True):
-        for finding in findings(run, *kinds, known=known):
+    for known, apart in ((False, False), (True, False), (False, True)):
+        for finding in findings(run, *kinds, known=known, apart=apart):
             groups.setdefault(finding.clause.id, []).append(finding)
     order = list(dict.fromkeys(verdict.clause.id for verdict in run.verdicts))
     yield from (groups[rule] for rule in order if rule in groups)
@@ -124,7 +124,7 @@ def _rule(clause: Clause) -> dict[str, Any]:
 
 
 def _result(run: Run, group: list[Finding], places: dict[str, int]) -> dict[str, Any]:
-    open_ones = [finding for finding in group if not finding.known]
+    open_ones = [finding for finding in group if not _excuse(run, finding)]
     shown = min(open_ones or group, key=lambda finding: finding.outcome.rank)
     clause, judgement = shown.clause, shown.judgement
     revisions = tuple(r for r in clause.revisions if any(r in f.revisions for f in group))
@@ -138,11 +138,12 @@ def _result(run: Run, group: list[Finding], places: dict[str, int]) -> dict[str,
         "locations": [_location(run, clause)],
         "partialFingerprints": {FINGERPRINT: print_, "primaryLocationLineHash": f"{print_[:16]}:1"},
         **_baseline(run, clause, revisions),
-        **({} if open_ones else {"suppressions": _suppressions(group)}),
+        **({} if open_ones else {"suppressions": _suppressions(run, group)}),
         "properties": {
             "revisions": list(revisions),
             "scenario": judgement.scenario,
             "reproduce": again(run, shown),
+            **({} if shown.sdk is None else {"sdk": str(shown.sdk.sdk)}),
             **({"script": judgement.reproduction} if judgement.reproduction else {}),
             "wire": [
                 f"{'▸' if line.guilty else ' '} {line.n} {line.arrow} {safe(line.text)}"
@@ -160,6 +161,8 @@ def _message(finding: Finding, revisions: tuple[str, ...]) -> str:
     lines.append(f"{finding.clause.id} ({finding.clause.grade}) in {window(revisions)}.")
     if judgement.because:
         lines.append(f"Why a {_LEVELS[finding.outcome]}: {judgement.because}.")
+    if finding.sdk is not None:
+        lines.append(f"Whose: {finding.sdk.proof}; {finding.sdk.remedy}.")
     lines += [
         f"Line {line.n} of the conversation: {cut(safe(line.text), _LONGEST)}"
         for line in judgement.wire
@@ -202,8 +205,15 @@ def _baseline(run: Run, clause: Clause, revisions: tuple[str, ...]) -> dict[str,
     return {"baselineState": "unchanged" if old else "new"}
 
 
-def _suppressions(group: list[Finding]) -> list[dict[str, Any]]:
-    reasons = dict.fromkeys(finding.known for finding in group)
+def _excuse(run: Run, finding: Finding) -> str:
+    """Return the reason that a finding does not count; empty if it may count."""
+    if finding.known or finding.sdk is None or run.floor.sdk:
+        return finding.known
+    return f"{finding.sdk.proof}; {finding.sdk.remedy}"
+
+
+def _suppressions(run: Run, group: list[Finding]) -> list[dict[str, Any]]:
+    reasons = dict.fromkeys(_excuse(run, finding) for finding in group)
     return [{"kind": "external", "justification": reason} for reason in reasons]
 
 

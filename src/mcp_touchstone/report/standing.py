@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.report import comparison
-from mcp_touchstone.report.digest import excused, findings, noun
+from mcp_touchstone.report.digest import excused, findings, noun, of_sdks, sdk_failures
 from mcp_touchstone.report.text import cut, plural, window
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
@@ -37,6 +37,26 @@ def known(run: Run, say: Line, width: int) -> None:
             say("      ", cut(finding.known, width - 6))
 
 
+def of_sdk(run: Run, say: Line) -> None:
+    """Print the findings that are the SDK's and do not count."""
+    found = findings(run, Outcome.FAIL, Outcome.WARN, apart=True)
+    for sdk in dict.fromkeys(finding.sdk.sdk for finding in found if finding.sdk):
+        own = [finding for finding in found if finding.sdk and finding.sdk.sdk == sdk]
+        like = own[0].sdk.like if own[0].sdk else ""
+        counts = [
+            plural(of_sdks(run, outcome)[str(sdk)], word)
+            for outcome, word in ((Outcome.FAIL, "failure"), (Outcome.WARN, "warning"))
+            if str(sdk) in of_sdks(run, outcome)
+        ]
+        say("")
+        say(("sdk", AMBER), "  ", (f"{' and '.join(counts)} of {sdk}", "bold"))
+        say("      ", f"A minimal server on {like or 'it'} has the same. --strict counts them.")
+        for finding in own:
+            word = "FAIL" if finding.outcome is Outcome.FAIL else "warn"
+            say("  ", word, "  ", finding.clause.id, ("  " + window(finding.revisions), GREY))
+            say("      ", f"what you can do: {finding.sdk.remedy if finding.sdk else ''}")
+
+
 def stale(run: Run, say: Line) -> None:
     """Print the entries of the baseline that no longer apply."""
     for entry in run.stale:
@@ -62,9 +82,12 @@ def passed(run: Run) -> tuple[str, str]:
     name = server(run)
     if run.since is not None:
         return comparison.verdict(run.since), f": {name} has no new failure since {run.since.old}"
-    if accepted := sum(excused(run).values()):
-        count = plural(accepted, "known failure")
-        return "passed", f": {name} has no new failure; {file(run)} accepts {count}"
+    accepted = plural(sum(excused(run).values()), "known failure") if excused(run) else ""
+    theirs = sdk_failures(run)
+    if theirs or accepted:
+        said = f"is conforming but for {theirs}" if theirs else "has no new failure"
+        known = f"; {file(run)} accepts {accepted}" if accepted else ""
+        return "passed", f": {name} {said}{known}"
     if failures:
         floor = " ".join(run.floor.words)
         count = plural(len(failures), "failure")
@@ -103,10 +126,11 @@ def closing(run: Run) -> tuple[str, str, str]:
         rules = dict.fromkeys(verdict.clause.id for verdict in failed)
         count = plural(len(rules), f"{'' if run.since is None else 'new '}{noun(run)}")
         verb = "is open to" if noun(run) == "threat" else "breaks"
+        theirs = f", beside {sdk_failures(run)}" if sdk_failures(run) else ""
         return (
             word,
             RED,
-            f": {server(run)} {verb} {count}; `mcp-touchstone explain {next(iter(rules))}`",
+            f": {server(run)} {verb} {count}{theirs}; `mcp-touchstone explain {next(iter(rules))}`",
         )
     if run.stale:
         many = len(run.stale) > 1

@@ -22,6 +22,7 @@ def document(profile: ServerProfile, revisions: list[str], processes: int) -> di
     """Build the JSON."""
     return {
         "name": profile.name if profile.spoken else None,
+        "sdk": [str(sdk) for sdk in profile.sdk.sdks],
         "trouble": profile.trouble,
         "stderr": profile.stderr,
         "refused": {r: str(reply) for r, reply in profile.refused.items()},
@@ -92,6 +93,7 @@ def text(
         yield f"nothing could be learnt: {safe(profile.trouble)}"
         return
     yield from _row("server", profile.name)
+    yield from _row("sdk", str(profile.sdk))
     yield from _row("speaks", ", ".join(profile.spoken))
     silent = [r for r in rev.ALL if r not in profile.spoken]
     if silent:

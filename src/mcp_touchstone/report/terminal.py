@@ -23,6 +23,7 @@ from mcp_touchstone.report.digest import (
     excused,
     findings,
     hint,
+    not_own,
     noun,
 )
 from mcp_touchstone.report.progress import Heartbeat, Progress
@@ -147,6 +148,8 @@ class Terminal:
         if not profile.spoken:
             return
         self._row("server", profile.name)
+        if profile.sdk.sdks or profile.sdk.hint:
+            self._row("sdk", str(profile.sdk))
         more = "" if profile.asked == rev.ALL else " (as requested)"
         self._row("supports", ", ".join(profile.spoken) + more)
         silent = [revision for revision in profile.asked if revision not in profile.spoken]
@@ -165,6 +168,7 @@ class Terminal:
         self._broken(run)
         if not self.quiet:
             self._lightly(run)
+            standing.of_sdk(run, self.say)
             standing.known(run, self.say, self.width)
             standing.since(run, self.say)
         standing.stale(run, self.say)
@@ -214,6 +218,8 @@ class Terminal:
         self._row("actual", judgement.actual or "(see below)", "bold")
         if judgement.because:
             self._row(f"why a {WORDS[finding.outcome]}", judgement.because)
+        if finding.sdk is not None:
+            self._row("whose", f"{finding.sdk.proof}; {finding.sdk.remedy}")
         self._tools(judgement.tools)
         if judgement.sometimes:
             self._row("found", f"in {judgement.found} of {judgement.tried} runs of the scenario")
@@ -223,13 +229,17 @@ class Terminal:
             self._row("count", str(judgement.count))
         self._wire(judgement.wire)
         if self.verbose:
-            for line in judgement.reproduction.splitlines():
-                self.say("    ", line)
-            self._row("scenario", f"{judgement.scenario} ({judgement.source})")
-            self._row("process", judgement.process)
-            if finding.clause.not_flagged:
-                self._row("not flagged", finding.clause.not_flagged)
+            self._details(finding)
         self.say("  ", (f"{'again':<{LABEL}}", "dim"), again(run, finding))
+
+    def _details(self, finding: Finding) -> None:
+        judgement = finding.judgement
+        for line in judgement.reproduction.splitlines():
+            self.say("    ", line)
+        self._row("scenario", f"{judgement.scenario} ({judgement.source})")
+        self._row("process", judgement.process)
+        if finding.clause.not_flagged:
+            self._row("not flagged", finding.clause.not_flagged)
 
     def _threat(self, threat: Threat) -> None:
         self._row("effect", threat.effect)
@@ -351,18 +361,20 @@ class Terminal:
         outcomes = list(by_clause(run.verdicts).values())
         judged = [outcome for outcome in outcomes if outcome is not Outcome.UNSEEN]
         revisions = {verdict.revision for verdict in run.verdicts}
-        known = excused(run)
+        known, theirs = excused(run), not_own(run)
         self.say("")
         if not judged:
             self.say(*self._next(run), wrap=True)
             return
         parts: list[str | tuple[str, str]] = []
         for outcome in (Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE, Outcome.PASS):
-            count = judged.count(outcome) - known.get(outcome, 0)
+            count = judged.count(outcome) - known.get(outcome, 0) - theirs.get(outcome, 0)
             if count or outcome is Outcome.PASS:
                 parts += [", " if parts else "", (f"{count} {WORDS[outcome]}", STYLES[outcome])]
         if known:
             parts += [f", {sum(known.values())} known"]
+        if theirs:
+            parts += [f", {sum(theirs.values())} in the SDK"]
         self.say(
             f"{plural(len(judged), noun(run))} checked in {plural(len(revisions), 'revision')}: ",
             *parts,
@@ -433,6 +445,7 @@ def in_short(run: Run, width: int = 100) -> str:
     console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
     terminal = Terminal(console)
     with console.capture() as capture:
+        standing.of_sdk(run, terminal.say)
         standing.known(run, terminal.say, terminal.width)
         standing.stale(run, terminal.say)
         terminal._close(run)  # noqa: SLF001  (its own module)

@@ -52,7 +52,8 @@ class ComparedFinding:
         was: outcome in the old report, or that it did not apply or was not judged.
         now: the same in the new report.
         grade: level of the clause, or severity of the threat.
-        counts: whether it makes the result worse: new, severe enough, not in the baseline.
+        counts: whether it makes the result worse: new, severe enough, not in the baseline, not
+            the SDK's.
         actual: behaviour of the server in the new or else the old report, or the reason it
             no longer applies.
     """
@@ -115,6 +116,7 @@ class _State:
     severity: Severity | None = None
     actual: str = ""
     known: bool = False
+    is_sdks: bool = False
     sometimes: bool = False
     tools: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
@@ -146,6 +148,7 @@ def _state(row: Mapping[str, Any]) -> _State:
         Severity(threat["severity"]) if threat else None,
         gravest["actual"],
         bool(row.get("known")),
+        bool(row.get("sdk")),
         bool(row.get("sometimes")),
         _tools(row),
     )
@@ -218,7 +221,10 @@ def _items(
             was=was.word if was else UNASKED,
             now=now.word if now else UNASKED,
             grade=shown.grade,
-            counts=change is Change.NEW and not shown.known and (grave or broken),
+            counts=change is Change.NEW
+            and not shown.known
+            and (floor.sdk or not shown.is_sdks)
+            and (grave or broken),
             actual=why or shown.actual,
         )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.verdict import Judgement, Outcome
+from mcp_touchstone.transport.sdk import Sdk
 
 if TYPE_CHECKING:
     from mcp_touchstone.catalog.scenario import Case
@@ -62,12 +63,42 @@ class PlannedCase:
     support: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SdkFault:
+    """The part of an SDK in a finding: a minimal server on the SDK has the finding too.
+
+    Attributes:
+        sdk: the SDK.
+        like: the judged release that has the fault, if this version was not judged; else empty.
+        fixed: the first judged release from which on the fault is gone; empty if there is none.
+        last: the newest revision with the fault, if the server speaks newer ones; else empty.
+    """
+
+    sdk: Sdk
+    like: str = ""
+    fixed: str = ""
+    last: str = ""
+
+    @property
+    def proof(self) -> str:
+        """The reason it is the SDK's, as a sentence."""
+        return f"{self.sdk}: a minimal server on {self.like or 'it'} does this too"
+
+    @property
+    def remedy(self) -> str:
+        """What the user can do."""
+        ways = [f"use {self.fixed}, where it is fixed"] if self.fixed else []
+        ways += [f"offer only revisions newer than {self.last}"] if self.last else []
+        return ", or ".join(ways) or f"none in your server: {self.sdk.name} has to fix it"
+
+
 @dataclass(slots=True)
 class Verdict:
     """The verdict on one clause in one revision: the worst of all judgements of it.
 
     Attributes:
         known: the reason given in the baseline; empty if the baseline does not accept it.
+        sdk: the fault of the SDK that the finding is; None if it is the server's own.
     """
 
     clause: Clause
@@ -76,6 +107,7 @@ class Verdict:
     gravest: Judgement
     judgements: list[Judgement]
     known: str = ""
+    sdk: SdkFault | None = None
 
     @property
     def sometimes(self) -> bool:
@@ -177,10 +209,16 @@ class Run:
         return [slot for slot in self.slots if slot.left]
 
     def counts(self, verdict: Verdict) -> bool:
-        """Return whether a verdict fails the gate: severe enough, not known, new if compared."""
-        if verdict.known or not self.floor.counts(verdict.clause, verdict.outcome):
+        """Return whether a verdict fails the gate: severe enough, new if compared, not excused."""
+        if verdict.known or self.is_apart(verdict):
+            return False
+        if not self.floor.counts(verdict.clause, verdict.outcome):
             return False
         return self._is_new(verdict)
+
+    def is_apart(self, verdict: Verdict) -> bool:
+        """Return whether a finding is the SDK's and does not count for that reason."""
+        return verdict.sdk is not None and not verdict.known and not self.floor.sdk
 
     def _is_new(self, verdict: Verdict) -> bool:
         return self.since is None or self.since.makes_worse(verdict.clause.id, verdict.revision)

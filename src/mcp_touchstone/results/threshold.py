@@ -10,6 +10,8 @@ from mcp_touchstone.results.verdict import Outcome
 
 NEVER: Final = "never"
 
+SDK: Final = "sdk"
+
 _CLAUSES: Final = {"must": Outcome.FAIL, "should": Outcome.WARN, "may": Outcome.NOTE}
 """Word -> the mildest outcome of a clause that counts."""
 
@@ -18,7 +20,7 @@ _ADMITTED: Final = {Severity.LOW: Outcome.WARN, Severity.INFO: Outcome.NOTE}
 
 _SEVERITIES: Final = tuple(Severity)
 
-WORDS: Final = (*_CLAUSES, *map(str, _SEVERITIES), NEVER)
+WORDS: Final = (*_CLAUSES, *map(str, _SEVERITIES), SDK, NEVER)
 """The words accepted by ``--fail-on``."""
 
 
@@ -30,15 +32,17 @@ class Floor:
         clauses: the mildest outcome of a clause that counts; None if none counts.
         threats: the lowest severity of a threat that counts; None for every failure.
         never: whether nothing counts and the run only reports.
+        sdk: whether findings count that are the fault of the server's SDK.
     """
 
     clauses: Outcome = Outcome.FAIL
     threats: Severity | None = None
     never: bool = False
+    sdk: bool = False
 
     @classmethod
     def read(cls, words: Iterable[str]) -> Self:
-        """Read the words of ``--fail-on``: one for clauses, one for threats, or never.
+        """Read the words of ``--fail-on``: one for clauses, one for threats, and sdk; or never.
 
         Raises:
             ValueError: a word is unknown, or two of a kind were given.
@@ -48,13 +52,15 @@ class Floor:
         for word in words:
             if word not in WORDS:
                 raise ValueError(f"{word!r} is none of {', '.join(WORDS)}{nearest(word, WORDS)}")
-            kind = "clauses" if word in _CLAUSES else NEVER if word == NEVER else "threats"
+            kind = "clauses" if word in _CLAUSES else word if word in {NEVER, SDK} else "threats"
             if given.setdefault(kind, word) != word:
                 raise ValueError(f"{given[kind]} and {word} exclude each other; name one floor")
             if kind == "clauses":
                 floor = replace(floor, clauses=_CLAUSES[word])
             elif kind == "threats":
                 floor = replace(floor, threats=Severity(word))
+            elif kind == SDK:
+                floor = replace(floor, sdk=True)
             else:
                 floor = replace(floor, never=True)
         return floor
@@ -82,7 +88,8 @@ class Floor:
         if self.never:
             return (NEVER,)
         found = [w for w, o in _CLAUSES.items() if o is self.clauses and o is not Outcome.FAIL]
-        return (*found, *([] if self.threats is None else [str(self.threats)]))
+        found += [] if self.threats is None else [str(self.threats)]
+        return (*found, *([SDK] if self.sdk else []))
 
 
 DEFAULT: Final = Floor()

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import IO, Final, Protocol
 
 import psutil
@@ -25,6 +26,7 @@ from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.transport.cpu_wait import turns
 from mcp_touchstone.transport.deadline import Patience
 from mcp_touchstone.transport.sandbox import COMMAND, Sandbox, command_pid, is_helper, listen, wrap
+from mcp_touchstone.transport.sdk import ProcessFacts
 from mcp_touchstone.transport.stdin_writer import Feed
 from mcp_touchstone.wire.framing import Line, LineSplitter, is_whole
 
@@ -382,6 +384,15 @@ class ServerProcess:
             with contextlib.suppress(OSError):
                 found |= _listening(pid)
         return sorted(found)
+
+    def facts(self) -> list[ProcessFacts]:
+        """Return the processes of the server that run now, the latest first."""
+        found = []
+        with contextlib.suppress(psutil.Error, OSError):
+            for process in [*reversed(self._family()), psutil.Process(self._popen.pid)]:
+                with contextlib.suppress(psutil.Error, OSError):
+                    found.append(ProcessFacts(tuple(process.cmdline()), Path(process.cwd())))
+        return found
 
     def _family(self) -> list[psutil.Process]:
         try:

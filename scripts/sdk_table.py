@@ -1,0 +1,213 @@
+"""Judge minimal servers on releases of MCP SDKs, and write what each release does wrong by itself.
+
+``python scripts/sdk_table.py`` installs each release of ``sdks/releases.toml`` into a folder of its
+own, judges the minimal server on it with the default suite, and writes the table that ``check``
+reads. It needs pip, npm and node. ``--missing`` judges only releases that the table lacks;
+``--reports`` judges nothing and reads the reports of an earlier run.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_touchstone.catalog.clause import Catalogue
+from mcp_touchstone.catalog.loader import CONFORMANCE, rows
+from mcp_touchstone.catalog.revision import LEGACY
+from mcp_touchstone.results.sdk_faults import TABLE
+
+HERE = Path(__file__).resolve().parent / "sdks"
+FOLDER = Path.home() / ".cache" / "mcp-touchstone-sdks"
+FOUND = {"fail", "warn"}
+
+Faults = dict[str, dict[str, dict[str, list[str]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One release of an SDK.
+
+    Attributes:
+        line: the series of releases it belongs to.
+        name: name of the package.
+        registry: ``pypi`` or ``npm``.
+        version: its version.
+        server: the file of the minimal server, in `HERE`.
+    """
+
+    line: str
+    name: str
+    registry: str
+    version: str
+    server: str
+
+    @property
+    def label(self) -> str:
+        """Name of its folder and of its report."""
+        return f"{self.name.replace('@', '').replace('/', '-')}-{self.version}"
+
+
+def releases(only: list[str]) -> Iterator[Release]:
+    """Read the releases; words of ``only`` are package names or NAME==VERSION."""
+    table = tomllib.loads((HERE / "releases.toml").read_text("utf-8"))
+    for row in table["sdk"]:
+        for version in row["versions"]:
+            if not only or row["name"] in only or f"{row['name']}=={version}" in only:
+                yield Release(row["line"], row["name"], row["registry"], version, row["server"])
+
+
+def install(release: Release, folder: Path) -> list[str]:
+    """Install a release into a folder, unless it is there; return the command of its server."""
+    place = folder / release.label
+    done = place / "installed"
+    server = place / release.server
+    python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    if not done.exists():
+        shutil.rmtree(place, ignore_errors=True)
+        if release.registry == "pypi":
+            run(sys.executable, "-m", "venv", "--without-pip", place)
+            pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
+            run(*pip, f"{release.name}=={release.version}")
+        else:
+            place.mkdir(parents=True)
+            npm = shutil.which("npm") or "npm"
+            quiet = ("--no-audit", "--no-fund", "--silent", "--prefix", place)
+            run(npm, "install", *quiet, f"{release.name}@{release.version}")
+        done.touch()
+    shutil.copyfile(HERE / release.server, server)
+    program = python if release.registry == "pypi" else shutil.which("node") or "node"
+    return [str(program), str(server)]
+
+
+def judge(command: list[str], report: Path, *options: str) -> dict[str, Any]:
+    """Judge a server; return the report.
+
+    Raises:
+        SystemExit: it could not be judged.
+    """
+    words = [sys.executable, "-m", "mcp_touchstone", "check", "--quiet", "--no-baseline"]
+    words += ["--json", str(report), *options, "--", *command]
+    done = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode not in {0, 1}:
+        raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}")
+    found: dict[str, Any] = json.loads(report.read_text("utf-8"))
+    return found
+
+
+def chance(report: dict[str, Any]) -> set[str]:
+    """Return the clauses with a finding that depends on chance: declared, or seen to do so."""
+    declared = {*tomllib.loads((HERE / "releases.toml").read_text("utf-8"))["chance"]}
+    return {
+        verdict["clause"]
+        for verdict in report["verdicts"]
+        for judgement in verdict["judgements"]
+        if judgement["outcome"] in FOUND
+        and (verdict["clause"] in declared or judgement.get("found", 1) < judgement.get("tried", 1))
+    }
+
+
+def faults(report: dict[str, Any], catalogue: Catalogue) -> Faults:
+    """Return the findings of a report: clause -> scenario -> outcome -> revisions.
+
+    A finding that depends on chance counts in each legacy revision of the release, as the others
+    were only luckier.
+    """
+    by_chance = chance(report)
+    legacy = {*report["revisions"]["spoken"]} & {*LEGACY}
+    found: Faults = {}
+    for verdict in report["verdicts"]:
+        for judgement in verdict["judgements"]:
+            if judgement["outcome"] in FOUND:
+                scenarios = found.setdefault(verdict["clause"], {})
+                outcomes = scenarios.setdefault(judgement["scenario"], {})
+                revisions = outcomes.setdefault(judgement["outcome"], [])
+                revisions.append(verdict["revision"])
+                if verdict["clause"] in by_chance:
+                    revisions += legacy.intersection(catalogue[verdict["clause"]].revisions)
+    for scenarios in found.values():
+        for outcomes in scenarios.values():
+            for outcome, revisions in outcomes.items():
+                outcomes[outcome] = sorted({*revisions})
+    return found
+
+
+def row(release: Release, report: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a release."""
+    return {
+        "line": release.line,
+        "sdk": release.name,
+        "registry": release.registry,
+        "version": release.version,
+        "revisions": report["revisions"]["spoken"],
+        "chance": sorted(chance(report)),
+        "faults": faults(report, rows(CONFORMANCE)),
+    }
+
+
+def write(found: list[dict[str, Any]]) -> None:
+    """Write the table, with one line for each clause of a release."""
+    order = {(one.name, one.version): place for place, one in enumerate(releases([]))}
+    found = sorted(
+        (one for one in found if (one["sdk"], one["version"]) in order),
+        key=lambda one: order[one["sdk"], one["version"]],
+    )
+    blocks = []
+    for one in found:
+        head = [
+            f"  {json.dumps(name)}: {json.dumps(one[name])}," for name in one if name != "faults"
+        ]
+        lines = [
+            f"    {json.dumps(rule)}: {json.dumps(one['faults'][rule])}" for rule in one["faults"]
+        ]
+        body = ",\n".join(lines)
+        blocks.append("{\n" + "\n".join(head) + '\n  "faults": {\n' + body + "\n  }\n}")
+    text = '{"format": 1, "releases": [\n' + ",\n".join(blocks) + "\n]}\n"
+    json.loads(text)
+    TABLE.write_text(text, encoding="utf-8", newline="\n")
+
+
+def run(*words: object) -> None:
+    """Run a program that must succeed."""
+    subprocess.run([str(word) for word in words], check=True)
+
+
+def main() -> int:
+    """Judge the releases and write the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("only", nargs="*", help="package names or NAME==VERSION; default all")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where releases are installed")
+    parser.add_argument("--missing", action="store_true", help="judge what the table lacks")
+    parser.add_argument("--reports", action="store_true", help="read existing reports; judge none")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    known = json.loads(TABLE.read_text("utf-8"))["releases"] if TABLE.exists() else []
+    table = {(one["sdk"], one["version"]): one for one in known}
+    for release in releases(options.only):
+        key = release.name, release.version
+        report = options.folder / f"{release.label}.json"
+        if options.missing and key in table:
+            continue
+        if options.reports:
+            found = json.loads(report.read_text("utf-8"))
+        else:
+            found = judge(install(release, options.folder.absolute()), report)
+        if found["summary"]["exit_code"] not in {0, 1}:
+            raise SystemExit(f"{report}: {found['summary']['trouble'] or 'not all was judged'}")
+        table[key] = row(release, found)
+        write([*table.values()])
+        summary = found["summary"]
+        print(
+            f"{release.label}: {summary['clauses']['fail']} fail, {summary['seconds']:.0f} s",
+            flush=True,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

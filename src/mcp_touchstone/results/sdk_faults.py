@@ -1,0 +1,196 @@
+"""Whose fault a finding is: the server's own, or its SDK's. Runs nothing.
+
+``sdk_faults.json`` has the findings of minimal servers on releases of SDKs. A finding of a server
+is its SDK's if the minimal server on that release has it too: the same clause and outcome, in the
+same revision and scenario. Every other finding is the server's own.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from mcp_touchstone.results.run import Run, SdkFault, Verdict
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.transport.sdk import Sdk
+
+TABLE: Final = Path(__file__).with_name("sdk_faults.json")
+"""The table; ``scripts/sdk_table.py`` writes it."""
+
+FINDINGS: Final = (Outcome.FAIL, Outcome.WARN)
+"""The outcomes that the table has."""
+
+
+class Fault(NamedTuple):
+    """A finding of a minimal server: clause, scenario, revision, outcome."""
+
+    clause: str
+    scenario: str
+    revision: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A judged release of an SDK.
+
+    Attributes:
+        sdk: the SDK.
+        line: name of the series of releases; a successor may have another package name.
+        revisions: the revisions it speaks.
+        faults: the findings of the minimal server.
+        chance: the clauses with a finding that depends on chance.
+    """
+
+    sdk: Sdk
+    line: str
+    revisions: frozenset[str]
+    faults: frozenset[Fault]
+    chance: frozenset[str]
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Its version, for comparisons."""
+        return version(self.sdk.version)
+
+
+def version(text: str) -> tuple[int, ...]:
+    """Return a version for comparisons; a pre-release comes before its release."""
+    numbers, rest = re.match(r"v?((?:\d+(?:\.\d+)*)?)(.*)", text).groups()  # type: ignore[union-attr]
+    parts = [int(part) for part in numbers.split(".") if part]
+    final = not rest or rest.startswith((".post", "+"))
+    return (*[*parts, 0, 0, 0, 0][:4], int(final))
+
+
+# --- the table
+
+
+def read(document: Mapping[str, Any], renamed: Mapping[str, str]) -> tuple[Release, ...]:
+    """Read a table.
+
+    Args:
+        document: its JSON.
+        renamed: ids merged since then -> the id they are part of now.
+    """
+    return tuple(
+        Release(
+            Sdk(row["sdk"], row["version"], row["registry"]),
+            row["line"],
+            frozenset(row["revisions"]),
+            frozenset(
+                Fault(renamed.get(clause, clause), scenario, revision, outcome)
+                for clause, scenarios in row["faults"].items()
+                for scenario, outcomes in scenarios.items()
+                for outcome, revisions in outcomes.items()
+                for revision in revisions
+            ),
+            frozenset(renamed.get(clause, clause) for clause in row["chance"]),
+        )
+        for row in document["releases"]
+    )
+
+
+@cache
+def releases() -> tuple[Release, ...]:
+    """Return the judged releases, in the order of the table."""
+    from mcp_touchstone.catalog.loader import renamed  # noqa: PLC0415  (read only with an SDK)
+
+    return read(json.loads(TABLE.read_text("utf-8")), renamed())
+
+
+def judged(sdk: Sdk, table: Sequence[Release]) -> tuple[Release, ...]:
+    """Return the releases whose common faults an SDK has: itself, or its neighbours.
+
+    A version between two judged releases of its major version has the faults that both have. One
+    that is newer than all of them has those of the newest. Others have none.
+    """
+    known = [one for one in table if (one.sdk.name, one.sdk.registry) == (sdk.name, sdk.registry)]
+    wanted = version(sdk.version)
+    major = sorted((one for one in known if one.order[0] == wanted[0]), key=lambda one: one.order)
+    same = [one for one in major if one.order == wanted]
+    before = [one for one in major if one.order < wanted][-1:]
+    after = [one for one in major if one.order > wanted][:1]
+    return tuple(same or (before and before + after))
+
+
+# --- attributing
+
+
+def attribute(run: Run, table: Sequence[Release] | None = None) -> None:
+    """Mark the findings of a run that are its SDK's.
+
+    Args:
+        run: the run; its verdicts get their ``sdk``.
+        table: the judged releases, in order; by default those of the package.
+    """
+    sdks = run.profile.sdk.sdks
+    if not sdks:
+        return
+    known = releases() if table is None else table
+    layers = [(sdk, judged(sdk, known)) for sdk in sdks]
+    found: dict[str, list[Verdict]] = {}
+    for verdict in run.verdicts:
+        if verdict.gravest.outcome in FINDINGS:
+            layer = _layer(verdict, layers)
+            if layer is not None:
+                found.setdefault(verdict.clause.id, []).append(verdict)
+                verdict.sdk = SdkFault(layer[0], _like(*layer), _fixed(verdict, layers, known))
+    for verdicts in found.values():
+        last = max(verdict.revision for verdict in verdicts)
+        newer = any(revision > last for revision in run.profile.spoken)
+        for verdict in verdicts:
+            if verdict.sdk is not None and newer:
+                verdict.sdk = replace(verdict.sdk, last=last)
+
+
+_Layer = tuple[Sdk, tuple[Release, ...]]
+
+
+def _layer(verdict: Verdict, layers: Iterable[_Layer]) -> _Layer | None:
+    """Return the innermost SDK that has the findings of a verdict by itself."""
+    found = [layer for layer in layers if layer[1] and all(_has(one, verdict) for one in layer[1])]
+    return found[-1] if found else None
+
+
+def _has(release: Release, verdict: Verdict) -> bool:
+    gravest = verdict.gravest.outcome
+    as_grave = FINDINGS[: FINDINGS.index(gravest) + 1] if gravest in FINDINGS else ()
+    scenarios = {one.scenario for one in verdict.judgements if one.outcome is gravest}
+    return bool(as_grave) and all(
+        any(
+            Fault(verdict.clause.id, scenario, verdict.revision, str(outcome)) in release.faults
+            for outcome in as_grave
+        )
+        for scenario in scenarios
+    )
+
+
+def _like(sdk: Sdk, known: Sequence[Release]) -> str:
+    """Return the releases that stand for an SDK whose version was not judged itself."""
+    same = any(one.order == version(sdk.version) for one in known)
+    return "" if same else " and ".join(str(one.sdk) for one in known)
+
+
+def _fixed(verdict: Verdict, layers: Sequence[_Layer], table: Sequence[Release]) -> str:
+    """Return the first later release without the fault, of the outermost SDK that has it.
+
+    A release may be free of a fault that depends on chance by luck. Such a fault is fixed in a
+    later major version if no release of it has the fault.
+    """
+    for _, known in layers:
+        if not known or not all(_has(one, verdict) for one in known):
+            continue
+        line = [one for one in table if one.line == known[-1].line]
+        later = line[line.index(known[-1]) + 1 :]
+        if verdict.sometimes or any(verdict.clause.id in one.chance for one in line):
+            later = [one for one in later if one.order[0] > known[-1].order[0]]
+        free = ""
+        for release in reversed(later):
+            if verdict.revision not in release.revisions or _has(release, verdict):
+                break
+            free = str(release.sdk)
+        return free
+    return ""

@@ -1,0 +1,456 @@
+"""The SDK that a server runs on: found in files only, so that none of its code runs here.
+
+The processes of a server name an interpreter and a script. Its imports are followed through the
+files where that interpreter would look, until one of them is an SDK. The version is in the metadata
+beside the SDK. An SDK that is installed and not imported is not the server's.
+"""
+
+import json
+import os
+import re
+import shlex
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.transport.sandbox import find_program
+
+PYPI: Final = "pypi"
+NPM: Final = "npm"
+
+LAYERS: Final = {
+    PYPI: ("fastmcp", "mcp"),
+    NPM: ("fastmcp", "@modelcontextprotocol/server", "@modelcontextprotocol/sdk"),
+}
+"""Registry -> its SDKs, each before those that it is built on."""
+
+HINTS: Final = (
+    (re.compile(r'"(?:text|message)": ?"MCP error -\d+: '), "the TypeScript SDK"),
+    (re.compile(r'"text": ?"Error executing tool '), "the Python SDK"),
+)
+"""Error texts that come from an SDK, as they are in a line; servers may copy them."""
+
+MOST_FILES: Final = 400
+"""Files of a server that are read."""
+
+MOST_BYTES: Final = 200_000
+"""Bytes read of one file."""
+
+_PYTHON: Final = re.compile(r"(python|pypy)[\d.]*t?(\.exe)?", re.IGNORECASE)
+_NODE: Final = re.compile(r"(node|nodejs|bun|tsx|ts-node)(\.exe)?", re.IGNORECASE)
+_PYTHON_IMPORT: Final = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<of>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#;]*)"
+    r"|import[ \t]+(?P<modules>[^\n#;]+))",
+    re.MULTILINE,
+)
+_NODE_IMPORT: Final = re.compile(r"""(?:\bfrom|\bimport|\brequire)\s*\(?\s*["']([^"'\n]+)["']""")
+_PYTHON_VALUED: Final = {"-W", "-X", "--check-hash-based-pycs"}
+_NODE_VALUED: Final = {
+    "-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions",
+    "--env-file",
+}  # fmt: skip
+_NODE_ENDS: Final = (
+    "", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", "/index.js", "/index.mjs", "/index.ts",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Sdk:
+    """An SDK and its version.
+
+    Attributes:
+        name: name of the package.
+        version: its version.
+        registry: ``pypi`` or ``npm``.
+    """
+
+    name: str
+    version: str
+    registry: str
+
+    def __str__(self) -> str:
+        """Return name and version."""
+        return f"{self.name} {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFacts:
+    """A process of a server.
+
+    Attributes:
+        argv: its command line.
+        cwd: its working folder, absolute.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SdkFacts:
+    """The facts from which an SDK is identified.
+
+    Attributes:
+        registry: the registry of the packages; empty if the interpreter is unknown.
+        imported: names of the SDKs that files of the server import.
+        installed: SDK -> its version, where the interpreter of the server finds it.
+        lines: lines of the server, of which errors are looked at.
+    """
+
+    registry: str = ""
+    imported: frozenset[str] = frozenset()
+    installed: Mapping[str, str] = field(default_factory=dict)
+    lines: Iterable[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SdkIdentity:
+    """The SDKs of a server.
+
+    Attributes:
+        sdks: the SDKs, each before those that it is built on; empty if unknown.
+        hint: the SDK that error texts look like; proves nothing, empty if there is none.
+    """
+
+    sdks: tuple[Sdk, ...] = ()
+    hint: str = ""
+
+    def __str__(self) -> str:
+        """Return it as text: names and versions, or that it is unknown."""
+        if self.sdks:
+            return " on ".join(map(str, self.sdks))
+        return f"unknown (its errors look like those of {self.hint})" if self.hint else "unknown"
+
+
+UNKNOWN: Final = SdkIdentity()
+
+
+# --- deciding
+
+
+def identify(facts: SdkFacts) -> SdkIdentity:
+    """Identify the SDK of a server. Pure.
+
+    An SDK counts if the server imports it and its version is known. The SDKs that it is built on
+    follow, if they are installed.
+    """
+    order = LAYERS.get(facts.registry, ())
+    outer = next((name for name in order if {name} & facts.imported & {*facts.installed}), None)
+    if outer is None:
+        return SdkIdentity(hint=_hint(facts.lines))
+    below = order[order.index(outer) :]
+    return SdkIdentity(
+        tuple(Sdk(n, facts.installed[n], facts.registry) for n in below if n in facts.installed)
+    )
+
+
+def _hint(lines: Iterable[str]) -> str:
+    return next((name for line in lines for sign, name in HINTS if sign.search(line)), "")
+
+
+# --- collecting
+
+
+def collect(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> SdkFacts:
+    """Collect the facts from files: of the first process whose files import an SDK.
+
+    Args:
+        processes: the processes of a server, the most likely first.
+        env: the environment it was started with.
+    """
+    for process in processes:
+        if not process.argv:
+            continue
+        name = Path(process.argv[0]).name
+        for matches, search in ((_PYTHON, _python), (_NODE, _node)):
+            if matches.fullmatch(name):
+                found = search(process, env)
+                if found.imported:
+                    return found
+    return SdkFacts()
+
+
+def commands(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> list[ProcessFacts]:
+    """Return the process that a command would be, if processes cannot be looked at.
+
+    The first line of a script names its interpreter.
+    """
+    words = list(command)
+    program = find_program(words[0], cwd, env) if words else None
+    if program is None:
+        return []
+    first = _read(Path(program)).partition("\n")[0]
+    if first.startswith("#!"):
+        try:
+            shebang = shlex.split(first[2:])
+        except ValueError:
+            shebang = []
+        if shebang and Path(shebang[0]).name == "env":
+            shebang = [word for word in shebang[1:] if word != "-S" and "=" not in word]
+        words = [*shebang, program, *words[1:]]
+    return [ProcessFacts(tuple(words), cwd)]
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+# --- Python
+
+
+def _python(process: ProcessFacts, env: Mapping[str, str]) -> SdkFacts:
+    program, *words = process.argv
+    start = _python_start(words, process.cwd)
+    if start is None:
+        return SdkFacts()
+    search = _PythonSearch(_python_path(program, process.cwd, env), start[1])
+    installed = search.installed()
+    if not installed:
+        return SdkFacts()
+    kind, folder, text = start
+    return SdkFacts(
+        registry=PYPI, imported=search.imported(kind, folder, text, installed), installed=installed
+    )
+
+
+def _python_start(words: Sequence[str], cwd: Path) -> tuple[str, Path, str] | None:
+    """Return what an interpreter runs: ``module``, ``code`` or ``file``, its folder, and it."""
+    rest = iter(words)
+    for word in rest:
+        if re.fullmatch(r"-[A-Za-z]*m", word):
+            return "module", cwd, next(rest, "")
+        if re.fullmatch(r"-[A-Za-z]*c", word):
+            return "code", cwd, next(rest, "")
+        if word in _PYTHON_VALUED:
+            next(rest, "")
+        elif not word.startswith("-"):
+            script = cwd / word
+            if script.is_dir():
+                return "file", script, str(script / "__main__.py")
+            return "file", script.resolve().parent, str(script)
+    return None
+
+
+def _python_path(program: str, cwd: Path, env: Mapping[str, str]) -> list[Path]:
+    """Return the folders where an interpreter looks for packages."""
+    folders = [cwd / part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
+    found = find_program(program, cwd, env)
+    interpreter = Path(found or program)
+    prefix = interpreter.parent.parent
+    marker = _read(prefix / "pyvenv.cfg")
+    places = [*_site(prefix, "")]
+    if not marker or re.search(r"(?mi)^include-system-site-packages\s*=\s*true", marker):
+        real = interpreter.resolve()
+        version = real.name.removesuffix(".exe") if re.search(r"\d\.\d", real.name) else ""
+        home = Path(env.get("HOME") or Path.home())
+        for base in (real.parent.parent, Path("/usr/local"), Path("/usr"), home / ".local"):
+            places += _site(base, version)
+    for place in dict.fromkeys(places):
+        folders += [place, *_added(place)]
+    return list(dict.fromkeys(folders))
+
+
+def _site(prefix: Path, version: str) -> Iterator[Path]:
+    yield from sorted(prefix.glob(f"lib*/{version or 'python3*'}/site-packages"))
+    yield from sorted(prefix.glob(f"lib*/{version or 'python3*'}/dist-packages"))
+    yield from (p for p in (prefix / "Lib/site-packages", prefix / "lib/python3/dist-packages")
+                if p.is_dir())  # fmt: skip
+
+
+def _added(site: Path) -> Iterator[Path]:
+    """Yield the folders that ``.pth`` files add: editable installs, and layers of uv."""
+    for file in sorted(site.glob("*.pth")):
+        for line in _read(file).splitlines():
+            named = re.search(r"""addsitedir\(\s*["']([^"']+)["']""", line)
+            text = named.group(1) if named else line.strip()
+            if text and not text.startswith(("import ", "import\t", "#")):
+                folder = site / text
+                if folder.is_dir():
+                    yield folder
+
+
+class _PythonSearch:
+    """A search through the modules of one server."""
+
+    def __init__(self, path: list[Path], own: Path) -> None:
+        self._path = [own, *path]
+
+    def installed(self) -> dict[str, str]:
+        """Return the SDKs in the search path, each with its version."""
+        found: dict[str, str] = {}
+        for name in LAYERS[PYPI]:
+            for folder in self._path:
+                for metadata in sorted(folder.glob(f"{name}-*.dist-info/METADATA")):
+                    head = _read(metadata).partition("\n\n")[0]
+                    fields = dict(re.findall(r"(?m)^(Name|Version):[ \t]*(\S+)", head))
+                    if fields.get("Name") == name and fields.get("Version"):
+                        found.setdefault(name, fields["Version"])
+        return found
+
+    def imported(
+        self, kind: str, folder: Path, text: str, installed: Mapping[str, str]
+    ) -> frozenset[str]:
+        """Return the SDKs that modules of the server import."""
+        found: set[str] = set()
+        queue: deque[tuple[str, Path | None]] = deque()
+        seen: set[Path] = set()
+
+        def add(module: str) -> None:
+            for name, file in self._files(module):
+                if file not in seen:
+                    seen.add(file)
+                    queue.append((name, file))
+
+        if kind == "module":
+            add(text)
+            add(f"{text}.__main__")
+        elif kind == "file":
+            queue.append(("", Path(text)))
+        else:
+            queue.append((text, None))
+        read = 0
+        while queue and read < MOST_FILES:
+            module, file = queue.popleft()
+            read += 1
+            source = module if file is None else _read(file)
+            package = _package(module, file) if file else ""
+            for name in _python_imports(source, package):
+                top = name.partition(".")[0]
+                if top in installed and not self._is_own(top, folder):
+                    found.add(top)
+                    if top == next(one for one in LAYERS[PYPI] if one in installed):
+                        return frozenset(found)
+                else:
+                    add(name)
+        return frozenset(found)
+
+    def _is_own(self, top: str, folder: Path) -> bool:
+        """Return whether a module of the server itself has the name of an SDK."""
+        return (folder / f"{top}.py").is_file() or (
+            (folder / top).is_dir() and not any(folder.glob(f"{top}-*.dist-info"))
+        )
+
+    def _files(self, module: str) -> Iterator[tuple[str, Path]]:
+        """Yield the module and the packages around it, each with its file."""
+        parts = module.split(".")
+        if not all(parts):
+            return
+        for folder in self._path:
+            if not ((folder / parts[0]).is_dir() or (folder / f"{parts[0]}.py").is_file()):
+                continue
+            for size in range(1, len(parts) + 1):
+                place = folder.joinpath(*parts[:size])
+                for file in (place / "__init__.py", place.with_name(f"{place.name}.py")):
+                    if file.is_file():
+                        yield ".".join(parts[:size]), file
+            return
+
+
+def _package(module: str, file: Path) -> str:
+    return module if file.name == "__init__.py" else module.rpartition(".")[0]
+
+
+def _python_imports(source: str, package: str) -> Iterator[str]:
+    for match in _PYTHON_IMPORT.finditer(source):
+        if match["modules"]:
+            for part in match["modules"].split(","):
+                yield from part.split()[:1]
+            continue
+        base = match["of"]
+        dots = len(base) - len(base.lstrip("."))
+        if dots:
+            above = package.split(".") if package else []
+            above = above[: len(above) - dots + 1]
+            base = ".".join([*above, *filter(None, [base.lstrip(".")])])
+        if not base:
+            continue
+        yield base
+        for name in (match["names"] or "").strip("()\\ ").split(","):
+            word = name.split()
+            if word and word[0].isidentifier():
+                yield f"{base}.{word[0]}"
+
+
+# --- Node
+
+
+def _node(process: ProcessFacts, _env: Mapping[str, str]) -> SdkFacts:
+    start = _node_start(process.argv[1:], process.cwd)
+    if start is None:
+        return SdkFacts()
+    found: dict[str, str] = {}
+    queue, seen = deque([start]), {start}
+    while queue and len(seen) < MOST_FILES and not found:
+        file = queue.popleft()
+        for name in dict.fromkeys(_NODE_IMPORT.findall(_read(file))):
+            if name.startswith("."):
+                other = _node_file(file.parent / name)
+                if other is not None and other not in seen:
+                    seen.add(other)
+                    queue.append(other)
+            elif not name.startswith(("node:", "/")):
+                found.update(_node_sdks(_node_package(name), file.parent))
+    return SdkFacts(registry=NPM, imported=frozenset(found), installed=found)
+
+
+def _node_start(words: Sequence[str], cwd: Path) -> Path | None:
+    rest = iter(words)
+    for word in rest:
+        if word in _NODE_VALUED:
+            next(rest, "")
+        elif word in {"-e", "--eval", "-p", "--print"}:
+            return None
+        elif not word.startswith("-") and word != "run":
+            return _node_file(cwd / word)
+    return None
+
+
+def _node_file(path: Path) -> Path | None:
+    bases = (path, path.with_suffix("")) if path.suffix in {".js", ".mjs", ".cjs"} else (path,)
+    for base in bases:
+        for end in _NODE_ENDS:
+            file = Path(f"{base}{end}")
+            if file.is_file():
+                return file.resolve()
+    return None
+
+
+def _node_package(specifier: str) -> str:
+    parts = specifier.split("/")
+    return "/".join(parts[: 2 if specifier.startswith("@") else 1])
+
+
+def _node_sdks(name: str, folder: Path) -> dict[str, str]:
+    """Return the SDK that a package is, or those that it depends on, with their versions."""
+    place = _node_place(name, folder)
+    if place is None:
+        return {}
+    facts = _json(place / "package.json")
+    found = {name: str(facts.get("version", ""))} if name in LAYERS[NPM] else {}
+    needed = facts.get("dependencies")
+    for other in LAYERS[NPM]:
+        if isinstance(needed, dict) and other in needed and other != name:
+            found.update(_node_sdks(other, place))
+    return found
+
+
+def _node_place(name: str, folder: Path) -> Path | None:
+    for above in (folder, *folder.parents):
+        place = above / "node_modules" / name
+        if (place / "package.json").is_file():
+            return place.resolve()
+    return None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

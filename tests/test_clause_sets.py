@@ -1,0 +1,114 @@
+"""The frozen sets of clauses do not change, and a run is counted against the newest."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import CONFORMANCE, load, renamed, rows
+from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.report import badge, html, machine
+from mcp_touchstone.results import clause_sets
+from mcp_touchstone.results.clause_sets import kept, sets
+from mcp_touchstone.results.run import Absent, Run, Verdict
+from mcp_touchstone.results.verdict import Judgement, Outcome
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.target.target import Target
+
+DIGESTS = {
+    "2024-11-05/1": "7b9e4cca57e9c082",
+    "2025-03-26/1": "8133613eb644a2ab",
+    "2025-06-18/1": "247c27af9be53eb1",
+    "2025-11-25/1": "168f701cd2f68ab9",
+    "2026-07-28/1": "b783d92d248a2fbc",
+}
+"""Set -> the beginning of the SHA-256 of its ids. A new set adds a line; no line changes."""
+
+PING, BATCH, INFO = "ping-empty-response", "jsonrpc-batch-receive", "meta-server-info"
+R = "2025-03-26"
+
+
+def test_no_frozen_set_has_changed() -> None:
+    found = {
+        f"{revision}/{number}": hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
+        for revision, numbered in sets().items()
+        for number, ids in enumerate(numbered, 1)
+    }
+
+    assert found == DIGESTS
+
+
+def test_each_clause_of_the_newest_sets_is_judged_in_its_revision() -> None:
+    """If this fails, a clause was retired: run scripts/clause_sets.py, and add the digests."""
+    catalogue, now = rows(CONFORMANCE), renamed()
+    clauses = [
+        (catalogue[now.get(one, one)], revision)
+        for revision, numbered in sets().items()
+        for one in numbered[-1]
+    ]
+
+    assert set(sets()) == set(rev.ALL)
+    assert [(c.id, r) for c, r in clauses if not c.judged or r not in c.revisions] == []
+
+
+def run(
+    found: Mapping[str, Outcome], absent: Mapping[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    made = Run(Target(command=("x",)), ServerProfile(Pace(1.0)))
+    made.profile.spoken = cast("dict[str, Any]", {R: type("Spoken", (), {"server_info": {}})()})
+    for rule, outcome in found.items():
+        one = Judgement(clause=rule, revision=R, outcome=outcome, scenario="s")
+        made.verdicts.append(Verdict(load().catalogue[rule], R, outcome, one, [one]))
+    made.absent = [Absent(rule, R, "why", chosen) for rule, chosen in absent.items()]
+    monkeypatch.setattr(clause_sets, "sets", lambda: {R: ((), (PING, BATCH, INFO))})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("found", "absent", "figure"),
+    [
+        ({PING: Outcome.PASS, BATCH: Outcome.FAIL}, {INFO: False}, "1 of 2"),
+        ({PING: Outcome.WARN, BATCH: Outcome.NOTE, INFO: Outcome.UNSEEN}, {}, "2 of 2"),
+        ({PING: Outcome.PASS, BATCH: Outcome.BROKEN, INFO: Outcome.PASS}, {}, "2 of 3"),
+        ({PING: Outcome.PASS, BATCH: Outcome.PASS}, {INFO: True}, ""),
+        ({PING: Outcome.PASS, BATCH: Outcome.PASS}, {}, ""),
+        ({}, {PING: False, BATCH: False, INFO: False}, ""),
+    ],
+)
+def test_applicable_clauses_are_counted(
+    found: Mapping[str, Outcome],
+    absent: Mapping[str, bool],
+    figure: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (one,) = kept(run(found, absent, monkeypatch), dict)
+
+    assert one.name == f"{R}/2"
+    assert one.figure == (f"{figure} applicable clauses kept" if figure else "")
+
+
+def test_a_merged_clause_counts_as_the_one_it_is_part_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = run({PING: Outcome.PASS, INFO: Outcome.PASS}, {}, monkeypatch)
+
+    (one,) = kept(made, lambda: {BATCH: PING})
+
+    assert one.figure == "2 of 2 applicable clauses kept"
+
+
+def test_a_breach_raised_by_strict_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = run({PING: Outcome.WARN, BATCH: Outcome.PASS, INFO: Outcome.PASS}, {}, monkeypatch)
+    made.verdicts[0].outcome = Outcome.FAIL
+
+    assert kept(made, dict)[0].kept == 3
+
+
+def test_reports_have_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = run({PING: Outcome.PASS, BATCH: Outcome.FAIL}, {INFO: False}, monkeypatch)
+
+    assert machine.document(made)["summary"]["kept"] == {
+        R: {"set": f"{R}/2", "applicable": 2, "kept": 1, "unjudged": 0}
+    }
+    assert f"{R}: 1 of 2 applicable clauses kept <small>(set {R}/2)" in html.render(made)
+    assert f"1 of 2 applicable clauses kept in {R}" in badge.document(made)["message"]

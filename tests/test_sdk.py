@@ -1,0 +1,252 @@
+"""The SDK of a server is found in files, and nothing of the server runs for that."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone.transport.sdk import (
+    NPM,
+    PYPI,
+    ProcessFacts,
+    Sdk,
+    SdkFacts,
+    collect,
+    commands,
+    identify,
+)
+
+TRAP = "raise SystemExit('the server was imported')\n"
+
+
+def write(path: Path, text: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def environment(place: Path, **packages: str) -> Path:
+    """Make a virtual environment with packages; return its interpreter."""
+    site = place / "lib/python3.11/site-packages"
+    write(place / "pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n")
+    for name, version in packages.items():
+        write(site / name / "__init__.py", TRAP)
+        write(
+            site / f"{name}-{version}.dist-info/METADATA",
+            f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n\nVersion: 9\n",
+        )
+    (place / "bin").mkdir(exist_ok=True)
+    python = place / "bin/python"
+    python.symlink_to(sys.executable)
+    return python
+
+
+def node_package(place: Path, name: str, version: str, **more: object) -> Path:
+    folder = place / "node_modules" / name
+    write(folder / "package.json", json.dumps({"name": name, "version": version, **more}))
+    return folder
+
+
+def found(*argv: object, cwd: Path, **env: str) -> tuple[str, ...]:
+    process = ProcessFacts(tuple(map(str, argv)), cwd)
+    return tuple(map(str, identify(collect([process], {"PATH": os.environ["PATH"], **env})).sdks))
+
+
+# --- Python
+
+
+def test_a_script_that_imports_the_sdk_runs_on_it(tmp_path: Path) -> None:
+    python = environment(tmp_path / ".venv", mcp="1.30.0")
+    script = write(tmp_path / "server.py", "from mcp.server.fastmcp import FastMCP\n")
+
+    assert found(python, script, cwd=tmp_path) == ("mcp 1.30.0",)
+    assert found(python, "-u", "-X", "utf8", "server.py", cwd=tmp_path) == ("mcp 1.30.0",)
+    assert found(".venv/bin/python", "server.py", cwd=tmp_path) == ("mcp 1.30.0",)
+
+
+def test_an_interpreter_on_path_is_found(tmp_path: Path) -> None:
+    python = environment(tmp_path / ".venv", mcp="2.3.0")
+    write(tmp_path / "server.py", "import os, mcp\n")
+
+    assert found("python", "server.py", cwd=tmp_path, PATH=str(python.parent)) == ("mcp 2.3.0",)
+
+
+def test_a_console_script_leads_to_its_package(tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv", mcp="1.12.4")
+    site = tmp_path / "venv/lib/python3.11/site-packages"
+    script = write(tmp_path / "venv/bin/notes", "import sys\nfrom notes.cli import main\n")
+    write(site / "notes/__init__.py", "from .server import serve\n" + TRAP)
+    write(site / "notes/cli.py", "from notes import serve\n")
+    write(site / "notes/server.py", "def serve():\n    from mcp.server import Server\n")
+
+    assert found(python, script, cwd=tmp_path) == ("mcp 1.12.4",)
+
+
+def test_a_module_is_followed_through_other_packages(tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv", mcp="1.30.0", kit="1.0")
+    site = tmp_path / "venv/lib/python3.11/site-packages"
+    write(site / "kit/__init__.py", "from . import (\n    base,\n)\n")
+    write(site / "kit/base.py", "import mcp.types\n")
+    write(tmp_path / "app/__init__.py")
+    write(tmp_path / "app/__main__.py", "import kit\n")
+
+    assert found(python, "-m", "app", cwd=tmp_path) == ("mcp 1.30.0",)
+
+
+def test_an_editable_install_is_followed(tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv", mcp="1.30.0")
+    write(tmp_path / "src/app/server.py", "from mcp import types\n")
+    write(tmp_path / "venv/lib/python3.11/site-packages/app.pth", f"{tmp_path / 'src'}\n")
+
+    assert found(python, "-c", "import app.server", cwd=tmp_path) == ("mcp 1.30.0",)
+
+
+def test_a_layer_of_uv_is_followed(tmp_path: Path) -> None:
+    environment(tmp_path / "base", mcp="1.30.0")
+    python = environment(tmp_path / "layer")
+    base = tmp_path / "base/lib/python3.11/site-packages"
+    write(
+        tmp_path / "layer/lib/python3.11/site-packages/overlay.pth",
+        f"import site; site.addsitedir('{base}')\n",
+    )
+
+    assert found(python, "-c", "import mcp", cwd=tmp_path) == ("mcp 1.30.0",)
+
+
+def test_an_sdk_on_an_sdk_is_named_first(tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv", mcp="1.26.0", fastmcp="3.4.11")
+    write(tmp_path / "server.py", "from mcp.types import Tool\nfrom fastmcp import FastMCP\n")
+    write(tmp_path / "plain.py", "from mcp.server.fastmcp import FastMCP\n")
+
+    assert found(python, "server.py", cwd=tmp_path) == ("fastmcp 3.4.11", "mcp 1.26.0")
+    assert found(python, "plain.py", cwd=tmp_path) == ("mcp 1.26.0",)
+
+
+def test_an_sdk_that_is_only_installed_is_not_the_servers(tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv", mcp="1.30.0")
+    write(tmp_path / "server.py", "import json, sys\nfor line in sys.stdin: ...\n")
+
+    assert found(python, "server.py", cwd=tmp_path) == ()
+
+
+def test_a_module_of_the_server_with_the_name_of_the_sdk_is_not_the_sdk(tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv", mcp="1.30.0")
+    write(tmp_path / "server.py", "import mcp.wire\n")
+    write(tmp_path / "mcp/wire.py", "import json\n")
+
+    assert found(python, "server.py", cwd=tmp_path) == ()
+
+
+# --- Node
+
+
+@pytest.mark.parametrize("name", ["@modelcontextprotocol/sdk", "@modelcontextprotocol/server"])
+def test_a_node_script_that_imports_the_sdk_runs_on_it(tmp_path: Path, name: str) -> None:
+    node_package(tmp_path, name, "1.29.0")
+    write(tmp_path / "dist/index.js", 'import { serve } from "./serve.js";\n')
+    write(tmp_path / "dist/serve.js", f'import {{ McpServer }} from "{name}/server/mcp.js";\n')
+
+    assert found("/usr/bin/node", "dist/index.js", cwd=tmp_path) == (f"{name} 1.29.0",)
+    assert found("node", "--import", "./x.js", "dist", cwd=tmp_path) == (f"{name} 1.29.0",)
+
+
+def test_the_link_that_npx_starts_leads_to_the_package(tmp_path: Path) -> None:
+    node_package(tmp_path, "@modelcontextprotocol/sdk", "1.32.2")
+    server = node_package(tmp_path, "server-notes", "3.0.0")
+    write(server / "dist/index.js", 'const { Server } = require("@modelcontextprotocol/sdk/x");\n')
+    (tmp_path / "node_modules/.bin").mkdir()
+    link = tmp_path / "node_modules/.bin/server-notes"
+    link.symlink_to("../server-notes/dist/index.js")
+
+    assert found("node", link, cwd=Path("/")) == ("@modelcontextprotocol/sdk 1.32.2",)
+
+
+def test_the_sdk_nearest_to_the_server_counts(tmp_path: Path) -> None:
+    node_package(tmp_path, "@modelcontextprotocol/sdk", "1.32.2")
+    server = node_package(tmp_path, "notes", "3.0.0")
+    node_package(server, "@modelcontextprotocol/sdk", "1.12.0")
+    script = write(server / "index.js", 'import x from "@modelcontextprotocol/sdk/x.js";\n')
+
+    assert found("node", script, cwd=tmp_path) == ("@modelcontextprotocol/sdk 1.12.0",)
+
+
+def test_a_framework_leads_to_its_sdk(tmp_path: Path) -> None:
+    needs = {"dependencies": {"@modelcontextprotocol/sdk": "^1"}}
+    node_package(tmp_path, "fastmcp", "3.0.0", **needs)
+    node_package(tmp_path, "@modelcontextprotocol/sdk", "1.20.0")
+    write(tmp_path / "server.ts", 'import { FastMCP } from "fastmcp";\n')
+
+    assert found("tsx", "server.ts", cwd=tmp_path) == (
+        "fastmcp 3.0.0",
+        "@modelcontextprotocol/sdk 1.20.0",
+    )
+
+
+def test_a_script_without_the_sdk_runs_on_none(tmp_path: Path) -> None:
+    node_package(tmp_path, "@modelcontextprotocol/sdk", "1.32.2")
+    write(tmp_path / "server.js", 'import { createInterface } from "node:readline";\n')
+
+    assert found("node", "server.js", cwd=tmp_path) == ()
+
+
+# --- everything else
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        (),
+        ("docker", "run", "-i", "image"),
+        ("python",),
+        ("python", "missing.py"),
+        ("python", "-m"),
+        ("python", "-c", "import ...; from . import x; import a.. b"),
+        ("node",),
+        ("node", "missing.js"),
+        ("node", "-e", "1"),
+    ],
+)
+def test_other_processes_run_on_an_unknown_sdk(tmp_path: Path, argv: tuple[str, ...]) -> None:
+    facts = collect([ProcessFacts(argv, tmp_path)], {"PATH": ""})
+
+    assert str(identify(facts)) == "unknown"
+
+
+def test_the_first_process_that_imports_an_sdk_counts(tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv", mcp="1.30.0")
+    write(tmp_path / "server.py", "import mcp\n")
+    processes = [
+        ProcessFacts(("sh", "-c", "server"), tmp_path),
+        ProcessFacts((str(python), "server.py"), tmp_path),
+    ]
+
+    assert identify(collect(processes, {})).sdks == (Sdk("mcp", "1.30.0", PYPI),)
+
+
+def test_a_command_names_the_interpreter_of_its_script(tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv", mcp="1.30.0")
+    script = write(tmp_path / "run", f"#!{python} -I\nimport mcp\n")
+    script.chmod(0o755)
+    tool = write(tmp_path / "tool", "#!/usr/bin/env -S node --no-warnings\n")
+    tool.chmod(0o755)
+
+    env = {"PATH": os.environ["PATH"]}
+    assert commands(["./run", "x"], tmp_path, env)[0].argv == (
+        str(python), "-I", str(tmp_path / "./run"), "x",
+    )  # fmt: skip
+    assert commands([str(tool)], tmp_path, env)[0].argv == ("node", "--no-warnings", str(tool))
+    assert commands(["no-such-program"], tmp_path, env) == []
+
+
+def test_error_texts_are_only_a_hint() -> None:
+    line = '{"result":{"content":[{"type":"text","text":"MCP error -32602: Tool x not found"}]}}'
+    facts = SdkFacts(lines=('{"result":{}}', line))
+
+    assert identify(facts).sdks == ()
+    assert str(identify(facts)) == "unknown (its errors look like those of the TypeScript SDK)"
+
+
+def test_an_sdk_without_a_version_is_unknown() -> None:
+    assert identify(SdkFacts(registry=NPM, imported=frozenset({"fastmcp"}))).sdks == ()

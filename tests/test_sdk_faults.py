@@ -1,0 +1,501 @@
+"""Faults of an SDK are told from those of a server, and fail the gate only if that is wanted."""
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema
+import pytest
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import home, load
+from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.gate.baseline import HEADING, UNEXPLAINED, read, renew, settle
+from mcp_touchstone.report import badge, html, items, junit, machine, markdown, sarif, standing
+from mcp_touchstone.report.digest import findings
+from mcp_touchstone.report.terminal import in_short
+from mcp_touchstone.results import sdk_faults
+from mcp_touchstone.results.comparison import compare
+from mcp_touchstone.results.run import Run, Verdict
+from mcp_touchstone.results.sdk_faults import TABLE, attribute, judged, version
+from mcp_touchstone.results.threshold import Floor
+from mcp_touchstone.results.verdict import Judgement, Outcome
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.sdk import Sdk, SdkIdentity
+
+BATCH, PING, TOOL = "jsonrpc-batch-receive", "ping-empty-response", "tools-unknown-tool-error"
+OLD, MID, NEW = "2024-11-05", "2025-03-26", "2025-11-25"
+
+
+def row(
+    name: str, number: str, *faults: str, line: str = "python", chance: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return a row of the table; a fault is ``CLAUSE SCENARIO OUTCOME REVISION``."""
+    found: dict[str, Any] = {}
+    for clause, scenario, outcome, revision in map(str.split, faults):
+        found.setdefault(clause, {}).setdefault(scenario, {}).setdefault(outcome, []).append(
+            revision
+        )
+    return {
+        "line": line, "sdk": name, "registry": "pypi", "version": number,
+        "revisions": list(rev.ALL), "chance": list(chance), "faults": found,
+    }  # fmt: skip
+
+
+ROWS = [
+    row("mcp", "1.10.0", f"{BATCH} s fail {MID}", f"{TOOL} s warn {NEW}", f"{PING} s fail {NEW}"),
+    row("mcp", "1.20.0", f"{BATCH} s fail {MID}", f"{TOOL} s warn {NEW}"),
+    row("mcp", "2.0.0", f"{TOOL} s warn {NEW}"),
+    row("mcp", "2.1.0"),
+    row("fastmcp", "3.0.0", f"{BATCH} s fail {MID}", f"{PING} t fail {NEW}", line="fastmcp"),
+    row("fastmcp", "4.0.0", line="fastmcp"),
+]
+RELEASES = sdk_faults.read({"releases": ROWS}, {})
+
+
+def run(
+    found: Mapping[tuple[str, str], Outcome],
+    *sdks: str,
+    scenario: str = "s",
+    words: tuple[str, ...] = (),
+    spoken: tuple[str, ...] = (OLD, MID, NEW),
+) -> Run:
+    """Return a run with these outcomes of a server on these SDKs, attributed."""
+    profile = ServerProfile(Pace(1.0))
+    made = Run(Target(command=("./server",)), profile, floor=Floor.read(words))
+    for each in spoken:
+        answer = type("Spoken", (), {"server_info": {"name": "notes"}})()
+        profile.spoken[each] = cast("Any", answer)
+    named = [one.split("==") for one in sdks]
+    profile.sdk = SdkIdentity(tuple(Sdk(name, number, "pypi") for name, number in named))
+    for (rule, revision), outcome in found.items():
+        one = Judgement(
+            clause=rule, revision=revision, outcome=outcome, scenario=scenario, actual="nothing"
+        )
+        made.verdicts.append(Verdict(load().catalogue[rule], revision, outcome, one, [one]))
+    attribute(made, RELEASES)
+    return made
+
+
+FAILING: Mapping[tuple[str, str], Outcome] = {
+    (BATCH, MID): Outcome.FAIL,
+    (PING, MID): Outcome.PASS,
+    (TOOL, NEW): Outcome.WARN,
+}
+
+
+def owners(made: Run) -> list[str]:
+    return [str(v.sdk.sdk) if v.sdk else "own" for v in made.verdicts]
+
+
+def remedy(made: Run) -> str:
+    fault = made.verdicts[0].sdk
+    assert fault is not None
+    return fault.remedy
+
+
+# --- whose it is
+
+
+def test_a_finding_of_the_minimal_server_is_the_sdks() -> None:
+    assert owners(run(FAILING, "mcp==1.20.0")) == ["mcp 1.20.0", "own", "mcp 1.20.0"]
+
+
+@pytest.mark.parametrize(
+    ("sdk", "scenario", "revision", "outcome"),
+    [
+        ("mcp==1.20.0", "other", MID, Outcome.FAIL),
+        ("mcp==1.20.0", "s", NEW, Outcome.FAIL),
+        ("mcp==1.20.0", "s", MID, Outcome.BROKEN),
+        ("mcp==1.20.0", "s", MID, Outcome.NOTE),
+        ("mcp==2.0.0", "s", MID, Outcome.FAIL),
+        ("mcp==1.9.4", "s", MID, Outcome.FAIL),
+        ("mcp==3.0.0", "s", MID, Outcome.FAIL),
+        ("other==1.20.0", "s", MID, Outcome.FAIL),
+    ],
+    ids=["scenario", "revision", "broken", "note", "major", "older", "newer-major", "sdk"],
+)
+def test_everything_else_is_the_servers_own(
+    sdk: str, scenario: str, revision: str, outcome: Outcome
+) -> None:
+    assert owners(run({(BATCH, revision): outcome}, sdk, scenario=scenario)) == ["own"]
+
+
+def test_a_graver_finding_than_the_minimal_server_has_is_the_servers_own() -> None:
+    assert owners(run({(TOOL, NEW): Outcome.FAIL}, "mcp==1.20.0")) == ["own"]
+    assert owners(run({(BATCH, MID): Outcome.WARN}, "mcp==1.20.0")) == ["mcp 1.20.0"]
+
+
+def test_a_clause_with_a_further_failing_scenario_is_the_servers_own() -> None:
+    made = run({}, "mcp==1.20.0")
+    both = [
+        Judgement(clause=BATCH, revision=MID, outcome=Outcome.FAIL, scenario=name)
+        for name in ("s", "mine")
+    ]
+    made.verdicts = [Verdict(load().catalogue[BATCH], MID, Outcome.FAIL, both[0], both)]
+    attribute(made, RELEASES)
+
+    assert owners(made) == ["own"]
+
+
+@pytest.mark.parametrize(
+    ("number", "stand_in"),
+    [
+        ("1.20.0", ["1.20.0"]),
+        ("1.15.2", ["1.10.0", "1.20.0"]),
+        ("1.21.0", ["1.20.0"]),
+        ("1.20.0rc1", ["1.10.0", "1.20.0"]),
+        ("1.9.4", []),
+        ("3.0.0", []),
+    ],
+)
+def test_a_version_that_was_not_judged_has_the_faults_of_its_neighbours(
+    number: str, stand_in: list[str]
+) -> None:
+    found = judged(Sdk("mcp", number, "pypi"), RELEASES)
+
+    assert [one.sdk.version for one in found] == stand_in
+
+
+def test_a_version_between_two_has_only_what_both_have() -> None:
+    found = {(BATCH, MID): Outcome.FAIL, (PING, NEW): Outcome.FAIL}
+
+    assert owners(run(found, "mcp==1.15.0")) == ["mcp 1.15.0", "own"]
+
+
+def test_versions_are_ordered() -> None:
+    order = ["1.9.4", "1.10.0a1", "1.10.0", "1.10.0.post1", "2.0.0-beta.5", "2.0.0", "10.0"]
+
+    assert list(map(version, order)) == sorted(map(version, order))
+    assert version("1.10.0a1") < version("1.10.0") < version("1.10.1")
+    assert version("1.30") == version("1.30.0")
+
+
+def test_the_innermost_sdk_with_the_fault_has_it() -> None:
+    found = {(BATCH, MID): Outcome.FAIL}
+
+    assert owners(run(found, "fastmcp==3.0.0", "mcp==1.20.0")) == ["mcp 1.20.0"]
+    assert owners(run(found, "fastmcp==3.0.0", "mcp==2.0.0")) == ["fastmcp 3.0.0"]
+
+
+# --- what the user can do
+
+
+def test_the_remedy_names_the_release_that_fixed_it_and_newer_revisions() -> None:
+    found = {(BATCH, MID): Outcome.FAIL}
+
+    assert remedy(run(found, "mcp==1.20.0")) == (
+        f"use mcp 2.0.0, where it is fixed, or offer only revisions newer than {MID}"
+    )
+    assert remedy(run(found, "mcp==1.20.0", spoken=(MID,))) == "use mcp 2.0.0, where it is fixed"
+
+
+def test_the_remedy_is_a_release_of_the_sdk_that_the_server_imports() -> None:
+    made = run({(BATCH, MID): Outcome.FAIL}, "fastmcp==3.0.0", "mcp==1.20.0", spoken=(MID,))
+
+    assert remedy(made) == "use fastmcp 4.0.0, where it is fixed"
+
+
+def test_without_a_remedy_the_report_says_who_has_to_act() -> None:
+    table = RELEASES[:2]
+    made = run({(BATCH, MID): Outcome.FAIL}, spoken=(MID,))
+    made.profile.sdk = SdkIdentity((Sdk("mcp", "1.22.0", "pypi"),))
+    attribute(made, table)
+
+    fault = made.verdicts[0].sdk
+    assert fault is not None
+    assert fault.remedy == "none in your server: mcp has to fix it"
+    assert fault.proof == "mcp 1.22.0: a minimal server on mcp 1.20.0 does this too"
+
+
+@pytest.mark.parametrize(
+    ("later", "fixed"),
+    [
+        ((), ""),
+        (("1.30.0",), ""),
+        (("1.30.0", "2.0.0"), "mcp 2.0.0"),
+        (("1.30.0", "2.0.0", "2.1.0!"), ""),
+    ],
+)
+def test_a_fault_that_depends_on_chance_is_fixed_by_a_later_major_version_only(
+    later: tuple[str, ...], fixed: str
+) -> None:
+    fault = f"{BATCH} s fail {MID}"
+    rows = [row("mcp", "1.20.0", fault, chance=(BATCH,))]
+    rows += [row("mcp", one.strip("!"), *([fault] if "!" in one else [])) for one in later]
+    made = run({(BATCH, MID): Outcome.FAIL}, spoken=(MID,))
+    made.profile.sdk = SdkIdentity((Sdk("mcp", "1.20.0", "pypi"),))
+    attribute(made, sdk_faults.read({"releases": rows}, {}))
+
+    found = made.verdicts[0].sdk
+    assert found is not None
+    assert found.fixed == fixed
+
+
+# --- the gate
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [((), 0), (("should",), 0), (("sdk",), 1), (("should", "sdk"), 1), (("never",), 0)],
+)
+def test_a_fault_of_the_sdk_fails_the_gate_only_if_it_is_wanted(
+    words: tuple[str, ...], status: int
+) -> None:
+    assert run(FAILING, "mcp==1.20.0", words=words).exit_code == status
+    assert Floor.read(words).words == words
+
+
+def test_a_fault_of_the_server_fails_the_gate_beside_one_of_the_sdk() -> None:
+    made = run({**FAILING, (PING, NEW): Outcome.FAIL}, "mcp==1.20.0")
+    word, _, rest = standing.closing(made)
+
+    assert made.exit_code == 1
+    assert word == "failed"
+    assert rest.startswith(": notes breaks 1 clause, beside 1 failure of mcp 1.20.0; ")
+
+
+def test_the_last_line_names_the_failures_of_the_sdk() -> None:
+    word, _, rest = standing.closing(run(FAILING, "mcp==1.20.0"))
+
+    assert word == "passed"
+    assert rest.startswith(": notes is conforming but for 1 failure of mcp 1.20.0")
+
+
+def test_a_fault_of_the_sdk_needs_no_entry_in_the_baseline() -> None:
+    made = run(FAILING, "mcp==1.20.0")
+    renewal = renew(read(HEADING, "b.toml"), made, load(), Choice(), load().catalogue)
+    settle(renewal.baseline, made, load(), Choice())
+
+    assert renewal.added == ()
+    assert made.exit_code == 0
+
+
+def test_an_entry_that_accepts_a_fault_of_the_sdk_is_kept_and_not_stale() -> None:
+    made = run({(BATCH, MID): Outcome.FAIL}, "mcp==1.20.0")
+    book = read(f'[[known]]\nclause = "{BATCH}"\nreason = "so it is"\n', "b.toml")
+    renewal = renew(book, made, load(), Choice(), load().catalogue)
+    settle(renewal.baseline, made, load(), Choice())
+
+    assert renewal.removed == ()
+    assert made.verdicts[0].known == "so it is"
+    assert (made.stale, made.exit_code) == ([], 0)
+
+
+def test_the_baseline_accepts_faults_of_the_sdk_if_they_count() -> None:
+    made = run({(BATCH, MID): Outcome.FAIL}, "mcp==1.20.0", words=("sdk",))
+    renewal = renew(read(HEADING, "b.toml"), made, load(), Choice(), load().catalogue)
+
+    assert [str(entry) for entry in renewal.added] == [f"{BATCH} (all revisions)"]
+    assert renewal.added[0].reason.startswith(UNEXPLAINED)
+
+
+@pytest.mark.parametrize(("words", "status"), [((), 0), (("sdk",), 1)])
+def test_a_new_fault_of_the_sdk_makes_a_run_worse_only_if_it_counts(
+    words: tuple[str, ...], status: int
+) -> None:
+    old = machine.document(run({(BATCH, MID): Outcome.PASS}, "mcp==2.0.0"))
+    new = machine.document(run({(BATCH, MID): Outcome.FAIL}, "mcp==1.20.0"))
+
+    assert compare(old, new, name="old", floor=Floor.read(words)).exit_code == status
+
+
+# --- the reports
+
+
+def test_the_screen_shows_the_faults_of_the_sdk_apart() -> None:
+    made = run({**FAILING, (PING, NEW): Outcome.FAIL}, "mcp==1.20.0")
+    shown = in_short(made)
+
+    assert [finding.clause.id for finding in findings(made, Outcome.FAIL)] == [PING]
+    assert "sdk  1 failure and 1 warning of mcp 1.20.0" in shown
+    assert "A minimal server on it has the same. --strict counts them." in shown
+    assert f"FAIL  {BATCH}  {MID}" in shown
+    assert "what you can do: use mcp 2.0.0, where it is fixed" in shown
+    assert "1 FAIL, 1 pass, 2 in the SDK" in shown or "1 FAIL, 0 pass, 2 in the SDK" in shown
+
+
+def test_the_json_report_says_whose_a_finding_is() -> None:
+    found = machine.document(run(FAILING, "fastmcp==3.0.0", "mcp==1.22.0"))
+    schema = json.loads(machine.SCHEMA.read_text("utf-8"))
+    jsonschema.validate(found, schema)
+
+    assert [one["name"] for one in found["target"]["sdk"]] == ["fastmcp", "mcp"]
+    assert found["gate"]["sdk"] == 2
+    assert found["verdicts"][0]["sdk"] == {
+        "name": "mcp", "version": "1.22.0", "registry": "pypi", "like": "mcp 1.20.0",
+        "fixed": "fastmcp 4.0.0",
+        "remedy": "use fastmcp 4.0.0, where it is fixed, or offer only revisions newer than "
+        f"{MID}",
+    }  # fmt: skip
+
+
+def test_markdown_html_and_badge_say_whose_a_failure_is() -> None:
+    made = run(FAILING, "mcp==1.20.0")
+    page, text, sign = html.render(made), markdown.render(made), badge.document(made)
+
+    assert '<li class="known"><b>1</b> of them of mcp 1.20.0</li>' in page
+    assert '<span class="known">mcp 1.20.0</span></summary>' in page
+    assert "<dt>what you can do</dt><dd>use mcp 2.0.0" in page
+    assert f'id="{BATCH}-fail-{MID}"' in page
+    assert "Not counted: 1 failure of mcp 1.20.0" in text
+    assert f"- fail of mcp 1.20.0: `{BATCH}`" in text
+    assert sign["message"].startswith("passed but for 1 failure of mcp 1.20.0")
+    assert (sign["color"], sign["isError"]) == ("yellowgreen", False)
+
+
+def test_junit_skips_and_sarif_suppresses_a_fault_of_the_sdk() -> None:
+    made = run(FAILING, "mcp==1.20.0")
+    (case,) = ET.fromstring(junit.render(made)).findall(f".//testcase[@name='{BATCH} [{MID}]']")  # noqa: S314
+    results = {one["ruleId"]: one for one in sarif.document(made)["runs"][0]["results"]}
+
+    assert case.find("failure") is None
+    skipped = case.find("skipped")
+    assert skipped is not None
+    assert skipped.attrib["message"].startswith("mcp 1.20.0: a minimal server on it does this too")
+    assert "mcp 1.20.0" in results[BATCH]["suppressions"][0]["justification"]
+    assert results[BATCH]["properties"]["sdk"] == "mcp 1.20.0"
+
+
+def test_a_counted_fault_of_the_sdk_is_a_failure_that_names_its_owner() -> None:
+    made = run(FAILING, "mcp==1.20.0", words=("sdk",))
+    result = sarif.document(made)["runs"][0]["results"][0]
+
+    assert [finding.clause.id for finding in findings(made, Outcome.FAIL)] == [BATCH]
+    assert "suppressions" not in result
+    assert "Whose: mcp 1.20.0: a minimal server on it does this too" in result["message"]["text"]
+    assert '<failure type="MUST"' in junit.render(made)
+
+
+def test_a_pytest_item_expects_a_fault_of_the_sdk() -> None:
+    case = next(c for c in load().cases() if BATCH in {clause.id for clause in c.clauses})
+    made = run({(BATCH, MID): Outcome.FAIL}, "mcp==1.20.0", scenario=case.id)
+    for verdict in made.verdicts:
+        assert verdict.sdk is None
+    table = sdk_faults.read(
+        {"releases": [row("mcp", "1.20.0", f"{BATCH} {case.id} fail {MID}")]}, {}
+    )
+    attribute(made, table)
+    told = items.tell(made, [case])[case.id]
+    made.floor = Floor.read(("sdk",))
+    counted = items.tell(made, [case])[case.id]
+
+    assert told.outcome == items.KNOWN
+    assert "mcp 1.20.0: a minimal server on it does this too" in told.text
+    assert counted.outcome == items.FAIL
+
+
+# --- the table of the package
+
+
+def document() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(TABLE.read_text("utf-8"))
+    return found
+
+
+def test_the_table_names_clauses_and_scenarios_that_exist() -> None:
+    """If this fails, run scripts/sdk_table.py: CONTRIBUTING.md says how."""
+    cases = {case.id for case in load().cases()}
+    unknown = {
+        (clause, scenario)
+        for one in document()["releases"]
+        for clause, scenarios in one["faults"].items()
+        for scenario in scenarios
+        if clause not in load().catalogue or scenario not in cases
+    }
+
+    assert unknown == set()
+
+
+def test_the_table_has_the_releases_that_the_script_judges() -> None:
+    script = _script()
+    wanted = [(one.line, one.name, one.version) for one in script.releases([])]
+
+    assert [(o["line"], o["sdk"], o["version"]) for o in document()["releases"]] == wanted
+    for name in {name for _, name, _ in wanted}:
+        assert sum(other == name for _, other, _ in wanted) >= 3, name
+
+
+def _script() -> Any:
+    path = home() / "scripts" / "sdk_table.py"
+    spec = importlib.util.spec_from_file_location("sdk_table", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sdk_table"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _installed() -> tuple[str, str]:
+    """Return the interpreter and the version of an installed ``mcp``; empty texts without one.
+
+    ``MCP_SDK_PYTHON`` names another interpreter than the one that runs the tests.
+    """
+    named = os.environ.get("MCP_SDK_PYTHON", "")
+    if named:
+        folder = Path(named).parent.parent
+        found = [path.name.split("-")[1] for path in folder.glob("lib/*/site-packages/mcp-*info")]
+        return named, found[0].removesuffix(".dist") if found else ""
+    try:
+        return sys.executable, importlib.metadata.version("mcp")
+    except importlib.metadata.PackageNotFoundError:
+        return "", ""
+
+
+@pytest.mark.timeout(300)
+def test_a_part_of_the_table_is_made_again(tmp_path: Path) -> None:
+    interpreter, number = _installed()
+    script = _script()
+    release = next((o for o in script.releases(["mcp"]) if o.version == number), None)
+    if release is None:
+        pytest.skip(f"no judged release of mcp is installed here: {number or 'none'}")
+    chapters = ("jsonrpc_errors", "jsonrpc_batches")
+    options = ["--select", "jsonrpc", "--revision", MID, "--sandbox", "off"]
+    server = [interpreter, str(script.HERE / release.server)]
+    report = script.judge(server, tmp_path / "report.json", *options)
+    known = next(o for o in document()["releases"] if (o["sdk"], o["version"]) == ("mcp", number))
+
+    def part(faults: Any) -> set[tuple[str, str, str]]:
+        return {
+            (clause, scenario, outcome)
+            for clause, scenarios in faults.items()
+            for scenario, outcomes in scenarios.items()
+            for outcome, revisions in outcomes.items()
+            if scenario.startswith(tuple(f"conformance/basic/{one}.py" for one in chapters))
+            and MID in revisions
+        }
+
+    assert part(script.row(release, report)["faults"]) == part(known["faults"]) != set()
+    assert [str(one["version"]) for one in report["target"]["sdk"]] == [number]
+
+
+def test_a_finding_that_depends_on_chance_counts_in_all_legacy_revisions() -> None:
+    def verdict(clause: str, revision: str, outcome: str, **more: int) -> dict[str, Any]:
+        one = {"scenario": "s", "outcome": outcome, **more}
+        return {"clause": clause, "revision": revision, "judgements": [one]}
+
+    report = {
+        "revisions": {"spoken": [OLD, MID, "2026-07-28"]},
+        "verdicts": [
+            verdict(PING, OLD, "fail", tried=5, found=4),
+            verdict(PING, MID, "pass"),
+            verdict(BATCH, MID, "fail", tried=2, found=2),
+            verdict(TOOL, OLD, "note"),
+        ],
+    }
+    script = _script()
+
+    assert script.chance(report) == {PING}
+    assert script.faults(report, load().catalogue) == {
+        PING: {"s": {"fail": [OLD, MID]}},
+        BATCH: {"s": {"fail": [MID]}},
+    }
