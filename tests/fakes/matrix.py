@@ -19,7 +19,7 @@ from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security import payload
 from mcp_touchstone.target.target import ROOT, Named, Target
-from mcp_touchstone.transport.sandbox import Method
+from mcp_touchstone.transport.sandbox import Method, choose
 from tests.fakes.catalogue import FAKES, ODD
 
 
@@ -44,6 +44,8 @@ def attacked(name: str, select: tuple[str, ...] = (), sandbox: Method | None = N
     """Judge one fake by the attacks of the security suite that concern its fault."""
     registry = load(SECURITY)
     fake = {**FAKES, **ODD}[name]
+    if fake.sandboxed and sandbox is None:
+        sandbox, _ = choose("auto")
     rows = [registry.catalogue[threat] for threat in fake.trips]
     wanted = {row.tier for row in rows if isinstance(row, Threat)}
     asked = (*fake.tiers, *sorted(wanted))
