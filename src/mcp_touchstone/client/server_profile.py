@@ -243,6 +243,7 @@ class ServerProfile:
         root: the folder of the examples; empty if there were no probes.
         granted: folders given to the server by its command, its environment, or as its own.
         bindings: the observed effects of tools on files; None if not observed.
+        is_single: whether only one process of the server can run at a time.
     """
 
     pace: Pace
@@ -256,6 +257,7 @@ class ServerProfile:
     root: str = ""
     granted: tuple[Path, ...] = ()
     bindings: Bindings | None = None
+    is_single: bool = False
 
     @property
     def modern(self) -> bool:

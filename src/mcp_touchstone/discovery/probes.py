@@ -165,14 +165,15 @@ class Probing:
     def steps(self) -> Iterator[None]:
         """Run all probes; yield after each result, after some time, and at the end."""
         probe_context = self._context
-        with ThreadPoolExecutor(2 * len(self._plans) + 1, thread_name_prefix="learn") as threads:
-            tried: list[Future[None]] = []
+        with ThreadPoolExecutor(self._width, thread_name_prefix="learn") as threads:
+            # One thread runs them in this order: each waits for earlier ones only.
+            tried: list[Future[None]] = [threads.submit(self._try, one) for one in self._plans]
+            newest_first = sorted(self._plans, key=self._profile.legacy[-1:].count, reverse=True)
+            for revision in newest_first:
+                if self._plans[revision] & ASIDE:
+                    tried.append(threads.submit(self._try_aside, revision))
             if self._asking:
                 tried.append(threads.submit(self._ask_in_session))
-            for revision, probes in self._plans.items():
-                tried.append(threads.submit(self._try, revision))
-                if probes & ASIDE:
-                    tried.append(threads.submit(self._try_aside, revision))
             for future in tried:
                 future.add_done_callback(lambda _: self._stir())
             try:
@@ -187,6 +188,11 @@ class Probing:
             future.result()
         _remark(self._profile, self._plans)
         yield
+
+    @property
+    def _width(self) -> int:
+        """The number of threads; several would use several processes."""
+        return 1 if self._profile.is_single else 2 * len(self._plans) + 1
 
     def _stir(self) -> None:
         with self._changed:
