@@ -61,7 +61,9 @@ MOVED: Final = "HTTP/1.0 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n"
 NETWORK: Final = frozenset({"fetch", "http", "url", "web", "browser", "download"})
 """Words for network access, which harms nobody here."""
 
-URLS: Final = frozenset({"url", "urls", "uri", "uris", "link", "links", "href", "website", "webpage"})
+URLS: Final = frozenset(
+    {"url", "urls", "uri", "uris", "link", "links", "href", "website", "webpage"}
+)
 """Words in the name of an argument that takes URLs."""
 
 SAYS_SO: Final = re.compile(r"https?:|(?<![a-z])ur[li]s?(?![a-z])", re.IGNORECASE)
@@ -128,7 +130,9 @@ def _arguments(session: AttackSession) -> Iterator[Fetcher]:
     """Yield the arguments that seem to take URLs, of tools that may be called here."""
     for tool in session.spoken.named("tools"):
         named = tool["name"] in session.claims.callable_tools
-        if not session.may_call(tool) or (not named and {*words(tool["name"])} & (DANGER - NETWORK)):
+        if not session.may_call(tool) or (
+            not named and {*words(tool["name"])} & (DANGER - NETWORK)
+        ):
             continue
         for pointer in texts(tool.get("inputSchema")):
             leaf = _leaf(tool.get("inputSchema"), pointer)
@@ -205,9 +209,7 @@ class Network:
                     self.listener.also(listening, greeting)
             for host in _name_servers():
                 if listening := listen(host, DNS, kind="udp"):
-                    self._servers.append(
-                        self._stack.enter_context(closing(NameServer(listening)))
-                    )
+                    self._servers.append(self._stack.enter_context(closing(NameServer(listening))))
         except OSError as error:
             raise Broken(f"nobody can listen in the sandbox of the server: {error}") from error
 

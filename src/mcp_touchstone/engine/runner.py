@@ -350,9 +350,7 @@ def _converse(work: Work, probing: Probing, registry: Registry, choice: Choice, 
         ThreadPoolExecutor(jobs or JOBS, thread_name_prefix="lane") as threads,
         ThreadPoolExecutor(ATTACKS, thread_name_prefix="attack") as attackers,
     ):
-        schedule = Schedule(
-            threads, lambda lane: drive(lane, work), threads if jobs else attackers
-        )
+        schedule = Schedule(threads, lambda lane: drive(lane, work), threads if jobs else attackers)
         with contextlib.closing(schedule), pool.killed_on_error(work.stop):
             revision = besieged(profile, registry, choice)
             binding = attackers.submit(_bind, pool, profile, revision)
