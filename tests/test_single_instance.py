@@ -1,7 +1,6 @@
 """Servers of which only one process can run get the verdicts of the same server without a lock."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,8 +36,8 @@ def outcomes(run: Run) -> set[tuple[str, str, Outcome]]:
 
 
 @pytest.fixture(scope="module")
-def unrestricted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    yield judged(tmp_path_factory.mktemp("shares") / "folder", "shares")
+def unrestricted(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return judged(tmp_path_factory.mktemp("shares") / "folder", "shares")
 
 
 @pytest.mark.parametrize("kind", ["leaves", "waits", "kills"])

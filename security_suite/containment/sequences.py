@@ -80,7 +80,7 @@ def wander(session: AttackSession, threat: str) -> None:
     if not walker.stands:
         count = 0
     for number in range(count):
-        chance = random.Random(f"{session.dice.seed} {number}")  # noqa: S311  (to be drawn again)
+        chance = random.Random(f"{session.settings.seed} {number}")  # noqa: S311  (to be drawn again)
         steps = walker.drawn(chance)
         calls += len(steps)
         if walker.harm(steps):

@@ -52,6 +52,7 @@ NAMES: Final = {
     "link_local": (LINK_LOCAL,),
     "second": (PUBLIC, LOOPBACK),
     "third": (PUBLIC, PUBLIC, LOOPBACK),
+    "fourth": (PUBLIC, PUBLIC, PUBLIC, LOOPBACK),
 }
 """Placeholder ``{name_...}`` -> the addresses of the name, one for each question."""
 
@@ -186,7 +187,6 @@ class Network:
         self._lost = 0
         self._stack = ExitStack()
         self._servers: list[NameServer] = []
-        self._numbers = itertools.count(1)
         try:
             self._attach()
         except BaseException:
@@ -216,21 +216,22 @@ class Network:
     def proves(self, fetcher: Fetcher) -> bool:
         """Return whether an argument makes the server fetch a public URL; try a name too."""
         reached = False
-        for host in (PUBLIC, self._name("public")):
+        for host in (PUBLIC, ""):
             mark = self.listener.mark(PAGE)
+            host = host or self._name("public", mark)
             reply = self._request(fetcher.call(f"http://{host}/{mark}", self._root))
             if self.listener.heard(mark, 0.0 if reply.answered else self.session.pace.settle):
                 reached = True
-                self.resolves = self.resolves or host != PUBLIC
+                self.resolves = self.resolves or mark in host
         return reached
 
     @property
     def _root(self) -> str:
         return str(self.session.field.root)
 
-    def _name(self, kind: str) -> str:
-        """Return a new name with the addresses of a kind."""
-        name = f"touchstone{next(self._numbers)}.example.com"
+    def _name(self, kind: str, mark: str) -> str:
+        """Return a name that contains a mark and has the addresses of a kind."""
+        name = f"{kind.replace('_', '-')}-{mark}.example.com"
         for server in self._servers:
             server.add(name, NAMES[kind])
         return name
@@ -264,7 +265,7 @@ class Network:
             begun = now()
             self.session.fired.add(row.id)
             mark = self.listener.mark(PAGE) if "{mark}" in row.text else ""
-            asked = {f"name_{kind}": self._name(kind) for kind in NAMES}
+            asked = {f"name_{kind}": self._name(kind, mark) for kind in NAMES}
             given = {"mark": mark, "public": PUBLIC, **asked, **self.session.field.names}
             url = payload.fill(row.text, given)
             if redirected:
@@ -286,10 +287,10 @@ class Network:
         """
         for canary in self.session.canaries(shot.reply, SECRET):
             return f"{whose(canary)} came back"
-        arrival = self.listener.heard(shot.mark) if shot.mark else None
-        if arrival is None or arrival.address in allowed:
-            return ""
-        return f"a request arrived at {arrival.address}, {arrival.line!r}"
+        for arrival in self.listener.heard(shot.mark):
+            if arrival.address not in allowed:
+                return f"a request arrived at {arrival.address}, {arrival.line!r}"
+        return ""
 
 
 def _judge(network: Network, fetchers: list[Fetcher]) -> None:
@@ -302,7 +303,7 @@ def _judge(network: Network, fetchers: list[Fetcher]) -> None:
             arrival.address
             for shot in direct
             if shot.fetcher.tool["name"] == fetcher.tool["name"]
-            and (arrival := network.listener.heard(shot.mark))
+            for arrival in network.listener.heard(shot.mark)
         )
         for fetcher in fetchers
     }

@@ -169,9 +169,8 @@ class Probing:
             # One thread runs them in this order: each waits for earlier ones only.
             tried: list[Future[None]] = [threads.submit(self._try, one) for one in self._plans]
             newest_first = sorted(self._plans, key=self._profile.legacy[-1:].count, reverse=True)
-            for revision in newest_first:
-                if self._plans[revision] & ASIDE:
-                    tried.append(threads.submit(self._try_aside, revision))
+            aside = [revision for revision in newest_first if self._plans[revision] & ASIDE]
+            tried += [threads.submit(self._try_aside, revision) for revision in aside]
             if self._asking:
                 tried.append(threads.submit(self._ask_in_session))
             for future in tried:

@@ -6,7 +6,8 @@ with a modern ``_meta``), each legacy revision by an initialize whose version is
 The processes stay open for the scenarios.
 
 Some servers refuse to run twice: they hold a lock or a port. If fewer than two processes answered,
-or one has died, a further one shows whether that is the reason. Then the revisions are tried one after the other.
+or one has died, a further one shows whether that is the reason. Then the revisions are tried one
+after the other.
 """
 
 import threading

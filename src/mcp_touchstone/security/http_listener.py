@@ -5,7 +5,6 @@ import re
 import secrets
 import socket
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,7 +46,7 @@ class RequestListener:
     def __init__(self) -> None:
         """Start to listen."""
         self._socket = socket.create_server((HOST, 0))
-        self._heard: dict[str, Arrival] = {}
+        self._heard: dict[str, list[Arrival]] = {}
         self._changed = threading.Condition()
         self._marks = 0
         self._secret = secrets.token_hex(8)
@@ -89,19 +88,13 @@ class RequestListener:
         host, port = self.address
         return f"http://{host}:{port}/{self.mark()}"
 
-    def heard(self, text: str, seconds: float = 0.0) -> Arrival | None:
-        """Return the first request with the mark in a text; wait some seconds for it."""
+    def heard(self, text: str, seconds: float = 0.0) -> list[Arrival]:
+        """Return the requests with the mark in a text; wait some seconds for the first."""
         found = self._known.search(text)
         mark = found[0] if found else ""
         with self._changed:
             self._changed.wait_for(lambda: mark in self._heard, seconds)
-            return self._heard.get(mark)
-
-    @property
-    def arrivals(self) -> Mapping[str, Arrival]:
-        """The first request with each mark, in the order of their arrival."""
-        with self._changed:
-            return dict(self._heard)
+            return list(self._heard.get(mark, ()))
 
     def close(self) -> None:
         """Stop listening."""
@@ -121,22 +114,27 @@ class RequestListener:
             with caller, contextlib.suppress(OSError):
                 caller.settimeout(PATIENCE)
                 caller.sendall(greeting)
-                caller.sendall(self._answer(_first_line(caller), caller.getsockname()[0]))
+                caller.sendall(self._answer(_request(caller), caller.getsockname()[0]))
 
     def _answer(self, data: bytes, address: str) -> bytes:
-        """Record a request; without a mark it is for none of our URLs."""
-        line = data.decode("latin-1").strip()
-        found = self._known.search(line)
+        """Record a request; without a mark it is for none of our URLs.
+
+        A mark may also be in the name of the host. Only the URL itself has another answer.
+        """
+        text = data.decode("latin-1")
+        line = text.partition("\n")[0].strip()
+        found = self._known.search(line) or self._known.search(text)
         if found is None:
             return ANSWER
         with self._changed:
-            self._heard.setdefault(found[0], Arrival(address.removeprefix(MAPPED), line))
+            arrivals = self._heard.setdefault(found[0], [])
+            arrivals.append(Arrival(address.removeprefix(MAPPED), line))
             self._changed.notify_all()
-        return self._answers.get(found[0], ANSWER)
+        return self._answers.get(found[0], ANSWER) if found[0] in line else ANSWER
 
 
-def _first_line(caller: socket.socket) -> bytes:
-    """Return the first line of a request, or the part of it that arrives in time.
+def _request(caller: socket.socket) -> bytes:
+    """Return a request without its body, or the part of it that arrives in time.
 
     The fields of an HTTP request are read too: bytes that nobody read would reset the connection,
     and the client would lose the answer.
@@ -151,4 +149,4 @@ def _first_line(caller: socket.socket) -> bytes:
         if not more:
             break
         data += more
-    return data.partition(b"\n")[0]
+    return data
