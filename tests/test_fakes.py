@@ -8,7 +8,7 @@ import pytest
 from mcp_touchstone.catalog.loader import SECURITY, SUITES, home
 from mcp_touchstone.results.verdict import Outcome
 from tests.fakes.catalogue import FAKES
-from tests.fakes.matrix import attacked, near, proofs, tripped
+from tests.fakes.matrix import attacked, near, proofs, tripped, unproven
 
 PROOFS = proofs()
 
@@ -21,6 +21,7 @@ def test_fake_trips_exactly_its_declared_threats(name: str) -> None:
     found = tripped(run)
 
     assert set(found) == FAKES[name].trips, found
+    assert unproven(run) == {}
     assert PROOFS.get(name, set()) <= run.fired, "python tests/fakes --proofs"
 
 

@@ -216,13 +216,13 @@ class Network:
     def proves(self, fetcher: Fetcher) -> bool:
         """Return whether an argument makes the server fetch a public URL; try a name too."""
         reached = False
-        for host in (PUBLIC, ""):
+        for by_name in (False, True):
             mark = self.listener.mark(PAGE)
-            host = host or self._name("public", mark)
+            host = self._name("public", mark) if by_name else PUBLIC
             reply = self._request(fetcher.call(f"http://{host}/{mark}", self._root))
             if self.listener.heard(mark, 0.0 if reply.answered else self.session.pace.settle):
                 reached = True
-                self.resolves = self.resolves or mark in host
+                self.resolves = self.resolves or by_name
         return reached
 
     @property

@@ -1,6 +1,8 @@
 """Attack fakes and show the findings of each threat."""
 
+import json
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -15,6 +17,7 @@ from mcp_touchstone.catalog.loader import SECURITY, SUITES, home, load
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.report import machine
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security import payload
@@ -61,6 +64,43 @@ def tripped(run: Run) -> dict[str, str]:
     found = run.of(Outcome.FAIL, Outcome.WARN, Outcome.BROKEN)
     noted = [v for v in run.of(Outcome.NOTE) if v.clause.breach is Breach.NOTE]
     return {verdict.clause.id: verdict.gravest.actual for verdict in (*found, *noted)}
+
+
+SILENT = frozenset({"load-idle"})
+"""Threats about a server to which nothing is sent."""
+
+
+def unproven(run: Run) -> dict[str, str]:
+    """Return the findings that the lines of the JSON report do not prove: threat -> the reason."""
+    found = {}
+    for verdict in machine.document(run)["verdicts"]:
+        judgement = verdict["judgements"][0]
+        if verdict["outcome"] in {"fail", "warn", "note"}:
+            if why := _missing(judgement, is_silent=verdict["clause"] in SILENT):
+                found[verdict["clause"]] = why
+    return found
+
+
+def _missing(judgement: dict[str, Any], *, is_silent: bool) -> str:
+    """Return what is missing in the evidence of a finding; empty if nothing is."""
+    lines = judgement["wire"]
+    sent = [line["text"] for line in lines if line["from"] == "client"]
+    guilty = [line for line in lines if line["guilty"]]
+    if [line["text"] for line in lines[-1:]] != [f"observed: {judgement['actual']}"]:
+        return "the effect is not the last line"
+    if not guilty:
+        return "no line is marked"
+    if not sent and not is_silent:
+        return "no line that was sent"
+    for name in judgement.get("tools", ()):
+        if not any(json.dumps(name) in text for text in sent):
+            return f"no call of {name}"
+    for line in guilty:
+        answered = re.match(r'{"jsonrpc": ?"2.0", ?"id": ?(\d+), ?"(result|error)"', line["text"])
+        if line["from"] == "server" and answered:
+            if not any(f'"id":{answered[1]},' in text for text in sent):
+                return f"no request {answered[1]}"
+    return ""
 
 
 PROOFS = Path(__file__).with_name("proofs.toml")

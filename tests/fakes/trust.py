@@ -1,6 +1,7 @@
 """Servers with deceptive definitions; and good ones. Their guard is correct."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +67,13 @@ class ChangesItsDefinitions(Describes):
 
 
 class ChangesInEachProcess(Describes):
-    """Describes its tools with the id of its process."""
+    """Describes its tools with the time of its start; in a sandbox all have the same id."""
 
     trips = frozenset({"definitions-drift"})
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
-        self.about = f"Works on files, as process {os.getpid()}."
+        self.about = f"Works on files, since {time.time_ns()}."
 
 
 class CountsInTheRoot(Describes):

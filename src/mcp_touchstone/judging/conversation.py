@@ -6,6 +6,7 @@ other clause raises, and a clause without a judgement makes the result BROKEN.
 
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_touchstone.catalog.clause import Breach, Clause
@@ -14,9 +15,9 @@ from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Broken, Settle, Talk
-from mcp_touchstone.results.verdict import Judgement, Outcome, evidence
+from mcp_touchstone.results.verdict import ARROWS, Judgement, Outcome, WireLine, evidence
 from mcp_touchstone.wire.reply import Reply
-from mcp_touchstone.wire.transcript import Entry, Transcript
+from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -92,6 +93,17 @@ class Conversation(Talk):
             said = because if not passed and breach is not row.breach else ""
             self._record(row, outcome, expected, str(actual), at, because=said)
         return passed
+
+    def add_evidence(self, sentence: str) -> None:
+        """Add an event to the evidence of the last finding; it is marked if no other line is."""
+        last = self.judgements[-1]
+        if last.outcome not in {*_OUTCOME.values()}:
+            return
+        sentence = sentence.encode("utf-8", "backslashreplace").decode()
+        number = self.wire.transcript.happened(sentence)
+        guilty = not any(line.guilty for line in last.wire)
+        line = WireLine(number, ARROWS[Source.EVENT], sentence, guilty)
+        self.judgements[-1] = replace(last, wire=(*last.wire, line))
 
     def unseen(self, clause: str, why: str) -> None:
         """Record that the server did nothing that this conditional clause covers."""

@@ -214,6 +214,7 @@ class AttackSession(Conversation):
             self.judgements[-1] = replace(
                 last, reproduction=script or last.reproduction, tools=self._called(at)
             )
+            self.add_evidence(f"observed: {found}")  # most effects are in no message
 
     def _called(self, at: Reply | Entry | int | None) -> tuple[tuple[str, int], ...]:
         """Return the tool or method of the request that a reply answers."""
