@@ -170,10 +170,8 @@ class Definitions:
         )
         if not problems:
             self.session.renew()
-            problems = [
-                f"{name!r} in another process: {what}"
-                for name, what in (later := self._changed(self._listed()))
-            ]
+            later = self._changed(self._listed())
+            problems = [f"{name!r} in another process: {what}" for name, what in later]
         self.session.conclude(
             threat,
             "; ".join(problems[:SHOWN]),

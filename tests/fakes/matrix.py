@@ -75,10 +75,10 @@ def unproven(run: Run) -> dict[str, str]:
     found = {}
     for verdict in machine.document(run)["verdicts"]:
         judgement = verdict["judgements"][0]
+        is_silent = verdict["clause"] in SILENT
         if verdict["outcome"] in {"fail", "warn", "note"}:
-            if why := _missing(judgement, is_silent=verdict["clause"] in SILENT):
-                found[verdict["clause"]] = why
-    return found
+            found[verdict["clause"]] = _missing(judgement, is_silent=is_silent)
+    return {threat: why for threat, why in found.items() if why}
 
 
 def _missing(judgement: dict[str, Any], *, is_silent: bool) -> str:
@@ -96,10 +96,10 @@ def _missing(judgement: dict[str, Any], *, is_silent: bool) -> str:
         if not any(json.dumps(name) in text for text in sent):
             return f"no call of {name}"
     for line in guilty:
-        answered = re.match(r'{"jsonrpc": ?"2.0", ?"id": ?(\d+), ?"(result|error)"', line["text"])
-        if line["from"] == "server" and answered:
-            if not any(f'"id":{answered[1]},' in text for text in sent):
-                return f"no request {answered[1]}"
+        answered = re.match(r'{"jsonrpc": ?"2.0", ?"id": ?(\d+), ?"[re]', line["text"])
+        mark = f'"id":{answered[1]},' if line["from"] == "server" and answered else ""
+        if mark and not any(mark in text for text in sent):
+            return f"no request with {mark}"
     return ""
 
 
