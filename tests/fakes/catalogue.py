@@ -4,7 +4,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from tests.fakes import guards, injection, links, protocol, secrets, trust
+from tests.fakes import guards, havoc, injection, links, protocol, secrets, trust
 from tests.fakes.server import Guard
 
 NONE = {"__init__", "__main__", "catalogue", "matrix", "server"}
@@ -22,6 +22,7 @@ ODD: dict[str, type[Guard]] = {
         guards.HangsOnHugeNames,
         guards.HangsOnLongNames,
         guards.RefusesAllAfterAClimb,
+        havoc.WreaksHavoc,
         injection.ReadsAnyOfMany,
         injection.SortsSlowly,
         injection.SortsWithoutEnd,

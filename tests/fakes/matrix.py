@@ -92,9 +92,9 @@ def _missing(judgement: dict[str, Any], *, is_silent: bool) -> str:
         return "no line is marked"
     if not sent and not is_silent:
         return "no line that was sent"
-    for name in judgement.get("tools", ()):
-        if not any(json.dumps(name) in text for text in sent):
-            return f"no call of {name}"
+    tools = [json.dumps(name) for name in judgement.get("tools", ())]
+    if tools and not any(name in text for name in tools for text in sent):
+        return f"no call of {' or '.join(tools)}"
     for line in guilty:
         answered = re.match(r'{"jsonrpc": ?"2.0", ?"id": ?(\d+), ?"[re]', line["text"])
         mark = f'"id":{answered[1]},' if line["from"] == "server" and answered else ""

@@ -268,6 +268,8 @@ class _CallAttack:
         session.judgements[-1] = replace(
             session.judgements[-1], left=left, tools=by_tool(found) if not left else ()
         )
+        if found:
+            session.add_evidence(f"observed: {said(found, tally)}")
         if shown is not None and shown.shot is not None:
             shot = shown.shot
             steps = (*shot.before, shot.call)
