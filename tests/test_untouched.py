@@ -27,7 +27,10 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or bool(probe(Method.UNSHARE)), reason="needs a sandbox"
 )
 
-PATIENCE = 600
+PATIENCE = 900
+
+DEADLINE = "300"
+"""Seconds of the attacks on a released server."""
 
 TEN = (
     "WreaksHavoc", "Joined", "FetchesAnyScheme", "PassesOptionsOn", "QuotesByHand",
@@ -149,4 +152,4 @@ def test_attacked_fake_changes_nothing_outside(home: Path, name: str) -> None:
 
 @pytest.mark.parametrize("command", RELEASED)
 def test_attacked_released_server_changes_nothing_outside(home: Path, command: str) -> None:
-    assert "threats checked" in compare(home, shlex.split(command))
+    assert "threats checked" in compare(home, shlex.split(command), "--deadline", DEADLINE)
