@@ -6,6 +6,7 @@ run too; each has to contain ``{root}``.
 
 import hashlib
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -34,10 +35,12 @@ DEADLINE = "300"
 
 TEN = (
     "WreaksHavoc", "Joined", "FetchesAnyScheme", "PassesOptionsOn", "QuotesByHand",
-    "MovesIntoFolders", "CopiesTreesThroughLinks", "UndoesByName", "WritesAfterTheCheck",
+    "MovesIntoFolders", "CopiesTreesThroughLinks", "UndoesByName", "WalksThroughLinks",
     "ReadsFilters",
 )  # fmt: skip
 """Fakes that write outside their root, run commands, or do whatever they can."""
+
+CHECKED = re.compile(r"threats?\s+checked")
 
 LISTED = os.environ.get("MCP_TOUCHSTONE_RELEASED", "")
 RELEASED = Path(LISTED).read_text(encoding="utf-8").splitlines() if LISTED else []
@@ -147,9 +150,9 @@ def test_attacked_fake_changes_nothing_outside(home: Path, name: str) -> None:
     out = compare(home, fake, *select)
 
     assert "sandbox    unshare" in out
-    assert "threats checked" in out
+    assert CHECKED.search(out)
 
 
 @pytest.mark.parametrize("command", RELEASED)
 def test_attacked_released_server_changes_nothing_outside(home: Path, command: str) -> None:
-    assert "threats checked" in compare(home, shlex.split(command), "--deadline", DEADLINE)
+    assert CHECKED.search(compare(home, shlex.split(command), "--deadline", DEADLINE))

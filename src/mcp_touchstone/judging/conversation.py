@@ -70,6 +70,7 @@ class Conversation(Talk):
         at: Reply | Entry | int | None = None,
         mild: Breach | None = None,
         because: str = "",
+        also: Iterable[int] = (),
     ) -> bool:
         """Record whether a clause was kept; several ids are one rule, split by revision.
 
@@ -81,6 +82,7 @@ class Conversation(Talk):
             at: the line that proves it.
             mild: the most severe way a breach may count here, if the clause permits that.
             because: the reason it counts for less than the weight of the clause, if not obvious.
+            also: further lines that prove it.
         """
         for clause_id in (clause,) if isinstance(clause, str) else clause:
             if clause_id not in self._declared:
@@ -91,7 +93,7 @@ class Conversation(Talk):
             breach = row.breach if mild is None else max(mild, row.breach, key=_LIGHTNESS.index)
             outcome = Outcome.PASS if passed else _OUTCOME[breach]
             said = because if not passed and breach is not row.breach else ""
-            self._record(row, outcome, expected, str(actual), at, because=said)
+            self._record(row, outcome, expected, str(actual), at, because=said, also=also)
         return passed
 
     def add_evidence(self, sentence: str) -> None:
@@ -122,8 +124,10 @@ class Conversation(Talk):
         at: Reply | Entry | int | None,
         *,
         because: str = "",
+        also: Iterable[int] = (),
     ) -> None:
         guilty, related = _place(at)
+        related = (*related, *also)
         transcript = self.wire.transcript
         if transcript.limit and outcome in {Outcome.FAIL, Outcome.WARN}:
             outcome, actual = Outcome.BROKEN, f"not judged: {transcript.limit}"

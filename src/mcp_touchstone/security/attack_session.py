@@ -184,6 +184,7 @@ class AttackSession(Conversation):
         mild: Breach | None = None,
         because: str = "",
         script: str = "",
+        also: Iterable[int] = (),
     ) -> None:
         """Judge a threat by a finding.
 
@@ -197,6 +198,7 @@ class AttackSession(Conversation):
                 without a promise of the server is limited to a note anyway.
             because: the reason for ``mild``.
             script: a reproduction of the finding; empty for the default one.
+            also: further lines that show the finding.
         """
         if not self.judges(threat):
             return
@@ -208,6 +210,7 @@ class AttackSession(Conversation):
             at=at,
             mild=self.mild(threat) or mild,
             because=self.because(threat) or because,
+            also=also,
         )
         if found:
             last = self.judgements[-1]
