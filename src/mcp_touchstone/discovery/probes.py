@@ -9,9 +9,10 @@ the other probes end.
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Final
 
 from mcp_touchstone.catalog import needs
@@ -166,13 +167,7 @@ class Probing:
         """Run all probes; yield after each result, after some time, and at the end."""
         probe_context = self._context
         with ThreadPoolExecutor(self._width, thread_name_prefix="learn") as threads:
-            # One thread runs them in this order: each waits for earlier ones only.
-            tried: list[Future[None]] = [threads.submit(self._try, one) for one in self._plans]
-            newest_first = sorted(self._plans, key=self._profile.legacy[-1:].count, reverse=True)
-            aside = [revision for revision in newest_first if self._plans[revision] & ASIDE]
-            tried += [threads.submit(self._try_aside, revision) for revision in aside]
-            if self._asking:
-                tried.append(threads.submit(self._ask_in_session))
+            tried = [threads.submit(task, *words) for _, task, words in self._tasks()]
             for future in tried:
                 future.add_done_callback(lambda _: self._stir())
             try:
@@ -187,6 +182,21 @@ class Probing:
             future.result()
         _remark(self._profile, self._plans)
         yield
+
+    def _tasks(self) -> list[tuple[int, Callable[..., None], tuple[str, ...]]]:
+        """Return rank, function and arguments of each task: it waits for those of lower rank only.
+
+        They are ordered by rank if one thread runs them all.
+        """
+        tasks: list[tuple[int, Callable[..., None], tuple[str, ...]]] = []
+        if self._asking:
+            tasks.append((3, self._ask_in_session, ()))
+        for revision, probes in self._plans.items():
+            tasks.append((0, self._try, (revision,)))
+            if probes & ASIDE:
+                rank = 1 if revision in self._profile.legacy[-1:] else 2
+                tasks.append((rank, self._try_aside, (revision,)))
+        return sorted(tasks, key=itemgetter(0)) if self._profile.is_single else tasks
 
     @property
     def _width(self) -> int:

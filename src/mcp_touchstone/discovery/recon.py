@@ -273,7 +273,7 @@ def read_lists(spoken: Spoken, connection: Connection) -> None:
 
 
 def _measure(profile: ServerProfile, connections: Mapping[str, Connection]) -> None:
-    for revision in profile.spoken.keys() & connections.keys():
+    for revision in filter(connections.__contains__, profile.spoken):
         before = now()
         if connections[revision].probe().answered:
             profile.pace.round_trip = now() - before
