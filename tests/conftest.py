@@ -74,6 +74,8 @@ SLOW = frozenset(
         "test_same_report",
         "test_sandbox",
         "test_sandbox_option",
+        "test_single_instance",
+        "test_untouched",
         "test_schema",
         "test_self_defence",
         "test_attack_findings",

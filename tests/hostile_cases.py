@@ -177,6 +177,12 @@ GROUPS: dict[str, dict[str, Case]] = {
             status=0, said=("2 pass",), patience=20, memory=FLOOD
         ),
     },
+    "locks": {
+        f"runs_only_once {kind}": Case(
+            status=0, said=("one at a time", "2 pass"), argument=kind, patience=20
+        )
+        for kind in ("leaves", "kills")
+    },
     "screen": {
         "writes_escape_sequences": Case(status=0, said=(r"\x1b[2J", r"\u202e")),
         "writes_markup": Case(status=0, said=("alert(1)", r"\n::error::owned")),

@@ -82,6 +82,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     "time": {"transport.process"},
     "socket": {
         "security.http_listener",
+        "security.name_server",
         "bridge.responses",
         "transport.process",
         "transport.sandbox",

@@ -60,7 +60,7 @@ def test_finding_shows_the_effect_the_call_and_the_weakness() -> None:
     assert "CWE-36" in told
     assert "the bytes of outside/canary-file.txt came back: read_file" in told
     assert "--suite security --select traversal-absolute" in " ".join(told.split())
-    assert len(finding.judgement.wire) == 2
+    assert [line.arrow for line in finding.judgement.wire] == ["→", "←", "·"]
 
 
 @pytest.mark.parametrize(

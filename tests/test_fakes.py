@@ -7,20 +7,28 @@ import pytest
 
 from mcp_touchstone.catalog.loader import SECURITY, SUITES, home
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.transport.sandbox import Method, choose
 from tests.fakes.catalogue import FAKES
-from tests.fakes.matrix import attacked, near, proofs, tripped
+from tests.fakes.matrix import attacked, near, proofs, tripped, unproven
 
 PROOFS = proofs()
+
+NAMED = os.environ.get("MCP_TOUCHSTONE_SANDBOX")
+SANDBOX = Method(NAMED) if NAMED else None
+"""Where the fakes run: the verdicts are the same in each sandbox and outside, without exception."""
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
 
 @pytest.mark.parametrize("name", FAKES)
 def test_fake_trips_exactly_its_declared_threats(name: str) -> None:
-    run = attacked(name, near(name))
+    if FAKES[name].sandboxed and choose("auto")[0] is None:
+        pytest.skip("its attacks need a sandbox")
+    run = attacked(name, near(name), SANDBOX)
     found = tripped(run)
 
     assert set(found) == FAKES[name].trips, found
+    assert unproven(run) == {}
     assert PROOFS.get(name, set()) <= run.fired, "python tests/fakes --proofs"
 
 

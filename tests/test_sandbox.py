@@ -325,6 +325,36 @@ def test_harness_can_listen_in_the_sandbox_network(box: Sandbox) -> None:
                 ours.accept()
 
 
+def test_harness_can_add_addresses_to_the_sandbox_network(box: Sandbox) -> None:
+    addresses = ["169.254.169.254", "10.11.12.13", "93.184.215.14"]
+    script = f"read line; for a in $line; do {PYTHON} {HOSTILE} connect $a 80; done"
+    process = start(box, "sh", "-c", script)
+    while (pid := sandbox.command_pid(process.pid)) is None:
+        time.sleep(0.01)
+    with sandbox.listen(pid, "::", 80, addresses=addresses):
+        out, _ = process.communicate(" ".join(addresses).encode() + b"\n", timeout=PATIENCE)
+    assert out.decode().splitlines() == [f"('{address}', 80)" for address in addresses]
+
+
+def test_harness_can_answer_datagrams_in_the_sandbox_network(box: Sandbox) -> None:
+    code = (
+        "import socket, sys; sys.stdin.readline(); s = socket.socket(type=socket.SOCK_DGRAM);"
+        "s.sendto(b'asked', ('127.0.0.1', 53)); print(s.recv(9).decode())"
+    )
+    process = start(box, PYTHON, "-I", "-c", code)
+    while (pid := sandbox.command_pid(process.pid)) is None:
+        time.sleep(0.01)
+    with sandbox.listen(pid, "127.0.0.1", 53, kind="udp") as ours:
+        assert process.stdin is not None
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        ours.settimeout(PATIENCE)
+        _, caller = ours.recvfrom(9)
+        ours.sendto(b"answered", caller)
+        out, _ = process.communicate(timeout=PATIENCE)
+    assert out == b"answered\n"
+
+
 def test_listen_fails_when_the_command_has_ended(box: Sandbox) -> None:
     done = start(box, "true")
     done.communicate()

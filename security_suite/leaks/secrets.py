@@ -57,6 +57,9 @@ ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 SLOW: Final = 2.0
 """Seconds of a call after which its tool is left alone."""
 
+EXCERPT: Final = 300
+"""Characters that are shown of a line of stderr."""
+
 NEEDLE: Final = 16
 """Characters of a secret that tell it from all others."""
 
@@ -114,8 +117,10 @@ class Leaks:
                 asked = self._asked(entry)
                 says = bool({*words(asked)} & {"env", "environment", "variables"})
                 leaks.append((asked or "a message nobody asked for", entry, says))
-        if field.canaries.found(wire.process.stderr_tail, {Area.ENVIRONMENT}):
-            leaks.append(("its stderr", None, False))
+        for line in wire.process.stderr_tail.splitlines():
+            if field.canaries.found(line, {Area.ENVIRONMENT}):
+                leaks.append((f"its stderr: {_excerpt(line)}", None, False))
+                break
         grave = [one for one in leaks if not one[2]] or leaks
         self.session.conclude(
             threat,
@@ -223,8 +228,10 @@ class Leaks:
         wire = self.session.wire
         stderr = wire.process.stderr()
         for secret in kept:
-            if secret.needle in stderr:
-                return None, f"a secret ({secret.id}) that was sent to it is in its stderr"
+            line = next((one for one in stderr.splitlines() if secret.needle in one), "")
+            if line:
+                told = f"a secret ({secret.id}) that was sent to it is in its stderr"
+                return None, f"{told}: {_excerpt(line)}"
             for entry in wire.transcript:
                 logged = any(m.method == "notifications/message" for m in entry.messages)
                 if entry.source is Source.THEM and logged and secret.needle in entry.text:
@@ -284,6 +291,12 @@ class Leaks:
             for made in ({"path": 1}, {"path": ["x"]}, {"path": {"a": None}}) if needed else ():
                 yield "tools/call", {"name": tool["name"], "arguments": made}
         yield "no/such/method", {}
+
+
+def _excerpt(line: bytes | str) -> str:
+    """Return the begin of a line of the server for people."""
+    text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
+    return ascii(text[:EXCERPT])
 
 
 def _named(root: str, call: Call) -> Iterator[str]:

@@ -13,6 +13,7 @@ from mcp_touchstone.security.suite import (
     Binder,
     Broken,
     Places,
+    Reply,
     Spoken,
     attack,
     candidates,
@@ -25,6 +26,9 @@ from mcp_touchstone.security.suite import (
 
 SHOWN: Final = 3
 
+AGAIN: Final = "touchstone-again.txt"
+"""The file of the call that is shown as evidence."""
+
 
 @attack("annotations-read-only", fixtures=("base",), lasts=True)
 def changes_nothing_where_it_says_so(session: AttackSession) -> None:
@@ -35,14 +39,17 @@ def changes_nothing_where_it_says_so(session: AttackSession) -> None:
     if not tools:
         session.unseen(threat, "no tool is annotated read-only")
         return
-    problems = []
+    problems, shown = [], None
     for tool in tools:
-        problems += _done_by(session, tool)
+        found, reply = _done_by(session, tool)
+        problems += found
+        shown = shown or (reply if found else None)
     session.conclude(
         threat,
         "; ".join(problems[:SHOWN]),
         expected="what says it only reads changes nothing",
         passed=f"{len(tools)} tools annotated read-only changed nothing",
+        at=shown,
     )
 
 
@@ -55,14 +62,15 @@ def _tools(session: AttackSession) -> Iterator[dict[str, Any]]:
                 yield tool
 
 
-def _done_by(session: AttackSession, tool: Mapping[str, Any]) -> list[str]:
-    field = session.field
+def _done_by(session: AttackSession, tool: Mapping[str, Any]) -> tuple[list[str], Reply | None]:
+    """Call a tool in all ways; return the changes, and the reply to a call that made one."""
+    field, reply = session.field, None
     before, staged = take(field.root, OWN.match), git_repo.staged(field.root)
     spoken = Spoken(session.spoken.opening, {"tools": [tool]})
     found = Binder(lambda: session.wire, field).find(spoken)
     places = Places(folder=str(field.root), file=CONTROL, seconds=BRIEF)
     for made in candidates(tool.get("inputSchema"), places)[:1]:
-        session.wire.request(
+        reply = session.wire.request(
             "tools/call", {"name": tool["name"], "arguments": made}, required=False
         )
     if session.wire.gone:
@@ -75,4 +83,8 @@ def _done_by(session: AttackSession, tool: Mapping[str, Any]) -> list[str]:
     near = [change for change in changes(before, after) if change.path not in own]
     problems += [f"{tool['name']}: {change}" for change in (*near, *field.damage())]
     field.mend()
-    return problems
+    for binding in found.of(*CHANGING)[:1]:
+        root = str(field.root)
+        call = binding.call(binding.spelled(AGAIN, root), root, content="touchstone\n")
+        reply = session.wire.request(*call, required=False)
+    return problems, reply

@@ -18,6 +18,7 @@ from mcp_touchstone.security.suite import (
     AttackSession,
     Breach,
     Operation,
+    Reply,
     Role,
     attack,
 )
@@ -48,6 +49,11 @@ PROBES: Final = 50
 
 SHOWN: Final = 3
 
+EXCERPT: Final = 200
+"""Characters that are shown of a text."""
+
+Findings = list[tuple[str, str]]
+"""Name of the definition, and what is wrong with it."""
 
 Items = dict[str, dict[str, Any]]
 """``tools/read_file`` -> its definition."""
@@ -59,6 +65,7 @@ class Definitions:
     def __init__(self, session: AttackSession) -> None:
         """Open the connection and list everything once."""
         self.session = session
+        self._pages: dict[str, Reply] = {}
         session.begin()
         self.first = self._listed()
 
@@ -70,7 +77,9 @@ class Definitions:
                 for page in self.session.pages(method):
                     for item in (page.result or {}).get(member) or []:
                         if isinstance(item, dict) and isinstance(item.get("name"), str):
-                            found[f"{feature}/{item['name']}"] = item
+                            name = f"{feature}/{item['name']}"
+                            found[name] = item
+                            self._pages[name] = page
         return found
 
     def _said(self) -> Items:
@@ -86,14 +95,15 @@ class Definitions:
 
     def hides(self, threat: str) -> None:
         """Judge whether a text hides something from who reads it."""
-        grave: list[str] = []
-        light: list[str] = []
+        grave: Findings = []
+        light: Findings = []
         for name, item in self._said().items():
             for where, text in texts(item):
                 if what := hidden(text):
-                    grave.append(f"{name!r} {where}: {what}")
+                    grave.append((name, f"{name!r} {where}: {what}: {excerpt(text)}"))
                 elif far_away(text):
-                    light.append(f"{name!r} {where}: text behind a long blank")
+                    last = excerpt(text[-EXCERPT:])
+                    light.append((name, f"{name!r} {where}: text behind a long blank: {last}"))
         self._descriptions(
             threat, grave, light, "all that a model reads, a person sees", f"{self._many} looked at"
         )
@@ -101,7 +111,7 @@ class Definitions:
     def commands(self, threat: str) -> None:
         """Judge whether a text tells a model what to do behind its user's back."""
         found = [
-            f"{name!r} {where} {what}"
+            (name, f"{name!r} {where} {what}: {excerpt(text)}")
             for name, item in self._said().items()
             for where, text in texts(item)
             if (what := commanded(where, text))
@@ -111,14 +121,15 @@ class Definitions:
     def resemble(self, threat: str) -> None:
         """Judge whether a name passes for another."""
         names = [name.partition("/")[2] for name in self.first if name.startswith("tools/")]
-        grave = [f"{name!a} mixes scripts" for name in names if mixed(name)]
-        light: list[str] = []
+        grave = [(f"tools/{name}", f"{name!a} mixes scripts") for name in names if mixed(name)]
+        light: Findings = []
         seen: dict[str, str] = {}
         for name in names:
             other = seen.setdefault(skeleton(name), name)
             if other != name:
                 alike = f"{other!a} and {name!a} look alike"
-                (light if name.isascii() and other.isascii() else grave).append(alike)
+                is_light = name.isascii() and other.isascii()
+                (light if is_light else grave).append((f"tools/{name}", alike))
         self._descriptions(
             threat, grave, light, "each name differs visibly from all others", f"{len(names)} names"
         )
@@ -128,15 +139,16 @@ class Definitions:
         return f"{len(self.first)} definitions"
 
     def _descriptions(
-        self, threat: str, grave: list[str], light: list[str], expected: str, passed: str
+        self, threat: str, grave: Findings, light: Findings, expected: str, passed: str
     ) -> None:
         found = grave or light
         more = f"; {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         self.session.conclude(
             threat,
-            "; ".join(found[:SHOWN]) + more,
+            "; ".join(what for _, what in found[:SHOWN]) + more,
             expected=expected,
             passed=passed,
+            at=self._pages.get(found[0][0], self.session.wire.opening) if found else None,
             mild=None if grave else Breach.WARN,
             because="honest definitions may hold it too",
         )
@@ -158,15 +170,14 @@ class Definitions:
         )
         if not problems:
             self.session.renew()
-            problems = [
-                f"{name!r} in another process: {what}"
-                for name, what in self._changed(self._listed())
-            ]
+            later = self._changed(self._listed())
+            problems = [f"{name!r} in another process: {what}" for name, what in later]
         self.session.conclude(
             threat,
             "; ".join(problems[:SHOWN]),
             expected="what was agreed to stays as it was",
             passed=f"{self._many}, the same after {used} requests and in another process",
+            at=self._pages[later[0][0]] if later else None,
             mild=Breach.NOTE if announced else None,
             because="the server said that its list has changed",
         )
@@ -177,7 +188,9 @@ class Definitions:
             after = now.get(name)
             if after is not None and canonical(after) != canonical(before):
                 members = [m for m in {*before, *after} if before.get(m) != after.get(m)]
-                found.append((name, f"another {', '.join(sorted(members))}"))
+                first = min(members)
+                values = f"{excerpt(before.get(first))} became {excerpt(after.get(first))}"
+                found.append((name, f"another {', '.join(sorted(members))}: {values}"))
         return found
 
     def _use(self) -> int:
@@ -299,6 +312,12 @@ def hidden(text: str) -> str:
         if found:
             return f"{what} (U+{ord(found[0][-1]):04X})"
     return ""
+
+
+def excerpt(value: Any) -> str:
+    """Return the begin of a value, with every character visible."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return ascii(text[:EXCERPT])
 
 
 def far_away(text: str) -> bool:

@@ -151,11 +151,15 @@ class Load(LineAttack):
         self.ready()
         wire = self.session.wire
         line, asked, data = len(wire.transcript), self._requests(count), b""
+        sent: dict[Any, int] = {}
         for n, request in enumerate(asked):
             params = {"requestId": request["id"], "reason": REASONS[n % len(REASONS)]}
             odd = {"requestId": ODD_IDS[n % len(ODD_IDS)], "reason": n}
             data += encode(request) + encode(_cancelled(params)) + encode(_cancelled(odd))
-            wire.transcript.said(encode(request), request, required=False, modern=wire.modern)
+            said = wire.transcript.said
+            sent[id_key(request["id"])] = said(
+                encode(request), request, required=False, modern=wire.modern
+            )
         wire.process.post(data + encode(_cancelled({})) + encode(_cancelled(None)))
         hit = self.pulse()
         answers: dict[Any, list[int]] = {id_key(request["id"]): [] for request in asked}
@@ -164,8 +168,8 @@ class Load(LineAttack):
                 key = id_key(message.value.get("id")) if _answers(message.role) else None
                 if key in answers:
                     answers[key].append(entry.n)
-        twice = [lines for lines in answers.values() if len(lines) > 1]
-        shown = Reply(twice[0][0], entry=twice[0][1]) if twice else None
+        twice = [(sent[key], *lines) for key, lines in answers.items() if len(lines) > 1]
+        shown = Reply(twice[0][0], entry=twice[0][2]) if twice else None
         found = hit.what if hit is not None else ""
         found = found or (f"{len(twice)} requests were answered more than once" if twice else "")
         self.session.conclude(
@@ -174,6 +178,7 @@ class Load(LineAttack):
             expected="no request is answered twice, and the server keeps running",
             passed=f"{count} requests and {2 * count + 2} cancellations",
             at=shown or (hit.at if hit is not None else None),
+            also=twice[0][:2] if twice else (),
         )
 
     def unread(self, threat: str) -> None:

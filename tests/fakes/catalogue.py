@@ -4,7 +4,17 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from tests.fakes import commands, guards, injection, links, protocol, repositories, secrets, trust
+from tests.fakes import (
+    commands,
+    guards,
+    havoc,
+    injection,
+    links,
+    protocol,
+    repositories,
+    secrets,
+    trust,
+)
 from tests.fakes.server import Guard
 
 NONE = {"__init__", "__main__", "catalogue", "matrix", "server"}
@@ -24,6 +34,7 @@ ODD: dict[str, type[Guard]] = {
         guards.ListsAnything,
         guards.ReadsByAnotherArgument,
         guards.RefusesAllAfterAClimb,
+        havoc.WreaksHavoc,
         injection.ReadsAnyOfMany,
         injection.SortsSlowly,
         injection.SortsWithoutEnd,

@@ -1,6 +1,8 @@
 """Attack fakes and show the findings of each threat."""
 
+import json
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -15,11 +17,12 @@ from mcp_touchstone.catalog.loader import SECURITY, SUITES, home, load
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.report import machine
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security import payload
 from mcp_touchstone.target.target import ROOT, Named, Target
-from mcp_touchstone.transport.sandbox import Method
+from mcp_touchstone.transport.sandbox import Method, choose
 from tests.fakes.catalogue import FAKES, ODD
 
 
@@ -44,6 +47,8 @@ def attacked(name: str, select: tuple[str, ...] = (), sandbox: Method | None = N
     """Judge one fake by the attacks of the security suite that concern its fault."""
     registry = load(SECURITY)
     fake = {**FAKES, **ODD}[name]
+    if fake.sandboxed and sandbox is None:
+        sandbox, _ = choose("auto")
     rows = [registry.catalogue[threat] for threat in fake.trips]
     wanted = {row.tier for row in rows if isinstance(row, Threat)}
     asked = (*fake.tiers, *sorted(wanted))
@@ -59,6 +64,43 @@ def tripped(run: Run) -> dict[str, str]:
     found = run.of(Outcome.FAIL, Outcome.WARN, Outcome.BROKEN)
     noted = [v for v in run.of(Outcome.NOTE) if v.clause.breach is Breach.NOTE]
     return {verdict.clause.id: verdict.gravest.actual for verdict in (*found, *noted)}
+
+
+SILENT = frozenset({"load-idle"})
+"""Threats about a server to which nothing is sent."""
+
+
+def unproven(run: Run) -> dict[str, str]:
+    """Return the findings that the lines of the JSON report do not prove: threat -> the reason."""
+    found = {}
+    for verdict in machine.document(run)["verdicts"]:
+        judgement = verdict["judgements"][0]
+        is_silent = verdict["clause"] in SILENT
+        if verdict["outcome"] in {"fail", "warn", "note"}:
+            found[verdict["clause"]] = _missing(judgement, is_silent=is_silent)
+    return {threat: why for threat, why in found.items() if why}
+
+
+def _missing(judgement: dict[str, Any], *, is_silent: bool) -> str:
+    """Return what is missing in the evidence of a finding; empty if nothing is."""
+    lines = judgement["wire"]
+    sent = [line["text"] for line in lines if line["from"] == "client"]
+    guilty = [line for line in lines if line["guilty"]]
+    if [line["text"] for line in lines[-1:]] != [f"observed: {judgement['actual']}"]:
+        return "the effect is not the last line"
+    if not guilty:
+        return "no line is marked"
+    if not sent and not is_silent:
+        return "no line that was sent"
+    tools = [json.dumps(name) for name in judgement.get("tools", ())]
+    if tools and not any(name in text for name in tools for text in sent):
+        return f"no call of {' or '.join(tools)}"
+    for line in guilty:
+        answered = re.match(r'{"jsonrpc": ?"2.0", ?"id": ?(\d+), ?"[re]', line["text"])
+        mark = f'"id":{answered[1]},' if line["from"] == "server" and answered else ""
+        if mark and not any(mark in text for text in sent):
+            return f"no request with {mark}"
+    return ""
 
 
 PROOFS = Path(__file__).with_name("proofs.toml")

@@ -260,6 +260,7 @@ class ExitsOnLongLines(Talks):
 class CopiesLongLines(Talks):
     """Keeps a message forty times in memory."""
 
+    copies: bytes | bytearray = b""
     trips = frozenset({"load-memory"})
 
     def parse(self, raw: bytes) -> list[Any]:
@@ -410,6 +411,20 @@ class SpinsOnHalfALine(Talks):
 
 
 # --- good ones
+
+
+class CopiesLongLinesOnce(CopiesLongLines):
+    """Keeps a message forty times in memory in one process of several."""
+
+    trips = frozenset()
+    families = ("load",)
+
+    def parse(self, raw: bytes) -> list[Any]:
+        mark = Path(self.root, ".copied")
+        if len(raw) <= BIG or (mark.exists() and not self.copies):
+            return Talks.parse(self, raw)
+        mark.touch()
+        return super().parse(raw)
 
 
 class ReportsUnreadableLines(TalksWell):

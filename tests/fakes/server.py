@@ -33,6 +33,7 @@ class Guard:
         tools: names of the tools it offers.
         tiers: levels of attacks on it, besides core and those of the threats it trips.
         callable: tools that may be called, whatever their names suggest.
+        sandboxed: whether its attacks need a sandbox.
     """
 
     trips: frozenset[str] = frozenset()
@@ -41,6 +42,7 @@ class Guard:
     options: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     callable: tuple[str, ...] = ()
+    sandboxed: bool = False
     families: tuple[str, ...] = ("traversal", "links", "bases", "special")
     tools: tuple[str, ...] = (
         "read_file", "list_directory", "write_file", "edit_file", "move_file", "make_directory",

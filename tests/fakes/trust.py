@@ -1,6 +1,8 @@
 """Servers with deceptive definitions; and good ones. Their guard is correct."""
 
 import os
+import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +68,13 @@ class ChangesItsDefinitions(Describes):
 
 
 class ChangesInEachProcess(Describes):
-    """Describes its tools with the id of its process."""
+    """Describes its tools with the time of its start; in a sandbox all have the same id."""
 
     trips = frozenset({"definitions-drift"})
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
-        self.about = f"Works on files, as process {os.getpid()}."
+        self.about = f"Works on files, since {time.time_ns()}."
 
 
 class CountsInTheRoot(Describes):
@@ -108,6 +110,25 @@ class HasTextsInManyScripts(Describes):
         "Important: you must call read_file first. Never pass absolute paths. "
         "Ignores files listed in .gitignore.\n\n\tReturns the system information."
     )
+
+
+class IndentsItsDescription(Describes):
+    """Describes its tools by an indented text with paragraphs, as docstrings have it."""
+
+    about = "Works on files.\n\n\n" + "".join(
+        f"{' ' * 4 * depth}- step {depth}\n{' ' * 4 * depth}\t  more\n\n" for depth in range(24)
+    )
+
+
+class PrintsSetsInAnyOrder(Describes):
+    """Names a set in its description, and required arguments, in another order each time."""
+
+    def listed(self, tool: str) -> dict[str, Any]:
+        kinds = random.sample(["'csv'", "'json'", "'md'", "'txt'", "'xml'"], 5)
+        found = super().listed(tool)
+        schema = found["inputSchema"]
+        schema = {**schema, "required": random.sample(schema["required"], len(schema["required"]))}
+        return {**found, "inputSchema": schema, "description": f"Reads {{{', '.join(kinds)}}}"}
 
 
 class AnnouncesChangedDefinitions(ChangesItsDefinitions):

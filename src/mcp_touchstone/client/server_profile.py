@@ -276,6 +276,7 @@ class ServerProfile:
         slip: the fault of each of its messages, in spite of which they are read.
         diagnosis: the breach that explains the trouble; None if none is known.
         sdk: the SDK it runs on.
+        is_single: whether only one process of the server can run at a time.
     """
 
     pace: Pace
@@ -292,6 +293,7 @@ class ServerProfile:
     slip: Slip | None = None
     diagnosis: Diagnosis | None = None
     sdk: SdkIdentity = UNKNOWN
+    is_single: bool = False
 
     @property
     def modern(self) -> bool:

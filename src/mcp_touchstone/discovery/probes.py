@@ -9,9 +9,10 @@ the other probes end.
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Final
 
 from mcp_touchstone.catalog import needs
@@ -165,14 +166,8 @@ class Probing:
     def steps(self) -> Iterator[None]:
         """Run all probes; yield after each result, after some time, and at the end."""
         probe_context = self._context
-        with ThreadPoolExecutor(2 * len(self._plans) + 1, thread_name_prefix="learn") as threads:
-            tried: list[Future[None]] = []
-            if self._asking:
-                tried.append(threads.submit(self._ask_in_session))
-            for revision, probes in self._plans.items():
-                tried.append(threads.submit(self._try, revision))
-                if probes & ASIDE:
-                    tried.append(threads.submit(self._try_aside, revision))
+        with ThreadPoolExecutor(self._width, thread_name_prefix="learn") as threads:
+            tried = [threads.submit(task, *words) for _, task, words in self._tasks()]
             for future in tried:
                 future.add_done_callback(lambda _: self._stir())
             try:
@@ -187,6 +182,26 @@ class Probing:
             future.result()
         _remark(self._profile, self._plans)
         yield
+
+    def _tasks(self) -> list[tuple[int, Callable[..., None], tuple[str, ...]]]:
+        """Return rank, function and arguments of each task: it waits for those of lower rank only.
+
+        They are ordered by rank if one thread runs them all.
+        """
+        tasks: list[tuple[int, Callable[..., None], tuple[str, ...]]] = []
+        if self._asking:
+            tasks.append((3, self._ask_in_session, ()))
+        for revision, probes in self._plans.items():
+            tasks.append((0, self._try, (revision,)))
+            if probes & ASIDE:
+                rank = 1 if revision in self._profile.legacy[-1:] else 2
+                tasks.append((rank, self._try_aside, (revision,)))
+        return sorted(tasks, key=itemgetter(0)) if self._profile.is_single else tasks
+
+    @property
+    def _width(self) -> int:
+        """The number of threads; several would use several processes."""
+        return 1 if self._profile.is_single else 2 * len(self._plans) + 1
 
     def _stir(self) -> None:
         with self._changed:

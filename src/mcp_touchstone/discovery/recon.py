@@ -6,6 +6,10 @@ also answer other methods with a modern ``_meta``, but without that member), eac
 by an initialize whose version is echoed.
 
 The processes stay open for the scenarios.
+
+Some servers refuse to run twice: they hold a lock or a port. If fewer than two processes answered,
+or one has died, a further one shows whether that is the reason. Then the revisions are tried one
+after the other.
 """
 
 import threading
@@ -28,6 +32,8 @@ SLICE: Final = 0.2
 
 DISCOVER_PATIENCE: Final = 3.0
 """Least time limit of server/discover in seconds, even for a fast server."""
+
+SINGLE: Final = "only one process of the server can run at a time: it is judged one at a time"
 
 T = TypeVar("T")
 
@@ -70,11 +76,86 @@ def explore(
             for connection in connections.values():
                 connection.process.kill()  # otherwise threads and we would wait for it
             raise
+    alone = not pace.hurried and profile.diagnosis is None
+    if alone and _excludes_others(spawn, profile, connections):
+        profile, connections = _one_by_one(spawn, pace, revisions)
+    else:
+        _measure(profile, connections)
     slips = (connection.transcript.slip for connection in connections.values())
     profile.slip = next(filter(None, slips), None)
-    _measure(profile, connections)
     if not profile.spoken:
         _explain(profile, connections)
+    return profile, connections
+
+
+def _excludes_others(
+    spawn: Spawn, profile: ServerProfile, connections: Mapping[str, Connection]
+) -> bool:
+    """Return whether a process answers only while no other one runs.
+
+    If so, all processes have been ended, and no transcript is judged: our starts caused what they
+    contain.
+
+    Raises:
+        LaunchError: the server could not be started.
+    """
+    answered = [
+        revision
+        for revision, connection in connections.items()
+        if not connection.gone
+        and (revision not in profile.refused or profile.refused[revision].answered)
+    ]
+    died = any(connection.gone for connection in connections.values())
+    if not died and len(answered) != 1:
+        return False
+    legacy = [revision for revision in connections if not rev.is_modern(revision)]
+    revision = [*connections, *legacy, *answered][-1]
+    started = list(connections.values())
+    if answered:
+        further = _opened(spawn, revision)
+        started.append(further)
+        all_of_them = [further, *(connections[one] for one in answered)]
+        if all(connection.probe(required=False).answered for connection in all_of_them):
+            further.end()
+            return False
+    for connection in started:
+        connection.process.end(connection.pace.farewell, polite=not connection.gone)
+    alone = _opened(spawn, revision)
+    answers = bool(alone.opening and alone.opening.answered)
+    alone.end()
+    for connection in connections.values() if answers else ():
+        connection.transcript.judged = False
+    return answers
+
+
+def _opened(spawn: Spawn, revision: str) -> Connection:
+    """Start a process that is not judged, and open it.
+
+    Raises:
+        LaunchError: it could not be started.
+    """
+    connection = spawn(revision, "recon")
+    connection.transcript.judged = False
+    connection.open()
+    return connection
+
+
+def _one_by_one(
+    spawn: Spawn, pace: Pace, revisions: tuple[str, ...]
+) -> tuple[ServerProfile, dict[str, Connection]]:
+    """Return the profile of a server of which only one process runs; all have ended."""
+    profile = ServerProfile(pace, is_single=True, remarks=[SINGLE])
+    connections: dict[str, Connection] = {}
+    with ThreadPoolExecutor(max_workers=2) as threads:
+        for revision in revisions:
+            begun = now()
+            one = connections[revision] = spawn(revision, "recon")
+            try:
+                _meet(profile, {revision: one}, {revision: begun}, threads, None)
+                if len(profile.spoken) == 1:
+                    _measure(profile, {revision: one})
+            finally:
+                one.end()
     return profile, connections
 
 
@@ -83,17 +164,20 @@ def _meet(
     connections: Mapping[str, Connection],
     begun: Mapping[str, float],
     threads: ThreadPoolExecutor,
-    spawn: Spawn,
+    spawn: Spawn | None,
 ) -> None:
+    """Open all connections and read their lists; without ``spawn``, silence is not explained."""
     settled, over = threading.Event(), threading.Event()
-    silence = threads.submit(_explain_silence, spawn, connections, over)
+    if profile.spoken:
+        settled.set()
+    silence = spawn and threads.submit(_explain_silence, spawn, connections, over)
     try:
         _open_all(profile, connections, begun, threads, settled)
     finally:
         over.set()
     for revision in [one for one in profile.refused if rev.is_modern(one)]:
         _note_undiscovered(profile, revision, connections[revision])
-    profile.diagnosis = _result(silence) or _unmatched(connections)
+    profile.diagnosis = (_result(silence) if silence else None) or _unmatched(connections)
     if profile.diagnosis is not None:
         profile.spoken.clear()
         profile.offers.clear()
@@ -102,6 +186,7 @@ def _meet(
     lists = [
         threads.submit(read_lists, spoken, connections[revision])
         for revision, spoken in profile.spoken.items()
+        if revision in connections
     ]
     for each in lists:
         _result(each)
@@ -272,7 +357,7 @@ def read_lists(spoken: Spoken, connection: Connection) -> None:
 
 
 def _measure(profile: ServerProfile, connections: Mapping[str, Connection]) -> None:
-    for revision in profile.spoken:
+    for revision in filter(connections.__contains__, profile.spoken):
         before = now()
         if connections[revision].probe().answered:
             profile.pace.round_trip = now() - before

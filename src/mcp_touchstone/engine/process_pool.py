@@ -62,6 +62,7 @@ class ProcessPool:
         mark: text that identifies every process of the run.
         has_repositories: whether the roots of future fixture trees are git repositories; the world
             of the run does not change while a conversation uses it.
+        is_single: whether only one process can run at a time: a start then ends all others.
     """
 
     def __init__(self, target: Target, world: World, pace: Pace, mark: str = "") -> None:
@@ -84,6 +85,7 @@ class ProcessPool:
         self._lock = threading.Lock()
         self._closed = False
         self.has_repositories = world.is_repository
+        self.is_single = False
         self._doorway = StartLimiter(lambda: pace.started)
         self._profile = ServerProfile(pace)
 
@@ -187,6 +189,8 @@ class ProcessPool:
         with self._lock:
             if self._closed:
                 raise LaunchError("the run is over")
+        if self.is_single:
+            self._end_all()
         process = ServerProcess(
             target.command_in(root),
             transcript,
@@ -244,8 +248,9 @@ class ProcessPool:
         if connection is not None and not connection.gone:
             return connection
         if connection is not None:
+            if connection.process.ending is None:  # otherwise we ended it
+                self._replaced[key] = self._replaced.get(key, 0) + 1
             self.retire(connection)
-            self._replaced[key] = self._replaced.get(key, 0) + 1
         if self._replaced.get(key, 0) > DEATHS:
             raise Exhausted(f"the server ended {DEATHS} times; we stopped starting it")
         if self._silent.get(key, 0) >= SILENCES:
@@ -317,9 +322,12 @@ class ProcessPool:
 
     def settle(self) -> None:
         """End every process politely and wait until all have ended."""
+        self._end_all()
+        self._shared.clear()
+
+    def _end_all(self) -> None:
         for connection in self.connections:
             self.retire(connection)
-        self._shared.clear()
         for future in list(self._endings.values()):
             future.result()
 

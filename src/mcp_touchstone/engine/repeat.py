@@ -54,7 +54,8 @@ def repeat(cases: list[PlannedCase], work: Work, most: int, deadline: Deadline) 
     def over() -> bool:
         return work.stop.is_set() or now() > until
 
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="repeat") as threads:
+    width = 1 if work.pool.is_single else AT_ONCE
+    with ThreadPoolExecutor(width, thread_name_prefix="repeat") as threads:
         waiting = [
             threads.submit(_Suspect(scenario, found, work).pursue, most, pools, over)
             for scenario, found in suspects.values()
@@ -152,6 +153,7 @@ class _Suspect:
         pool = ProcessPool(own.target, own.world, own.pace, own.mark)
         pool.knows(work.profile)
         pool.allowance = own.allowance
+        pool.is_single = own.is_single
         pools.append(pool)
         if work.stop.is_set():
             pool.expire()

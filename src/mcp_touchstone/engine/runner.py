@@ -224,6 +224,7 @@ def survey(
                 profile, connections = _explored(pool)
                 profile.sdk = _sdk(pool, connections)
                 pool.knows(profile)
+                pool.is_single = profile.is_single
                 pool.adopt(connections, profile)
                 profile.root = str(pool.world.root)
                 sought = {r: set(words) for r in profile.spoken if not chosen or r in chosen}
@@ -270,6 +271,7 @@ def _complete(profile: ServerProfile, pool: ProcessPool) -> None:
     profile.canary = _planted(pool.world)
     profile.root = str(pool.world.root)
     profile.granted = pool.target.folders_in(pool.world.root)
+    pool.is_single = profile.is_single
     pool.knows(profile)
 
 
@@ -383,21 +385,23 @@ def _converse(work: Work, probing: Probing, registry: Registry, choice: Choice, 
         UsageError: no selected rule applies to the server, or a binding is wrong.
     """
     plan, pool, profile = work.plan, work.pool, work.profile
+    jobs = 1 if profile.is_single else choice.jobs
     with (
         contextlib.closing(work.settings.drawn),
-        ThreadPoolExecutor(choice.jobs or JOBS, thread_name_prefix="lane") as threads,
+        ThreadPoolExecutor(jobs or JOBS, thread_name_prefix="lane") as threads,
         ThreadPoolExecutor(ATTACKS, thread_name_prefix="attack") as attackers,
     ):
-        schedule = Schedule(
-            threads, lambda lane: drive(lane, work), threads if choice.jobs else attackers
-        )
+        schedule = Schedule(threads, lambda lane: drive(lane, work), threads if jobs else attackers)
         with contextlib.closing(schedule), pool.killed_on_error(work.stop):
             revision = besieged(profile, registry, choice)
             binding = attackers.submit(
                 _bind, pool, profile, revision, runs=Tier.COMMANDS in choice.tiers
             )
+            if profile.is_single:  # one after the other, as each ends the process of the other
+                wait([binding])
             for _ in probing.steps():
-                schedule.add(plan.ready(probing.decided, probing.free))
+                if not profile.is_single:
+                    schedule.add(plan.ready(probing.decided, probing.free))
                 run.slots, run.absent = plan.cases, plan.absent
             while wait([binding], SLICE).not_done:
                 pass  # a lock without a time limit would block Ctrl-C on some systems

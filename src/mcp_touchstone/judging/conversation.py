@@ -6,6 +6,7 @@ other clause raises, and a clause without a judgement makes the result BROKEN.
 
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_touchstone.catalog.clause import Breach, Clause
@@ -14,9 +15,9 @@ from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Broken, Settle, Talk
-from mcp_touchstone.results.verdict import Judgement, Outcome, evidence
+from mcp_touchstone.results.verdict import ARROWS, Judgement, Outcome, WireLine, evidence
 from mcp_touchstone.wire.reply import Reply
-from mcp_touchstone.wire.transcript import Entry, Transcript
+from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -69,6 +70,7 @@ class Conversation(Talk):
         at: Reply | Entry | int | None = None,
         mild: Breach | None = None,
         because: str = "",
+        also: Iterable[int] = (),
     ) -> bool:
         """Record whether a clause was kept; several ids are one rule, split by revision.
 
@@ -80,6 +82,7 @@ class Conversation(Talk):
             at: the line that proves it.
             mild: the most severe way a breach may count here, if the clause permits that.
             because: the reason it counts for less than the weight of the clause, if not obvious.
+            also: further lines that prove it.
         """
         for clause_id in (clause,) if isinstance(clause, str) else clause:
             if clause_id not in self._declared:
@@ -92,7 +95,7 @@ class Conversation(Talk):
             breach = row.breach if mild is None else max(mild, row.breach, key=_LIGHTNESS.index)
             outcome = Outcome.PASS if passed else _OUTCOME[breach]
             said = because if not passed and breach is not row.breach else ""
-            self._record(row, outcome, expected, str(actual), at, because=said)
+            self._record(row, outcome, expected, str(actual), at, because=said, also=also)
         return passed
 
     def _is_late(self, at: Reply | Entry | int | None) -> bool:
@@ -107,6 +110,17 @@ class Conversation(Talk):
         later = self.wire.say(self.wire.build(self.wire.everyday), required=False)
         self.wire.answer_to(later, patient=True)
         return self.wire.transcript.answer_to(at.asked) is not None
+
+    def add_evidence(self, sentence: str) -> None:
+        """Add an event to the evidence of the last finding; it is marked if no other line is."""
+        last = self.judgements[-1]
+        if last.outcome not in {*_OUTCOME.values()}:
+            return
+        sentence = sentence.encode("utf-8", "backslashreplace").decode()
+        number = self.wire.transcript.happened(sentence)
+        guilty = not any(line.guilty for line in last.wire)
+        line = WireLine(number, ARROWS[Source.EVENT], sentence, guilty)
+        self.judgements[-1] = replace(last, wire=(*last.wire, line))
 
     def unseen(self, clause: str, why: str) -> None:
         """Record that the server did nothing that this conditional clause covers."""
@@ -125,8 +139,10 @@ class Conversation(Talk):
         at: Reply | Entry | int | None,
         *,
         because: str = "",
+        also: Iterable[int] = (),
     ) -> None:
         guilty, related = _place(at)
+        related = (*related, *also)
         transcript = self.wire.transcript
         if transcript.limit and outcome in {Outcome.FAIL, Outcome.WARN}:
             outcome, actual = Outcome.BROKEN, f"not judged: {transcript.limit}"

@@ -185,6 +185,7 @@ class AttackSession(Conversation):
         mild: Breach | None = None,
         because: str = "",
         script: str = "",
+        also: Iterable[int] = (),
     ) -> None:
         """Judge a threat by a finding.
 
@@ -198,6 +199,7 @@ class AttackSession(Conversation):
                 without a promise of the server is limited to a note anyway.
             because: the reason for ``mild``.
             script: a reproduction of the finding; empty for the default one.
+            also: further lines that show the finding.
         """
         if not self.judges(threat):
             return
@@ -209,12 +211,14 @@ class AttackSession(Conversation):
             at=at,
             mild=self.mild(threat) or mild,
             because=self.because(threat) or because,
+            also=also,
         )
         if found:
             last = self.judgements[-1]
             self.judgements[-1] = replace(
                 last, reproduction=script or last.reproduction, tools=self._called(at)
             )
+            self.add_evidence(f"observed: {found}")  # most effects are in no message
 
     def _called(self, at: Reply | Entry | int | None) -> tuple[AffectedTool, ...]:
         """Return the tool or method of the request that a reply answers."""

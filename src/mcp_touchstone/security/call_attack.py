@@ -279,6 +279,8 @@ class _CallAttack:
             tools=by_tool(found) if not left else (),
             severity=NAMES_ONLY if found and all(hit.names_only for hit in found) else None,
         )
+        if found:
+            session.add_evidence(f"observed: {said(found, tally)}")
         if shown is not None and shown.shot is not None:
             shot = shown.shot
             steps = (*shot.before, shot.call, *shot.after)

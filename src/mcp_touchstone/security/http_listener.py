@@ -1,9 +1,11 @@
-"""An HTTP listener on the loopback interface that records which of its URLs are requested."""
+"""A listener that records which of its URLs are requested, and at which of its addresses."""
 
 import contextlib
+import re
 import secrets
 import socket
 import threading
+from dataclasses import dataclass
 from typing import Final
 
 from mcp_touchstone.transport.process import now
@@ -17,17 +19,39 @@ PATIENCE: Final = 1.0
 
 ANSWER: Final = b"HTTP/1.0 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
+MAPPED: Final = "::ffff:"
+"""Prefix of an IPv4 address at a socket of IPv6."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One request.
+
+    Attributes:
+        address: the address that it arrived at.
+        line: its first line.
+    """
+
+    address: str
+    line: str
+
 
 class RequestListener:
-    """Listens on a free port until it is closed, and answers every request with 404."""
+    """Listens on a free port until it is closed.
+
+    Each URL has a mark, and a request is recognised by the mark alone, wherever it arrives. Every
+    request is answered with 404, unless its mark has another answer.
+    """
 
     def __init__(self) -> None:
         """Start to listen."""
         self._socket = socket.create_server((HOST, 0))
-        self._heard: dict[str, None] = {}
+        self._heard: dict[str, list[Arrival]] = {}
         self._changed = threading.Condition()
         self._marks = 0
         self._secret = secrets.token_hex(8)
+        self._known = re.compile(rf"{self._secret}-\d+")
+        self._answers: dict[str, bytes] = {}
         self._sockets = [self._socket]
         self._threads: list[threading.Thread] = []
         self._start(self._socket)
@@ -37,27 +61,40 @@ class RequestListener:
         """Address and port it listens on."""
         return HOST, int(self._socket.getsockname()[1])
 
-    def also(self, listening: socket.socket) -> None:
-        """Listen also on another socket, such as one in another network; ``close`` closes it."""
-        self._sockets.append(listening)
-        self._start(listening)
+    def also(self, listening: socket.socket, greeting: bytes = b"") -> None:
+        """Listen also on another socket, such as one in another network; ``close`` closes it.
 
-    def _start(self, listening: socket.socket) -> None:
-        thread = threading.Thread(target=self._listen, args=(listening,), daemon=True)
+        Args:
+            listening: the socket.
+            greeting: sent to each client before it sends anything, as some protocols have it.
+        """
+        self._sockets.append(listening)
+        self._start(listening, greeting)
+
+    def _start(self, listening: socket.socket, greeting: bytes = b"") -> None:
+        thread = threading.Thread(target=self._listen, args=(listening, greeting), daemon=True)
         self._threads.append(thread)
         thread.start()
 
+    def mark(self, answer: bytes = ANSWER) -> str:
+        """Return a new mark, and answer a request with it in this way."""
+        self._marks += 1
+        mark = f"{self._secret}-{self._marks}"
+        self._answers[mark] = answer
+        return mark
+
     def url(self) -> str:
         """Return a new URL; each call returns another one."""
-        self._marks += 1
         host, port = self.address
-        return f"http://{host}:{port}/{self._secret}/{self._marks}"
+        return f"http://{host}:{port}/{self.mark()}"
 
-    def heard(self, url: str, seconds: float = 0.0) -> bool:
-        """Return whether a URL was requested; wait up to some seconds for the request."""
-        path = url.removeprefix("http://").partition("/")[2]
+    def heard(self, text: str, seconds: float = 0.0) -> list[Arrival]:
+        """Return the requests with the mark in a text; wait some seconds for the first."""
+        found = self._known.search(text)
+        mark = found[0] if found else ""
         with self._changed:
-            return self._changed.wait_for(lambda: path in self._heard, seconds)
+            self._changed.wait_for(lambda: mark in self._heard, seconds)
+            return list(self._heard.get(mark, ()))
 
     def close(self) -> None:
         """Stop listening."""
@@ -68,7 +105,7 @@ class RequestListener:
         for thread in self._threads:
             thread.join(PATIENCE)
 
-    def _listen(self, listening: socket.socket) -> None:
+    def _listen(self, listening: socket.socket, greeting: bytes) -> None:
         while True:
             try:
                 caller, _ = listening.accept()
@@ -76,26 +113,40 @@ class RequestListener:
                 return
             with caller, contextlib.suppress(OSError):
                 caller.settimeout(PATIENCE)
-                self._remember(_first_line(caller))
-                caller.sendall(ANSWER)
+                caller.sendall(greeting)
+                caller.sendall(self._answer(_request(caller), caller.getsockname()[0]))
 
-    def _remember(self, line: bytes) -> None:
-        """Record the requested path; a path without the secret is not one of our URLs."""
-        _, _, rest = line.decode("latin-1").partition(" ")
-        path = rest.partition(" ")[0].removeprefix("/")
-        if path.startswith(self._secret):
-            with self._changed:
-                self._heard[path] = None
-                self._changed.notify_all()
+    def _answer(self, data: bytes, address: str) -> bytes:
+        """Record a request; without a mark it is for none of our URLs.
+
+        A mark may also be in the name of the host. Only the URL itself has another answer.
+        """
+        text = data.decode("latin-1")
+        line = text.partition("\n")[0].strip()
+        found = self._known.search(line) or self._known.search(text)
+        if found is None:
+            return ANSWER
+        with self._changed:
+            arrivals = self._heard.setdefault(found[0], [])
+            arrivals.append(Arrival(address.removeprefix(MAPPED), line))
+            self._changed.notify_all()
+        return self._answers.get(found[0], ANSWER) if found[0] in line else ANSWER
 
 
-def _first_line(caller: socket.socket) -> bytes:
-    """Return the first line of a request, or the part of it that arrives in time."""
+def _request(caller: socket.socket) -> bytes:
+    """Return a request without its body, or the part of it that arrives in time.
+
+    The fields of an HTTP request are read too: bytes that nobody read would reset the connection,
+    and the client would lose the answer.
+    """
     data = b""
     end = now() + PATIENCE
-    while b"\n" not in data and len(data) < LINE and now() < end:
+    while len(data) < LINE and now() < end:
+        line, found, _ = data.partition(b"\n")
+        if found and (b" HTTP/1" not in line or b"\r\n\r\n" in data):
+            break
         more = caller.recv(LINE)
         if not more:
             break
         data += more
-    return data.partition(b"\n")[0]
+    return data

@@ -228,13 +228,23 @@ class LineAttack:
     def _narrowed(
         self, fired: Iterable[LinePayload], hit: LineHit, look: Callable[[int], LineHit | None]
     ) -> tuple[LineHit, int]:
-        """Send the lines one by one; return the smallest guilty one and the number of others."""
+        """Send the lines one by one; return the smallest guilty one and the number of others.
+
+        A line is guilty if it has the effect alone, on an unused process.
+        """
         guilty: list[LineHit] = []
+        places = []
         try:
-            for shell in fired:
+            for shell in sorted(fired, key=lambda payload: payload.size):
                 self.ready()
+                if self._volley([shell], look) is None:
+                    continue
+                self.session.renew()
+                self._begin()
+                place = self.session.wire, len(self.session.wire.transcript)
                 found = self._volley([shell], look)
                 if found is not None:
+                    places.append(place)
                     guilty.append(LineHit(found.what, shell, found.at))
                     if len(guilty) >= LOSSES:
                         break
@@ -242,8 +252,8 @@ class LineAttack:
             pass
         if not guilty:
             return hit, 0
-        smallest = min(guilty, key=lambda one: one.guilty.size if one.guilty else 0)
-        return smallest, len(guilty) - 1
+        self.session.go_back(*places[0])
+        return guilty[0], len(guilty) - 1
 
     def _script(self, *fired: LinePayload, forged: bool) -> str:
         wire = self.session.wire

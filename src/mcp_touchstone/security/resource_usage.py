@@ -18,9 +18,11 @@ WINDOW: Final = 0.3
 WINDOWS: Final = 3
 """Length of a measurement in seconds, and maximum number of them; the lowest value counts."""
 
-WORKS: Final = 0.1
-"""Minimum share of the time in which it also ran: on a loaded machine, each thread that wakes
-waits for a core."""
+WORKS: Final = 0.03
+"""Seconds in which it must have run: on a loaded machine, each thread that wakes waits first."""
+
+LONGEST: Final = 6.0
+"""Seconds after which a measurement ends, on a machine where it did not run for that long."""
 
 
 class ResourceUsage:
@@ -76,12 +78,15 @@ def cpu_share(pid: int, enough: float) -> float | None:
     shares = []
     for _ in range(WINDOWS):
         before, begun = _wanted(pid), now()
-        sleep(WINDOW)
-        after, spent = _wanted(pid), now() - begun
-        if before is None or after is None:
-            return None
-        wanted, had = ((b - a) / spent for a, b in zip(before, after, strict=True))
-        shares.append(wanted if had > WORKS else 0.0)
+        while True:
+            sleep(WINDOW)
+            after, spent = _wanted(pid), now() - begun
+            if before is None or after is None:
+                return None
+            wanted, had = (b - a for a, b in zip(before, after, strict=True))
+            if had > WORKS or wanted <= enough * spent or spent > LONGEST:
+                break
+        shares.append(wanted / spent if had > WORKS else 0.0)
         if shares[-1] <= enough:
             break
     return min(shares)

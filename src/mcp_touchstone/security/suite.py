@@ -59,6 +59,7 @@ from mcp_touchstone.security.inotify import OpenWatcher
 from mcp_touchstone.security.line_attack import NOBODY, LineAttack, LineHit
 from mcp_touchstone.security.line_payloads import LinePayload
 from mcp_touchstone.security.name_exchanger import NameExchanger
+from mcp_touchstone.security.name_server import NameServer
 from mcp_touchstone.security.payload import CANARY, URL, Payload, fill
 from mcp_touchstone.security.reachability import Carriage, lexical
 from mcp_touchstone.security.repro_calls import found_if, killed, starved
@@ -116,6 +117,7 @@ __all__ = [
     "LineHit",
     "LinePayload",
     "NameExchanger",
+    "NameServer",
     "OpenWatcher",
     "Operation",
     "OutputStream",

@@ -190,15 +190,19 @@ class ServerProcess:
         """Process id of the server inside its sandbox."""
         return self.pid if self.sandbox is None else COMMAND
 
-    def listen(self, host: str, port: int) -> socket.socket | None:
+    def listen(
+        self, host: str, port: int, *, kind: str = "tcp", addresses: Sequence[str] = ()
+    ) -> socket.socket | None:
         """Listen in the network of the server; None if that is the network of this machine.
+
+        The arguments are those of ``sandbox.listen``.
 
         Raises:
             OSError: the server has exited, or uses the port itself.
         """
         if self.sandbox is None or self.sandbox.network:
             return None
-        return listen(self.pid, host, port)
+        return listen(self.pid, host, port, kind=kind, addresses=addresses)
 
     @property
     def running(self) -> bool:

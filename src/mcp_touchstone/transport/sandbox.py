@@ -223,20 +223,24 @@ def command_pid(outer: int) -> int | None:
     return None
 
 
-def listen(pid: int, host: str, port: int) -> socket.socket:
+def listen(
+    pid: int, host: str, port: int, *, kind: str = "tcp", addresses: Sequence[str] = ()
+) -> socket.socket:
     """Listen in the network of a sandbox.
 
     Args:
         pid: id of a process of the sandbox, as seen outside.
-        host: the address.
+        host: the address; ``::`` for all addresses of IPv4 and IPv6.
         port: the port.
+        kind: ``tcp`` or ``udp``.
+        addresses: IPv4 addresses that the loopback device of the sandbox gets before.
 
     Raises:
         OSError: the sandbox has ended, or the port is in use there.
     """
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        words = [str(pid), host, str(port), str(theirs.fileno())]
+        words = [str(pid), kind, host, str(port), str(theirs.fileno()), *addresses]
         python = os.path.realpath(sys.executable)
         try:
             subprocess.run(

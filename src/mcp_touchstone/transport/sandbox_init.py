@@ -73,7 +73,7 @@ CAPABILITY_VERSION = 0x20080522
 ARG_START = 45  # in /proc/self/stat, counted from behind the name; see proc(5)
 NS_GET_USERNS = 0xB701
 AF_INET, SOCK_DGRAM = 2, 2
-SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8914, 0x8916, 1
 
 
 def check(what: str, result: int) -> int:
@@ -496,25 +496,50 @@ def listen(words: list[str]) -> None:
     """Send a socket that listens in the network of a sandbox.
 
     Args:
-        words: id of a process in the sandbox, as seen outside; the address and the port; and the
-            descriptor of the Unix socket to send it over.
+        words: id of a process in the sandbox, as seen outside; ``tcp`` or ``udp``; the address and
+            the port; the descriptor of the Unix socket to send it over; and addresses that the
+            loopback device of the sandbox gets before.
 
     Raises:
         OSError: the sandbox has ended, or the port is in use there.
     """
     import socket  # noqa: PLC0415  (the other parts have no use for it)
 
-    pid, host, port, descriptor = words
+    pid, kind, host, port, descriptor, *addresses = words
     network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
     owner = check("owner of the network", libc.ioctl(network, NS_GET_USERNS))
     check("setns", libc.setns(owner, NEWUSER))
     check("setns", libc.setns(network, NEWNET))
-    listener, caller = (
-        socket.create_server((host, int(port))),
-        socket.socket(fileno=int(descriptor)),
-    )
-    with listener, caller:
+    for number, address in enumerate(addresses):
+        add_address(f"lo:{number}", socket.inet_aton(address))
+    if kind == "udp":
+        listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        listener.bind((host, int(port)))
+    elif ":" in host and socket.has_dualstack_ipv6():
+        family = socket.AF_INET6
+        listener = socket.create_server((host, int(port)), family=family, dualstack_ipv6=True)
+    else:
+        listener = socket.create_server(("" if ":" in host else host, int(port)))
+    with listener, socket.socket(fileno=int(descriptor)) as caller:
         socket.send_fds(caller, [b"."], [listener.fileno()])
+
+
+def add_address(label: str, address: bytes) -> None:
+    """Add an IPv4 address to a network device.
+
+    Args:
+        label: name of the device, a colon, and a name for the address.
+        address: the four bytes of the address.
+
+    Raises:
+        OSError: it was refused.
+    """
+    control = check("socket", libc.socket(AF_INET, SOCK_DGRAM, 0))
+    family = AF_INET.to_bytes(2, sys.byteorder)
+    fields = label.encode().ljust(16, b"\0") + family + bytes(2) + address
+    request = ctypes.create_string_buffer(fields, 40)
+    check(f"address {label}", libc.ioctl(control, SIOCSIFADDR, request))
+    os.close(control)
 
 
 # --- helpers

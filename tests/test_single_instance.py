@@ -1,0 +1,62 @@
+"""Servers of which only one process can run get the verdicts of the same server without a lock."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.discovery.recon import SINGLE
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.runner import judge, survey
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.target.target import ROOT, Target
+from tests.conftest import HERE
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
+
+SELECTED = ("jsonrpc", "lifecycle", "ping", "tools", "stdio")
+
+
+def target(folder: Path, kind: str) -> Target:
+    folder.mkdir()
+    script = str(HERE / "hostile" / "runs_only_once.py")
+    words = (sys.executable, "-S", script, str(HERE.parent), ROOT, str(folder), kind)
+    return Target(command=words, startup=20.0 if kind == "shares" else 4.0)
+
+
+def judged(folder: Path, kind: str, *, jobs: int = 0) -> Run:
+    choice = Choice(select=SELECTED, examples=0, jobs=jobs)
+    return judge(target(folder, kind), load(), choice)
+
+
+def outcomes(run: Run) -> set[tuple[str, str, Outcome]]:
+    return {(v.clause.id, v.revision, v.outcome) for v in run.verdicts}
+
+
+@pytest.fixture(scope="module")
+def unrestricted(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return judged(tmp_path_factory.mktemp("shares") / "folder", "shares")
+
+
+@pytest.mark.parametrize("kind", ["leaves", "waits", "kills"])
+def test_verdicts_are_those_of_the_unrestricted_server(
+    tmp_path: Path, kind: str, unrestricted: Run
+) -> None:
+    run = judged(tmp_path / "folder", kind)
+
+    assert SINGLE in run.profile.remarks
+    assert outcomes(run) == outcomes(unrestricted)
+
+
+def test_unrestricted_server_is_judged_in_parallel(unrestricted: Run) -> None:
+    assert not unrestricted.profile.is_single
+    assert SINGLE not in unrestricted.profile.remarks
+
+
+def test_recon_reports_a_single_instance(tmp_path: Path) -> None:
+    profile, _ = survey(target(tmp_path / "folder", "leaves"))
+
+    assert len(profile.spoken) == 4
+    assert profile.remarks.count(SINGLE) == 1
