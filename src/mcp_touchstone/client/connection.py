@@ -1,8 +1,9 @@
 """One live connection to a server: send, wait, answer its requests. Judges nothing."""
 
+import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,8 +12,9 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.client.profile import Client
 from mcp_touchstone.runtime.timeouts import UNFINISHED_SHORT, Pace
 from mcp_touchstone.runtime.timing import Wait, WaitKind
+from mcp_touchstone.transport.channel import Channel, Said
 from mcp_touchstone.transport.deadline import Patience
-from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, now, signal_name, sleep
+from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, now, signal_name
 from mcp_touchstone.wire.framing import Fault, brief, encode, id_key
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.reply import Reply
@@ -39,17 +41,17 @@ FIRST_ID: Final = 101
 
 
 class Connection:
-    """A process, its transcript, and the client's side of the conversation."""
+    """A channel, its transcript, and the client's side of the conversation."""
 
     def __init__(
         self,
-        process: ServerProcess,
+        channel: Channel,
         transcript: Transcript,
         pace: Pace,
         *,
         root: Path | None = None,
     ) -> None:
-        self.process = process
+        self.channel = channel
         self.transcript = transcript
         self.pace = pace
         self.revision = transcript.revision
@@ -69,6 +71,15 @@ class Connection:
         self.waits: list[Wait] = []
 
     @property
+    def process(self) -> ServerProcess:
+        """The process of the server.
+
+        Raises:
+            LookupError: we did not start it.
+        """
+        return self.channel.process
+
+    @property
     def modern(self) -> bool:
         """Whether this connection is stateless."""
         return rev.is_modern(self.revision)
@@ -76,7 +87,7 @@ class Connection:
     @property
     def gone(self) -> bool:
         """Whether the server or its output has ended."""
-        return self.transcript.ended or not self.process.running
+        return self.transcript.ended or not self.channel.running
 
     def next_id(self) -> int:
         """Return an id that was not used on this connection."""
@@ -144,7 +155,7 @@ class Connection:
             )
             for i, (raw, message) in enumerate(zip(raws, messages, strict=True))
         ]
-        self._send(b"".join(raws))
+        self._send(*map(Said, lines, raws, messages))
         return lines
 
     def say_in_pieces(self, message: Any, cuts: Sequence[int], pause: float) -> int:
@@ -154,10 +165,8 @@ class Connection:
         """
         raw = encode(message)
         n = self.transcript.said(raw, message, malformed=False, required=False, modern=self.modern)
-        for begin, end in itertools.pairwise((0, *cuts, len(raw))):
-            self._send(raw[begin:end])
-            if end < len(raw):
-                sleep(pause)
+        with self._recording_loss():
+            self.channel.say_in_pieces(Said(n, raw, message), cuts, pause, self.pace.reply)
         return n
 
     def say_raw(
@@ -172,12 +181,17 @@ class Connection:
         n = self.transcript.said(
             raw, message, malformed=malformed, required=required, modern=self.modern
         )
-        self._send(raw)
+        self._send(Said(n, raw, message))
         return n
 
-    def _send(self, raw: bytes) -> None:
+    def _send(self, *said: Said) -> None:
+        with self._recording_loss():
+            self.channel.say(said, self.pace.reply)
+
+    @contextlib.contextmanager
+    def _recording_loss(self) -> Iterator[None]:
         try:
-            self.process.send(raw, self.pace.reply)
+            yield
         except Gone as gone:
             if str(gone) != self._deaf_to:  # recorded once: it may send thousands of requests
                 self.transcript.happened(f"the server {gone}")
@@ -262,7 +276,7 @@ class Connection:
             near = _near_miss(entry, self.transcript[asked].value)
             if near:
                 return f"; line {entry.n} is {near}"
-        if not self.transcript.spoke and '"jsonrpc"' in self.process.stderr():
+        if not self.transcript.spoke and '"jsonrpc"' in self.channel.stderr():
             return "; it writes JSON-RPC to stderr, and nothing to stdout"
         return ""
 
@@ -274,7 +288,7 @@ class Connection:
         """Return the reason there is no answer."""
         if self.transcript.overflow:
             return f"we stopped listening: {self.transcript.overflow}"
-        status = self.process.wait(1.0) if self.transcript.ended else self.process.status
+        status = self.channel.wait(1.0) if self.transcript.ended else self.channel.status
         if status is not None:
             how = f"status {status}" if status >= 0 else signal_name(-status)
             return f"the server left ({how})"
@@ -293,14 +307,14 @@ class Connection:
         core. A shorter wait is not extended: its result is the state at that time.
         """
         deadline = seconds >= self.pace.reply
-        patience = self.process.patience(seconds) if deadline else Patience(seconds, dict, now)
+        patience = self.channel.patience(seconds) if deadline else Patience(seconds, dict, now)
         begun = now()
         spoke = self.transcript.spoke
         found = self._wait(seen, patience)
         self._granted = patience.granted
         if self.transcript.spoke and not spoke:
             self.waits.append(
-                Wait(WaitKind.STARTUP, begun if self.waits else self.process.born, now())
+                Wait(WaitKind.STARTUP, begun if self.waits else self.channel.born, now())
             )
         else:
             self.waits.append(Wait(WaitKind.ANSWER if found else WaitKind.SILENCE, begun, now()))
@@ -315,7 +329,7 @@ class Connection:
             got = self.transcript.wait(stirred, min([patience.left(), cut_off - now(), *due]))
             over = not patience.left()
             if got or over or now() >= cut_off:
-                if not got and not due and self.process.take_unfinished():
+                if not got and not due and self.channel.take_unfinished():
                     self.pace.unfinished = UNFINISHED_SHORT
                 cut_off = now() + self.pace.unfinished
             self._serve()
@@ -462,7 +476,7 @@ class Connection:
 
     def end(self, *, polite: bool = True) -> Ending:
         """Shut the server down."""
-        return self.process.end(self.pace.farewell, polite=polite, hurry=self.pace.hurry)
+        return self.channel.end(self.pace.farewell, polite=polite, hurry=self.pace.hurry)
 
 
 def _near_miss(entry: Entry, request: Any) -> str:

@@ -64,7 +64,7 @@ def explore(
             _result(beside)
         except BaseException:
             for connection in connections.values():
-                connection.process.kill()  # otherwise threads and we would wait for it
+                connection.channel.kill()  # otherwise threads and we would wait for it
             raise
     _measure(profile, connections)
     if not profile.spoken:
@@ -204,7 +204,7 @@ def _explain(profile: ServerProfile, connections: Mapping[str, Connection]) -> N
         newest = legacy[-1]
         method = "server/discover" if rev.is_modern(newest) else "initialize"
         profile.trouble = f"{method} got no result: {replies[newest]}"
-        profile.stderr = connections[newest].process.stderr()
+        profile.stderr = connections[newest].channel.stderr()
     else:
         named = sorted({str(offer) for offer in profile.offers.values()})
         profile.trouble = f"it speaks only {', '.join(named)}, which no revision we know has"

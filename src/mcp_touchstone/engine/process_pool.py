@@ -21,9 +21,10 @@ from mcp_touchstone.engine.start_limiter import StartLimiter, StartPriority
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.channel import StdioChannel
 from mcp_touchstone.transport.command_files import sandbox_for
 from mcp_touchstone.transport.orphans import sweep
-from mcp_touchstone.transport.process import MARK, Ending, LaunchError, ServerProcess, now
+from mcp_touchstone.transport.process import MARK, Ending, LaunchError, now
 from mcp_touchstone.transport.sandbox import Sandbox, variables
 from mcp_touchstone.wire.allowance import Allowance
 from mcp_touchstone.wire.transcript import Transcript
@@ -182,7 +183,7 @@ class ProcessPool:
         with self._lock:
             if self._closed:
                 raise LaunchError("the run is over")
-        process = ServerProcess(
+        channel = StdioChannel(
             target.command_in(root),
             transcript,
             env=env,
@@ -190,13 +191,13 @@ class ProcessPool:
             born=born,
             sandbox=self._sandbox(target, world or self.world, env),
         )
-        connection = Connection(process, transcript, self.pace, root=root)
+        connection = Connection(channel, transcript, self.pace, root=root)
         with self._lock:
             self.started += 1
             self._all.append(connection)
             late = self._closed
         if late:
-            process.end(0.0, polite=False)
+            channel.end(0.0, polite=False)
             raise LaunchError("the run is over")
         return connection
 
@@ -288,13 +289,13 @@ class ProcessPool:
 
     def _record(self, connection: Connection) -> Record:
         """Return the record of a connection for rules; after its end, always the same."""
-        process = connection.process
+        channel = connection.channel
         known = self._records.get(id(connection))
         if known is None:
             known = Record(
-                connection.transcript, self._profile, process.ending, process.stderr_tail
+                connection.transcript, self._profile, channel.ending, channel.stderr_tail
             )
-            if process.ending is not None:
+            if channel.ending is not None:
                 self._records[id(connection)] = known
         return known
 
@@ -332,29 +333,29 @@ class ProcessPool:
     def kill(self) -> None:
         """End every process at once."""
         for connection in self.connections:
-            connection.process.kill()
+            connection.channel.kill()
 
     def expire(self) -> None:
         """End the run early: no process starts any more, and no running process is judged."""
         with self._lock:
             self._closed = True
         for connection in self.connections:
-            if connection.process.ending is None:
+            if connection.channel.ending is None:
                 connection.transcript.judged = False
-                connection.process.kill()
+                connection.channel.kill()
 
     def close(self) -> int:
         """Kill the running processes; return the number of strays found by their mark."""
         with self._lock:
             self._closed = True
         for connection in self.connections:
-            if connection.process.ending is None:
-                connection.process.kill()
+            if connection.channel.ending is None:
+                connection.channel.kill()
         self.settle()
         self._undertakers.shutdown()
         strays = sweep(self.mark) if self._sweeps else 0
         for connection in self.connections:
-            connection.process.join(1.0)
+            connection.channel.join(1.0)
         for world in self._worlds:
             world.remove()
         return strays

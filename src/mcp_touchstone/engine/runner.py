@@ -290,7 +290,7 @@ def _explored(
     found = explore(pool.spawn_at_once, pool.pace, meanwhile=meanwhile)
     if found[0].spoken or not pool.target.rooted:
         return found
-    left = all(one.process.wait(AFTER_END) is not None for one in found[1].values())
+    left = all(one.channel.wait(AFTER_END) is not None for one in found[1].values())
     if not left or not pool.become_repository():
         return found
     again = explore(pool.spawn_at_once, pool.pace)

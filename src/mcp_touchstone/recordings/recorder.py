@@ -133,7 +133,7 @@ class _Asking:
                 stop.set()
                 for pool in pools:
                     for connection in pool.connections:
-                        connection.process.kill()
+                        connection.channel.kill()
                 raise
         return {revision: future.result() for revision, future in walking.items()}
 
