@@ -257,7 +257,11 @@ class Connection:
             self._deaf_since = None
         if self._deaf_since is not None and self._heard() == self._deaf_since:
             limit = min(limit, max(self.pace.silence, 4 * self.pace.settle))
-        found = self.wait(lambda: self.transcript.answer_to(asked), limit)
+        found = self.wait(
+            lambda: self.transcript.answer_to(asked) or self.channel.silence(asked), limit
+        )
+        if isinstance(found, str):
+            return Reply(asked, why=found)
         if found is not None:
             entry, message = found
             self._deaf_since = None

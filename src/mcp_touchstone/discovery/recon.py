@@ -142,6 +142,8 @@ def _open_modern(
             limit = min(limit, max(DISCOVER_PATIENCE, 4 * connection.pace.started))
         if reply.answered or connection.gone or connection.transcript.overflow or spent > limit:
             break
+        if connection.channel.silence(asked):
+            return reply, spent
     if not reply.answered:
         reply = Reply(asked, why=connection.absence(spent))
     connection.opening = reply
@@ -203,7 +205,8 @@ def _explain(profile: ServerProfile, connections: Mapping[str, Connection]) -> N
     if legacy:
         newest = legacy[-1]
         method = "server/discover" if rev.is_modern(newest) else "initialize"
-        profile.trouble = f"{method} got no result: {replies[newest]}"
+        advice = connections[newest].channel.advice()
+        profile.trouble = advice or f"{method} got no result: {replies[newest]}"
         profile.stderr = connections[newest].channel.stderr()
     else:
         named = sorted({str(offer) for offer in profile.offers.values()})

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.catalog.scenario import Share
 from mcp_touchstone.client.connection import Connection, Pace
 from mcp_touchstone.client.profile import willing as willing_client
@@ -21,10 +22,12 @@ from mcp_touchstone.engine.start_limiter import StartLimiter, StartPriority
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.target.target import Target
-from mcp_touchstone.transport.channel import StdioChannel
+from mcp_touchstone.transport.channel import Channel, StdioChannel
 from mcp_touchstone.transport.command_files import sandbox_for
+from mcp_touchstone.transport.http_channel import HttpChannel, ServerOutput
+from mcp_touchstone.transport.http_endpoint import free_port, values_of
 from mcp_touchstone.transport.orphans import sweep
-from mcp_touchstone.transport.process import MARK, Ending, LaunchError, now
+from mcp_touchstone.transport.process import MARK, Ending, LaunchError, ServerProcess, now
 from mcp_touchstone.transport.sandbox import Sandbox, variables
 from mcp_touchstone.wire.allowance import Allowance
 from mcp_touchstone.wire.transcript import Transcript
@@ -173,8 +176,10 @@ class ProcessPool:
     ) -> Connection:
         born = now()
         root = (world or self.world).root
-        target = target or self.target
-        env = self._env if world is None else self._env_in(world, target)
+        target = self._placed(target or self.target)
+        env = self._env
+        if world is not None or target.url:
+            env = self._env_in(world or self.world, target)
         transcript = Transcript(
             revision, clock=lambda: now() - born, label=label, allowance=self.allowance
         )
@@ -183,14 +188,18 @@ class ProcessPool:
         with self._lock:
             if self._closed:
                 raise LaunchError("the run is over")
-        channel = StdioChannel(
-            target.command_in(root),
-            transcript,
-            env=env,
-            cwd=target.cwd_in(root),
-            born=born,
-            sandbox=self._sandbox(target, world or self.world, env),
-        )
+        channel: Channel
+        if target.transport is Transport.HTTP:
+            channel = self._http(target, transcript, env, root)
+        else:
+            channel = StdioChannel(
+                target.command_in(root),
+                transcript,
+                env=env,
+                cwd=target.cwd_in(root),
+                born=born,
+                sandbox=self._sandbox(target, world or self.world, env),
+            )
         connection = Connection(channel, transcript, self.pace, root=root)
         with self._lock:
             self.started += 1
@@ -200,6 +209,44 @@ class ProcessPool:
             channel.end(0.0, polite=False)
             raise LaunchError("the run is over")
         return connection
+
+    @staticmethod
+    def _placed(target: Target) -> Target:
+        """Return the target on a free port of its own, if we start it and it speaks HTTP.
+
+        Raises:
+            LaunchError: no port is free.
+        """
+        if not (target.url and target.started):
+            return target
+        try:
+            return target.on_port(free_port())
+        except OSError as error:
+            raise LaunchError(str(error)) from error
+
+    @staticmethod
+    def _http(
+        target: Target, transcript: Transcript, env: Mapping[str, str], root: Path
+    ) -> HttpChannel:
+        """Open a channel to an HTTP server, and start the server if it is ours.
+
+        Raises:
+            LaunchError: it could not be started.
+        """
+        server = None
+        born = now()
+        if target.started:
+            output = ServerOutput()
+            command, cwd = target.command_in(root), target.cwd_in(root)
+            server = ServerProcess(command, output, env=env, cwd=cwd, born=born)
+        return HttpChannel(
+            target.endpoint,
+            transcript,
+            server=server,
+            startup=target.startup,
+            secrets=values_of(target.headers, os.environ),
+            born=born,
+        )
 
     def become_repository(self) -> bool:
         """Make the root of the run, and those of future worlds, a git repository.

@@ -234,9 +234,9 @@ def _meet(
     pool: ProcessPool, suite: _Suite, choice: Choice
 ) -> tuple[ServerProfile, dict[str, Connection]]:
     """Open the server in the judged revisions; in all if it speaks none of them."""
-    asked = _asked(suite, choice)
+    asked = _asked(suite, choice, pool.target)
     found = None
-    if asked != rev.ALL:
+    if asked != pool.target.revisions:
         found = explore(pool.spawn_at_once, pool.pace, asked, suite.prepare)
         if not found[0].spoken:
             for connection in found[1].values():
@@ -256,7 +256,7 @@ def _complete(profile: ServerProfile, pool: ProcessPool) -> None:
     pool.knows(profile)
 
 
-def _asked(suite: _Suite, choice: Choice) -> tuple[str, ...]:
+def _asked(suite: _Suite, choice: Choice, target: Target) -> tuple[str, ...]:
     """Return the revisions to request from a server, oldest first.
 
     The newest of each era is requested beside the chosen ones: some clauses apply only to a server
@@ -271,8 +271,8 @@ def _asked(suite: _Suite, choice: Choice) -> tuple[str, ...]:
         for clause in case.clauses
     )
     if compared:
-        return rev.ALL
-    return tuple(one for one in rev.ALL if one in {*choice.revisions, *newest})
+        return target.revisions
+    return tuple(one for one in target.revisions if one in {*choice.revisions, *newest})
 
 
 AFTER_END: Final = 1.0
@@ -287,13 +287,14 @@ def _explored(
     Raises:
         LaunchError: it could not be started.
     """
-    found = explore(pool.spawn_at_once, pool.pace, meanwhile=meanwhile)
+    revisions = pool.target.revisions
+    found = explore(pool.spawn_at_once, pool.pace, revisions, meanwhile)
     if found[0].spoken or not pool.target.rooted:
         return found
     left = all(one.channel.wait(AFTER_END) is not None for one in found[1].values())
     if not left or not pool.become_repository():
         return found
-    again = explore(pool.spawn_at_once, pool.pace)
+    again = explore(pool.spawn_at_once, pool.pace, revisions)
     first, second = (again, found) if again[0].spoken else (found, again)
     for connection in second[1].values():
         connection.transcript.judged = False

@@ -73,6 +73,9 @@ class Channel(Protocol):
     def silence(self, line: int) -> str:
         """Return why no answer to the request on a line can come any more; empty if it can."""
 
+    def advice(self) -> str:
+        """Return why the first request got no answer, and the remedy; empty if it is unknown."""
+
     def take_unfinished(self) -> bool:
         """Accept a message whose end is missing; return whether there was one."""
 
@@ -113,6 +116,10 @@ class StdioChannel(ServerProcess):
 
     def silence(self, line: int) -> str:  # noqa: ARG002  (a later line may always be the answer)
         """Return nothing: on a pipe an answer can come as long as the process runs."""
+        return ""
+
+    def advice(self) -> str:
+        """Return nothing: its stderr and its status say more."""
         return ""
 
 

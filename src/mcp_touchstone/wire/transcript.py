@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from mcp_touchstone.wire.allowance import Allowance
+from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import (
     Fault,
     Kind,
@@ -58,6 +59,7 @@ class Entry:
         malformed: whether we broke the line on purpose.
         value: the value we sent, if it was JSON.
         spread: number of lines of the message that ends here; 0 for one line.
+        origin: the HTTP exchange that it came in; None on stdio.
     """
 
     n: int
@@ -71,6 +73,7 @@ class Entry:
     malformed: bool = False
     value: Any = None
     spread: int = 0
+    origin: Origin | None = None
 
     @property
     def text(self) -> str:
@@ -95,6 +98,7 @@ class Transcript:
         memo: results that rules computed from it, for later rules.
         replay: command line options that generate the same messages again; mostly empty.
         allowance: the memory limit of all transcripts of the run together.
+        exchanges: the HTTP exchanges, in the order of their beginnings; empty on stdio.
     """
 
     revision: str
@@ -111,6 +115,7 @@ class Transcript:
     memo: dict[Any, Any] = field(default_factory=dict)
     replay: tuple[str, ...] = ()
     allowance: Allowance = field(default_factory=Allowance)
+    exchanges: list[Exchange] = field(default_factory=list)
     _entries: list[Entry] = field(default_factory=list)
     _answers: dict[int, tuple[Entry, Message]] = field(default_factory=dict)
     _pieces: list[bytes] = field(default_factory=list)
@@ -157,28 +162,30 @@ class Transcript:
             self._change.notify_all()
             return entry.n
 
-    def heard(self, line: Line) -> None:
-        """Record a line of the server."""
+    def heard(self, line: Line, origin: Origin | None = None) -> None:
+        """Record a line of the server, or the message in an HTTP response."""
         reading = read(line)
-        if Fault.NOT_JSON not in reading.faults:
-            self._take(line, reading)
+        if origin is not None or Fault.NOT_JSON not in reading.faults:
+            self._take(line, reading, origin)
             return
         for part in apart(line):
             self._take(part, reading if part is line else read(part))
             if self.overflow:
                 return
 
-    def _take(self, line: Line, reading: Reading) -> None:
+    def _take(self, line: Line, reading: Reading, origin: Origin | None = None) -> None:
         with self._change:
             if self.overflow:
                 return
             self.spoke = True
-            reading, spread = self._put_together(line, reading)
+            spread = 0
+            if origin is None:
+                reading, spread = self._put_together(line, reading)
             self._spared += spread * 9 // 10
             full = self.allowance.take(line.raw, reading.value)
             messages: tuple[Message, ...] = ()
             if reading.readable and not self._pieces:
-                messages = tuple(self.session.heard(reading.value))
+                messages = tuple(self.session.heard(reading.value, self._refused(origin)))
             entry = self._append(
                 Source.THEM,
                 line.raw,
@@ -186,9 +193,11 @@ class Transcript:
                 reading=reading,
                 messages=messages,
                 spread=spread,
+                origin=origin,
             )
             for message in messages:
-                if message.role is Role.ANSWER and message.answers is not None:
+                answer = message.role in {Role.ANSWER, Role.REFUSAL}
+                if answer and message.answers is not None:
                     self._answers[message.answers] = entry, message
             self._bytes += len(line.raw)
             if Fault.TOO_LONG in reading.faults:
@@ -201,6 +210,13 @@ class Transcript:
                 self.overflow = self.limit = full
                 self.judged = False
             self._change.notify_all()
+
+    def _refused(self, origin: Origin | None) -> int | None:
+        """Return our line that an HTTP error answers, if it is a message; None if there is none."""
+        if origin is None or not origin.refuses or not origin.exchange.line:
+            return None
+        said = self._entries[origin.exchange.line - 1]
+        return said.n if not said.malformed or kind_of(said.value) is Kind.NOTIFICATION else None
 
     def _put_together(self, line: Line, reading: Reading) -> tuple[Reading, int]:
         """Read a message that spans several lines, as a pretty-printed one does.
@@ -237,6 +253,11 @@ class Transcript:
             entry = self._append(Source.EVENT, sentence.encode(), 0)
             self._change.notify_all()
             return entry.n
+
+    def changed(self) -> None:
+        """Wake those who wait: an exchange has changed."""
+        with self._change:
+            self._change.notify_all()
 
     def finished(self) -> None:
         """Record the end of the server's output."""
@@ -277,6 +298,7 @@ class Transcript:
         malformed: bool = False,
         value: Any = None,
         spread: int = 0,
+        origin: Origin | None = None,
     ) -> Entry:
         entry = Entry(
             n=len(self._entries) + 1,
@@ -290,6 +312,7 @@ class Transcript:
             malformed=malformed,
             value=value,
             spread=spread,
+            origin=origin,
         )
         self._entries.append(entry)
         return entry
