@@ -2,7 +2,8 @@
 
 A chapter file contains ``title``, ``summary``, optionally ``deferred`` (a reason for all of its
 clauses) and ``transport`` (the only transport they apply to), and a list of ``[[clause]]`` tables.
-A row of a deferred chapter that is judged nevertheless has ``judged = true``. ``CONTRIBUTING.md`` describes each key.
+A row of a deferred chapter that is judged nevertheless has ``judged = true``.
+``CONTRIBUTING.md`` describes each key.
 """
 
 import difflib
