@@ -196,6 +196,28 @@ def test_secret_header_is_sent_and_not_recorded() -> None:
     assert "s3cret" not in "".join(one.text for one in wire.transcript)
 
 
+def test_secret_that_the_server_repeats_is_hidden() -> None:
+    def answer(connection: socket.socket, request: bytes) -> None:
+        said = {"you": headers(request)["authorization"].removeprefix("Bearer ")}
+        connection.sendall(response(body=answer_to(request, said)))
+
+    with talking(answer, secrets={"Authorization": "Bearer abcdefgh-1234"}) as (wire, _):
+        assert wire.probe().result == {"you": "(hidden)"}
+
+
+def test_http_error_to_a_malformed_notification_is_no_answer() -> None:
+    refusal = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"params"}}'
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": [1]}
+    with talking(fixed(response("400 Bad Request", body=refusal))) as (wire, _):
+        wire.say(note, malformed=True)
+        wire.say([note], malformed=True)
+        wire.say({"jsonrpc": "2.0", "id": 5, "method": 5}, malformed=True)
+        heard = [one for one in wire.transcript if one.source is Source.THEM]
+
+    roles = [message.role for one in heard for message in one.messages]
+    assert roles == [Role.REFUSAL, Role.REFUSAL, Role.UNADDRESSED]
+
+
 # --- hostile servers: each reply comes within its deadline and says why
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -492,7 +492,7 @@ def _how_it_is_run(
         "Code (default: touchstone.toml or pyproject.toml in the working folder)",
     )
     _setting(
-        how, "--http", dest="url", read=values.url, metavar="URL",
+        how, "--http", "--url", dest="url", read=values.url, metavar="URL",
         help="the server behind `--` speaks HTTP at this URL; {port} is replaced in both by a port "
         "that we choose: --http 'http://127.0.0.1:{port}/mcp' -- ./server --port {port}",
     )  # fmt: skip

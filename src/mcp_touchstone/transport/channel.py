@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.transport.deadline import Patience
 from mcp_touchstone.transport.process import Ending, ServerProcess, sleep
 
@@ -26,10 +27,12 @@ class Channel(Protocol):
     """One way to talk to one server; messages of the server go into a transcript.
 
     Attributes:
+        transport: the transport.
         born: time at which it was opened.
         ending: the end of the process; None while it runs.
     """
 
+    transport: Transport
     born: float
     ending: Ending | None
 
@@ -97,6 +100,8 @@ class Channel(Protocol):
 
 class StdioChannel(ServerProcess):
     """A process whose input and output carry the messages, one per line."""
+
+    transport = Transport.STDIO
 
     @property
     def process(self) -> ServerProcess:

@@ -8,11 +8,12 @@ import contextlib
 import itertools
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.transport import http_advice
 from mcp_touchstone.transport.channel import Said
 from mcp_touchstone.transport.deadline import Patience
@@ -34,6 +35,12 @@ ARRIVING: Final = 0.05
 
 LINES_KEPT: Final = 100
 """Lines of the output of an HTTP server that are kept for people."""
+
+HIDDEN: Final = b"(hidden)"
+"""Stands for a secret in a record."""
+
+SECRET_LENGTH: Final = 8
+"""Least characters of a part of a header that is hidden; a shorter one could be a common word."""
 
 LOOK: Final = 0.02
 """Seconds between two attempts to reach a server that starts."""
@@ -107,6 +114,8 @@ class HttpChannel:
         session: the session.
     """
 
+    transport = Transport.HTTP
+
     def __init__(
         self,
         endpoint: Endpoint,
@@ -125,6 +134,7 @@ class HttpChannel:
         self._server = server
         self._startup = startup if server is not None else 0.0
         self._secrets = dict(secrets)
+        self._hidden = sorted(_secret_parts(secrets.values()), key=len, reverse=True)
         self._numbers = itertools.count(1)
         self._responses: dict[int, HttpResponse] = {}
         self._asked: dict[Any, int] = {}
@@ -159,7 +169,7 @@ class HttpChannel:
     @property
     def stderr_tail(self) -> bytes:
         """The end of the server's stderr."""
-        return b"" if self._server is None else self._server.stderr_tail
+        return b"" if self._server is None else self._hide(self._server.stderr_tail)
 
     def stderr(self) -> str:
         """Return the end of the server's stderr as text, or that of its output if it has none."""
@@ -167,7 +177,8 @@ class HttpChannel:
             return ""
         output = self._server.transcript
         lines = output.tail if isinstance(output, ServerOutput) else ()
-        return self._server.stderr() or b"\n".join(lines).decode("utf-8", "replace")
+        text = self._server.stderr() or b"\n".join(lines).decode("utf-8", "replace")
+        return self._hide(text.encode()).decode()
 
     def wait(self, seconds: float) -> int | None:
         """Wait for the exit of the server; return None if we did not start it."""
@@ -191,7 +202,7 @@ class HttpChannel:
     # --- sending
 
     def say(self, said: Sequence[Said], seconds: float) -> None:
-        """Send each message as a POST; wait for the response to each that is no request.
+        """Send each message as a POST; wait for the response to each that is no proper request.
 
         Raises:
             Gone: the server cannot be reached, or does not read.
@@ -233,7 +244,9 @@ class HttpChannel:
         response = self._begin("POST", headers, said.n)
         self._responses[said.n] = response
         self._send(response, headers, pieces, seconds, pause)
-        if not keys:
+        if self.transcript[said.n].malformed:  # on a pipe too, it is read before the next message
+            response.closed.wait(seconds)
+        elif not keys:
             response.headed.wait(seconds)
             self._note(response)
             self._after(said, response.exchange)
@@ -284,6 +297,7 @@ class HttpChannel:
     def _changed(self, response: HttpResponse) -> None:
         if response.closed.is_set():
             exchange = response.exchange
+            exchange.body = self._hide(exchange.body)
             with self._lock:
                 self._open.discard(response)
             if exchange.line and not exchange.left and not self._leaving.is_set():
@@ -365,6 +379,9 @@ class HttpChannel:
     # --- hearing
 
     def _heard(self, line: Line, origin: Origin) -> bool:
+        raw = self._hide(line.raw)
+        if raw != line.raw:
+            line = Line(raw, len(raw))
         self.transcript.heard(line, origin)
         exchange = origin.exchange
         if self.modern:
@@ -373,6 +390,12 @@ class HttpChannel:
         elif exchange.line and not self.session.version:
             self._open_session(exchange)
         return not self.transcript.overflow
+
+    def _hide(self, raw: bytes) -> bytes:
+        """Replace secrets that the server repeats, so that no record has them."""
+        for secret in self._hidden:
+            raw = raw.replace(secret, HIDDEN)
+        return raw
 
     def _open_session(self, exchange: Exchange) -> None:
         found = self.transcript.answer_to(exchange.line)
@@ -521,6 +544,14 @@ class HttpChannel:
             thread.join(seconds)
         if self._server is not None:
             self._server.join(seconds)
+
+
+def _secret_parts(values: Iterable[str]) -> Iterator[bytes]:
+    """Yield each secret, and its parts: ``Bearer TOKEN`` is two."""
+    for value in values:
+        for part in (value, *value.split()):
+            if len(part) >= SECRET_LENGTH:
+                yield part.encode()
 
 
 def _requests(value: Any) -> Iterator[Any]:

@@ -216,7 +216,7 @@ class Transcript:
         if origin is None or not origin.refuses or not origin.exchange.line:
             return None
         said = self._entries[origin.exchange.line - 1]
-        return said.n if not said.malformed or kind_of(said.value) is Kind.NOTIFICATION else None
+        return said.n if not said.malformed or _is_notification(said.value) else None
 
     def _put_together(self, line: Line, reading: Reading) -> tuple[Reading, int]:
         """Read a message that spans several lines, as a pretty-printed one does.
@@ -316,6 +316,12 @@ class Transcript:
         )
         self._entries.append(entry)
         return entry
+
+
+def _is_notification(value: Any) -> bool:
+    """Return whether a value is a notification, or a batch of nothing else."""
+    several = value if isinstance(value, list) else [value]
+    return bool(several) and all(kind_of(one) is Kind.NOTIFICATION for one in several)
 
 
 def _is_message(value: Any) -> bool:
