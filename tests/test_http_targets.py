@@ -6,15 +6,17 @@ import shutil
 import ssl
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from mcp_touchstone import connect
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.client.server_profile import ServerProfile, Spoken
-from mcp_touchstone.config import resolve
+from mcp_touchstone.config import resolve, scaffold
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import ConfigError, Settings
 from mcp_touchstone.engine.plan import Choice, Plan
@@ -118,6 +120,25 @@ def test_file_of_a_client_names_a_url(tmp_path: Path, monkeypatch: pytest.Monkey
         only("--config", ".mcp.json", "c")
 
 
+def test_starting_configuration_names_the_url() -> None:
+    target = resolve.target(only("http://127.0.0.1:8000/mcp", "--header", "X-Key=env:PATH"))
+    profile = ServerProfile(Pace(1.0))
+    profile.spoken[REVISION] = Spoken(Reply(1, 2, {"result": {}}))
+    table = tomllib.loads(scaffold.text(target, profile, None))
+
+    assert table["url"] == target.url
+    assert table["header"] == {"X-Key": "env:PATH"}
+    assert "command" not in table
+
+
+def test_bridge_refuses_a_server_that_speaks_http() -> None:
+    words = [sys.executable, "-m", "mcp_touchstone", "bridge", "--url", "http://127.0.0.1:9/"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 2
+    assert "speaks HTTP already" in done.stderr
+
+
 # --- what is left out
 
 
@@ -193,6 +214,28 @@ def test_secret_is_in_no_output(tmp_path: Path) -> None:
     texts = [done.stdout, done.stderr, *(path.read_text() for path in files)]
     assert files
     assert not [text for text in texts if secret.removeprefix("Bearer ") in text]
+
+
+def test_session_is_opened_over_http() -> None:
+    with serving(mcp(session="abc")) as server:
+        with connect(url=server.url) as session:
+            assert session.request("ping").result == {}
+        assert server.requests[-1].startswith(b"DELETE")
+
+
+def test_pytest_checks_a_url(tmp_path: Path) -> None:
+    with serving(mcp()) as server:
+        words = ["--mcp-url", server.url, "--mcp-select", "answers_a_ping"]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *words],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=tmp_path,
+            check=False,
+        )
+
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
