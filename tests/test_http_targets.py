@@ -191,6 +191,23 @@ def test_server_that_cannot_be_reached_exits_with_2_and_one_reason() -> None:
     assert "by hand" not in done.stdout
 
 
+def test_server_that_ends_at_its_start_is_named_with_its_words() -> None:
+    program = "import sys; sys.exit('the key is missing')"
+    done = check("--http", URL, "--select", "ping", "--", sys.executable, "-c", program)
+
+    assert done.returncode == 2
+    assert "the server left (status 1)" in done.stdout
+    assert "the key is missing" in done.stdout
+
+
+def test_server_that_does_not_listen_is_named() -> None:
+    sleeper = (sys.executable, "-c", "import time; time.sleep(60)")
+    done = check("--http", URL, "--select", "ping", "--timeout", "3", "--", *sleeper)
+
+    assert done.returncode == 2
+    assert "does its command take {port}?" in " ".join(done.stdout.split())
+
+
 def test_our_own_bridge_is_started_checked_and_ended() -> None:
     bridge = (sys.executable, "-m", "mcp_touchstone", "bridge", "--port", "{port}", "--", *TOY)
     words = ("--http", URL, "--select", "answers_a_ping", "--revision", REVISION, "--", *bridge)

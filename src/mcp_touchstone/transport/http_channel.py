@@ -17,9 +17,17 @@ from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.transport import http_advice
 from mcp_touchstone.transport.channel import Said
 from mcp_touchstone.transport.deadline import Patience
-from mcp_touchstone.transport.http_endpoint import Endpoint
+from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
 from mcp_touchstone.transport.http_exchange import HttpResponse, request_bytes
-from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, Step, now, sleep
+from mcp_touchstone.transport.process import (
+    Ending,
+    Gone,
+    ServerProcess,
+    Step,
+    now,
+    signal_name,
+    sleep,
+)
 from mcp_touchstone.wire.exchange import EVENTS, JSON, Exchange, Headers, Origin
 from mcp_touchstone.wire.framing import CUT, Line, id_key
 from mcp_touchstone.wire.http_headers import SESSION, VERSION, Path, annotated, repeated
@@ -44,6 +52,9 @@ SECRET_LENGTH: Final = 8
 
 LOOK: Final = 0.02
 """Seconds between two attempts to reach a server that starts."""
+
+EXITING: Final = 0.2
+"""Greatest seconds from the loss of a connection to the exit of a server that ends."""
 
 LAST_WORDS: Final = 1.0
 """Greatest seconds for the DELETE of a session."""
@@ -468,6 +479,11 @@ class HttpChannel:
             return ""
         if exchange.left:
             return "we closed its response"
+        if exchange.fault and self._server is not None:
+            status = self._server.wait(EXITING)
+            if status is not None:
+                how = f"status {status}" if status >= 0 else signal_name(-status)
+                return f"the server left ({how})"
         if exchange.streams and exchange.messages:
             return f"its stream ended without an answer ({exchange})"
         return str(exchange)
@@ -475,8 +491,13 @@ class HttpChannel:
     def advice(self) -> str:
         """Return why the first request got no answer, and the remedy; empty if it is unknown."""
         first = next((one for one in self.transcript.exchanges if one.line), None)
-        if first is None or first.messages:
+        if first is None or first.messages or not self.running:
             return ""
+        if self._server is not None and not first.status and first.fault:
+            return (
+                f"{self.endpoint.url}: the server that we started was not reached there: "
+                f"{first.fault}; does its command take {PORT}?"
+            )
         old = first.status in {400, 404, 405} and self._is_old_transport()
         return http_advice.about(first, self.endpoint.url, tuple(self._secrets), old=old)
 

@@ -105,11 +105,12 @@ class HttpResponse:
             OSError: the server cannot be reached, or does not read.
         """
         try:
+            connection = self._endpoint.connect(seconds)
             with self._closing:
+                self._socket = connection
                 if self.exchange.left:
                     raise ConnectionAbortedError("we closed it")
-                self._socket = self._endpoint.connect(seconds)
-            self._socket.settimeout(seconds)
+            connection.settimeout(seconds)
             self._write(pieces, pause)
         except OSError as error:
             self._end(reason(error))
