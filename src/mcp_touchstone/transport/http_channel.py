@@ -472,7 +472,7 @@ class HttpChannel:
     def silence(self, line: int) -> str:
         """Return why no answer to the request on a line can come any more; empty if it can."""
         response = self._responses.get(line)
-        if response is None or not response.closed.is_set():
+        if response is None or not response.closed.is_set() or self.transcript.overflow:
             return ""
         exchange = response.exchange
         if exchange.verb == "POST" and self._resumes(exchange) and not self._leaving.is_set():
