@@ -340,6 +340,8 @@ def test_batch_is_answered_only_in_2025_03_26(bridge: Bridge) -> None:
         assert reply.status == 200
         assert [one["id"] for one in reply.messages()] == [1, "1"]
     refused(session(http, "2025-06-18").post(batch), 400, "2025-03-26")
+    stateless = http.post(batch, **{"MCP-Protocol-Version": MODERN})
+    assert refused(stateless, 400, "has no batches")["code"] == -32600
 
 
 def test_server_exit_gets_502_and_ends_the_session(bridge: Bridge) -> None:

@@ -21,6 +21,10 @@ EVERYTHING = """
 command = ["node", "dist/index.js", "{root}"]
 env = { MODE = "test" }
 cwd = "{root}"
+url = "http://127.0.0.1:{port}/mcp"
+header = { X-Key = "env:KEY" }
+ca-file = "ca.pem"
+intrusive = true
 timeout = 30
 call = { echo = { text = "a" }, list = true }
 prompt = { greet = { name = "x" } }
@@ -63,7 +67,9 @@ def options_settings(*words: str) -> Settings:
 
 
 SAME = (
-    "--env=MODE=test", "--cwd={root}", "--timeout=30", '--call=echo={"text": "a"}', "--call=list",
+    "--env=MODE=test", "--cwd={root}", "--url=http://127.0.0.1:{port}/mcp",
+    "--header=X-Key=env:KEY", "--ca-file=ca.pem", "--intrusive",
+    "--timeout=30", '--call=echo={"text": "a"}', "--call=list",
     '--prompt=greet={"name": "x"}', '--bindings=read={"tool": "get", "path": "name"}',
     "--resource=note:///1", "--root-from=seed", "--world=roots", "--offline",
     "--sandbox=auto", "--online", "--accept-unbound", "--attack-commands", "--deadline=60",
@@ -408,8 +414,8 @@ def test_input_variable_given_by_the_user_is_not_needed() -> None:
         (servers(alpha={}), "alhpa", "did you mean 'alpha'"),
         (servers(a=3), "a", "not an object with a command"),
         (servers(a={}), "a", "f: a: it has no command"),
-        (servers(a={"url": "http://x"}), "a", "only servers on stdio"),
-        (servers(a={"type": "sse", "command": "x"}), "a", "only servers on stdio"),
+        (servers(a={"type": "http"}), "a", "it has no url"),
+        (servers(a={"type": "sse", "command": "x"}), "a", "HTTP+SSE of 2024-11-05"),
         (servers(a={"command": "x", "args": "y"}), "a", "args is not an array"),
         (servers(a={"command": "x", "env": []}), "a", None),
         (servers(a={"command": "x", "env": [1]}), "a", "env is not an object"),

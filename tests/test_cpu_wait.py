@@ -14,9 +14,10 @@ import pytest
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport import cpu_wait
+from mcp_touchstone.transport.channel import StdioChannel
 from mcp_touchstone.transport.cpu_wait import turns
 from mcp_touchstone.transport.deadline import MOST, SHORT, Patience, ThreadTimes, Turns
-from mcp_touchstone.transport.process import ServerProcess, now
+from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.transcript import Transcript
 
 needs_counts = pytest.mark.skipif(
@@ -172,7 +173,7 @@ def connected(
 ) -> Iterator[Connection]:
     """Connect to a program that gets only idle time of its core for some seconds."""
     transcript = Transcript("2025-11-25", now)
-    process = ServerProcess([sys.executable, "-S", "-c", program], transcript, env={})
+    process = StdioChannel([sys.executable, "-S", "-c", program], transcript, env={})
     hogs: list[subprocess.Popen[bytes]] = []
     try:
         if crowded:

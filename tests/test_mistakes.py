@@ -11,7 +11,7 @@ from mcp_touchstone.cli import main
 OK = "command = 'true'\n"
 TWO = "[targets.plain]\ncommand = 'true'\n[targets.strict]\ncommand = 'true'\n"
 KNOWN = '[[known]]\nclause = "ping-empty-response"\nreason = "x"\n'
-CLIENT = json.dumps({"mcpServers": {"notes": {"command": "true"}, "web": {"url": "http://x"}}})
+CLIENT = json.dumps({"mcpServers": {"notes": {"command": "true"}, "web": {"type": "sse"}}})
 
 
 @dataclass
@@ -108,7 +108,12 @@ MISTAKES = {
         "check --config c.json --target note", "did you mean 'notes'", c__json=CLIENT
     ),
     "an HTTP server": cli(
-        "check --config c.json --target web", "only servers on stdio can be checked", c__json=CLIENT
+        "check --config c.json --target web", "type sse is HTTP+SSE of 2024-11-05", c__json=CLIENT
+    ),
+    "a URL of another kind": cli("check --http ftp://a -- true", "write http://HOST:PORT/PATH"),
+    "a port without a command": cli("check --http http://127.0.0.1:{port}/", "add -- COMMAND"),
+    "a secret in an argument": cli(
+        "check http://127.0.0.1:9 --header A=b", "write NAME=env:VARIABLE"
     ),
     # the command
     "a missing program": cli(

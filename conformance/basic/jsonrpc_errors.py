@@ -355,7 +355,7 @@ def respects_reserved_error_codes(record: Record) -> Iterator[Seen]:
 def _meant(record: Record, message: Message) -> bool:
     """Whether one of MCP's own codes fits the request it answers."""
     if message.code == -32020:  # It is about HTTP headers, which stdio does not have.
-        return False
+        return bool(record.transcript.exchanges)
     asked = record.asked_on(message.answers)
     params = asked.value.get("params") if asked and isinstance(asked.value, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None

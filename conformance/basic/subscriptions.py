@@ -362,6 +362,7 @@ def ends_subscriptions_on_sigterm(talk: Conversation) -> None:
     talk.restart()
     stream = talk.subscribe({"toolsListChanged": True})
     opened = stream.acknowledged() is not None and not stream.refusal.answered
+    opened = opened and not talk.over_http  # a response on a closing stream proves nothing
     if opened:
         talk.probe(required=False)
         talk.terminate()

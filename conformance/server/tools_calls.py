@@ -24,6 +24,7 @@ CALL = "tools/call"
 NOBODY = "x-touchstone-no-such-tool"
 NOTHING = "x-touchstone-no-such-thing"
 INVALID = -32602
+HEADER_MISMATCH = -32020
 ASKS_FIRST = frozenset({-32042, -32021})
 """Error codes for something that the client lacks."""
 
@@ -147,7 +148,7 @@ def refuses_malformed_calls(talk: Conversation) -> None:
         answered = refused or _is_tool_error(reply) or (named and reply.answered)
         talk.judge(
             "tools-malformed-call-error",
-            refused and reply.refused(INVALID),
+            refused and reply.refused(INVALID, *((HEADER_MISMATCH,) if talk.over_http else ())),
             expected=f"error -32602 for a call with {brief(params, 80)}",
             actual=reply,
             at=reply,

@@ -364,6 +364,8 @@ def _bridge(options: argparse.Namespace, settings: Settings) -> int:
 
     if settings.sandbox not in {"", "off"}:
         return _complain(f"--sandbox {settings.sandbox}: bridge starts the server outside; drop it")
+    if settings.url:
+        return _complain(f"{settings.url}: it speaks HTTP already; bridge serves stdio servers")
     target = resolve.target(settings)
     try:
         with World() as world:

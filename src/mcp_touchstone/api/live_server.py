@@ -65,7 +65,7 @@ class Live:
 
     def _told(self, connection: Connection, why: str) -> str:
         """Return an error message with the reason and the last lines of stderr."""
-        lines = [line for line in connection.process.stderr().splitlines() if line.strip()]
+        lines = [line for line in connection.channel.stderr().splitlines() if line.strip()]
         last = f"; its stderr ends: {' | '.join(lines[-WORDS:])}" if lines else ""
         return f"{self._pool.target.shown}: {why}{last}"
 

@@ -246,8 +246,10 @@ class Session:
 
 @contextlib.contextmanager
 def connect(
-    command: str | Sequence[str],
+    command: str | Sequence[str] = (),
     *,
+    url: str = "",
+    headers: Mapping[str, str] | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | PathLike[str] | None = None,
     tools: Offer = None,
@@ -255,11 +257,15 @@ def connect(
     revision: str | None = None,
     isolated: bool = False,
 ) -> Iterator[Session]:
-    """Start a server on stdio, yield an open session, and stop the server at the end of the block.
+    """Start a server, yield an open session, and stop the server at the end of the block.
 
     Args:
         command: program and arguments, as a sequence or as one string with shell quoting;
-            ``{root}`` in it is replaced by a throw-away folder.
+            ``{root}`` in it is replaced by a throw-away folder. Empty for a server that runs
+            already.
+        url: the URL of a server that speaks HTTP; empty for stdio. ``{port}`` in it and in the
+            command is replaced by a port that we choose.
+        headers: header -> variable of the environment with its value, for each HTTP request.
         env: variables added to the current environment.
         cwd: working folder; None for the current one.
         tools: the offered tools: names or globs, or a predicate that takes a :class:`Tool`; None
@@ -275,12 +281,16 @@ def connect(
         ValueError: the command is empty, or the revision is unknown.
     """
     words = tuple(shlex.split(command) if isinstance(command, str) else command)
-    if not words:
-        raise ValueError("the command is empty; name a program")
+    if not words and not url:
+        raise ValueError("the command is empty; name a program, or the url of a server")
+    if headers and not url:
+        raise ValueError("headers are for a server that speaks HTTP; name its url")
     if revision is not None and revision not in rev.ALL:
         raise ValueError(f"revision {revision!r} is none of {', '.join(rev.ALL)}")
     target = Target(
-        command=absolute(words),
+        command=absolute(words) if words else (),
+        url=url,
+        headers=dict(headers or {}),
         env=dict(env or {}),
         cwd=None if cwd is None else fspath(cwd),
         startup=timeout,

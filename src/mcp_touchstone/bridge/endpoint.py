@@ -16,6 +16,7 @@ from mcp_touchstone.bridge.responses import BODY_LIMIT, Responses
 from mcp_touchstone.bridge.sessions import BATCHING, BridgeSession, Sessions
 from mcp_touchstone.bridge.stateless import Stateless
 from mcp_touchstone.bridge.streams import EventStream
+from mcp_touchstone.catalog.revision import is_modern
 from mcp_touchstone.wire.framing import Kind, Line, id_key, kind_of, read
 
 PATH: Final = "/mcp"
@@ -123,6 +124,8 @@ class Endpoint(Responses):
             self._initialize(line, first)
         elif head.is_stateless(self.headers, first) and not batched:
             self._stateless(first)
+        elif batched and is_modern(head.value_of(self.headers, head.VERSION) or ""):
+            raise Refusal(400, INVALID_REQUEST, "2026-07-28 has no batches")
         else:
             session = self._session()
             if batched and session.revision != BATCHING:

@@ -1,8 +1,9 @@
 """Clause rows: loading from TOML, validation, revisions. Executes nothing.
 
 A chapter file contains ``title``, ``summary``, optionally ``deferred`` (a reason for all of its
-clauses) and a list of ``[[clause]]`` tables. A row of a deferred chapter that is judged
-nevertheless has ``judged = true``. ``CONTRIBUTING.md`` describes each key.
+clauses) and ``transport`` (the only transport they apply to), and a list of ``[[clause]]`` tables.
+A row of a deferred chapter that is judged nevertheless has ``judged = true``.
+``CONTRIBUTING.md`` describes each key.
 """
 
 import difflib
@@ -59,6 +60,13 @@ class Observable(StrEnum):
     """Never: no message can show it."""
 
 
+class Transport(StrEnum):
+    """A transport of the protocol."""
+
+    STDIO = "stdio"
+    HTTP = "http"
+
+
 _BREACH_OF: Final = {
     Level.MUST: Breach.FAIL,
     Level.MUST_NOT: Breach.FAIL,
@@ -95,6 +103,7 @@ class Clause:
         replaces: ids merged into this row; they are never reused.
         deferred: the reason the clause is not judged yet; empty if it is.
         unobservable: the reason no message can show it; empty if one can.
+        transports: the transports on which it applies.
     """
 
     id: str
@@ -113,6 +122,7 @@ class Clause:
     replaces: tuple[str, ...] = ()
     deferred: str = ""
     unobservable: str = ""
+    transports: tuple[Transport, ...] = tuple(Transport)
 
     @property
     def grade(self) -> str:
@@ -223,9 +233,9 @@ def load_chapter(path: Path) -> Chapter:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CatalogueError(f"{where}: {error}") from error
     check_keys(table, _CHAPTER_KEYS, ("title", "summary"), where)
-    default = table.get("deferred", "")
+    inherited: dict[str, str] = {key: table[key] for key in _INHERITED if key in table}
     rows = tuple(
-        _clause(row, group=path.parent.name, chapter=path.stem, deferred=default, where=where)
+        _clause(row, group=path.parent.name, chapter=path.stem, inherited=inherited, where=where)
         for row in table.get("clause", [])
     )
     return Chapter(path.parent.name, path.stem, table["title"], table["summary"], rows)
@@ -237,14 +247,19 @@ def load_catalogue(directory: Path) -> Catalogue:
 
 
 _CHAPTER_KEYS: Final = {
-    "title": "string", "summary": "string", "deferred": "string", "clause": "array of tables",
+    "title": "string", "summary": "string", "deferred": "string", "transport": "string",
+    "clause": "array of tables",
 }  # fmt: skip
+
+_INHERITED: Final = ("deferred", "transport")
+"""Keys of a chapter that its rows inherit."""
 
 _KEYS: Final = {
     "id": "string", "level": "string", "breach": "string", "strict": "boolean", "source": "table",
     "statement": "string", "needs": "array of strings", "conditional": "boolean", "how": "string",
     "not_flagged": "string", "decision": "string", "replaces": "array of strings",
     "deferred": "string", "unobservable": "string", "judged": "boolean",
+    "transport": "string",
 }  # fmt: skip
 
 
@@ -271,8 +286,9 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def _clause(
-    row: Mapping[str, Any], *, group: str, chapter: str, deferred: str, where: str
+    row: Mapping[str, Any], *, group: str, chapter: str, inherited: Mapping[str, str], where: str
 ) -> Clause:
+    deferred = inherited.get("deferred", "")
     name = row.get("id") or "(no id)"
     where = f"{where}: {name}"
 
@@ -286,6 +302,9 @@ def _clause(
     for key, known in (("level", levels), ("breach", breaches)):
         if key in row and row[key] not in known:
             raise wrong(f"{key} {row[key]!r} is none of {', '.join(known)}")
+    transport = row.get("transport", inherited.get("transport"))
+    if transport not in {None, *Transport}:
+        raise wrong(f"transport {transport!r} is none of {', '.join(Transport)}")
     level = Level(row["level"])
     breach = Breach(row["breach"]) if "breach" in row else _BREACH_OF[level]
     for revision, cited in row["source"].items():
@@ -324,6 +343,7 @@ def _clause(
         replaces=tuple(row.get("replaces", ())),
         deferred="" if unobservable or lifted else flow(own_deferred or deferred),
         unobservable=flow(unobservable),
+        transports=tuple(Transport) if transport is None else (Transport(transport),),
     )
 
 

@@ -1,18 +1,21 @@
 """One live connection to a server: send, wait, answer its requests. Judges nothing."""
 
+import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.client.profile import Client
 from mcp_touchstone.runtime.timeouts import UNFINISHED_SHORT, Pace
 from mcp_touchstone.runtime.timing import Wait, WaitKind
+from mcp_touchstone.transport.channel import Channel, Said
 from mcp_touchstone.transport.deadline import Patience
-from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, now, signal_name, sleep
+from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, now, signal_name
 from mcp_touchstone.wire.framing import Fault, encode, id_key
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.near_miss import READ_ON, NearMiss, near_miss
@@ -40,17 +43,17 @@ FIRST_ID: Final = 101
 
 
 class Connection:
-    """A process, its transcript, and the client's side of the conversation."""
+    """A channel, its transcript, and the client's side of the conversation."""
 
     def __init__(
         self,
-        process: ServerProcess,
+        channel: Channel,
         transcript: Transcript,
         pace: Pace,
         *,
         root: Path | None = None,
     ) -> None:
-        self.process = process
+        self.channel = channel
         self.transcript = transcript
         self.pace = pace
         self.revision = transcript.revision
@@ -73,6 +76,15 @@ class Connection:
         self.near_miss_lines = (0, 0)
 
     @property
+    def process(self) -> ServerProcess:
+        """The process of the server.
+
+        Raises:
+            LookupError: we did not start it.
+        """
+        return self.channel.process
+
+    @property
     def modern(self) -> bool:
         """Whether this connection is stateless."""
         return rev.is_modern(self.revision)
@@ -80,7 +92,7 @@ class Connection:
     @property
     def gone(self) -> bool:
         """Whether the server or its output has ended."""
-        return self.transcript.ended or not self.process.running
+        return self.transcript.ended or not self.channel.running
 
     def next_id(self) -> int:
         """Return an id that was not used on this connection."""
@@ -148,7 +160,7 @@ class Connection:
             )
             for i, (raw, message) in enumerate(zip(raws, messages, strict=True))
         ]
-        self._send(b"".join(raws))
+        self._send(*map(Said, lines, raws, messages))
         return lines
 
     def say_in_pieces(self, message: Any, cuts: Sequence[int], pause: float) -> int:
@@ -158,10 +170,8 @@ class Connection:
         """
         raw = encode(message)
         n = self.transcript.said(raw, message, malformed=False, required=False, modern=self.modern)
-        for begin, end in itertools.pairwise((0, *cuts, len(raw))):
-            self._send(raw[begin:end])
-            if end < len(raw):
-                sleep(pause)
+        with self._recording_loss():
+            self.channel.say_in_pieces(Said(n, raw, message), cuts, pause, self.pace.reply)
         return n
 
     def say_raw(
@@ -176,12 +186,17 @@ class Connection:
         n = self.transcript.said(
             raw, message, malformed=malformed, required=required, modern=self.modern
         )
-        self._send(raw)
+        self._send(Said(n, raw, message))
         return n
 
-    def _send(self, raw: bytes) -> None:
+    def _send(self, *said: Said) -> None:
+        with self._recording_loss():
+            self.channel.say(said, self.pace.reply)
+
+    @contextlib.contextmanager
+    def _recording_loss(self) -> Iterator[None]:
         try:
-            self.process.send(raw, self.pace.reply)
+            yield
         except Gone as gone:
             if str(gone) != self._deaf_to:  # recorded once: it may send thousands of requests
                 self.transcript.happened(f"the server {gone}")
@@ -247,7 +262,11 @@ class Connection:
             self._deaf_since = None
         if self._deaf_since is not None and self._heard() == self._deaf_since:
             limit = min(limit, max(self.pace.silence, 4 * self.pace.settle))
-        found = self.wait(lambda: self.transcript.answer_to(asked), limit)
+        found = self.wait(
+            lambda: self.transcript.answer_to(asked) or self.channel.silence(asked), limit
+        )
+        if isinstance(found, str):
+            return Reply(asked, why=found)
         return self._reply(asked, found, limit)
 
     def opening_answer(self, asked: int, seconds: float) -> Reply:
@@ -313,9 +332,11 @@ class Connection:
                 near = near_miss(entry.raw, entry.reading.value, self.transcript[asked].value)
                 if near is not None:
                     return f"; line {entry.n} is {near.words}: {near.cure}"
-        if not self.transcript.spoke and '"jsonrpc"' in self.process.stderr():
+        if not self.transcript.spoke and '"jsonrpc"' in self.channel.stderr():
             return "; it writes JSON-RPC to stderr, and nothing to stdout"
-        ports = [] if self.transcript.spoke or self.gone else self.process.listening()
+        on_pipes = self.channel.transport is Transport.STDIO
+        silent = on_pipes and not self.transcript.spoke and not self.gone
+        ports = self.process.listening() if silent else []
         if ports:
             return f"; it listens on port {ports[0]}: has it an option for stdio?"
         return ""
@@ -328,7 +349,7 @@ class Connection:
         """Return the reason there is no answer."""
         if self.transcript.overflow:
             return f"we stopped listening: {self.transcript.overflow}"
-        status = self.process.wait(1.0) if self.transcript.ended else self.process.status
+        status = self.channel.wait(1.0) if self.transcript.ended else self.channel.status
         if status is not None:
             how = f"status {status}" if status >= 0 else signal_name(-status)
             return f"the server left ({how})"
@@ -347,14 +368,14 @@ class Connection:
         core. A shorter wait is not extended: its result is the state at that time.
         """
         deadline = seconds >= self.pace.reply
-        patience = self.process.patience(seconds) if deadline else Patience(seconds, dict, now)
+        patience = self.channel.patience(seconds) if deadline else Patience(seconds, dict, now)
         begun = now()
         spoke = self.transcript.spoke
         found = self._wait(seen, patience)
         self._granted = patience.granted
         if self.transcript.spoke and not spoke:
             self.waits.append(
-                Wait(WaitKind.STARTUP, begun if self.waits else self.process.born, now())
+                Wait(WaitKind.STARTUP, begun if self.waits else self.channel.born, now())
             )
         else:
             self.waits.append(Wait(WaitKind.ANSWER if found else WaitKind.SILENCE, begun, now()))
@@ -369,7 +390,7 @@ class Connection:
             got = self.transcript.wait(stirred, min([patience.left(), cut_off - now(), *due]))
             over = not patience.left()
             if got or over or now() >= cut_off:
-                if not got and not due and self.process.take_unfinished():
+                if not got and not due and self.channel.take_unfinished():
                     self.pace.unfinished = UNFINISHED_SHORT
                 cut_off = now() + self.pace.unfinished
             self._serve()
@@ -521,7 +542,7 @@ class Connection:
 
     def end(self, *, polite: bool = True) -> Ending:
         """Shut the server down."""
-        return self.process.end(self.pace.farewell, polite=polite, hurry=self.pace.hurry)
+        return self.channel.end(self.pace.farewell, polite=polite, hurry=self.pace.hurry)
 
 
 __all__ = ["CLIENT_INFO", "FULL_CAPABILITIES", "META", "Connection", "Pace", "Reply"]

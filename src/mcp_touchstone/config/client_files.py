@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import nearest
+from mcp_touchstone.config import values
 from mcp_touchstone.config.settings import ConfigError
+from mcp_touchstone.transport.http_endpoint import EndpointError
+
+_HTTP: Final = ("http", "streamable-http", "streamableHttp", "streamable_http")
+"""Names of Streamable HTTP in such files; the first is the usual one."""
 
 _KINDS: Final = ("mcpServers", "servers")
 _COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -22,10 +27,10 @@ _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The command and environment with which a client starts a server.
+    """The command and environment with which a client starts a server, or its URL.
 
     Attributes:
-        command: program and arguments.
+        command: program and arguments; empty for a server that runs already.
         env: variables set for the server.
         cwd: working folder; None if the file names none.
     """
@@ -33,6 +38,7 @@ class Source:
     command: tuple[str, ...]
     env: Mapping[str, str]
     cwd: str | None
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,7 @@ def _source(server: Any, where: str, around: Surroundings) -> Source:
     if not isinstance(server, dict):
         raise ConfigError(f"{where}: it is not an object with a command")
     if "url" in server or server.get("type", "stdio") not in {"stdio", "local"}:
-        raise ConfigError(f"{where}: it is reached over HTTP; only servers on stdio can be checked")
+        return Source((), {}, None, _url(server, where, around))
     program, rest = server.get("command"), server.get("args", [])
     env, cwd = server.get("env") or {}, server.get("cwd")
     if not isinstance(program, str) or not program:
@@ -130,6 +136,26 @@ def _source(server: Any, where: str, around: Surroundings) -> Source:
         },
         None if cwd is None else _filled(cwd, where, around),
     )
+
+
+def _url(server: dict[str, Any], where: str, around: Surroundings) -> str:
+    kind, url = server.get("type", _HTTP[0]), server.get("url")
+    if kind == "sse":
+        raise ConfigError(
+            f"{where}: type sse is HTTP+SSE of 2024-11-05, which Streamable HTTP replaced; only "
+            "that is checked"
+        )
+    if kind not in _HTTP or not isinstance(url, str):
+        raise ConfigError(f"{where}: it has no url of a server that speaks HTTP; write it there")
+    if server.get("headers"):
+        raise ConfigError(
+            f"{where}: its headers are not read; name the URL and give them with "
+            "--header NAME=env:VARIABLE"
+        )
+    try:
+        return values.url(_filled(url, where, around))
+    except EndpointError as error:
+        raise ConfigError(f"{where}: {error}") from error
 
 
 def _filled(text: str, where: str, around: Surroundings, variable: str = "") -> str:

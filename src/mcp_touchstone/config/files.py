@@ -83,8 +83,13 @@ def find(asked: Asked) -> Found | None:
             _around(source, asked, given),
         )
         command = taken.command
-        layer = {"cwd": taken.cwd, **layer, "env": {**taken.env, **layer.get("env", {})}}
-    if not command and not asked.command:
+        layer = {
+            "cwd": taken.cwd,
+            "url": taken.url,
+            **layer,
+            "env": {**taken.env, **layer.get("env", {})},
+        }
+    if not command and not asked.command and not layer.get("url"):
         raise ConfigError(f'{path}: it names no server; write command = ["program", "argument"]')
     return _placed(path, {**layer, "command": command}, folder / usual, asked.target)
 
@@ -159,6 +164,7 @@ def _client(path: Path, asked: Asked) -> Found:
     taken = read(_text(path), asked.target, str(path), _around(path, asked, asked.given))
     folder = _workspace(path)
     layer: dict[str, Any] = {"env": dict(taken.env), "cwd": taken.cwd, "command": taken.command}
+    layer["url"] = taken.url
     layer["name"] = asked.target or ""
     return _placed(path, layer, folder / BASELINE, asked.target)
 
@@ -176,7 +182,7 @@ def _placed(path: Path, layer: Layer, baseline: Path, target: str | None) -> Fou
         found["cwd"] = str(folder / found["cwd"])
     elif "cwd" not in found and not here:
         found["cwd"] = str(folder)
-    for name in ("baseline", "root_from"):
+    for name in ("baseline", "root_from", "ca_file"):
         if name in found and not here:
             found[name] = folder / found[name]
     command = found["command"]

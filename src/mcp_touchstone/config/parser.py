@@ -522,6 +522,25 @@ def _how_it_is_run(
         help="file that defines the server: TOML, .mcp.json, or a file of Claude Desktop or VS "
         "Code (default: touchstone.toml or pyproject.toml in the working folder)",
     )
+    _setting(
+        how, "--http", "--url", dest="url", read=values.url, metavar="URL",
+        help="the server behind `--` speaks HTTP at this URL; {port} is replaced in both by a port "
+        "that we choose: --http 'http://127.0.0.1:{port}/mcp' -- ./server --port {port}",
+    )  # fmt: skip
+    _setting(
+        how, "--header", action="append", read=values.header, metavar="NAME=env:VARIABLE",
+        help="send this header with each HTTP request; its value is read from a variable; "
+        "repeatable",
+    )  # fmt: skip
+    _setting(
+        how, "--ca-file", read=Path, metavar="FILE",
+        help="accept the certificates of this file too, for https",
+    )  # fmt: skip
+    _setting(
+        how, "--intrusive", action="store_true",
+        help="send malformed and heavy traffic also to a server on another machine, which we did "
+        "not start",
+    )  # fmt: skip
     how.add_argument("--target", "--server", metavar="NAME", help="name of the server in that file")
     _setting(
         how, "--env", action="append", read=values.variable, metavar="NAME=VALUE",

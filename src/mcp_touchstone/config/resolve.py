@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_touchstone.catalog.attack_level import Tier, tiers
 from mcp_touchstone.catalog.clause import Level, nearest
 from mcp_touchstone.catalog.loader import BOTH, rows
-from mcp_touchstone.config import files
+from mcp_touchstone.config import files, values
 from mcp_touchstone.config.settings import ConfigError, Layer, Settings, layer, merged
 from mcp_touchstone.config.values import SHARED_REPORTS
 from mcp_touchstone.engine.plan import EXAMPLES, Choice, UsageError
@@ -21,6 +21,7 @@ from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.runtime import copy_root, no_network
 from mcp_touchstone.target.target import Named, Target, absolute, reference
 from mcp_touchstone.transport import sandbox
+from mcp_touchstone.transport.http_endpoint import PORT, EndpointError, values_of
 
 if TYPE_CHECKING:
     from mcp_touchstone.config.parser import CommandLine
@@ -49,6 +50,10 @@ def settings(line: "CommandLine", environment: Mapping[str, str] = os.environ) -
         _refuse_beside_self(line)
         return [merged(own)]
     command = line.server
+    if command is None and line.words and line.words[0].startswith(("http://", "https://")):
+        return [_running(line, own)]
+    if "url" in own and command is None and not line.words:
+        return [merged(own)]
     names: list[str | None] = [target]
     if command is None and line.words:
         chosen = _targets(line.words, config)
@@ -68,6 +73,21 @@ def settings(line: "CommandLine", environment: Mapping[str, str] = os.environ) -
     own = own if command is None else {**own, "command": command}
     found = [_configured(config, name, own, environment) for name in names]
     return with_own_files(found) if several else found
+
+
+def _running(line: "CommandLine", own: Layer) -> Settings:
+    """Return the settings of a server that runs already.
+
+    Raises:
+        ConfigError: something else names a server too, or the URL cannot be used.
+    """
+    url, *others = line.words
+    if others or "url" in own or line.options.config or line.options.target:
+        raise ConfigError(f"{url}: name one server; drop the other words or options that name one")
+    try:
+        return merged(own, {"url": values.url(url)})
+    except EndpointError as error:
+        raise ConfigError(str(error)) from error
 
 
 def _refuse_beside_self(line: "CommandLine") -> None:
@@ -190,17 +210,47 @@ def target(settings: Settings, *, explores: bool = False) -> Target:
         UsageError: the command or a folder cannot be used.
     """
     writes = settings.suite != "conformance"
+    _check_http(settings)
     if not settings.bundled:
-        _refuse_quoted(settings.command)
+        if settings.command or not settings.url:
+            _refuse_quoted(settings.command)
         plain = _plain_target(settings)
         return _sandboxed(plain, settings, writes or (explores and plain.rooted))
     ours = reference(startup=settings.timeout, env=settings.env, named=_named(settings))
     return _sandboxed(replace(ours, seed=_seed(settings), world=_world(settings)), settings, writes)
 
 
+def _check_http(settings: Settings) -> None:
+    """Check the options for servers that speak HTTP.
+
+    Raises:
+        UsageError: an option does not fit the server, or cannot be used.
+    """
+    if not settings.url:
+        for option, given in (("--header", settings.header), ("--ca-file", settings.ca_file)):
+            if given:
+                raise UsageError(f"{option} is for a server that speaks HTTP; name its URL")
+        return
+    if settings.bundled:
+        raise UsageError("--self speaks stdio; drop --http")
+    if settings.suite != "conformance":
+        raise UsageError(f"--suite {settings.suite}: attacks run over stdio only")
+    if PORT in settings.url and not settings.command:
+        raise UsageError(f"{settings.url}: {PORT} is for a server that we start; add -- COMMAND")
+    if settings.offline or settings.sandbox not in {"", "off"}:
+        raise UsageError("--offline and --sandbox would keep us from a server that speaks HTTP")
+    if settings.ca_file is not None and not settings.ca_file.is_file():
+        raise UsageError(f"--ca-file: {settings.ca_file} is not a file")
+    values_of(settings.header, os.environ)
+
+
 def _plain_target(settings: Settings) -> Target:
     return Target(
-        command=absolute(settings.command),
+        command=absolute(settings.command) if settings.command else (),
+        url=settings.url,
+        headers=settings.header,
+        ca_file=settings.ca_file,
+        intrusive=settings.intrusive,
         env=settings.env,
         cwd=settings.cwd,
         startup=settings.timeout,

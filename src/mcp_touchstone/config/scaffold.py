@@ -64,6 +64,15 @@ def _heading(profile: ServerProfile) -> Iterator[str]:
 
 
 def _command(target: Target) -> Iterator[str]:
+    if target.url:
+        yield f"url = {quoted(target.url)}"
+    if target.headers:
+        named = {name: f"env:{variable}" for name, variable in target.headers.items()}
+        yield f"header = {value(named)}"
+    if target.ca_file is not None:
+        yield f"ca-file = {quoted(str(target.ca_file))}"
+    if not target.started:
+        return
     folders = [word for word in target.command[1:] if ROOT not in word and Path(word).is_dir()]
     if folders:
         yield f"# {_plain(folders[0])} is yours. With {ROOT} in its place the server is given a"

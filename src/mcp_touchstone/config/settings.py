@@ -34,6 +34,10 @@ class Settings:
     Attributes:
         name: name of the target in the configuration; empty if it has none.
         command: program and arguments.
+        url: URL of a server that speaks HTTP; empty for stdio.
+        header: header -> variable of the environment with its value, for each HTTP request.
+        ca_file: certificates to accept beside those of the system; None for none.
+        intrusive: send malformed and heavy traffic also to a server on another machine.
         bundled: use the bundled reference server instead of a command.
         env: variables set for the server.
         cwd: working folder of the server; None for the user's.
@@ -81,6 +85,10 @@ class Settings:
 
     name: str = ""
     command: tuple[str, ...] = ()
+    url: str = ""
+    header: Mapping[str, str] = field(default_factory=dict)
+    ca_file: Path | None = None
+    intrusive: bool = False
     bundled: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: str | None = None
@@ -128,7 +136,7 @@ FIELDS: Final = frozenset(one.name for one in fields(Settings))
 ADDED: Final = ("call", "prompt", "bindings")
 """Fields to which a later layer adds values.
 
-The field ``env`` is merged by name. All other fields are replaced.
+The fields ``env`` and ``header`` are merged by name. All other fields are replaced.
 """
 
 
@@ -139,7 +147,7 @@ def layer(values: Mapping[str, Any]) -> Layer:
         for name, value in values.items()
         if name in FIELDS
     }
-    for name in ("env", "promise"):
+    for name in ("env", "header", "promise"):
         if isinstance(found.get(name), tuple):
             found[name] = dict(found[name])
     return found
@@ -152,7 +160,7 @@ def merged(*layers: Layer) -> Settings:
         for name, value in one.items():
             if name in found and name in ADDED:
                 found[name] = (*found[name], *value)
-            elif name in found and name == "env":
+            elif name in found and name in {"env", "header"}:
                 found[name] = {**found[name], **value}
             else:
                 found[name] = value

@@ -49,6 +49,10 @@ KEYS: Final[Mapping[str, Key]] = {
     "command": Key(_TEXTS),
     "from": Key(_TEXT),
     "server": Key(_TEXT),
+    "url": Key(_TEXT, values.url),
+    "header": Key(_ENV, values.header),
+    "ca-file": Key(_TEXT, Path),
+    "intrusive": Key(_FLAG),
     "env": Key(_ENV),
     "cwd": Key(_TEXT),
     "root-from": Key(_TEXT, Path),
@@ -81,7 +85,7 @@ KEYS: Final[Mapping[str, Key]] = {
 """All keys of a target. ``from`` and ``server`` name a client's file and a server in it."""
 
 _SOURCES: Final = ("command", "from", "server")
-_MERGED: Final = ("env", "call", "prompt", "bindings")
+_MERGED: Final = ("env", "header", "call", "prompt", "bindings")
 
 Table = dict[str, Any]
 """Key -> value of the right shape, for one target."""
@@ -234,6 +238,8 @@ def layer(table: Mapping[str, Any], where: str) -> Layer:
 
 
 def _value(key: Key, value: Any) -> Any:
+    if key.shape == _ENV and key.read is not str:
+        return dict(key.read(f"{name}={one}") for name, one in value.items())
     if key.shape in {_ENV, _FLAG}:
         return value
     if key.shape in {_TEXT, _NUMBER}:

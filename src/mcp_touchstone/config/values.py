@@ -91,6 +91,20 @@ def variable(text: str) -> tuple[str, str]:
     return name, value
 
 
+def header(text: str) -> tuple[str, str]:
+    """Read ``NAME=env:VARIABLE``."""
+    from mcp_touchstone.transport.http_endpoint import secret_header  # noqa: PLC0415  (as below)
+
+    return secret_header(text)
+
+
+def url(text: str) -> str:
+    """Check that a text is the URL of an HTTP server."""
+    from mcp_touchstone.transport.http_endpoint import Endpoint  # noqa: PLC0415  (as below)
+
+    return Endpoint(text).url
+
+
 def fail_on(*words: str) -> str:
     """Check that words of ``--fail-on`` can be combined; return the last."""
     from mcp_touchstone.results.threshold import Floor  # noqa: PLC0415  (as below)

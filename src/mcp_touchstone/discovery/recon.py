@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import LISTS, Diagnosis, ServerProfile, Spoken
 from mcp_touchstone.discovery.silence import explain_silence
@@ -67,16 +68,17 @@ def explore(
     for revision in revisions:
         begun[revision] = now()
         connections[revision] = spawn(revision, "recon")
+    on_pipes = all(one.channel.transport is Transport.STDIO for one in connections.values())
     with ThreadPoolExecutor(max_workers=len(revisions) + 2) as threads:
         try:
             beside = threads.submit(meanwhile)
-            _meet(profile, connections, begun, threads, spawn)
+            _meet(profile, connections, begun, threads, spawn if on_pipes else None)
             _result(beside)
         except BaseException:
             for connection in connections.values():
-                connection.process.kill()  # otherwise threads and we would wait for it
+                connection.channel.kill()  # otherwise threads and we would wait for it
             raise
-    alone = not pace.hurried and profile.diagnosis is None
+    alone = on_pipes and not pace.hurried and profile.diagnosis is None
     if alone and _excludes_others(spawn, profile, connections):
         profile, connections = _one_by_one(spawn, pace, revisions)
     else:
@@ -119,7 +121,7 @@ def _excludes_others(
             further.end()
             return False
     for connection in started:
-        connection.process.end(connection.pace.farewell, polite=not connection.gone)
+        connection.channel.end(connection.pace.farewell, polite=not connection.gone)
     alone = _opened(spawn, revision)
     answers = bool(alone.opening and alone.opening.answered)
     alone.end()
@@ -199,7 +201,7 @@ def _explain_silence(
     found = explain_silence(spawn, connections, over)
     if found is not None:
         for connection in connections.values():
-            connection.process.kill()
+            connection.channel.kill()
     return found
 
 
@@ -290,6 +292,8 @@ def _open_modern(
             limit = min(limit, max(DISCOVER_PATIENCE, 4 * connection.pace.started))
         if reply.answered or connection.gone or connection.transcript.overflow or spent > limit:
             break
+        if connection.channel.silence(asked):
+            return reply, spent
     if not reply.answered and connection.near_miss is None:
         reply = Reply(asked, why=connection.absence(spent))
     connection.opening = reply
@@ -370,8 +374,9 @@ def _explain(profile: ServerProfile, connections: Mapping[str, Connection]) -> N
     if legacy:
         newest = legacy[-1]
         method = "server/discover" if rev.is_modern(newest) else "initialize"
-        profile.trouble = f"{method} got no result: {replies[newest]}"
-        profile.stderr = connections[newest].process.stderr()
+        advice = connections[newest].channel.advice()
+        profile.trouble = advice or f"{method} got no result: {replies[newest]}"
+        profile.stderr = connections[newest].channel.stderr()
     else:
         named = sorted({str(offer) for offer in profile.offers.values()})
         profile.trouble = f"it speaks only {', '.join(named)}, which no revision we know has"

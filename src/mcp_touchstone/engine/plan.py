@@ -410,7 +410,7 @@ class Plan:
 
     def _entries(self, cases: Iterable[Case]) -> Iterator[_Entry]:
         for case in cases:
-            if not self._choice.draws(case):
+            if not self._choice.draws(case) or self._spared(case):
                 continue
             revisions: Sequence[str] = self._revisions
             if is_attack(case):
@@ -422,14 +422,27 @@ class Plan:
     def _left_out(self, cases: Sequence[Case]) -> Iterator[Absent]:
         """Yield the clauses that no case judges without properties, or in a quick run."""
         choice = self._choice
-        elsewhere = {clause.id for case in cases if choice.draws(case) for clause in case.clauses}
-        why = "left out: --quick" if choice.quick else "nothing is drawn: --examples 0"
+        runs = {case.id for case in cases if choice.draws(case) and not self._spared(case)}
+        elsewhere = {clause.id for case in cases if case.id in runs for clause in case.clauses}
         for case in cases:
-            for clause in case.clauses if not choice.draws(case) else ():
+            why = "left out: --quick" if choice.quick else "nothing is drawn: --examples 0"
+            why = self._spared(case) or why
+            for clause in case.clauses if case.id not in runs else ():
                 if clause.id not in elsewhere and choice.takes(case, clause):
                     for revision in self._revisions:
                         if revision in clause.revisions:
                             yield Absent(clause.id, revision, why, by_choice=True)
+
+    def _spared(self, case: Case) -> str:
+        """Return why a case is not run on a server that we did not start; empty if it is."""
+        if not isinstance(case, Scenario) or self._target.started or self._target.bundled:
+            return ""
+        if case.apart:
+            return "it needs a server that we start: --http URL -- COMMAND"
+        harsh = case.hurts or case.drawn or case.fixtures
+        if harsh and self._target.gentle:
+            return "malformed or heavy traffic to a server of somebody: --intrusive"
+        return ""
 
     def _chosen(self, case: Case, revision: str) -> Iterator[Clause]:
         if self._choice.cases is not None and case.id not in self._choice.cases:
@@ -440,6 +453,8 @@ class Plan:
 
     def _absence(self, clause: Clause, revision: str) -> Absent | None:
         """Return the reason a chosen clause is not judged in a revision; None if it is."""
+        if self._target.transport not in clause.transports:
+            return Absent(clause.id, revision, f"a rule of {clause.transports[0]} only")
         if self._choice.hurries_past(clause):
             return Absent(clause.id, revision, "left out: --quick", by_choice=True)
         if isinstance(clause, Threat) and not self._choice.fires(clause):

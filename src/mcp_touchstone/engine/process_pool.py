@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.catalog.scenario import Share
 from mcp_touchstone.client.connection import Connection, Pace
 from mcp_touchstone.client.profile import willing as willing_client
@@ -22,7 +23,10 @@ from mcp_touchstone.engine.start_limiter import StartLimiter, StartPriority
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.channel import Channel, StdioChannel
 from mcp_touchstone.transport.command_files import sandbox_for
+from mcp_touchstone.transport.http_channel import HttpChannel, ServerOutput
+from mcp_touchstone.transport.http_endpoint import free_port, values_of
 from mcp_touchstone.transport.orphans import sweep
 from mcp_touchstone.transport.process import MARK, Ending, LaunchError, ServerProcess, now
 from mcp_touchstone.transport.sandbox import Sandbox, variables
@@ -175,8 +179,10 @@ class ProcessPool:
     ) -> Connection:
         born = now()
         root = (world or self.world).root
-        target = target or self.target
-        env = self._env if world is None else self._env_in(world, target)
+        target = self._placed(target or self.target)
+        env = self._env
+        if world is not None or target.url:
+            env = self._env_in(world or self.world, target)
         transcript = Transcript(
             revision,
             clock=lambda: now() - born,
@@ -191,15 +197,19 @@ class ProcessPool:
                 raise LaunchError("the run is over")
         if self.is_single:
             self._end_all()
-        process = ServerProcess(
-            target.command_in(root),
-            transcript,
-            env=env,
-            cwd=target.cwd_in(root),
-            born=born,
-            sandbox=self._sandbox(target, world or self.world, env),
-        )
-        connection = Connection(process, transcript, self.pace, root=root)
+        channel: Channel
+        if target.transport is Transport.HTTP:
+            channel = self._http(target, transcript, env, root)
+        else:
+            channel = StdioChannel(
+                target.command_in(root),
+                transcript,
+                env=env,
+                cwd=target.cwd_in(root),
+                born=born,
+                sandbox=self._sandbox(target, world or self.world, env),
+            )
+        connection = Connection(channel, transcript, self.pace, root=root)
         if rev.is_modern(revision) and revision in self._profile.spoken:
             connection.first_method = self._profile.spoken[revision].first_method
         with self._lock:
@@ -207,9 +217,47 @@ class ProcessPool:
             self._all.append(connection)
             late = self._closed
         if late:
-            process.end(0.0, polite=False)
+            channel.end(0.0, polite=False)
             raise LaunchError("the run is over")
         return connection
+
+    @staticmethod
+    def _placed(target: Target) -> Target:
+        """Return the target on a free port of its own, if we start it and it speaks HTTP.
+
+        Raises:
+            LaunchError: no port is free.
+        """
+        if not (target.url and target.started):
+            return target
+        try:
+            return target.on_port(free_port())
+        except OSError as error:
+            raise LaunchError(str(error)) from error
+
+    @staticmethod
+    def _http(
+        target: Target, transcript: Transcript, env: Mapping[str, str], root: Path
+    ) -> HttpChannel:
+        """Open a channel to an HTTP server, and start the server if it is ours.
+
+        Raises:
+            LaunchError: it could not be started.
+        """
+        server = None
+        born = now()
+        if target.started:
+            output = ServerOutput()
+            command, cwd = target.command_in(root), target.cwd_in(root)
+            server = ServerProcess(command, output, env=env, cwd=cwd, born=born)
+        return HttpChannel(
+            target.endpoint,
+            transcript,
+            server=server,
+            startup=target.startup,
+            secrets=values_of(target.headers, os.environ),
+            born=born,
+        )
 
     def become_repository(self) -> bool:
         """Make the root of the run, and those of future worlds, a git repository.
@@ -248,7 +296,7 @@ class ProcessPool:
         if connection is not None and not connection.gone:
             return connection
         if connection is not None:
-            if connection.process.ending is None:  # otherwise we ended it
+            if connection.channel.ending is None:  # otherwise we ended it
                 self._replaced[key] = self._replaced.get(key, 0) + 1
             self.retire(connection)
         if self._replaced.get(key, 0) > DEATHS:
@@ -300,13 +348,13 @@ class ProcessPool:
 
     def _record(self, connection: Connection) -> Record:
         """Return the record of a connection for rules; after its end, always the same."""
-        process = connection.process
+        channel = connection.channel
         known = self._records.get(id(connection))
         if known is None:
             known = Record(
-                connection.transcript, self._profile, process.ending, process.stderr_tail
+                connection.transcript, self._profile, channel.ending, channel.stderr_tail
             )
-            if process.ending is not None:
+            if channel.ending is not None:
                 self._records[id(connection)] = known
         return known
 
@@ -347,29 +395,29 @@ class ProcessPool:
     def kill(self) -> None:
         """End every process at once."""
         for connection in self.connections:
-            connection.process.kill()
+            connection.channel.kill()
 
     def expire(self) -> None:
         """End the run early: no process starts any more, and no running process is judged."""
         with self._lock:
             self._closed = True
         for connection in self.connections:
-            if connection.process.ending is None:
+            if connection.channel.ending is None:
                 connection.transcript.judged = False
-                connection.process.kill()
+                connection.channel.kill()
 
     def close(self) -> int:
         """Kill the running processes; return the number of strays found by their mark."""
         with self._lock:
             self._closed = True
         for connection in self.connections:
-            if connection.process.ending is None:
-                connection.process.kill()
+            if connection.channel.ending is None:
+                connection.channel.kill()
         self.settle()
         self._undertakers.shutdown()
         strays = sweep(self.mark) if self._sweeps else 0
         for connection in self.connections:
-            connection.process.join(1.0)
+            connection.channel.join(1.0)
         for world in self._worlds:
             world.remove()
         return strays

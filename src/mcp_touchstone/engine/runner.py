@@ -251,9 +251,9 @@ def _meet(
     pool: ProcessPool, suite: _Suite, choice: Choice
 ) -> tuple[ServerProfile, dict[str, Connection]]:
     """Open the server in the judged revisions; in all if it speaks none of them."""
-    asked = _asked(suite, choice)
+    asked = _asked(suite, choice, pool.target)
     found = None
-    if asked != rev.ALL:
+    if asked != pool.target.revisions:
         found = explore(pool.spawn_at_once, pool.pace, asked, suite.prepare)
         if not found[0].spoken and found[0].diagnosis is None:
             for connection in found[1].values():
@@ -282,6 +282,8 @@ def _sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIdentit
     root = pool.world.root
     target = pool.target
     env = {**os.environ, **target.env_in(root)}
+    if not target.command:
+        return UNKNOWN
     processes = next((f for c in connections.values() if (f := c.process.facts())), [])
     cwd = Path(target.cwd_in(root) or Path.cwd())
     return identify(collect([*processes, *commands(target.command_in(root), cwd, env)], env))
@@ -299,7 +301,7 @@ SHORT: Final = 2000
 """Bytes of a line that may be an error of an SDK."""
 
 
-def _asked(suite: _Suite, choice: Choice) -> tuple[str, ...]:
+def _asked(suite: _Suite, choice: Choice, target: Target) -> tuple[str, ...]:
     """Return the revisions to request from a server, oldest first.
 
     The newest of each era is requested beside the chosen ones: some clauses apply only to a server
@@ -314,8 +316,8 @@ def _asked(suite: _Suite, choice: Choice) -> tuple[str, ...]:
         for clause in case.clauses
     )
     if compared:
-        return rev.ALL
-    return tuple(one for one in rev.ALL if one in {*choice.revisions, *newest})
+        return target.revisions
+    return tuple(one for one in target.revisions if one in {*choice.revisions, *newest})
 
 
 AFTER_END: Final = 1.0
@@ -330,13 +332,14 @@ def _explored(
     Raises:
         LaunchError: it could not be started.
     """
-    found = explore(pool.spawn_at_once, pool.pace, meanwhile=meanwhile)
+    revisions = pool.target.revisions
+    found = explore(pool.spawn_at_once, pool.pace, revisions, meanwhile)
     if found[0].spoken or not pool.target.rooted:
         return found
-    left = all(one.process.wait(AFTER_END) is not None for one in found[1].values())
+    left = all(one.channel.wait(AFTER_END) is not None for one in found[1].values())
     if not left or not pool.become_repository():
         return found
-    again = explore(pool.spawn_at_once, pool.pace)
+    again = explore(pool.spawn_at_once, pool.pace, revisions)
     first, second = (again, found) if again[0].spoken else (found, again)
     for connection in second[1].values():
         connection.transcript.judged = False

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.mrtr import MOST, SAME, Provoked, Round, begin, provoke, retry, rounds
 from mcp_touchstone.client.pending import Pending, Window
@@ -63,6 +64,11 @@ class Talk:
         self._used = [connection]
 
     # --- the server
+
+    @property
+    def over_http(self) -> bool:
+        """Whether the messages are sent over HTTP."""
+        return self.wire.channel.transport is Transport.HTTP
 
     @property
     def modern(self) -> bool:

@@ -353,7 +353,7 @@ class Property:
             Broken: it did not let itself be opened.
         """
         if self._deaf:
-            self.talk.wire.process.kill()
+            self.talk.wire.channel.kill()
         wire = self.talk.restart()
         wire.transcript.judged = False
         self._deaf = self._spent = False

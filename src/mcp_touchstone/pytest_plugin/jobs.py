@@ -88,7 +88,8 @@ def _settings(config: pytest.Config) -> Iterator[Settings]:
     command = _command(config)
     usual = {"usual_baseline": Path(_shown(base(config) / FILE))}
     file = _named_file(config)
-    if file is None and not command:
+    served = bool(command) or "url" in own
+    if file is None and not served:
         file = files.present(base(config))
         if file is None and config.getoption("--mcp"):
             raise ConfigError(
@@ -108,7 +109,7 @@ def _settings(config: pytest.Config) -> Iterator[Settings]:
     shown = Path(_shown(file))
     chosen: list[str | None] = [*(names or files.targets(shown))]
     for name in chosen or [None]:
-        asked = files.Asked(shown, name, os.environ, (), bool(command))
+        asked = files.Asked(shown, name, os.environ, (), served)
         found = files.find(asked)
         both = merged(*([] if found is None else [found.layer]), own)
         if command:

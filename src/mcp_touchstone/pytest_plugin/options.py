@@ -9,6 +9,10 @@ LISTS: Final = {
     "select": ("WORD", "clause, chapter, group or scenario; globs are allowed; repeatable"),
     "revision": ("DATE", "check this protocol revision only; repeatable"),
     "target": ("NAME", "check this server of the configuration only; repeatable"),
+    "header": (
+        "NAME=env:VARIABLE",
+        "a header of each HTTP request; its value is read from a variable; repeatable",
+    ),
     "call": ("NAME={...}", "a tool that may be called, best with arguments that work; repeatable"),
     "resource": ("URI", "a resource that can be read; repeatable"),
     "prompt": ("NAME={...}", "a prompt with arguments that work; repeatable"),
@@ -20,6 +24,10 @@ LISTS: Final = {
 }
 """Options that may be given several times, each an ini key too: name -> its value and its help."""
 SINGLE: Final = {
+    "url": (
+        "URL",
+        "the server speaks HTTP here; {port} is replaced, also in the command of --mcp-server",
+    ),
     "suite": ("NAME", "conformance (default), security or all; security needs {root}"),
     "timeout": ("SECONDS", "limit for the first reply (default 60)"),
     "sandbox": ("NAME", "auto, unshare, bwrap or off (default: auto for security, else off)"),
@@ -41,7 +49,7 @@ FILES: Final = {
 }
 """Options that name a file; an ini key names it from the folder of the ini file."""
 GOLDEN: Final = "folder of a golden recording: check that the answers are as recorded in it"
-SERVER: Final = ("server", "config")
+SERVER: Final = ("server", "url", "config")
 """Options and ini keys that name a server."""
 
 

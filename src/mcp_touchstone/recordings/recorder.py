@@ -160,7 +160,7 @@ class _Questions:
                 stop.set()
                 for pool in pools:
                     for connection in pool.connections:
-                        connection.process.kill()
+                        connection.channel.kill()
                 raise
         return {revision: future.result() for revision, future in walking.items()}
 

@@ -30,7 +30,7 @@ def transcripts(
                 scenario = entry.scenario
                 lines.append(f"# {scenario or 'recon'}")
             lines.append(f"{entry.n:>4} {entry.at:8.3f} {ARROWS[entry.source]} {safe(entry.text)}")
-        words = connection.process.stderr()
+        words = connection.channel.stderr()
         if words.strip():
             lines += ["# stderr", *(safe(line) for line in words.splitlines())]
         text = masked("\n".join(lines) + "\n", environment)

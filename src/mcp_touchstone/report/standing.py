@@ -141,7 +141,9 @@ def closing(run: Run) -> tuple[str, str, str]:
         if "no answer within" in run.trouble:
             rest = "did not answer. Does it speak stdio? --timeout waits longer"
         elif run.trouble:
-            rest = "could not be checked: run the command by hand to see its output"
+            rest = "could not be checked"
+            if run.target.started or run.target.bundled:
+                rest += ": run the command by hand to see its output"
         else:
             count = plural(len({verdict.clause.id for verdict in run.unjudged}), noun(run))
             rest = f"could not be checked for {count}: -v shows the conversations"

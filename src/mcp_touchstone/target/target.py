@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.bindings.declared import Declaration
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.target import deny_list
 from mcp_touchstone.target.promises import PromiseTerms, shown
+from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
 from mcp_touchstone.transport.sandbox import Method
 
 ROOT: Final = "{root}"
@@ -75,7 +78,14 @@ class Target:
     """A server under test.
 
     Attributes:
-        command: program and arguments; ``{root}`` in them is replaced by the throw-away root.
+        command: program and arguments; ``{root}`` in them is replaced by the throw-away root; empty
+            for a server that runs already.
+        url: its URL if it speaks HTTP; ``{port}`` in it and in the command is replaced. Empty on
+            stdio.
+        headers: header -> variable of our environment with its value, for each HTTP request.
+        ca_file: certificates to accept beside those of the system.
+        intrusive: whether malformed and heavy traffic may go to a server that runs on another
+            machine.
         env: variables set on top of ours; a value may hold ``{root}``.
         cwd: working folder, default the user's; may hold ``{root}``.
         startup: seconds to the first answer.
@@ -112,6 +122,45 @@ class Target:
     network: bool = False
     unsafe: str = ""
     wanted: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ca_file: Path | None = None
+    intrusive: bool = False
+
+    @property
+    def transport(self) -> Transport:
+        """The transport it is judged on."""
+        return Transport.HTTP if self.url else Transport.STDIO
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Its HTTP endpoint."""
+        return Endpoint(self.url, self.headers, self.ca_file)
+
+    @property
+    def started(self) -> bool:
+        """Whether we start it."""
+        return bool(self.command)
+
+    @property
+    def gentle(self) -> bool:
+        """Whether it gets well-formed messages only, and few at a time: it is somebody else's."""
+        return not (self.started or self.intrusive or self.endpoint.local)
+
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        """The revisions that its transport exists in, oldest first."""
+        return rev.ALL if self.transport is Transport.STDIO else rev.since("2025-03-26")
+
+    def on_port(self, port: int) -> "Target":
+        """Give the same target with the port filled in."""
+        number = str(port)
+        return replace(
+            self,
+            url=self.url.replace(PORT, number),
+            command=tuple(word.replace(PORT, number) for word in self.command),
+            env={name: value.replace(PORT, number) for name, value in self.env.items()},
+        )
 
     @property
     def guesses(self) -> bool:
@@ -134,12 +183,19 @@ class Target:
     @property
     def shown(self) -> str:
         """The command as a person would type it."""
-        return "(the bundled reference server)" if self.bundled else shlex.join(self.command)
+        if self.bundled:
+            return "(the bundled reference server)"
+        words = [self.url] if self.url else []
+        if self.url and self.command:
+            words.append("--")
+        return " ".join([*words, *map(shlex.quote, self.command)])
 
     def words(self) -> list[str]:
         """Return the words of a command line that names this target again."""
         if self.origin:
             return list(self.origin)
+        if self.url and not self.command:
+            return [*self.options(), self.url]
         return [*self.options(), *(["--self"] if self.bundled else ["--", *self.command])]
 
     def options(self) -> list[str]:
@@ -157,6 +213,11 @@ class Target:
         found += ["--offline"] if self.apart else []
         found += ["--sandbox", self.wanted] if self.wanted else []
         found += ["--online"] if self.network else []
+        found += ["--http", self.url] if self.url and self.command else []
+        for name, variable in self.headers.items():
+            found += ["--header", f"{name}=env:{variable}"]
+        found += [] if self.ca_file is None else ["--ca-file", str(self.ca_file)]
+        found += ["--intrusive"] if self.intrusive else []
         found += replace(self.named, calls=calls).words()
         found += [word for one in self.told for word in ("--bindings", one.text)]
         for promise in sorted(self.promises - ours.promises):

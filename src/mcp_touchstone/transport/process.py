@@ -77,6 +77,7 @@ class Step(StrEnum):
     INPUT_CLOSED = "when its input was closed"
     TERMINATED = "on SIGTERM"
     KILLED = "on SIGKILL"
+    LEFT = "for us: we closed the connection"
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ class Role(StrEnum):
     REQUEST = "request"
     NOTIFICATION = "notification"
     ODD = "no message"
+    REFUSAL = "HTTP error that names no request"
 
 
 LOOSE: Final = frozenset({Role.ORPHAN, Role.UNADDRESSED, Role.SECOND_ANSWER})
@@ -69,7 +70,8 @@ class Message:
         kind: its kind, by its members.
         role: its role, by the messages we had sent.
         phase: phase of the connection when it arrived.
-        answers: number of our line that it answers; None unless role is ANSWER or SECOND_ANSWER.
+        answers: number of our line that it answers; None unless role is ANSWER or SECOND_ANSWER,
+            or REFUSAL of a request.
         method: its own method, or the method of the request it answers.
         batched: whether it came inside an array.
     """
@@ -152,11 +154,36 @@ class SessionState:
         elif modern:
             self.move(Event.MODERN_REQUEST_SENT)
 
-    def heard(self, value: Any) -> Iterator[Message]:
-        """Yield the messages in one JSON value of the server (one for each member of an array)."""
+    def heard(self, value: Any, refused: int | None = None) -> Iterator[Message]:
+        """Yield the messages in one JSON value of the server (one for each member of an array).
+
+        Args:
+            value: the JSON value.
+            refused: number of our line, if the value is the body of an HTTP error to it.
+        """
         batched = isinstance(value, list)
         for message in value if batched else [value]:
-            yield self._heard_one(message, batched=batched)
+            if refused is not None and self._is_unnamed_error(message):
+                yield self._refusal(message, refused)
+            else:
+                yield self._heard_one(message, batched=batched)
+
+    def _is_unnamed_error(self, value: Any) -> bool:
+        """Return whether an error has no id, or one that we never sent."""
+        return kind_of(value) is Kind.ERROR and id_key(value.get("id")) not in self._by_id
+
+    def _refusal(self, value: Any, line: int) -> Message:
+        """Return an error without the id of a request; on HTTP its exchange names the request.
+
+        Source: basic/transports#sending-messages-to-the-server (an error response without id).
+        """
+        asked = next((one for one in self.asked if one.line == line), None)
+        if asked is None:
+            return Message(value, Kind.ERROR, Role.REFUSAL, self.phase)
+        asked.answers += 1
+        if asked.method == "initialize":
+            self.move(Event.INITIALIZE_REFUSED)
+        return Message(value, Kind.ERROR, Role.REFUSAL, self.phase, line, asked.method)
 
     def _heard_one(self, value: Any, *, batched: bool) -> Message:
         kind = kind_of(value)

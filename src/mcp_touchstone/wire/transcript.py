@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from mcp_touchstone.wire.allowance import Allowance
+from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import (
     Fault,
     Kind,
@@ -60,6 +61,7 @@ class Entry:
         value: the value we sent, if it was JSON.
         spread: number of lines of the message that ends here; 0 for one line.
         slip: the fault of the line, if ``messages`` are what it means, not what it says.
+        origin: the HTTP exchange that it came in; None on stdio.
     """
 
     n: int
@@ -74,6 +76,7 @@ class Entry:
     value: Any = None
     spread: int = 0
     slip: Slip | None = None
+    origin: Origin | None = None
 
     @property
     def text(self) -> str:
@@ -99,6 +102,7 @@ class Transcript:
         replay: command line options that generate the same messages again; mostly empty.
         allowance: the memory limit of all transcripts of the run together.
         slip: the fault that each of its messages has, and in spite of which we read them.
+        exchanges: the HTTP exchanges, in the order of their beginnings; empty on stdio.
     """
 
     revision: str
@@ -116,6 +120,7 @@ class Transcript:
     replay: tuple[str, ...] = ()
     allowance: Allowance = field(default_factory=Allowance)
     slip: Slip | None = None
+    exchanges: list[Exchange] = field(default_factory=list)
     _entries: list[Entry] = field(default_factory=list)
     _answers: dict[int, tuple[Entry, Message]] = field(default_factory=dict)
     _pieces: list[bytes] = field(default_factory=list)
@@ -162,23 +167,25 @@ class Transcript:
             self._change.notify_all()
             return entry.n
 
-    def heard(self, line: Line) -> None:
-        """Record a line of the server."""
+    def heard(self, line: Line, origin: Origin | None = None) -> None:
+        """Record a line of the server, or the message in an HTTP response."""
         reading = read(line)
-        if Fault.NOT_JSON not in reading.faults:
-            self._take(line, reading)
+        if origin is not None or Fault.NOT_JSON not in reading.faults:
+            self._take(line, reading, origin)
             return
         for part in apart(line):
             self._take(part, reading if part is line else read(part))
             if self.overflow:
                 return
 
-    def _take(self, line: Line, reading: Reading) -> None:
+    def _take(self, line: Line, reading: Reading, origin: Origin | None = None) -> None:
         with self._change:
             if self.overflow:
                 return
             self.spoke = True
-            reading, spread = self._put_together(line, reading)
+            spread = 0
+            if origin is None:
+                reading, spread = self._put_together(line, reading)
             self._spared += spread * 9 // 10
             full = self.allowance.take(line.raw, reading.value)
             messages: tuple[Message, ...] = ()
@@ -187,7 +194,7 @@ class Transcript:
                 messages = tuple(self.session.heard(meant))
                 reading = _as_meant(reading, meant)
             elif reading.readable and not self._pieces:
-                messages = tuple(self.session.heard(reading.value))
+                messages = tuple(self.session.heard(reading.value, self._refused(origin)))
             entry = self._append(
                 Source.THEM,
                 line.raw,
@@ -196,6 +203,7 @@ class Transcript:
                 messages=messages,
                 spread=spread,
                 slip=None if meant is None else self.slip,
+                origin=origin,
             )
             self._note_answers(entry)
             self._bytes += len(line.raw)
@@ -237,8 +245,16 @@ class Transcript:
 
     def _note_answers(self, entry: Entry) -> None:
         for message in entry.messages:
-            if message.role is Role.ANSWER and message.answers is not None:
+            answer = message.role in {Role.ANSWER, Role.REFUSAL}
+            if answer and message.answers is not None:
                 self._answers[message.answers] = entry, message
+
+    def _refused(self, origin: Origin | None) -> int | None:
+        """Return our line that an HTTP error answers, if it is a message; None if there is none."""
+        if origin is None or not origin.refuses or not origin.exchange.line:
+            return None
+        said = self._entries[origin.exchange.line - 1]
+        return said.n if not said.malformed or _is_notification(said.value) else None
 
     def _put_together(self, line: Line, reading: Reading) -> tuple[Reading, int]:
         """Read a message that spans several lines, as a pretty-printed one does.
@@ -275,6 +291,11 @@ class Transcript:
             entry = self._append(Source.EVENT, sentence.encode(), 0)
             self._change.notify_all()
             return entry.n
+
+    def changed(self) -> None:
+        """Wake those who wait: an exchange has changed."""
+        with self._change:
+            self._change.notify_all()
 
     def finished(self) -> None:
         """Record the end of the server's output."""
@@ -316,6 +337,7 @@ class Transcript:
         value: Any = None,
         spread: int = 0,
         slip: Slip | None = None,
+        origin: Origin | None = None,
     ) -> Entry:
         entry = Entry(
             n=len(self._entries) + 1,
@@ -330,6 +352,7 @@ class Transcript:
             value=value,
             spread=spread,
             slip=slip,
+            origin=origin,
         )
         self._entries.append(entry)
         return entry
@@ -340,6 +363,12 @@ def _as_meant(reading: Reading, meant: Any) -> Reading:
     if isinstance(reading.value, dict):
         return reading
     return Reading(meant, reading.faults - {Fault.NOT_JSON})
+
+
+def _is_notification(value: Any) -> bool:
+    """Return whether a value is a notification, or a batch of nothing else."""
+    several = value if isinstance(value, list) else [value]
+    return bool(several) and all(kind_of(one) is Kind.NOTIFICATION for one in several)
 
 
 def _is_message(value: Any) -> bool:

@@ -1,0 +1,131 @@
+"""The channel of one conversation: it carries our messages, and knows whether the server lives."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from mcp_touchstone.catalog.clause import Transport
+from mcp_touchstone.transport.deadline import Patience
+from mcp_touchstone.transport.process import Ending, ServerProcess, sleep
+
+
+class Said(NamedTuple):
+    """A message of ours.
+
+    Attributes:
+        n: number of its line in the transcript.
+        raw: its bytes, with a line feed if it is one line.
+        value: its JSON value; None if it has none.
+    """
+
+    n: int
+    raw: bytes
+    value: Any = None
+
+
+class Channel(Protocol):
+    """One way to talk to one server; messages of the server go into a transcript.
+
+    Attributes:
+        transport: the transport.
+        born: time at which it was opened.
+        ending: the end of the process; None while it runs.
+    """
+
+    transport: Transport
+    born: float
+    ending: Ending | None
+
+    @property
+    def process(self) -> ServerProcess:
+        """The process of the server.
+
+        Raises:
+            LookupError: we did not start it.
+        """
+
+    @property
+    def running(self) -> bool:
+        """Whether the server has not exited."""
+
+    @property
+    def status(self) -> int | None:
+        """Exit status of the server; None while it runs."""
+
+    @property
+    def stderr_tail(self) -> bytes:
+        """The end of the server's stderr."""
+
+    def stderr(self) -> str:
+        """Return the end of the server's stderr as text."""
+
+    def say(self, said: Sequence[Said], seconds: float) -> None:
+        """Send some messages, in order, waiting at most some seconds until they are taken.
+
+        Raises:
+            Gone: the server does not take them.
+        """
+
+    def say_in_pieces(self, said: Said, cuts: Sequence[int], pause: float, seconds: float) -> None:
+        """Send a message cut at some bytes, with a pause in seconds after each piece.
+
+        Raises:
+            Gone: the server does not take it.
+        """
+
+    def silence(self, line: int) -> str:
+        """Return why no answer to the request on a line can come any more; empty if it can."""
+
+    def advice(self) -> str:
+        """Return why the first request got no answer, and the remedy; empty if it is unknown."""
+
+    def take_unfinished(self) -> bool:
+        """Accept a message whose end is missing; return whether there was one."""
+
+    def wait(self, seconds: float) -> int | None:
+        """Wait for the exit of the server; return None if the seconds pass first."""
+
+    def patience(self, seconds: float) -> Patience:
+        """Begin to wait for the server."""
+
+    def end(self, patience: float, *, polite: bool = True, hurry: float | None = None) -> Ending:
+        """End the conversation, and the server if we started it; see ``ServerProcess.end``."""
+
+    def kill(self) -> None:
+        """End everything at once; ``end`` must still be called."""
+
+    def join(self, seconds: float) -> None:
+        """Wait for the threads of the channel, after its end."""
+
+
+class StdioChannel(ServerProcess):
+    """A process whose input and output carry the messages, one per line."""
+
+    transport = Transport.STDIO
+
+    @property
+    def process(self) -> ServerProcess:
+        """The process of the server: this one."""
+        return self
+
+    def say(self, said: Sequence[Said], seconds: float) -> None:
+        """Write some messages in one write."""
+        self.send(b"".join(one.raw for one in said), seconds)
+
+    def say_in_pieces(self, said: Said, cuts: Sequence[int], pause: float, seconds: float) -> None:
+        """Write a line in pieces."""
+        for begin, end in itertools.pairwise((0, *cuts, len(said.raw))):
+            self.send(said.raw[begin:end], seconds)
+            if end < len(said.raw):
+                sleep(pause)
+
+    def silence(self, line: int) -> str:  # noqa: ARG002  (a later line may always be the answer)
+        """Return nothing: on a pipe an answer can come as long as the process runs."""
+        return ""
+
+    def advice(self) -> str:
+        """Return nothing: its stderr and its status say more."""
+        return ""
+
+
+__all__ = ["Channel", "Said", "StdioChannel"]

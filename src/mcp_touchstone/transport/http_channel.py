@@ -1,0 +1,591 @@
+"""Streamable HTTP: each message of ours is a POST; messages of the server come in responses.
+
+Sources: basic/transports#streamable-http of 2025-03-26 to 2025-11-25, and
+basic/transports/streamable-http of 2026-07-28.
+"""
+
+import contextlib
+import itertools
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from mcp_touchstone import __version__
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Transport
+from mcp_touchstone.transport import http_advice
+from mcp_touchstone.transport.channel import Said
+from mcp_touchstone.transport.deadline import Patience
+from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
+from mcp_touchstone.transport.http_exchange import HttpResponse, request_bytes
+from mcp_touchstone.transport.process import (
+    Ending,
+    Gone,
+    ServerProcess,
+    Step,
+    now,
+    signal_name,
+    sleep,
+)
+from mcp_touchstone.wire.exchange import EVENTS, JSON, Exchange, Headers, Origin
+from mcp_touchstone.wire.framing import CUT, Line, id_key
+from mcp_touchstone.wire.http_headers import SESSION, VERSION, Path, annotated, repeated
+from mcp_touchstone.wire.transcript import Transcript
+
+AGENT: Final = f"mcp-touchstone/{__version__}"
+
+WITH_VERSION: Final = "2025-06-18"
+"""The first revision with the header ``MCP-Protocol-Version``."""
+
+ARRIVING: Final = 0.05
+"""Seconds a request has to arrive before a notification is sent: each has its own connection."""
+
+LINES_KEPT: Final = 100
+"""Lines of the output of an HTTP server that are kept for people."""
+
+HIDDEN: Final = b"(hidden)"
+"""Stands for a secret in a record."""
+
+SECRET_LENGTH: Final = 8
+"""Least characters of a part of a header that is hidden; a shorter one could be a common word."""
+
+LOOK: Final = 0.02
+"""Seconds between two attempts to reach a server that starts."""
+
+EXITING: Final = 0.2
+"""Greatest seconds from the loss of a connection to the exit of a server that ends."""
+
+LAST_WORDS: Final = 1.0
+"""Greatest seconds for the DELETE of a session."""
+
+MOST_RESUMED: Final = 10
+"""Times that a stream is resumed after the server closed it."""
+
+LONGEST_RETRY: Final = 5.0
+"""Greatest delay in seconds before a stream is resumed."""
+
+OK: Final = range(200, 300)
+
+
+class ServerOutput:
+    """The standard output of an HTTP server: no messages, but it may say why it does not start.
+
+    Attributes:
+        tail: the last lines.
+    """
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.overflow = ""
+        self.tail: deque[bytes] = deque(maxlen=LINES_KEPT)
+
+    def heard(self, line: Line) -> None:
+        """Keep a line."""
+        self.tail.append(line.raw[:CUT])
+
+    def happened(self, sentence: str) -> None:
+        """Ignore it."""
+
+    def input_closed(self) -> None:
+        """Ignore it."""
+
+    def finished(self) -> None:
+        """Record the end of the output."""
+        self.ended = True
+
+
+class Session:
+    """The facts of a session that later requests repeat.
+
+    Attributes:
+        id: the session id; None for none.
+        version: the negotiated revision; empty before.
+        tools: name of a tool -> its parameters that headers repeat.
+    """
+
+    def __init__(self) -> None:
+        self.id: str | None = None
+        self.version = ""
+        self.tools: dict[str, tuple[tuple[Path, str], ...]] = {}
+
+
+class HttpChannel:
+    """One session over HTTP, or the stateless requests of one connection.
+
+    Args:
+        endpoint: the server.
+        transcript: the record of the connection.
+        server: the process, if we started it.
+        startup: seconds that it may take until it accepts connections.
+        secrets: further headers of each request, which are never recorded.
+        born: time of the start.
+
+    Attributes:
+        session: the session.
+    """
+
+    transport = Transport.HTTP
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        transcript: Transcript,
+        *,
+        server: ServerProcess | None = None,
+        startup: float = 0.0,
+        secrets: Mapping[str, str] = {},
+        born: float | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.transcript = transcript
+        self.session = Session()
+        self.born = now() if born is None else born
+        self.ending: Ending | None = None
+        self._server = server
+        self._startup = startup if server is not None else 0.0
+        self._secrets = dict(secrets)
+        self._hidden = sorted(_secret_parts(secrets.values()), key=len, reverse=True)
+        self._numbers = itertools.count(1)
+        self._responses: dict[int, HttpResponse] = {}
+        self._asked: dict[Any, int] = {}
+        self._open: set[HttpResponse] = set()
+        self._streams: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._leaving = threading.Event()
+
+    @property
+    def process(self) -> ServerProcess:
+        """The process of the server.
+
+        Raises:
+            LookupError: we did not start it.
+        """
+        if self._server is None:
+            raise LookupError("the server was not started by us")
+        return self._server
+
+    @property
+    def running(self) -> bool:
+        """Whether the server has not exited, as far as we know."""
+        if self._server is not None:
+            return self._server.running
+        return not self._leaving.is_set()
+
+    @property
+    def status(self) -> int | None:
+        """Exit status of the server; None while it runs, or if we did not start it."""
+        return None if self._server is None else self._server.status
+
+    @property
+    def stderr_tail(self) -> bytes:
+        """The end of the server's stderr."""
+        return b"" if self._server is None else self._hide(self._server.stderr_tail)
+
+    def stderr(self) -> str:
+        """Return the end of the server's stderr as text, or that of its output if it has none."""
+        if self._server is None:
+            return ""
+        output = self._server.transcript
+        lines = output.tail if isinstance(output, ServerOutput) else ()
+        text = self._server.stderr() or b"\n".join(lines).decode("utf-8", "replace")
+        return self._hide(text.encode()).decode()
+
+    def wait(self, seconds: float) -> int | None:
+        """Wait for the exit of the server; return None if we did not start it."""
+        return None if self._server is None else self._server.wait(seconds)
+
+    def patience(self, seconds: float) -> Patience:
+        """Begin to wait for the server."""
+        if self._server is None:
+            return Patience(seconds, dict, now)
+        return self._server.patience(seconds)
+
+    def take_unfinished(self) -> bool:
+        """Return False: a body ends with its response."""
+        return False
+
+    @property
+    def modern(self) -> bool:
+        """Whether the connection is stateless."""
+        return rev.is_modern(self.transcript.revision)
+
+    # --- sending
+
+    def say(self, said: Sequence[Said], seconds: float) -> None:
+        """Send each message as a POST; wait for the response to each that is no proper request.
+
+        Raises:
+            Gone: the server cannot be reached, or does not read.
+        """
+        for one in said:
+            self._post(one, seconds, [one.raw.rstrip(b"\n")])
+
+    def say_in_pieces(self, said: Said, cuts: Sequence[int], pause: float, seconds: float) -> None:
+        """Send a message as the body of a POST, in pieces.
+
+        Raises:
+            Gone: the server cannot be reached, or does not read.
+        """
+        body = said.raw.rstrip(b"\n")
+        places = [0, *(cut for cut in cuts if cut < len(body)), len(body)]
+        pieces = [body[begin:end] for begin, end in itertools.pairwise(places)]
+        self._post(said, seconds, pieces, pause)
+
+    def _post(
+        self, said: Said, seconds: float, pieces: Sequence[bytes], pause: float = 0.0
+    ) -> None:
+        if self._leaving.is_set():
+            raise Gone("gets no more messages: we closed the connection")
+        self._await_start()
+        if self._takes_back(said):
+            return
+        keys = list(_requests(said.value))
+        if not keys:
+            self._let_arrive()
+        for key in keys:
+            self._asked[key] = said.n
+        body = self._headers(said.value)
+        headers = (
+            ("Content-Type", JSON),
+            ("Content-Length", str(sum(map(len, pieces)))),
+            ("Accept", f"{JSON}, {EVENTS}"),
+            *body,
+        )
+        response = self._begin("POST", headers, said.n)
+        self._responses[said.n] = response
+        self._send(response, headers, pieces, seconds, pause)
+        if self.transcript[said.n].malformed:  # on a pipe too, it is read before the next message
+            response.closed.wait(seconds)
+        elif not keys:
+            response.headed.wait(seconds)
+            self._note(response)
+            self._after(said, response.exchange)
+
+    def _send(
+        self,
+        response: HttpResponse,
+        headers: Headers,
+        pieces: Sequence[bytes],
+        seconds: float,
+        pause: float = 0.0,
+    ) -> None:
+        exchange = response.exchange
+        full = (
+            ("Host", self.endpoint.authority),
+            ("User-Agent", AGENT),
+            *headers,
+            *self._secrets.items(),
+            ("Connection", "close"),
+        )
+        head = request_bytes(exchange.verb, self.endpoint.path, full)
+        first, *rest = pieces or [b""]
+        try:
+            response.send([head + first, *rest], seconds, lambda: sleep(pause))
+        except OSError as error:
+            raise Gone(f"was not reached: {exchange.fault}") from error
+
+    def _begin(self, verb: str, headers: Headers, line: int) -> HttpResponse:
+        with self._lock:
+            exchange = Exchange(
+                number=next(self._numbers),
+                verb=verb,
+                line=line,
+                sent=(*headers, *((name, "(hidden)") for name in self._secrets)),
+                began=now() - self.born,
+            )
+            self.transcript.exchanges.append(exchange)
+            response = HttpResponse(
+                exchange,
+                self.endpoint,
+                lambda: now() - self.born,
+                self._heard,
+                lambda: self._changed(response),
+            )
+            self._open.add(response)
+        return response
+
+    def _changed(self, response: HttpResponse) -> None:
+        if response.closed.is_set():
+            exchange = response.exchange
+            exchange.body = self._hide(exchange.body)
+            with self._lock:
+                self._open.discard(response)
+            if exchange.line and not exchange.left and not self._leaving.is_set():
+                self._note(response)
+                if self._resumes(exchange):
+                    self._listen(exchange.events[-1].id, exchange)
+        self.transcript.changed()
+
+    def _note(self, response: HttpResponse) -> None:
+        """Record a response without a message, once."""
+        exchange = response.exchange
+        with self._lock:
+            known, response.noted = response.noted, True
+        if known or exchange.messages or (exchange.streams and not exchange.fault):
+            response.noted = known
+            return
+        text = exchange.body[:200].decode("utf-8", "replace").strip()
+        shown = f": {' '.join(text.split())}" if text else ""
+        self.transcript.happened(f"to line {exchange.line}: {exchange}{shown}")
+
+    def _headers(self, value: Any) -> Headers:
+        if self.modern:
+            return repeated(value, self.transcript.revision, self.session.tools)
+        opening = isinstance(value, dict) and value.get("method") == "initialize"
+        return () if opening else tuple(self._session_headers())
+
+    def _session_headers(self) -> Iterator[tuple[str, str]]:
+        if self.session.id is not None:
+            yield SESSION, self.session.id
+        if self.session.version >= WITH_VERSION:
+            yield VERSION, self.session.version
+
+    def _let_arrive(self) -> None:
+        """Give open requests a moment to arrive: a notification may concern one of them."""
+        until = now() + ARRIVING
+        with self._lock:
+            waiting = [one for one in self._open if one.exchange.line]
+        for response in waiting:
+            response.headed.wait(max(0.0, until - now()))
+
+    def _await_start(self) -> None:
+        """Wait until a server that we started accepts connections, at its first message.
+
+        Raises:
+            Gone: it has exited, or accepts none in time.
+        """
+        if not self._startup:
+            return
+        until = self.born + self._startup
+        while now() < until and not self._leaving.is_set():
+            try:
+                self.endpoint.connect(until - now()).close()
+            except OSError:
+                if not self.process.running:
+                    break
+                sleep(LOOK)
+            else:
+                self._startup = 0.0
+                return
+        self._startup = 0.0
+
+    def _takes_back(self, said: Said) -> bool:
+        """Close the stream of a request that is cancelled in 2026-07-28, in place of a message.
+
+        Source: 2026-07-28 basic/transports/streamable-http#cancellation.
+        """
+        value = said.value if isinstance(said.value, dict) else {}
+        if not self.modern or value.get("method") != "notifications/cancelled":
+            return False
+        params = value.get("params")
+        key = id_key(params.get("requestId")) if isinstance(params, dict) else None
+        line = self._asked.get(key)
+        if line is None:
+            return False
+        self._responses[line].leave()
+        self.transcript.happened(f"we closed the response to line {line}, in place of a message")
+        return True
+
+    # --- hearing
+
+    def _heard(self, line: Line, origin: Origin) -> bool:
+        raw = self._hide(line.raw)
+        if raw != line.raw:
+            line = Line(raw, len(raw))
+        self.transcript.heard(line, origin)
+        exchange = origin.exchange
+        if self.modern:
+            if b"x-mcp-header" in line.raw:
+                self._learn(exchange.line)
+        elif exchange.line and not self.session.version:
+            self._open_session(exchange)
+        return not self.transcript.overflow
+
+    def _hide(self, raw: bytes) -> bytes:
+        """Replace secrets that the server repeats, so that no record has them."""
+        for secret in self._hidden:
+            raw = raw.replace(secret, HIDDEN)
+        return raw
+
+    def _open_session(self, exchange: Exchange) -> None:
+        found = self.transcript.answer_to(exchange.line)
+        if found is None or found[1].method != "initialize":
+            return
+        result = found[1].value.get("result")
+        version = result.get("protocolVersion") if isinstance(result, dict) else None
+        if isinstance(version, str):
+            self.session.version = version
+            self.session.id = exchange.header(SESSION)
+
+    def _learn(self, line: int) -> None:
+        found = self.transcript.answer_to(line) if line else None
+        result = found[1].value.get("result") if found is not None else None
+        tools = result.get("tools") if isinstance(result, dict) else None
+        for tool in tools if isinstance(tools, list) else ():
+            if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+                self.session.tools[tool["name"]] = tuple(annotated(tool.get("inputSchema")))
+
+    def _after(self, said: Said, exchange: Exchange) -> None:
+        value = said.value if isinstance(said.value, dict) else {}
+        opened = value.get("method") == "notifications/initialized" and exchange.status in OK
+        if opened and not self.modern and not self._streams:
+            self._listen(None, None)
+
+    def _resumes(self, exchange: Exchange) -> bool:
+        """Return whether a stream ended before its answer and can be resumed."""
+        if self.modern or not exchange.streams or not exchange.events:
+            return False
+        unanswered = self.transcript.answer_to(exchange.line) is None
+        return unanswered and exchange.events[-1].id is not None
+
+    def _listen(self, last: str | None, resumed: Exchange | None) -> None:
+        thread = threading.Thread(target=self._follow, args=(last, resumed), daemon=True)
+        self._streams.append(thread)
+        thread.start()
+
+    def _follow(self, last: str | None, resumed: Exchange | None) -> None:
+        """Read the listening stream, or the rest of the response to a request."""
+        delay = 0.0 if last is None else _delay(resumed)
+        for _ in range(MOST_RESUMED):
+            if self._leaving.wait(delay):
+                return
+            headers: Headers = (("Accept", EVENTS), *self._session_headers())
+            if last is not None:
+                headers = (*headers, ("Last-Event-ID", last))
+            response = self._begin("GET", headers, 0 if resumed is None else resumed.line)
+            if resumed is not None:
+                self._responses[resumed.line] = response
+            try:
+                self._send(response, headers, (), LAST_WORDS)
+            except Gone:
+                return
+            response.closed.wait()
+            exchange = response.exchange
+            if exchange.status not in OK or not exchange.streams or exchange.left:
+                return
+            if resumed is not None and self.transcript.answer_to(resumed.line) is not None:
+                return
+            last = next((one.id for one in reversed(exchange.events) if one.id), last)
+            delay = _delay(exchange)
+
+    def silence(self, line: int) -> str:
+        """Return why no answer to the request on a line can come any more; empty if it can."""
+        response = self._responses.get(line)
+        if response is None or not response.closed.is_set() or self.transcript.overflow:
+            return ""
+        exchange = response.exchange
+        if exchange.verb == "POST" and self._resumes(exchange) and not self._leaving.is_set():
+            return ""
+        if exchange.left:
+            return "we closed its response"
+        if exchange.fault and self._server is not None:
+            status = self._server.wait(EXITING)
+            if status is not None:
+                how = f"status {status}" if status >= 0 else signal_name(-status)
+                return f"the server left ({how})"
+        if exchange.streams and exchange.messages:
+            return f"its stream ended without an answer ({exchange})"
+        return str(exchange)
+
+    def advice(self) -> str:
+        """Return why the first request got no answer, and the remedy; empty if it is unknown."""
+        first = next((one for one in self.transcript.exchanges if one.line), None)
+        if first is None or first.messages or not self.running:
+            return ""
+        if self._server is not None and not first.status and first.fault:
+            return (
+                f"{self.endpoint.url}: the server that we started was not reached there: "
+                f"{first.fault}; does its command take {PORT}?"
+            )
+        old = first.status in {400, 404, 405} and self._is_old_transport()
+        return http_advice.about(first, self.endpoint.url, tuple(self._secrets), old=old)
+
+    def _is_old_transport(self) -> bool:
+        """Return whether a GET opens the stream of HTTP+SSE (2024-11-05)."""
+        headers: Headers = (("Accept", EVENTS),)
+        response = self._begin("GET", headers, 0)
+        with contextlib.suppress(Gone):
+            self._send(response, headers, (), LAST_WORDS)
+            until = now() + LAST_WORDS
+            while not response.exchange.events and now() < until:
+                if response.closed.wait(LOOK):
+                    break
+        response.leave()
+        return any(event.name == "endpoint" for event in response.exchange.events)
+
+    # --- the end
+
+    def end(self, patience: float, *, polite: bool = True, hurry: float | None = None) -> Ending:
+        """End the session, close every connection, and end the server if we started it."""
+        if self.ending is not None:
+            return self.ending
+        if polite and self.session.id is not None and self.running:
+            self._delete(min(LAST_WORDS, patience))
+        self._leave()
+        if self._server is not None:
+            ending = self._server.end(patience, polite=False, hurry=hurry)
+        else:
+            ending = Ending(Step.LEFT, 0, 0.0)
+        self.ending = ending
+        who = "the server" if self._server is not None else "the connection"
+        self.transcript.happened(f"{who} {ending}" if self._server is not None else f"{who} ended")
+        self.transcript.finished()
+        return ending
+
+    def _delete(self, seconds: float) -> None:
+        headers = tuple(self._session_headers())
+        response = self._begin("DELETE", headers, 0)
+        with contextlib.suppress(Gone):
+            self._send(response, headers, (), seconds)
+            response.headed.wait(seconds)
+
+    def _leave(self) -> None:
+        self._leaving.set()
+        with self._lock:
+            still = list(self._open)
+        for response in still:
+            response.leave()
+        for response in still:
+            response.join(0.5)
+
+    def kill(self) -> None:
+        """Close every connection and kill the server if we started it; ``end`` must be called."""
+        self._leaving.set()
+        with self._lock:
+            still = list(self._open)
+        for response in still:
+            response.leave()
+        if self._server is not None:
+            self._server.kill()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the threads of the channel, after its end."""
+        for thread in self._streams:
+            thread.join(seconds)
+        if self._server is not None:
+            self._server.join(seconds)
+
+
+def _secret_parts(values: Iterable[str]) -> Iterator[bytes]:
+    """Yield each secret, and its parts: ``Bearer TOKEN`` is two."""
+    for value in values:
+        for part in (value, *value.split()):
+            if len(part) >= SECRET_LENGTH:
+                yield part.encode()
+
+
+def _requests(value: Any) -> Iterator[Any]:
+    """Yield the ids of the requests in a message or a batch."""
+    for message in value if isinstance(value, list) else [value]:
+        if isinstance(message, dict) and "method" in message:
+            key = id_key(message.get("id"))
+            if key is not None:
+                yield key
+
+
+def _delay(exchange: Exchange | None) -> float:
+    """Return the seconds before a stream is resumed: the last ``retry``, or a second."""
+    events = [] if exchange is None else exchange.events
+    retry = next((one.retry for one in reversed(events) if one.retry is not None), 1000)
+    return min(LONGEST_RETRY, retry / 1000)

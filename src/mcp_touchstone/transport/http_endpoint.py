@@ -1,0 +1,186 @@
+"""The address of an HTTP server, and connections to it."""
+
+import contextlib
+import itertools
+import os
+import re
+import socket
+import ssl
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.wire.http_headers import FIXED, TOKEN, VALUE
+
+PORT: Final = "{port}"
+"""In a URL and in a command, replaced by the port that we choose."""
+
+FIRST_PORT: Final = 10_240
+LAST_PORT: Final = 32_000
+"""We choose ports below those that systems give to clients: a connection could take them."""
+
+PLAIN: Final = {"http": 80, "https": 443}
+
+_LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1", re.IGNORECASE)
+
+_ports: Final = itertools.count(FIRST_PORT + os.getpid() * 37 % (LAST_PORT - FIRST_PORT))
+_choosing: Final = threading.Lock()
+
+
+class EndpointError(UserError, ValueError):
+    """A URL or a header cannot be used; the message says why."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """The URL of an MCP endpoint, and what each request to it needs.
+
+    Attributes:
+        url: the URL, which may contain ``{port}`` until ``on`` is called.
+        secrets: header -> variable of the environment with its value.
+        ca_file: certificates to accept beside those of the system; None for none.
+    """
+
+    url: str
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    ca_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Check it.
+
+        Raises:
+            EndpointError: it cannot be used.
+        """
+        try:
+            parts = urlsplit(self.url.replace(PORT, str(FIRST_PORT)))
+            usable = parts.scheme in PLAIN and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable or re.search(r"[\x00-\x20\x7f-\U0010ffff]", self.url):
+            raise EndpointError(
+                f"{self.url}: no URL of an HTTP server; write http://HOST:PORT/PATH"
+            )
+        if parts.username or parts.password:
+            raise EndpointError("a URL with a user or a password; give a secret with --header")
+        if parts.fragment:
+            raise EndpointError(f"{self.url}: a URL for a server has no part behind #")
+
+    def on(self, port: int) -> "Endpoint":
+        """Return the endpoint with a port filled in."""
+        return Endpoint(self.url.replace(PORT, str(port)), self.secrets, self.ca_file)
+
+    @cached_property
+    def _parts(self) -> tuple[str, str, int, str]:
+        parts = urlsplit(self.url.replace(PORT, str(FIRST_PORT)))
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        return parts.scheme, parts.hostname or "", parts.port or PLAIN[parts.scheme], path
+
+    @property
+    def secure(self) -> bool:
+        """Whether it is reached by TLS."""
+        return self._parts[0] == "https"
+
+    @property
+    def host(self) -> str:
+        """The name or the address of the host."""
+        return self._parts[1]
+
+    @property
+    def port(self) -> int:
+        """The port."""
+        return self._parts[2]
+
+    @property
+    def path(self) -> str:
+        """The path with its query."""
+        return self._parts[3]
+
+    @property
+    def authority(self) -> str:
+        """The value of the ``Host`` header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PLAIN[self._parts[0]] else f"{host}:{self.port}"
+
+    @property
+    def local(self) -> bool:
+        """Whether it is on the loopback of this machine, by its address."""
+        return _LOOPBACK.fullmatch(self.host) is not None
+
+    def connect(self, seconds: float) -> socket.socket:
+        """Open a connection.
+
+        Raises:
+            OSError: there is none, or no valid certificate (``ssl.SSLError``).
+        """
+        plain = socket.create_connection((self.host, self.port), max(seconds, 0.01))
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not self.secure:
+            return plain
+        try:
+            return self._tls.wrap_socket(plain, server_hostname=self.host)
+        except BaseException:
+            plain.close()
+            raise
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+        if self.ca_file is not None:
+            context.load_verify_locations(self.ca_file)
+        return context
+
+
+def free_port() -> int:
+    """Return a port on 127.0.0.1 that nobody uses, and that was not returned before.
+
+    Raises:
+        OSError: there is none.
+    """
+    with _choosing:
+        for _ in range(LAST_PORT - FIRST_PORT):
+            port = FIRST_PORT + next(_ports) % (LAST_PORT - FIRST_PORT)
+            with contextlib.suppress(OSError), socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+                return port
+    raise OSError("no port is free on 127.0.0.1")
+
+
+def secret_header(text: str) -> tuple[str, str]:
+    """Read ``NAME=env:VARIABLE``.
+
+    Raises:
+        ValueError: it is written differently.
+    """
+    name, _, source = text.partition("=")
+    kind, _, variable = source.partition(":")
+    if not TOKEN.fullmatch(name) or kind != "env" or not variable:
+        shown = f"{name}=…" if TOKEN.fullmatch(name) else "a header"
+        raise ValueError(f"{shown}: write NAME=env:VARIABLE; its value stays in the environment")
+    if name.lower() in FIXED:
+        raise ValueError(f"{name}: we set this header ourselves")
+    return name, variable
+
+
+def values_of(secrets: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers with the values of their variables.
+
+    Raises:
+        EndpointError: a variable is not set, or its value cannot be sent.
+    """
+    found = {}
+    for name, variable in secrets.items():
+        value = environment.get(variable, "")
+        if not value:
+            raise EndpointError(f"--header {name}: the variable {variable} is not set")
+        if not VALUE.fullmatch(value):
+            raise EndpointError(
+                f"--header {name}: the value of {variable} has forbidden characters"
+            )
+        found[name] = value
+    return found

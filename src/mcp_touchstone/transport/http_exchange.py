@@ -1,0 +1,322 @@
+"""One HTTP exchange on a connection of its own: write a request, read the response.
+
+h11 reads the response. The request is written by ourselves, because h11 refuses to write requests
+that a judge must be able to send, for instance one with two ``Host`` headers.
+"""
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import h11
+
+from mcp_touchstone.transport.http_endpoint import Endpoint
+from mcp_touchstone.wire.exchange import Exchange, Origin
+from mcp_touchstone.wire.framing import CUT, LINE_LIMIT, Kind, Line, kind_of, read
+from mcp_touchstone.wire.sse import EventReader
+
+CHUNK: Final = 65_536
+
+HEAD_LIMIT: Final = 256 * 1024
+"""Greatest size of the status line and the headers of a response, in bytes."""
+
+MOST_INTERIM: Final = 100
+"""Greatest number of interim (1xx) responses before a final one."""
+
+MOST_EVENTS: Final = 50_000
+"""Greatest number of events of one stream."""
+
+BODY_KEPT: Final = 2048
+"""Bytes of a body without a message that are kept."""
+
+HTTP2: Final = b"\x00\x00"
+"""The first bytes of a frame of HTTP/2 that a server sends at once (SETTINGS is short)."""
+
+SPEAKS_HTTP2: Final = "it speaks HTTP/2 only; we speak HTTP/1.1"
+SPEAKS_TLS: Final = "it speaks TLS on this port; write https://"
+
+
+def request_bytes(
+    verb: str, target: str, headers: Iterable[tuple[str, str]], body: bytes = b""
+) -> bytes:
+    """Return a request as it is written; nothing in it is checked or repaired."""
+    lines = [f"{verb} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
+    return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n" + body
+
+
+_REASONS: Final[dict[type[OSError], str]] = {
+    socket.gaierror: "there is no host of this name",
+    ConnectionRefusedError: "the connection was refused",
+    TimeoutError: "it does not take the connection, or does not read",
+    ConnectionResetError: "it closed the connection without a response",
+    BrokenPipeError: "it closed the connection without a response",
+}
+
+
+class HttpResponse:
+    """The response to one request, read in a thread of its own.
+
+    Args:
+        exchange: what is known of it; filled in here.
+        endpoint: the server.
+        clock: returns seconds since the start of the process.
+        heard: called with each message and its origin; returns whether to read on.
+        changed: called when the status has come, and at the end.
+
+    Attributes:
+        headed: set when the status and the headers have come, or never will.
+        closed: set at the end.
+        noted: whether the transcript mentions it.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        endpoint: Endpoint,
+        clock: Callable[[], float],
+        heard: Callable[[Line, Origin], bool],
+        changed: Callable[[], None],
+    ) -> None:
+        self.exchange = exchange
+        self.headed = threading.Event()
+        self.closed = threading.Event()
+        self.noted = False
+        self._endpoint = endpoint
+        self._clock = clock
+        self._heard = heard
+        self._changed = changed
+        self._socket: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+        self._first = b""
+        self._closing = threading.Lock()
+
+    def send(self, pieces: Iterable[bytes], seconds: float, pause: Callable[[], None]) -> None:
+        """Connect, write the request, and begin to read the response.
+
+        Args:
+            pieces: the bytes of the request.
+            seconds: limit for the connection, and for each piece.
+            pause: called between two pieces.
+
+        Raises:
+            OSError: the server cannot be reached, or does not read.
+        """
+        try:
+            connection = self._endpoint.connect(seconds)
+            with self._closing:
+                self._socket = connection
+                if self.exchange.left:
+                    raise ConnectionAbortedError("we closed it")
+            connection.settimeout(seconds)
+            self._write(pieces, pause)
+        except OSError as error:
+            self._end(reason(error))
+            raise
+        self._socket.settimeout(None)
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _write(self, pieces: Iterable[bytes], pause: Callable[[], None]) -> None:
+        assert self._socket is not None  # noqa: S101  (connected just now)
+        try:
+            for number, piece in enumerate(pieces):
+                if number:
+                    pause()
+                self._socket.sendall(piece)
+        except (BrokenPipeError, ConnectionResetError):
+            # it may have answered before it read all, as after a Content-Length it refuses
+            return
+
+    def leave(self) -> None:
+        """Close the connection before the end of the response, if that has not come."""
+        with self._closing:
+            if self.closed.is_set() or self.exchange.left:
+                return
+            self.exchange.left = True
+            connection = self._socket
+        if connection is not None:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def join(self, seconds: float) -> None:
+        """Wait some seconds at most for the end of the response."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    # --- reading, in the thread
+
+    def _read(self) -> None:
+        fault = ""
+        try:
+            self._read_all()
+        except h11.RemoteProtocolError as error:
+            fault = self._protocol_fault(error)
+        except OSError as error:
+            fault = reason(error)
+        self._end("" if self.exchange.left else fault)
+
+    def _end(self, fault: str) -> None:
+        self.exchange.fault = fault
+        self.exchange.ended = self._clock()
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.close()
+        self.closed.set()
+        self.headed.set()
+        self._changed()
+
+    def _read_all(self) -> None:
+        connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
+        request = h11.Request(method=self.exchange.verb, target="/", headers=[("Host", "x")])
+        connection.send(request)
+        connection.send(h11.EndOfMessage())
+        body: _Body | None = None
+        interim = 0
+        while True:
+            event = connection.next_event()
+            if event is h11.NEED_DATA:
+                data = self._receive()
+                if len(self._first) < len(HTTP2):
+                    self._first += data[:16]
+                connection.receive_data(data)
+            elif isinstance(event, h11.InformationalResponse):
+                interim += 1
+                if interim > MOST_INTERIM:
+                    raise h11.RemoteProtocolError(f"more than {MOST_INTERIM} interim responses")
+            elif isinstance(event, h11.Response):
+                body = self._begin(event)
+            elif isinstance(event, h11.Data) and body is not None:
+                if not body.feed(bytes(event.data)):
+                    return
+            elif isinstance(event, h11.EndOfMessage) and body is not None:
+                body.end()
+                return
+            else:
+                raise h11.RemoteProtocolError("it closed the connection without a response")
+
+    def _receive(self) -> bytes:
+        assert self._socket is not None  # noqa: S101  (connected before the thread began)
+        return self._socket.recv(CHUNK)
+
+    def _begin(self, response: h11.Response) -> "_Body":
+        exchange = self.exchange
+        exchange.headers = tuple(
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in response.headers.raw_items()
+        )
+        exchange.headed = self._clock()
+        exchange.status = response.status_code
+        self.headed.set()
+        self._changed()
+        coding = (exchange.header("Content-Encoding") or "identity").strip().lower()
+        if coding != "identity":
+            raise h11.RemoteProtocolError(
+                f"its body is encoded as {coding}, which we did not accept"
+            )
+        return _Stream(exchange, self._heard) if exchange.streams else _Plain(exchange, self._heard)
+
+    def _protocol_fault(self, error: h11.RemoteProtocolError) -> str:
+        if self._first.startswith(HTTP2):
+            return SPEAKS_HTTP2
+        if self._first[:2] == b"\x15\x03":  # an alert of TLS
+            return SPEAKS_TLS
+        if not self._first:
+            return "it closed the connection without a response"
+        return f"broken HTTP: {error}"
+
+
+class _Body:
+    """The body of a response."""
+
+    def __init__(self, exchange: Exchange, heard: Callable[[Line, Origin], bool]) -> None:
+        self.exchange = exchange
+        self._heard = heard
+
+    def feed(self, data: bytes) -> bool:
+        """Add bytes; return whether to read on."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Take the end of the body."""
+
+
+class _Stream(_Body):
+    """A stream of events."""
+
+    def __init__(self, exchange: Exchange, heard: Callable[[Line, Origin], bool]) -> None:
+        super().__init__(exchange, heard)
+        self._reader = EventReader()
+
+    def feed(self, data: bytes) -> bool:
+        for event in self._reader.feed(data):
+            bare = type(event)(None, event.name, event.id, event.retry)
+            self.exchange.events.append(bare)
+            if len(self.exchange.events) > MOST_EVENTS:
+                raise h11.RemoteProtocolError(f"more than {MOST_EVENTS:,} events")
+            if not event.data or event.name != "message":
+                continue  # no message: an event that primes the client, or one of another kind
+            self.exchange.messages += 1
+            line = Line(event.data, len(event.data))
+            if not self._heard(line, Origin(self.exchange, bare)):
+                return False
+        if self._reader.overlong:
+            return self._heard(Line(b"", LINE_LIMIT + 1), Origin(self.exchange))
+        return True
+
+
+class _Plain(_Body):
+    """A body with a message, or with something else."""
+
+    def __init__(self, exchange: Exchange, heard: Callable[[Line, Origin], bool]) -> None:
+        super().__init__(exchange, heard)
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> bool:
+        self._data += data
+        if len(self._data) > LINE_LIMIT:
+            line = Line(bytes(self._data[:CUT]), len(self._data))
+            self._heard(line, Origin(self.exchange))
+            return False
+        return True
+
+    def end(self) -> None:
+        data = bytes(self._data)
+        line = Line(data, len(data))
+        if data.strip() and _is_message(read(line).value):
+            self.exchange.messages += 1
+            self._heard(line, Origin(self.exchange))
+        else:
+            self.exchange.body = data[:BODY_KEPT]
+
+
+def _is_message(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_is_message, value))
+    return isinstance(value, dict) and (kind_of(value) is not Kind.ODD or "jsonrpc" in value)
+
+
+def reason(error: OSError) -> str:
+    """Return the reason a connection failed, in a few words."""
+    if isinstance(error, ssl.SSLError):
+        return _tls_reason(error)
+    for kind, text in _REASONS.items():
+        if isinstance(error, kind):
+            return text
+    return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+def _tls_reason(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"TLS failed: {error.verify_message}"
+    said = (error.reason or str(error)).replace("_", " ").lower()
+    if "wrong version number" in said or "record layer failure" in said:
+        return "it speaks no TLS on this port; write http://"
+    if "alpn" in said or "no application protocol" in said:
+        return SPEAKS_HTTP2
+    return f"TLS failed: {said}"
+
+
+__all__ = ["HttpResponse", "reason", "request_bytes"]

@@ -1,0 +1,91 @@
+"""One HTTP request of ours and its response, as observed. Pure values."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from mcp_touchstone.wire.sse import ServerEvent
+
+JSON: Final = "application/json"
+EVENTS: Final = "text/event-stream"
+
+Headers = tuple[tuple[str, str], ...]
+"""Names and values as they came, in their order; a name may come twice."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One HTTP request and its response.
+
+    Attributes:
+        number: number of the exchange on its connection, from 1.
+        verb: the HTTP method.
+        line: number of our line that it carries; 0 for none.
+        sent: headers of the request, with secret values replaced.
+        began: seconds since the start of the process at which it began.
+        status: status of the response; 0 before it came.
+        headers: headers of the response.
+        headed: seconds at which the headers were complete; None before that.
+        ended: seconds at which the response ended, or we stopped reading; None before that.
+        messages: number of messages in the response so far.
+        body: the beginning of a body that holds no message.
+        fault: what broke the response off; empty if nothing did.
+        left: whether we closed the connection before its end.
+        events: the events of a stream, without their data.
+    """
+
+    number: int
+    verb: str
+    line: int
+    sent: Headers
+    began: float
+    status: int = 0
+    headers: Headers = ()
+    headed: float | None = None
+    ended: float | None = None
+    messages: int = 0
+    body: bytes = b""
+    fault: str = ""
+    left: bool = False
+    events: list[ServerEvent] = field(default_factory=list)
+
+    def header(self, name: str) -> str | None:
+        """Return the first value of a response header; None if it is absent."""
+        wanted = name.lower()
+        return next((value for known, value in self.headers if known.lower() == wanted), None)
+
+    @property
+    def kind(self) -> str:
+        """The media type of the response, in lower case and without parameters."""
+        return (self.header("Content-Type") or "").partition(";")[0].strip().lower()
+
+    @property
+    def streams(self) -> bool:
+        """Whether the response is a stream of events."""
+        return self.kind == EVENTS
+
+    def __str__(self) -> str:
+        """Return the response in a few words, for a reader."""
+        if self.fault and not self.status:
+            return self.fault
+        if not self.status:
+            return f"no response to {self.verb}"
+        kind = f", {self.kind}" if self.kind else ""
+        return f"HTTP {self.status}{kind}" + (f" ({self.fault})" if self.fault else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The place a message came from.
+
+    Attributes:
+        exchange: the exchange whose response holds it.
+        event: the event that holds it; None for a plain body.
+    """
+
+    exchange: Exchange
+    event: ServerEvent | None = None
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the response has the status of an error."""
+        return self.exchange.status >= 400  # noqa: PLR2004  (4xx and 5xx are errors)

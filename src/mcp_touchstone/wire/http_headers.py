@@ -1,0 +1,105 @@
+"""The headers of a POST, from the message in its body. Pure.
+
+Sources: basic/transports#protocol-version-header of 2025-06-18 and 2025-11-25, and
+basic/transports/streamable-http#request-metadata of 2026-07-28.
+"""
+
+import base64
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mcp_touchstone.wire.exchange import Headers
+
+VERSION: Final = "MCP-Protocol-Version"
+SESSION: Final = "Mcp-Session-Id"
+METHOD: Final = "Mcp-Method"
+NAME: Final = "Mcp-Name"
+PARAMETER: Final = "Mcp-Param-"
+META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+
+NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""Method -> the member of its params that ``Mcp-Name`` repeats."""
+
+DEEPEST: Final = 32
+"""Greatest depth of nested objects in a schema that is searched for annotations."""
+
+Path = tuple[str, ...]
+"""Property names from the root of an inputSchema down to the one that is repeated."""
+
+VALUE: Final = re.compile(r"[\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?")
+"""A value that can be sent as it is."""
+
+TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A name of a header."""
+
+FIXED: Final = frozenset({
+    "host", "content-length", "content-type", "accept", "connection", "transfer-encoding",
+    "mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name", "last-event-id",
+})  # fmt: skip
+"""Headers whose values the protocol decides, in lower case."""
+
+_SENTINEL: Final = re.compile(r"=\?base64\?.*\?=", re.DOTALL)
+
+
+def encoded(value: str) -> str:
+    """Return a value for ``Mcp-Name`` or ``Mcp-Param-*``, in Base64 where it must be."""
+    if VALUE.fullmatch(value) and not _SENTINEL.fullmatch(value):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode('utf-8', 'surrogatepass')).decode()}?="
+
+
+def repeated(
+    message: Any, revision: str, tools: Mapping[str, tuple[tuple[Path, str], ...]] = {}
+) -> Headers:
+    """Return the headers that repeat parts of a message of 2026-07-28.
+
+    Args:
+        message: the body; anything but an object has no method to repeat.
+        revision: the version to name if the body names none.
+        tools: name of a tool -> its annotated parameters and their headers.
+    """
+    body = message if isinstance(message, dict) else {}
+    params = body.get("params")
+    params = params if isinstance(params, dict) else {}
+    meta = params.get("_meta")
+    named = meta.get(META_VERSION) if isinstance(meta, dict) else None
+    fits = isinstance(named, str) and VALUE.fullmatch(named)
+    found = [(VERSION, named if isinstance(named, str) and fits else revision)]
+    method = body.get("method")
+    if isinstance(method, str) and VALUE.fullmatch(method):
+        found.append((METHOD, method))
+        name = params.get(NAMED.get(method, ""))
+        if isinstance(name, str):
+            found.append((NAME, encoded(name)))
+        if method == "tools/call" and isinstance(name, str):
+            for path, header in tools.get(name, ()):
+                value = _text(_value(params.get("arguments"), path))
+                if value is not None:
+                    found.append((header, encoded(value)))
+    return tuple(found)
+
+
+def annotated(schema: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield the properties of a schema with a valid ``x-mcp-header``, and their headers."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if len(path) > DEEPEST:
+        return
+    for name, inner in properties.items() if isinstance(properties, dict) else ():
+        header = inner.get("x-mcp-header") if isinstance(inner, dict) else None
+        if isinstance(header, str) and TOKEN.fullmatch(header):
+            yield (*path, name), PARAMETER + header
+        yield from annotated(inner, (*path, name))
+
+
+def _value(arguments: Any, path: Path) -> Any:
+    for name in path:
+        arguments = arguments.get(name) if isinstance(arguments, dict) else None
+    return arguments
+
+
+def _text(value: Any) -> str | None:
+    """Return a primitive value as text (#value-encoding); None if it has no header."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | str) else None

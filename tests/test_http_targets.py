@@ -1,0 +1,301 @@
+"""Servers that speak HTTP, as targets: options, files, secrets, and whole runs."""
+
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone import connect
+from mcp_touchstone.catalog.clause import Transport
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.client.server_profile import ServerProfile, Spoken
+from mcp_touchstone.config import resolve, scaffold
+from mcp_touchstone.config.parser import parse
+from mcp_touchstone.config.settings import ConfigError, Settings
+from mcp_touchstone.engine.plan import Choice, Plan
+from mcp_touchstone.results.run import Absent
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.wire.reply import Reply
+from tests.bridge_client import TOY
+from tests.http_canned import mcp, serving
+
+URL = "http://127.0.0.1:{port}/mcp"
+REVISION = "2025-11-25"
+
+
+def only(*words: str) -> Settings:
+    [found] = resolve.settings(parse(["check", *words]))
+    return found
+
+
+def check(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mcp_touchstone", "check", *words]
+    environment = {**os.environ, **env}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env=environment, check=False
+    )
+
+
+# --- options and files
+
+
+def test_url_names_a_server_that_runs() -> None:
+    target = resolve.target(only("https://example.org/mcp"))
+
+    assert target.transport is Transport.HTTP
+    assert not target.started
+    assert target.words() == ["https://example.org/mcp"]
+    assert target.revisions[0] == "2025-03-26"
+
+
+def test_url_with_a_command_names_a_server_that_we_start() -> None:
+    words = ["--http", URL, "--env", "PORT={port}", "--", "server", "--port", "{port}"]
+    target = resolve.target(only(*words))
+    placed = target.on_port(8123)
+
+    assert placed.url == "http://127.0.0.1:8123/mcp"
+    assert placed.command == ("server", "--port", "8123")
+    assert placed.env == {"PORT": "8123"}
+    assert resolve.target(only(*target.words())) == target
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["http://a/mcp", "http://b/mcp"], "name one server"),
+        (["http://a/mcp", "--http", "http://b/mcp"], "name one server"),
+        (["http://user:pw@a/mcp"], "with --header"),
+        (["--http", URL], "add -- COMMAND"),
+        (["http://a/mcp", "--suite", "security"], "attacks run over stdio only"),
+        (["http://a/mcp", "--header", "Authorization=env:NO_SUCH_VARIABLE"], "is not set"),
+        (["http://a/mcp", "--ca-file", "no-such-file"], "is not a file"),
+        (["--header", "X=env:PATH", "--", "server"], "speaks HTTP"),
+        (["--http", URL, "--self"], "drop --http"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(words: list[str], why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        resolve.target(only(*words))
+
+
+def test_value_of_a_header_in_an_argument_is_refused_and_not_printed() -> None:
+    done = check("http://127.0.0.1:9/mcp", "--header", "Authorization=Bearer s3cret")
+
+    assert done.returncode == 2
+    assert "write NAME=env:VARIABLE" in done.stderr
+    assert "s3cret" not in done.stderr
+
+
+def test_configuration_names_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = f'url = "{URL}"\ncommand = "server {{port}}"\n[header]\nAuthorization = "env:TOKEN"\n'
+    (tmp_path / "touchstone.toml").write_text(text)
+    found = only()
+
+    assert (found.url, found.command) == (URL, ("server", "{port}"))
+    assert found.header == {"Authorization": "TOKEN"}
+
+
+def test_file_of_a_client_names_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    servers = {
+        "a": {"type": "http", "url": "http://127.0.0.1:8000/mcp"},
+        "b": {"type": "sse", "url": "http://127.0.0.1:8000/sse"},
+        "c": {"url": "http://127.0.0.1:8000/mcp", "headers": {"Authorization": "Bearer x"}},
+    }
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+
+    assert only("--config", ".mcp.json", "a").url == "http://127.0.0.1:8000/mcp"
+    with pytest.raises(ConfigError, match="HTTP\\+SSE of 2024-11-05"):
+        only("--config", ".mcp.json", "b")
+    with pytest.raises(ConfigError, match="--header"):
+        only("--config", ".mcp.json", "c")
+
+
+def test_starting_configuration_names_the_url() -> None:
+    target = resolve.target(only("http://127.0.0.1:8000/mcp", "--header", "X-Key=env:PATH"))
+    profile = ServerProfile(Pace(1.0))
+    profile.spoken[REVISION] = Spoken(Reply(1, 2, {"result": {}}))
+    table = tomllib.loads(scaffold.text(target, profile, None))
+
+    assert table["url"] == target.url
+    assert table["header"] == {"X-Key": "env:PATH"}
+    assert "command" not in table
+
+
+def test_bridge_refuses_a_server_that_speaks_http() -> None:
+    words = [sys.executable, "-m", "mcp_touchstone", "bridge", "--url", "http://127.0.0.1:9/"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 2
+    assert "speaks HTTP already" in done.stderr
+
+
+# --- what is left out
+
+
+def absences(target: Target) -> dict[str, Absent]:
+    profile = ServerProfile(Pace(1.0))
+    profile.spoken[REVISION] = Spoken(Reply(1, 2, {"result": {}}))
+    plan = Plan(target, profile, load(), Choice())
+    plan.rest()
+    return {absent.clause: absent for absent in plan.absent}
+
+
+def test_rules_of_stdio_do_not_apply_over_http() -> None:
+    found = absences(Target(command=(), url="http://127.0.0.1:8000/mcp"))
+
+    assert "stdio" in found["stdio-stdout-only-messages"].why
+    assert "stdio" in found["lifecycle-shutdown-on-stdin-close"].why
+    assert "jsonrpc-parse-error" not in found
+
+
+def test_server_of_somebody_gets_no_malformed_traffic_unless_the_user_says_so() -> None:
+    theirs = Target(command=(), url="https://example.org/mcp")
+    malformed = {"jsonrpc-parse-error", "jsonrpc-invalid-request", "generated-survived"}
+
+    assert malformed <= absences(theirs).keys()
+    assert "--intrusive" in absences(theirs)["jsonrpc-parse-error"].why
+    for target in (
+        Target(command=(), url="https://example.org/mcp", intrusive=True),
+        Target(command=(), url="http://127.0.0.1:8000/mcp"),
+        Target(command=("server",), url=URL),
+    ):
+        assert not malformed & absences(target).keys()
+
+
+# --- whole runs
+
+
+def test_running_server_is_checked() -> None:
+    with serving(mcp(session="abc")) as server:
+        done = check(server.url, "--select", "ping", "--revision", REVISION)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "canned 1" in done.stdout
+
+
+def test_server_that_cannot_be_reached_exits_with_2_and_one_reason() -> None:
+    done = check("http://127.0.0.1:9/mcp", "--select", "ping")
+
+    assert done.returncode == 2
+    assert "refused" in done.stdout
+    assert "by hand" not in done.stdout
+
+
+def test_server_that_ends_at_its_start_is_named_with_its_words() -> None:
+    program = "import sys; sys.exit('the key is missing')"
+    done = check("--http", URL, "--select", "ping", "--", sys.executable, "-c", program)
+
+    assert done.returncode == 2
+    assert "the server left (status 1)" in done.stdout
+    assert "the key is missing" in done.stdout
+
+
+def test_server_that_does_not_listen_is_named() -> None:
+    sleeper = (sys.executable, "-c", "import time; time.sleep(60)")
+    done = check("--http", URL, "--select", "ping", "--timeout", "3", "--", *sleeper)
+
+    assert done.returncode == 2
+    assert "does its command take {port}?" in " ".join(done.stdout.split())
+
+
+def test_our_own_bridge_is_started_checked_and_ended() -> None:
+    bridge = (sys.executable, "-m", "mcp_touchstone", "bridge", "--port", "{port}", "--", *TOY)
+    words = ("--http", URL, "--select", "answers_a_ping", "--revision", REVISION, "--", *bridge)
+    done = check(*words)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "passed" in done.stdout
+
+
+def test_secret_is_in_no_output(tmp_path: Path) -> None:
+    secret = "Bearer abcdefgh-12345678"
+    with serving(mcp()) as server:
+        done = check(
+            *(server.url, "--header", "Authorization=env:MY_HEADER", "--select", "ping"),
+            *("--save", str(tmp_path / "wire"), "--json", str(tmp_path / "report.json"), "-v"),
+            MY_HEADER=secret,
+        )
+        assert any(secret.encode() in one for one in server.requests)
+
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    texts = [done.stdout, done.stderr, *(path.read_text() for path in files)]
+    assert files
+    assert not [text for text in texts if secret.removeprefix("Bearer ") in text]
+
+
+def test_session_is_opened_over_http() -> None:
+    with serving(mcp(session="abc")) as server:
+        with connect(url=server.url) as session:
+            assert session.request("ping").result == {}
+        assert server.requests[-1].startswith(b"DELETE")
+
+
+def test_pytest_checks_a_url(tmp_path: Path) -> None:
+    with serving(mcp()) as server:
+        words = ["--mcp-url", server.url, "--mcp-select", "answers_a_ping"]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *words],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=tmp_path,
+            check=False,
+        )
+
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a self-signed certificate for 127.0.0.1, with its key, in one file."""
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("needs openssl")
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    words = [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=test",
+        "-addext",
+    ]
+    subprocess.run(
+        [program, *words, "subjectAltName=IP:127.0.0.1", "-keyout", path, "-out", f"{path}.crt"],
+        check=True,
+        capture_output=True,
+    )
+    path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
+    return path
+
+
+def test_https_is_verified_and_a_certificate_can_be_added(certificate: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    words = ("--select", "ping", "--revision", REVISION)
+    with serving(mcp(), context) as server:
+        refused = check(server.url, *words)
+        done = check(server.url, *words, "--ca-file", f"{certificate}.crt")
+        other_name = server.url.replace("127.0.0.1", "localhost")
+        misnamed = check(other_name, *words, "--ca-file", f"{certificate}.crt")
+
+    assert refused.returncode == 2
+    assert "TLS failed" in refused.stdout
+    assert "--ca-file" in refused.stdout
+    assert done.returncode == 0, done.stdout
+    assert misnamed.returncode == 2
+    assert "TLS failed" in misnamed.stdout
