@@ -13,7 +13,7 @@ from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.http_endpoint import Endpoint, EndpointError, free_port
-from mcp_touchstone.transport.process import now
+from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.transcript import Source, Transcript
@@ -179,6 +179,8 @@ def test_http_error_without_the_id_answers_its_request() -> None:
 def test_cancellation_of_a_stateless_request_closes_its_stream() -> None:
     with talking(silent, MODERN) as (wire, server):
         line = wire.say(wire.build("tools/call", {"name": "slow"}, id=7))
+        while not server.requests:
+            sleep(0.01)
         wire.notify("notifications/cancelled", {"requestId": 7})
         reply = wire.answer_to(line)
 

@@ -276,8 +276,11 @@ class Connection:
         are read too. Otherwise there is no answer.
         """
         almost = self.near_miss_watch(asked)
-        self.wait(lambda: self.transcript.answer_to(asked) or almost(), seconds)
+        silence = self.channel.silence
+        self.wait(lambda: self.transcript.answer_to(asked) or almost() or silence(asked), seconds)
         found = self.transcript.answer_to(asked)
+        if found is None and silence(asked):
+            return Reply(asked, why=silence(asked))
         near = self.near_miss
         if near is not None and found is None:
             # a log line may quote the answer before it is written
