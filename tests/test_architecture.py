@@ -25,7 +25,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "client": {"catalog", "runtime", "wire", "samples", "transport", "bindings"},
     "target": {"catalog", "bindings", "transport"},
     "discovery": {"catalog", "runtime", "wire", "samples", "transport", "client", "target"},
-    "results": {"catalog", "runtime", "wire", "transport", "client", "target", "discovery"},
+    "results": {"catalog", "runtime", "wire", "client", "target", "discovery"},
     "judging": {"catalog", "runtime", "wire", "transport", "client", "discovery", "results"},
     "properties": {"catalog", "wire", "samples", "transport", "client", "judging"},
     "security": {
@@ -55,7 +55,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "engine", "gate",
     },
     "report": {
-        "catalog", "runtime", "wire", "transport", "client", "discovery", "results", "gate",
+        "catalog", "runtime", "wire", "client", "discovery", "results", "gate",
         "config", "recordings",
     },
     "bridge": {"catalog", "wire", "transport", "report"},

@@ -166,7 +166,7 @@ def test_protocol_of_a_server_without_root_placeholder_is_attacked(
     told = capsys.readouterr().out
     assert status == 0
     assert "protocol/lines           5 pass" in told
-    assert "no {root} in the command" in " ".join(told.split())
+    assert "put {root} into its command" in " ".join(told.split())
 
 
 @pytest.mark.parametrize(

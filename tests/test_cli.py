@@ -341,7 +341,7 @@ def test_list_prints_all_clauses_or_one_chapter() -> None:
     chapter = touchstone("list", "basic/ping").stdout.splitlines()
 
     assert len(everything) > 400
-    assert sum(line.startswith("  ") for line in chapter) == 5
+    assert sum(line.startswith("  ") for line in chapter) == 6
 
 
 def test_list_selects_by_suite_level_and_severity() -> None:
@@ -459,7 +459,7 @@ def test_recon_json_lists_examples_and_reasons() -> None:
     found = json.loads(done.stdout)
     assert found["name"] == "toy 1"
     assert list(found["revisions"]) == ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
-    assert found["processes"] == 7
+    assert found["processes"] == 8
     newest = found["revisions"]["2025-11-25"]
     assert newest["offers"]["elicits"][0]["params"]["name"] == "elicit"
     assert newest["offers"]["elicits"][0]["asked"] == ["elicitation/create"]

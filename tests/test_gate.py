@@ -823,6 +823,6 @@ def test_discovery_can_be_interrupted(needs_registry: Registry) -> None:
 def test_survey_explores_the_requested_revision() -> None:
     profile, processes = survey(Target(command=TOY_SERVER, startup=LONG), [LEGACY])
 
-    assert processes == len(rev.ALL) + 2, "a willing client, and the search for bindings"
+    assert processes == len(rev.ALL) + 3, "a willing client, and two passes for bindings"
     assert {"callable-tool", "elicits"} <= profile.spoken[LEGACY].found.keys()
     assert profile.spoken["2025-06-18"].found == {}

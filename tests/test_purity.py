@@ -24,6 +24,7 @@ PURE = (
     "wire.http_headers",
     "results.verdict",
     "catalog.scenario",
+    "catalog.sdk",
     "wire.matchers",
     "samples.from_regex",
     "samples.from_schema",

@@ -342,6 +342,7 @@ WITHOUT_A_NODE: Final = {
     "completion-resource-ref-forms": ACCEPTED,
     "discover-supported-versions-current": "it compares with the request",
     "elicitation-complete-removed": "no schema has what is gone",
+    "ping-removed": "the same",
     "exttasks-task-shape": "the schema of an extension",
     "lifecycle-open-client-capabilities": ACCEPTED,
     "logging-request-level-accepted": ACCEPTED,

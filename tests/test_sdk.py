@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.transport.sdk import (
     NPM,
     PYPI,
     ProcessFacts,
-    Sdk,
     SdkFacts,
     collect,
     commands,

@@ -14,7 +14,8 @@ import jsonschema
 import pytest
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.loader import home, load
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.gate.baseline import HEADING, UNEXPLAINED, read, renew, settle
@@ -29,7 +30,7 @@ from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.verdict import Judgement, Outcome
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
-from mcp_touchstone.transport.sdk import Sdk, SdkIdentity
+from tests.conftest import HERE
 
 BATCH, PING, TOOL = "jsonrpc-batch-receive", "ping-empty-response", "tools-unknown-tool-error"
 OLD, MID, NEW = "2024-11-05", "2025-03-26", "2025-11-25"
@@ -425,7 +426,7 @@ def test_the_table_has_the_releases_that_the_script_judges() -> None:
 
 
 def _script() -> Any:
-    path = home() / "scripts" / "sdk_table.py"
+    path = HERE.parent / "scripts" / "sdk_table.py"
     spec = importlib.util.spec_from_file_location("sdk_table", path)
     assert spec is not None
     assert spec.loader is not None

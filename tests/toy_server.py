@@ -287,7 +287,8 @@ def of_tasks(method: str, params: dict[str, Any]) -> dict[str, Any]:
 def serve(request: dict[str, Any]) -> None:
     said = answer(request)
     meta = (request.get("params") or {}).get("_meta") or {}
-    if META + "protocolVersion" in meta and isinstance(said.get("result"), dict):
+    modern = META + "protocolVersion" in meta and "old" not in FEATURES
+    if modern and isinstance(said.get("result"), dict):
         said["result"].setdefault("resultType", "complete")
     if request["id"] not in cancelled:
         say({"id": request["id"], **said})

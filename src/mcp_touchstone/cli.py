@@ -327,7 +327,7 @@ def _golden(options: argparse.Namespace, settings: Settings) -> int:
 
     revisions = settings.revision
     records = options.action == "record"
-    suite = options.scenarios if records else recorded_suite(options.folder)
+    suite = options.scenarios or "" if records else recorded_suite(options.folder)
     # the suite decides whether the server needs a sandbox
     target = resolve.target(replace(settings, suite=suite or settings.suite))
     _end_on_sigterm()

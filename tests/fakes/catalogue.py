@@ -13,6 +13,7 @@ from tests.fakes import (
     protocol,
     repositories,
     secrets,
+    shapes,
     trust,
 )
 from tests.fakes.server import Guard
@@ -49,6 +50,7 @@ ODD: dict[str, type[Guard]] = {
 BASES = {
     commands.RunsPrograms,
     links.Lexical,
+    shapes.Shaped,
     protocol.Talks,
     repositories.RunsGit,
     protocol.TalksWell,

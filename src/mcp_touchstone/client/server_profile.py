@@ -11,10 +11,10 @@ from typing import Any, Final
 from mcp_touchstone.bindings.binding import Bindings
 from mcp_touchstone.catalog import needs
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.sdk import UNKNOWN, SdkIdentity
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.samples.from_schema import is_path, required
-from mcp_touchstone.transport.sdk import UNKNOWN, SdkIdentity
 from mcp_touchstone.wire.framing import brief
 from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply

@@ -442,7 +442,6 @@ def _golden(golden: Parser) -> None:
             one.add_argument(
                 "--suite",
                 dest="scenarios",
-                default="",
                 type=_typed(values.suite),
                 metavar="NAME",
                 help="also record the responses in the scenarios of a suite: conformance, "

@@ -107,6 +107,8 @@ def _excludes_others(
         if not connection.gone
         and (revision not in profile.refused or profile.refused[revision].answered)
     ]
+    if any(connection.transcript.limit for connection in connections.values()):
+        return False
     died = any(connection.gone for connection in connections.values())
     if not died and len(answered) != 1:
         return False

@@ -18,6 +18,7 @@ from mcp_touchstone.catalog.clause import Breach, Clause
 from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.needs import OPERATIONS, WORDS
 from mcp_touchstone.catalog.scenario import Ambient, Registry
+from mcp_touchstone.catalog.sdk import UNKNOWN, SdkIdentity
 from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import Diagnosis, PlantedText, ServerProfile
@@ -42,14 +43,7 @@ from mcp_touchstone.samples.from_schema import Places
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.orphans import end_abandoned
 from mcp_touchstone.transport.process import LaunchError, now, processor
-from mcp_touchstone.transport.sdk import (
-    UNKNOWN,
-    SdkFacts,
-    SdkIdentity,
-    collect,
-    commands,
-    identify,
-)
+from mcp_touchstone.transport.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.wire import schema
 from mcp_touchstone.wire.transcript import Source
 

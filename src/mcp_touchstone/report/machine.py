@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog.loader import renamed
+from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import comparison
 from mcp_touchstone.report.digest import by_clause
@@ -13,7 +14,6 @@ from mcp_touchstone.results.clause_sets import Kept, kept
 from mcp_touchstone.results.run import Run, SdkFault, Settlement, Verdict
 from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome
 from mcp_touchstone.runtime.timing import Cost
-from mcp_touchstone.transport.sdk import Sdk
 
 FORMAT: Final = 1
 """Version of the format; incremented if a reader of the old format would misread a new report."""

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcp_touchstone.catalog.clause import Clause
+from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.verdict import Judgement, Outcome
-from mcp_touchstone.transport.sdk import Sdk
 
 if TYPE_CHECKING:
     from mcp_touchstone.catalog.scenario import Case

@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.results.run import Run, SdkFault, Verdict
 from mcp_touchstone.results.verdict import Outcome
-from mcp_touchstone.transport.sdk import Sdk
 
 TABLE: Final = Path(__file__).with_name("sdk_faults.json")
 """The table; ``scripts/sdk_table.py`` writes it."""

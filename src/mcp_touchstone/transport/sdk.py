@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
 from mcp_touchstone.transport.sandbox import find_program
 
 PYPI: Final = "pypi"
@@ -57,25 +58,6 @@ _NODE_ENDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Sdk:
-    """An SDK and its version.
-
-    Attributes:
-        name: name of the package.
-        version: its version.
-        registry: ``pypi`` or ``npm``.
-    """
-
-    name: str
-    version: str
-    registry: str
-
-    def __str__(self) -> str:
-        """Return name and version."""
-        return f"{self.name} {self.version}"
-
-
-@dataclass(frozen=True, slots=True)
 class ProcessFacts:
     """A process of a server.
 
@@ -103,28 +85,6 @@ class SdkFacts:
     imported: frozenset[str] = frozenset()
     installed: Mapping[str, str] = field(default_factory=dict)
     lines: Iterable[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SdkIdentity:
-    """The SDKs of a server.
-
-    Attributes:
-        sdks: the SDKs, each before those that it is built on; empty if unknown.
-        hint: the SDK that error texts look like; proves nothing, empty if there is none.
-    """
-
-    sdks: tuple[Sdk, ...] = ()
-    hint: str = ""
-
-    def __str__(self) -> str:
-        """Return it as text: names and versions, or that it is unknown."""
-        if self.sdks:
-            return " on ".join(map(str, self.sdks))
-        return f"unknown (its errors look like those of {self.hint})" if self.hint else "unknown"
-
-
-UNKNOWN: Final = SdkIdentity()
 
 
 # --- deciding
