@@ -153,6 +153,8 @@ def again(run: Run, finding: Finding) -> str:
         words += option(tier).split() if tier is not Tier.CORE else []
     words += ["--select", finding.clause.id, *finding.judgement.replay]
     words += ["--revision", finding.judgement.revision]
+    if finding.sdk is not None:
+        words += ["--fail-on", "sdk"]
     return shlex.join([*words, *run.target.words()])
 
 
