@@ -61,7 +61,9 @@ def test_deny_finding_says_that_nothing_denied_may_come_back() -> None:
     run = attacked("DeniesOneLevel", ("deny-direct",))
 
     (finding,) = findings(run, Outcome.FAIL)
-    assert "no denied data and no data outside the root is read" in " ".join(in_full(run, finding).split())
+    assert "no denied data and no data outside the root is read" in " ".join(
+        in_full(run, finding).split()
+    )
 
 
 def test_reproduction_script_shows_the_call_before_initialize(tmp_path: Path) -> None:

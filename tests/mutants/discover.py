@@ -28,7 +28,7 @@ class RefusesALateDiscover(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("discover-implemented", revision=MODERN)
+@mutant("discover-implemented", "subscriptions-ack-subset=warn", revision=MODERN)
 class HasNoDiscover(Fault):
     """Serves the requests of 2026-07-28, and does not know server/discover."""
 
@@ -74,7 +74,7 @@ class GivesInstructionsAsAList(_Discovered):
         result["instructions"] = ["Read first.", "Then write."]
 
 
-@mutant("discover-result-shape", revision=MODERN)
+@mutant("discover-result-shape", "subscriptions-ack-subset=warn", revision=MODERN)
 class ListsItsCapabilities(_Discovered):
     """Gives its capabilities as a list of names."""
 
@@ -121,7 +121,7 @@ class ListsItsExtensions(_Discovered):
         result["capabilities"]["extensions"] = ["com.example/search"]
 
 
-@mutant("discover-capabilities-shape", revision=MODERN)
+@mutant("discover-capabilities-shape", "subscriptions-ack-subset=warn", revision=MODERN)
 class WritesAFlagAsAString(_Discovered):
     """Writes listChanged as "true"."""
 

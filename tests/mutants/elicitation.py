@@ -4,7 +4,7 @@ import os
 from typing import Any, ClassVar
 
 from tests.mutants.asking import Asks
-from tests.mutants.kit import AskingTool, Json, Out, control, mutant
+from tests.mutants.kit import AskingTool, Json, control, mutant
 from tests.mutants.schema_requests import CHOICES, LINK, formed
 
 ELICIT = "elicitation/create"
@@ -374,10 +374,10 @@ class CompletesAnUnknownElicitation(_Links):
 class CompletesAnEarlierElicitation(_Links):
     """Announces the completion of an elicitation of an earlier process, before it elicits."""
 
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "initialize":
-            self.later(0.3, lambda: self.complete("of-an-earlier-process"))
-        return super().said(message, request)
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if message.get("method") == "notifications/initialized":
+            self.complete("of-an-earlier-process")
+        return super().heard(line, message)
 
 
 @mutant("elicitation-complete-known-id")

@@ -267,7 +267,7 @@ class LimitsABurst(Fault):
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if identified(message) and message.get("method") != "server/discover":
             if len(self.served) >= 10:
-                self.refuse(message, -32029, "Too many requests")
+                self.refuse(message, 429, "Too many requests")
                 return None
             self.served.add(message["id"])
             self.later(0.05, lambda: self.served.discard(message["id"]))

@@ -150,12 +150,16 @@ class HasOnlyTools(Fault):
         self.refuse(request, -32601, f"Method not found: {request['method']}")
 
 
-@control("jsonrpc-unadvertised-method-not-found", revision=MODERN)
+@control(
+    "jsonrpc-unadvertised-method-not-found",
+    revision=MODERN,
+    breaks=("subscriptions-ack-subset=warn",),
+)
 class RefusesUndeclaredLists(HasOnlyTools):
     """Answers the lists of undeclared features with -32601."""
 
 
-@mutant("jsonrpc-unadvertised-method-not-found", revision=MODERN)
+@mutant("jsonrpc-unadvertised-method-not-found", "subscriptions-ack-subset=warn", revision=MODERN)
 class RefusesUndeclaredListsAsInternalErrors(HasOnlyTools):
     """Answers the lists of undeclared features with -32603."""
 
@@ -163,7 +167,12 @@ class RefusesUndeclaredListsAsInternalErrors(HasOnlyTools):
         self.refuse(request, -32603, f"no {feature}")
 
 
-@mutant("jsonrpc-unadvertised-method-not-found", revision=MODERN, outcome="note")
+@mutant(
+    "jsonrpc-unadvertised-method-not-found",
+    "subscriptions-ack-subset=warn",
+    revision=MODERN,
+    outcome="note",
+)
 class ListsNothingForUndeclaredFeatures(HasOnlyTools):
     """Answers the lists of undeclared features with an empty list."""
 

@@ -87,7 +87,7 @@ class CountsItsListsInADescription(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("lifecycle-stateless-multiplexing", revision=MODERN)
+@mutant("lifecycle-stateless-multiplexing", "subscriptions-graceful-close=note", revision=MODERN)
 class ServesOneAtATime(Fault):
     """Refuses a request while another is served."""
 

@@ -435,8 +435,9 @@ class RepeatsAnyArgumentAsAUri(_Gets):
     """Renders an argument that is no string, as the URI of a resource without a scheme."""
 
     def gets(self, request: Json, name: str, values: Any) -> bool:
-        odd = [v for v in values.values() if not isinstance(v, str)] if values else []
-        if not odd or not isinstance(values, dict):
+        given = list(values.values()) if isinstance(values, dict) else []
+        odd = [value for value in given if not isinstance(value, str)]
+        if not odd:
             return False
         resource = {"uri": str(odd[0]), "mimeType": "text/plain", "text": "rendered"}
         content = {"type": "resource", "resource": resource}

@@ -84,7 +84,7 @@ class MoreTemplates(Resources):
 # --- declaring and listing
 
 
-@mutant("resources-capability-declared", revision=MODERN)
+@mutant("resources-capability-declared", "subscriptions-ack-subset=warn", revision=MODERN)
 class HidesItsResources(Resources):
     """Has resources without declaring them."""
 
@@ -165,19 +165,6 @@ class ListsALiveFeed(OneMore):
 
     def list(self, result: Json) -> None:
         result["resources"].append({"uri": f"{MORE}-{time.monotonic_ns()}", "name": "more"})
-
-
-@control("resources-list-not-per-connection", revision=MODERN)
-class LoadsItsResourcesAfterTheStart(Resources):
-    """Lists its resources half a second after the start, and none before."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ready = time.monotonic() + 0.5
-
-    def list(self, result: Json) -> None:
-        if time.monotonic() < self.ready:
-            result["resources"].clear()
 
 
 @mutant("resources-definition-shape")

@@ -74,7 +74,7 @@ class PingsAStatelessClient(Fault):
         return encode(message) + encode(ping)
 
 
-@mutant("stdio-no-unsolicited-notifications", revision=MODERN)
+@mutant("stdio-no-unsolicited-notifications", "subscriptions-id-in-meta", revision=MODERN)
 class AnnouncesToolsWithoutSubscription(Fault):
     """Sends tools/list_changed at its start, without a subscription."""
 

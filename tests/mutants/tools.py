@@ -76,7 +76,7 @@ class ListsUndeclaredTools(Tools, Undeclared):
     """Lists tools without declaring them."""
 
 
-@mutant("tools-capability-declared", revision=MODERN)
+@mutant("tools-capability-declared", "subscriptions-ack-subset=warn", revision=MODERN)
 class ListsUndeclaredToolsStateless(Tools, Undeclared):
     """Lists tools without declaring them, in 2026-07-28."""
 
@@ -304,11 +304,15 @@ class AnnouncesItsNewTool(Announcing, OneMore):
     """Announces changes of the list."""
 
 
-@mutant("tools-list-changed-notification", revision=MODERN)
+@mutant("tools-list-changed-notification", "subscriptions-graceful-close=note", revision=MODERN)
 class ChangesToolsWithoutNotifyingSubscribers(Subscribed, OneMore):
     """Declares listChanged and does not notify a subscription of a changed list."""
 
 
-@control("tools-list-changed-notification", revision=MODERN)
+@control(
+    "tools-list-changed-notification",
+    revision=MODERN,
+    breaks=("subscriptions-graceful-close=note",),
+)
 class NotifiesSubscribersOfTools(NotifyingSubscribers, OneMore):
     """Notifies a subscription of a changed list."""
