@@ -179,7 +179,8 @@ def test_second_answer_has_its_own_role() -> None:
 
 
 def test_loose_roles_are_responses_without_an_open_request() -> None:
-    assert set(Role) - LOOSE == {Role.ANSWER, Role.REQUEST, Role.NOTIFICATION, Role.ODD}
+    others = {Role.ANSWER, Role.REFUSAL, Role.REQUEST, Role.NOTIFICATION, Role.ODD}
+    assert set(Role) - LOOSE == others
 
 
 def test_server_requests_do_not_affect_our_open_requests() -> None:

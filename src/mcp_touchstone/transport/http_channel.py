@@ -441,8 +441,8 @@ class HttpChannel:
 
     def _listen(self, last: str | None, resumed: Exchange | None) -> None:
         thread = threading.Thread(target=self._follow, args=(last, resumed), daemon=True)
+        thread.start()  # before it is listed: a thread that has not started cannot be joined
         self._streams.append(thread)
-        thread.start()
 
     def _follow(self, last: str | None, resumed: Exchange | None) -> None:
         """Read the listening stream, or the rest of the response to a request."""

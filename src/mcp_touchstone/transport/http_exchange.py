@@ -116,8 +116,9 @@ class HttpResponse:
             self._end(reason(error))
             raise
         self._socket.settimeout(None)
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._read, daemon=True)
+        thread.start()  # before it is known: a thread that has not started cannot be joined
+        self._thread = thread
 
     def _write(self, pieces: Iterable[bytes], pause: Callable[[], None]) -> None:
         assert self._socket is not None  # noqa: S101  (connected just now)
