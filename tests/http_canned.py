@@ -103,25 +103,29 @@ class Canned:
         with contextlib.suppress(OSError):
             if self._context is not None:
                 connection = self._context.wrap_socket(connection, server_side=True)
+                self._open.append(connection)
             connection.settimeout(20.0)
-            request = b""
-            while b"\r\n\r\n" not in request:
-                data = connection.recv(65536)
-                if not data:
-                    return
-                request += data
-                if data.startswith(TLS_HELLO):
-                    connection.sendall(response("400 Bad Request", "text/plain"))
-                    return
-            head, _, body = request.partition(b"\r\n\r\n")
-            for line in head.lower().split(b"\r\n"):
-                if line.startswith(b"content-length:"):
-                    length = int(line.partition(b":")[2])
-                    while len(body) < length:
-                        body += connection.recv(65536)
-            self.requests.append(head + b"\r\n\r\n" + body)
-            self.answer(connection, self.requests[-1])
+            self._answer_one(connection)
         connection.close()
+
+    def _answer_one(self, connection: socket.socket) -> None:
+        request = b""
+        while b"\r\n\r\n" not in request:
+            data = connection.recv(65536)
+            if not data:
+                return
+            request += data
+            if data.startswith(TLS_HELLO):
+                connection.sendall(response("400 Bad Request", "text/plain"))
+                return
+        head, _, body = request.partition(b"\r\n\r\n")
+        for line in head.lower().split(b"\r\n"):
+            if line.startswith(b"content-length:"):
+                length = int(line.partition(b":")[2])
+                while len(body) < length:
+                    body += connection.recv(65536)
+        self.requests.append(head + b"\r\n\r\n" + body)
+        self.answer(connection, self.requests[-1])
 
     def close(self) -> None:
         self._listener.close()
