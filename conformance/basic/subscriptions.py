@@ -356,7 +356,7 @@ def opens_and_closes_streams_in_the_right_types(record: Record) -> Iterator[Seen
 
 @scenario("subscriptions-graceful-close", restarts=True)
 def ends_subscriptions_on_sigterm(talk: Conversation) -> None:
-    """A server that is told to end by SIGTERM announces the end of its subscriptions."""
+    """A server that receives SIGTERM announces the end of its subscriptions."""
     clause = "subscriptions-graceful-close"
     here = talk.wire
     talk.restart()

@@ -230,8 +230,8 @@ class Leaks:
         for secret in kept:
             line = next((one for one in stderr.splitlines() if secret.needle in one), "")
             if line:
-                told = f"a secret ({secret.id}) that was sent to it is in its stderr"
-                return None, f"{told}: {_excerpt(line)}"
+                found = f"a secret ({secret.id}) that was sent to it is in its stderr"
+                return None, f"{found}: {_excerpt(line)}"
             for entry in wire.transcript:
                 logged = any(m.method == "notifications/message" for m in entry.messages)
                 if entry.source is Source.THEM and logged and secret.needle in entry.text:

@@ -43,9 +43,9 @@ def verified(result: GoldenResult, *, verbose: bool = False) -> Iterator[str]:
         yield f"    write {json.dumps(VOLATILE)} there, or let `golden verify --update` do it"
     for revision, name in result.unused:
         yield f"UNUSED   {revision}/{name}.json: nothing asks for it any more"
-    told = "new     " if result.create else "MISSING "
+    word = "new     " if result.create else "MISSING "
     for revision, name in result.missing:
-        yield f"{told} {revision}/{name}.json: never recorded"
+        yield f"{word} {revision}/{name}.json: never recorded"
     if verbose:
         yield from _not_called(result)
     yield _summary(result)
