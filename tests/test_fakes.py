@@ -72,7 +72,7 @@ def test_threat_needing_a_created_file_does_not_apply_without_create() -> None:
 
 
 def test_second_answer_to_a_cancelled_request_is_in_the_evidence() -> None:
-    (found,) = attacked("AnswersWhatIsCancelledAgain", ("load-cancel",)).of(Outcome.WARN)
+    (found,) = attacked("AnswersWhatIsCancelledAgain", ("load-cancel",)).of(Outcome.FAIL)
 
     answers = [
         json.loads(line.text)["id"] for line in found.gravest.wire if '"result"' in line.text

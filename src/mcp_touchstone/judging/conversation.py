@@ -103,8 +103,8 @@ class Conversation(Talk):
 
         Then the server was slow to read, and silence proves nothing.
         """
-        if not isinstance(at, Reply) or at.answered or self.wire.gone:
-            return False
+        if not isinstance(at, Reply) or at.answered or at.entry or self.wire.gone:
+            return False  # with an entry it is a place on the wire, not a silence
         if at.asked > len(self.wire.transcript):
             return False  # a line of another connection
         later = self.wire.say(self.wire.build(self.wire.everyday), required=False)
