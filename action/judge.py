@@ -59,16 +59,28 @@ def arguments(reports: Path) -> list[str]:
     Raises:
         InputError: no server is named, or an input cannot be read.
     """
-    command = words_of("command")
-    if not command and not given("config") and not configured(Path()):
+    server = server_words()
+    if not server and not given("config") and not configured(Path()):
         raise InputError(
-            "no server is named: give the input `command`, or write touchstone.toml with "
+            "no server is named: give the input `command` or `url`, or write touchstone.toml with "
             "`mcp-touchstone init`"
         )
     words = [f"--{name}={given(name)}" for name in OPTIONS if given(name)]
     words += [f"--fail-on={floor}" for floor in words_of("fail-on")]
     words += [f"--report={kind}:{reports / name}" for kind, name in REPORTS.items()]
     words += words_of("arguments")
+    return [*words, *server]
+
+
+def server_words() -> list[str]:
+    """Return the words that name the server: a command, a URL, or both.
+
+    Raises:
+        InputError: an input cannot be read.
+    """
+    url, command = given("url"), words_of("command")
+    words = [f"--http={url}"] if url else []
+    words += [f"--header={header}" for header in words_of("headers")]
     return [*words, "--", *command] if command else words
 
 
@@ -96,8 +108,7 @@ def golden() -> list[str]:
     words = [f"--folder={given('golden')}"]
     words += [f"--config={given('config')}"] if given("config") else []
     words += [given("target")] if given("target") else []
-    command = words_of("command")
-    return ["verify", *words, "--", *command] if command else ["verify", *words]
+    return ["verify", *words, *server_words()]
 
 
 def judge(words: list[str], name: str = "check") -> tuple[int, str]:

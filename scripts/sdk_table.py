@@ -150,6 +150,20 @@ def row(release: Release, report: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def with_chance(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    """Keep the faults by chance of the row before: one run may not show them."""
+    kept = {
+        rule: old["faults"][rule]
+        for rule in old.get("chance", ())
+        if rule in old["faults"] and rule not in new["faults"]
+    }
+    return {
+        **new,
+        "chance": sorted({*new["chance"], *kept}),
+        "faults": {**new["faults"], **kept},
+    }
+
+
 def write(found: list[dict[str, Any]]) -> None:
     """Write the table, with one line for each clause of a release."""
     order = {(one.name, one.version): place for place, one in enumerate(releases([]))}
@@ -199,7 +213,7 @@ def main() -> int:
             found = judge(install(release, options.folder.absolute()), report)
         if found["summary"]["exit_code"] not in {0, 1}:
             raise SystemExit(f"{report}: {found['summary']['trouble'] or 'not all was judged'}")
-        table[key] = row(release, found)
+        table[key] = with_chance(row(release, found), table.get(key, {}))
         write([*table.values()])
         summary = found["summary"]
         print(

@@ -70,10 +70,10 @@ def run(**more: Any) -> Run:
     made.profile.spoken = cast("dict[str, Any]", dict.fromkeys((OLD, NEW, MODERN), Spoken()))
     made.processes, made.seconds = 5, 1.5
     made.absent = [Absent(KEPT_RULE.id, "2025-03-26", "the server does not speak 2025-03-26")]
-    told = {"expected": "an empty result", "actual": 'error -32603 "no <b>"', "wire": wire("{}")}
+    details = {"expected": "an empty result", "actual": 'error -32603 "no <b>"', "wire": wire("{}")}
     made.verdicts = [
-        verdict(BROKEN_RULE, OLD, Outcome.FAIL, **told),
-        verdict(BROKEN_RULE, NEW, Outcome.FAIL, **told),
+        verdict(BROKEN_RULE, OLD, Outcome.FAIL, **details),
+        verdict(BROKEN_RULE, NEW, Outcome.FAIL, **details),
         verdict(WEAK_RULE, NEW, Outcome.PASS),
         verdict(WEAK_RULE, MODERN, Outcome.WARN, expected="a name", actual="none"),
         verdict(LIGHT_RULE, NEW, Outcome.NOTE, actual="it is slow"),
@@ -88,7 +88,7 @@ def run(**more: Any) -> Run:
             wire=wire('{"text":"canary"}'), reproduction="#!/bin/sh\nprintf x | ./server",
         ),
     ]  # fmt: skip
-    made.verdicts[-2].known = "mended in 2.0"
+    made.verdicts[-2].known = "fixed in 2.0"
     made.settled = Settlement(
         "touchstone-baseline.toml", 2, [Stale("canned-gone", (NEW,), "it was so", "it passes now")]
     )

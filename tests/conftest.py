@@ -3,6 +3,7 @@
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -39,6 +40,14 @@ def mutant_command(name: str) -> list[str]:
     return [sys.executable, str(MUTANTS), name, ROOT]
 
 
+@pytest.fixture
+def golden(snapshot: Any) -> Any:
+    """Compare with the files in golden/; ``--snapshot-update`` writes them."""
+    from tests.goldens import Golden  # noqa: PLC0415  (syrupy is not installed in every environment)
+
+    return snapshot.use_extension(Golden)
+
+
 SLOW = frozenset(
     {
         "test_action",
@@ -51,6 +60,7 @@ SLOW = frozenset(
         "test_cedarscript_offline",
         "test_cli",
         "test_fakes",
+        "test_fleet",
         "test_gate",
         "test_init",
         "test_injecting",
@@ -82,6 +92,7 @@ SLOW = frozenset(
         "test_terminal",
         "test_call_sequences",
         "test_wheel",
+        "test_mutants_over_http",
     }
 )
 """Modules that `tox -e quick` leaves out: each takes more than five seconds on two cores."""

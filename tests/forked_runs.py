@@ -5,7 +5,7 @@ for each run would take a second of CPU time. Run as a program, this file is the
 reads orders as lines of JSON and writes the outcome of each.
 """
 
-# ruff: noqa: PLC0415, SIM115, BLE001  (a child loads late, keeps files open, tells all)
+# ruff: noqa: PLC0415, SIM115, BLE001  (a child loads late, keeps files open, reports all)
 
 import contextlib
 import gc
@@ -84,7 +84,7 @@ class Nursery:
         """Run the command line in ``folder``; one that lasts longer than ``seconds`` is killed.
 
         Args:
-            arguments: what stands behind ``mcp-touchstone``.
+            arguments: the arguments of ``mcp-touchstone``.
             folder: where the run works; its worlds are made in a folder there.
             seconds: its deadline.
             env: variables on top of ours.

@@ -13,7 +13,7 @@ class Case:
         status: exit status.
         said: words that must stand in the report.
         select: what is judged.
-        argument: what the server is told beside the folders.
+        argument: an argument of the server beside the folders.
         patience: limit for the first answer, in seconds.
         memory: what the harness may need for it, in bytes.
     """

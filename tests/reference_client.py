@@ -75,7 +75,7 @@ def initialize(
 
 
 def opening(revision: str, capabilities: Message | None = None) -> list[Message]:
-    """Return the messages that open a session; none where requests stand alone."""
+    """Return the messages that open a session; none where requests are independent."""
     if revision == MODERN:
         return []
     return [

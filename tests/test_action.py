@@ -192,6 +192,20 @@ def test_breached_clause_fails_the_step_and_is_reported(tmp_path: Path) -> None:
 
 
 @needs_bash
+def test_url_and_headers_become_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = script("judge")
+    monkeypatch.setenv("INPUT_URL", "http://127.0.0.1:8000/mcp")
+    monkeypatch.setenv("INPUT_HEADERS", "Authorization=env:MCP_TOKEN X-Key=env:KEY")
+
+    assert judge.server_words() == [
+        "--http=http://127.0.0.1:8000/mcp",
+        "--header=Authorization=env:MCP_TOKEN",
+        "--header=X-Key=env:KEY",
+    ]
+    monkeypatch.setenv("INPUT_COMMAND", "node 'a b'")
+    assert judge.server_words()[-3:] == ["--", "node", "a b"]
+
+
 def test_missing_server_program_exits_with_status_2(tmp_path: Path) -> None:
     done = run_step(tmp_path, "judge", command="./no-such-server --stdio")
 
@@ -206,7 +220,7 @@ def test_missing_server_program_exits_with_status_2(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ({}, "no server is named: give the input `command`"),
+        ({}, "no server is named: give the input `command` or `url`"),
         ({"command": "node 'dist"}, "input command: no closing quotation"),
         ({"command": "x", "arguments": '"'}, "input arguments: no closing quotation"),
         ({"command": "x", "suite": "securty"}, "'securty' is not a valid choice"),

@@ -15,6 +15,7 @@ from mcp_touchstone.catalog.loader import SECURITY, load
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.report import items
 from mcp_touchstone.report.digest import findings
 from mcp_touchstone.report.machine import document
 from mcp_touchstone.report.terminal import in_full
@@ -54,12 +55,12 @@ for line in sys.stdin:
 def test_finding_shows_the_effect_the_call_and_the_weakness() -> None:
     run = attacked("NetworkShare", ("traversal-absolute",))
     (finding,) = findings(run, Outcome.FAIL)
-    told = in_full(run, finding)
+    text = in_full(run, finding)
 
-    assert "critical" in told
-    assert "CWE-36" in told
-    assert "the bytes of outside/canary-file.txt came back: read_file" in told
-    assert "--suite security --select traversal-absolute" in " ".join(told.split())
+    assert "critical" in text
+    assert "CWE-36" in text
+    assert "the bytes of outside/canary-file.txt came back: read_file" in text
+    assert "--suite security --select traversal-absolute" in " ".join(text.split())
     assert [line.arrow for line in finding.judgement.wire] == ["→", "←", "·"]
 
 
@@ -163,10 +164,10 @@ def test_protocol_of_a_server_without_root_placeholder_is_attacked(
 
     status = main(["check", "--suite", "security", "--select", "lines", "--", *command])
 
-    told = capsys.readouterr().out
+    screen = capsys.readouterr().out
     assert status == 0
-    assert "protocol/lines           5 pass" in told
-    assert "put {root} into its command" in " ".join(told.split())
+    assert "protocol/lines           5 pass" in screen
+    assert "put {root} into its command" in " ".join(screen.split())
 
 
 @pytest.mark.parametrize(
@@ -192,14 +193,14 @@ def test_attack_on_a_server_that_stops_reading_files_is_broken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "outcome", "told"),
+    ("name", "outcome", "part"),
     [
         ("HangsOnHugeNames", Outcome.NOTE, "left out, as it took too long: 1 at read_file"),
         ("HangsOnLongNames", Outcome.BROKEN, "2 calls got no answer"),
     ],
 )
 def test_unanswered_call_is_a_note_and_several_are_broken(
-    name: str, outcome: Outcome, told: str, monkeypatch: pytest.MonkeyPatch
+    name: str, outcome: Outcome, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_attack, "PATIENCE", 0.5)
     target = replace(target_of(name), startup=3.0)
@@ -207,7 +208,7 @@ def test_unanswered_call_is_a_note_and_several_are_broken(
     run = judge(target, load(SECURITY), Choice(select=("traversal-hostile-names",)))
 
     (verdict,) = run.verdicts
-    assert (verdict.outcome, told in verdict.gravest.actual) == (outcome, True), verdict.gravest
+    assert (verdict.outcome, part in verdict.gravest.actual) == (outcome, True), verdict.gravest
 
 
 def test_endless_directory_walk_is_a_failure(
@@ -241,6 +242,10 @@ def test_security_run_that_attacked_no_file_tool_is_not_judged(tmp_path: Path) -
     assert run.profile.remarks == [f"no file tool is attacked: {run.unbound}"]
     assert document(run)["summary"]["unbound"] == run.unbound
     assert (run.exit_code, accepted.exit_code) == (2, 0)
+    cases = [case for case in load(SECURITY).cases() if chosen.selects(case)]
+    for made, failing in ((run, 1), (accepted, 0)):
+        found = items.results(made, cases)
+        assert [one.outcome for one in found.values()].count(items.FAIL) == failing
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.listener import Listener
-from mcp_touchstone.bridge.responses import BODY_LIMIT
+from mcp_touchstone.bridge.reading import BODY_LIMIT
 from mcp_touchstone.transport.orphans import sweep
 from tests.bridge_client import (
     META,
@@ -446,7 +446,7 @@ def test_local_host_and_origin_are_accepted(bridge: Bridge, headers: dict[str, s
         (406, b"{}", {"Accept": "application/json"}),
         (406, b"{}", {"Accept": "text/html"}),
         (411, None, {"Transfer-Encoding": "chunked"}),
-        (411, None, {"Content-Length": "-1"}),
+        (400, None, {"Content-Length": "-1"}),
         (413, None, {"Content-Length": str(BODY_LIMIT + 1)}),
     ],
 )

@@ -42,7 +42,7 @@ PATTERNS = (
 )
 """Catastrophic, invalid and foreign expressions."""
 HARMLESS = {"script.path-21", "script.path-22"}
-"""Payloads that only look like an attack: the path stands in a comment or in content."""
+"""Payloads that only look like an attack: the path is in a comment or in content."""
 
 
 @pytest.fixture

@@ -66,11 +66,11 @@ def command(tmp_path: Path) -> tuple[str, ...]:
 
 
 def test_bindings_option_is_parsed() -> None:
-    told = read(FETCH)
+    declared = read(FETCH)
 
-    assert (told.operation, told.tool, told.style) == (Operation.READ, "fetch", None)
-    assert told.places == {ArgumentRole.PATH: ("key",)}
-    assert told.arguments == {"as": "plain"}
+    assert (declared.operation, declared.tool, declared.style) == (Operation.READ, "fetch", None)
+    assert declared.places == {ArgumentRole.PATH: ("key",)}
+    assert declared.arguments == {"as": "plain"}
     move = read('move={"tool": "mv", "path": "a", "to": "b", "style": "absolute"}')
     assert move.places == {ArgumentRole.FROM: ("a",), ArgumentRole.TO: ("b",)}
     assert move.styles == (Style.ABSOLUTE,)
@@ -110,8 +110,8 @@ def test_configuration_tables_declare_bindings() -> None:
 def test_confirmed_user_bindings_are_used_and_untrue_ones_reported(
     command: tuple[str, ...],
 ) -> None:
-    told = (read(FETCH), read(PUT), read('list={"tool": "fetch", "path": "key"}'))
-    target = Target(command=command, told=told)
+    declared = (read(FETCH), read(PUT), read('list={"tool": "fetch", "path": "key"}'))
+    target = Target(command=command, declarations=declared)
 
     profile, _ = survey(target, words=())
 
@@ -130,7 +130,7 @@ def test_confirmed_user_bindings_are_used_and_untrue_ones_reported(
 def test_root_placeholder_in_fixed_arguments_is_replaced(command: tuple[str, ...]) -> None:
     said = 'read={"tool": "fetch", "path": "key", "arguments": {"as": "plain", "from": "{root}"}}'
 
-    profile, _ = survey(Target(command=command, told=(read(said),)), words=())
+    profile, _ = survey(Target(command=command, declarations=(read(said),)), words=())
 
     assert profile.bindings is not None
     (found,) = profile.bindings.of(Operation.READ)

@@ -169,7 +169,7 @@ def test_fixture_tree_contains_only_the_names_of_the_user() -> None:
         assert {"lnk_ssh/config", "lnk_secretsyml"} <= reached(field, "deny.alias")
         assert reached(field, "deny.writeonly") == set()
 
-        field.mend()
+        field.restore()
         (field.root / ".ssh" / "HEAD").unlink()
         (field.root / "sub").mkdir()
         (field.root / "sub" / "new.pem").touch()

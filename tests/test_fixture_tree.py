@@ -12,7 +12,7 @@ from mcp_touchstone.bindings.canary import Area, Canaries
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.runtime import git_repo
 from mcp_touchstone.security import payload, reachability
-from mcp_touchstone.security.fixture_tree import VARIABLE, FixtureTree, tell
+from mcp_touchstone.security.fixture_tree import VARIABLE, FixtureTree, commit_name
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
@@ -89,7 +89,7 @@ def test_changes_outside_the_root_are_detected_and_restored(field: FixtureTree) 
     (field.sibling / "new").mkdir()
     damage = {change.path: change.what for change in field.damage()}
     assert damage == {"outside/canary-file.txt": "changed", "rootEvil/new": "made (folder)"}
-    field.mend()
+    field.restore()
     assert field.damage() == []
     assert field.content(victim) == victim.read_bytes() != b"overwritten"
 
@@ -155,7 +155,7 @@ def test_siblings_of_a_repository_root_are_repositories() -> None:
 
 def test_canary_name_in_a_git_index_is_replaced(field: FixtureTree) -> None:
     for name in ("first", "second"):
-        tell(field.root / "dir", field.canaries.name(f"root/{name}", Area.INSIDE))
+        commit_name(field.root / "dir", field.canaries.name(f"root/{name}", Area.INSIDE))
 
     assert (field.root / "dir/.git/index").read_bytes().count(b"mcpname-") == 1
 
@@ -198,3 +198,32 @@ def test_outside_bytes_in_the_git_objects_of_the_root_are_found() -> None:
 
     assert where == f"root/.git/objects/{name.parent.name}/{name.name}"
     assert canary.where == "outside/canary-file.txt"
+
+
+def test_tree_is_restored_after_an_attack(field: FixtureTree) -> None:
+    state = field.state()
+    (field.root / "new" / "deep").mkdir(parents=True)
+    (field.root / "new" / "deep" / "file.txt").write_text("left by an attack", encoding="utf-8")
+    (field.root / "control.txt").write_text("changed", encoding="utf-8")
+    (field.outside / "new.txt").write_text("outside", encoding="utf-8")
+    link = next(path for path in sorted(field.root.rglob("*")) if path.is_symlink())
+    link.unlink()
+    field.names["pid"] = "17"
+
+    assert field.state() != state
+    assert field.restored(state)
+    assert field.state() == state
+    assert link.is_symlink()
+
+
+@pytest.mark.parametrize("change", ["a note of the world", "a canary", "a line of a script"])
+def test_tree_with_other_changes_is_not_restored(field: FixtureTree, change: str) -> None:
+    state = field.state()
+    if change == "a note of the world":
+        (field.root / "README.md").write_text("changed", encoding="utf-8")
+    elif change == "a canary":
+        field.plain(field.root / "planted.txt")
+    else:
+        field.made.append("true")
+
+    assert not field.restored(state)

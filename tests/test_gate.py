@@ -116,7 +116,7 @@ def registry(tmp_path: Path) -> Iterator[Registry]:
 Body = Callable[[Conversation], None]
 
 
-def declare(*clauses: str, name: str = "does_it", **marks: bool) -> Callable[[Body], Body]:
+def declare(*clauses: str, name: str = "does_it", **marks: Any) -> Callable[[Body], Body]:
     """Declare a scenario whose name and docstring do not matter."""
 
     def take(body: Body) -> Body:

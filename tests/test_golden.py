@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
-from syrupy.location import PyTestLocation
 
 from mcp_touchstone.runtime.scratch import World
 from reference_server.cedarscript import engine
@@ -22,41 +20,8 @@ from reference_server.content import watcher
 from reference_server.protocol import progress
 from tests.cedarscript_client import WHY_NOT
 from tests.conftest import HERE, mutant_command
+from tests.goldens import GOLDEN, scrubbed
 from tests.tours import TOURS, Tour
-
-GOLDEN = HERE.parent / "golden"
-
-
-class Golden(SingleFileSnapshotExtension):
-    """One text file for each snapshot, below golden/."""
-
-    _write_mode = WriteMode.TEXT
-    file_extension = "txt"
-
-    @classmethod
-    def dirname(cls, *, test_location: PyTestLocation) -> str:
-        """Return the snapshot folder of a test file."""
-        return str(GOLDEN / test_location.basename)
-
-
-@pytest.fixture
-def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
-    """Compare with the files in golden/."""
-    return snapshot.use_extension(Golden)
-
-
-def scrubbed(text: str) -> str:
-    """Replace what differs from run to run: folders, versions, times."""
-    text = re.sub(r"/[\w./-]*mcp-touchstone-\w+", "<world>", text)
-    text = re.sub(r'"version":"[^"]+"', '"version":"<version>"', text)
-    text = re.sub(r"mcp-touchstone(-reference)? \d[\w.+]*", r"mcp-touchstone\1 <version>", text)
-    text = re.sub(r"\d+ processes, \d+\.\d s", "<processes>, <seconds>", text)
-    text = text.replace(sys.executable, "<python>").replace(str(HERE.parent), "<checkout>")
-    text = re.sub(r"/\S*/suites?/", "<suites>/", text)
-    # The position of a line depends on the output before it; the snapshots are about its form.
-    text = re.sub(r'"id":\d+', '"id":<id>', text)
-    return re.sub(r"(?m)^(  line |  [ \u25b8] )\d+ +", r"\1<n> ", text)
-
 
 NEEDS_LIBRARY = pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}")
 
@@ -91,17 +56,19 @@ def test_tours(name: str, revision: str, golden: SnapshotAssertion) -> None:
 
 
 SCREENS = {
-    "conforming": ["--self", "--select", "ping"],
-    "failing": ["--select", "ping", "--", *mutant_command("RefusesPings")],
-    "warning": ["--select", "ping", "--", *mutant_command("AnswersPingsWithAPong")],
-    "broken": ["--", sys.executable, str(HERE / "hostile" / "exits_at_once.py")],
+    "conforming": (0, ["--self", "--select", "ping"]),
+    "failing": (1, ["--select", "ping", "--", *mutant_command("RefusesPings")]),
+    "warning": (0, ["--select", "ping", "--", *mutant_command("AnswersPingsWithAPong")]),
+    "broken": (2, ["--", sys.executable, str(HERE / "hostile" / "exits_at_once.py")]),
 }
+"""Name -> the exit status, and the arguments of ``check``."""
 
 
 @pytest.mark.parametrize("name", SCREENS)
 def test_screens_people_see(name: str, golden: SnapshotAssertion, tmp_path: Path) -> None:
+    status, words = SCREENS[name]
     done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone", "check", *SCREENS[name]],
+        [sys.executable, "-m", "mcp_touchstone", "check", *words],
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -111,6 +78,7 @@ def test_screens_people_see(name: str, golden: SnapshotAssertion, tmp_path: Path
         env={"PATH": "/usr/bin:/bin", "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"},
     )
 
+    assert done.returncode == status
     assert scrubbed(done.stdout) == golden
 
 
@@ -120,3 +88,15 @@ def test_no_unused_snapshot_exists() -> None:
     screens = {f"test_screens_people_see[{name}].txt" for name in SCREENS}
 
     assert {path.name for path in (GOLDEN / "test_golden").iterdir()} == tours | screens
+
+
+def test_each_golden_file_belongs_to_a_test() -> None:
+    unused = [
+        f"{folder.name}/{file.name}"
+        for folder in GOLDEN.iterdir()
+        for file in folder.iterdir()
+        if "def " + re.split(r"[\[.]", file.name)[0] + "("
+        not in (HERE / f"{folder.name}.py").read_text("utf-8")
+    ]
+
+    assert unused == []

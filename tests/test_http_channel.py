@@ -1,5 +1,6 @@
 """The HTTP channel: sessions, streams, hostile servers, and servers that cannot be judged."""
 
+import gzip
 import json
 import socket
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import pytest
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.transport.http_channel import HttpChannel
+from mcp_touchstone.transport.http_channel import MOST_RESUMED, HttpChannel
 from mcp_touchstone.transport.http_endpoint import Endpoint, EndpointError, free_port
 from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.wire.framing import encode
@@ -166,6 +167,17 @@ def test_interrupted_stream_is_resumed_with_the_last_event_id() -> None:
     assert headers(server.requests[1])["last-event-id"] == "e1"
 
 
+def test_stream_that_always_breaks_off_is_resumed_by_one_thread() -> None:
+    with talking(lambda c, _r: c.sendall(stream(b"id: 1\nretry: 1\ndata:\n\n"))) as (wire, server):
+        line = wire.say(wire.build("ping"))
+        wire.wait(lambda: len(server.requests) > MOST_RESUMED, 10.0)
+        wire.quiet(0.5)
+        verbs = [one.split(b" ")[0] for one in server.requests]
+
+    assert verbs == [b"POST"] + [b"GET"] * MOST_RESUMED
+    assert wire.channel.silence(line)
+
+
 def test_http_error_without_the_id_answers_its_request() -> None:
     refusal = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no session"}}'
     with talking(fixed(response("400 Bad Request", body=refusal))) as (wire, _):
@@ -225,6 +237,7 @@ def test_http_error_to_a_malformed_notification_is_no_answer() -> None:
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 ENDLESS_STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 LONG = b"x" * 65_536
+BOMB = gzip.compress(bytes(1 << 20))
 HOSTILE: dict[str, tuple[Answer, str]] = {
     "never answers": (silent, "no answer within"),
     "closes at once": (fixed(b""), "closed the connection"),
@@ -245,6 +258,15 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
     ),
     "interim responses": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "interim"),
     "endless event": (endless(ENDLESS_STREAM, b"data: " + LONG + b"\n"), "stopped listening"),
+    "gzip bomb": (
+        endless(ENDLESS_STREAM.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n"), BOMB),
+        "encoded as gzip",
+    ),
+    "slow headers": (trickle(b"HTTP/1.1 200 OK\r\nX-A: b\r\n" * 20, 0.2), "no answer within"),
+    "endless comments": (endless(ENDLESS_STREAM, b": still here\n" * 1000), "no answer within"),
+    "endless events": (endless(ENDLESS_STREAM, b"id: 1\n\n" * 1000), "more than 50,000 events"),
+    "status of no meaning": (fixed(b"HTTP/1.1 99999 What\r\n\r\n"), "broken HTTP"),
+    "no HTTP": (fixed(b"SSH-2.0-OpenSSH_9.6\r\n"), "broken HTTP"),
     "redirect loop": (fixed(response("307 Temporary Redirect", "text/plain")), "HTTP 307"),
 }
 
@@ -317,6 +339,22 @@ def test_server_that_cannot_be_judged_gets_one_line_with_the_remedy(name: str) -
     assert line in said
     assert said.startswith(server.url)
     assert "\n" not in said
+
+
+def test_silent_handshake_of_tls_ends_within_the_deadline() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        endpoint = Endpoint(f"https://127.0.0.1:{listener.getsockname()[1]}/mcp")
+        with pytest.raises(TimeoutError):
+            endpoint.connect(0.3)
+
+
+def test_secret_in_a_header_of_the_response_is_hidden() -> None:
+    echo = response("200 OK", "text/plain", b"", "X-Echo: Bearer a-long-secret")
+    with talking(fixed(echo), secrets={"Authorization": "Bearer a-long-secret"}) as (wire, _):
+        wire.answer_to(wire.say(wire.build("ping")), 5.0)
+        [exchange] = wire.transcript.exchanges
+
+    assert exchange.header("X-Echo") == "(hidden)"
 
 
 def test_refused_connection_is_named() -> None:

@@ -20,9 +20,15 @@ from mcp_touchstone.config import resolve, scaffold
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import ConfigError, Settings
 from mcp_touchstone.engine.plan import Choice, Plan
+from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.results.run import Absent
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport import http_advice
+from mcp_touchstone.transport.http_channel import RequestRate
+from mcp_touchstone.transport.http_endpoint import Endpoint
+from mcp_touchstone.transport.http_exchange import reason
+from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.reply import Reply
 from tests.bridge_client import TOY
 from tests.http_canned import mcp, serving
@@ -74,7 +80,7 @@ def test_url_with_a_command_names_a_server_that_we_start() -> None:
         (["http://a/mcp", "--http", "http://b/mcp"], "name one server"),
         (["http://user:pw@a/mcp"], "with --header"),
         (["--http", URL], "add -- COMMAND"),
-        (["http://a/mcp", "--suite", "security"], "attacks run over stdio only"),
+        (["http://a/mcp", "--suite", "security"], "--intrusive allows that"),
         (["http://a/mcp", "--header", "Authorization=env:NO_SUCH_VARIABLE"], "is not set"),
         (["http://a/mcp", "--ca-file", "no-such-file"], "is not a file"),
         (["--header", "X=env:PATH", "--", "server"], "speaks HTTP"),
@@ -156,6 +162,15 @@ def test_rules_of_stdio_do_not_apply_over_http() -> None:
     assert "stdio" in found["stdio-stdout-only-messages"].why
     assert "stdio" in found["lifecycle-shutdown-on-stdin-close"].why
     assert "jsonrpc-parse-error" not in found
+
+
+def test_rules_of_http_do_not_apply_on_stdio() -> None:
+    found = absences(Target(command=("server",)))
+    rules = [c.id for c in load().catalogue if c.group == "http" and REVISION in c.revisions]
+    judged = [clause for clause in rules if load().catalogue[clause].judged]
+
+    assert {found[clause].why for clause in judged} == {"other transport: a rule of http only"}
+    assert not any(found[clause].by_choice for clause in judged)
 
 
 def test_server_of_somebody_gets_no_malformed_traffic_unless_the_user_says_so() -> None:
@@ -288,14 +303,46 @@ def test_https_is_verified_and_a_certificate_can_be_added(certificate: Path) -> 
     context.load_cert_chain(certificate)
     words = ("--select", "ping", "--revision", REVISION)
     with serving(mcp(), context) as server:
-        refused = check(server.url, *words)
         done = check(server.url, *words, "--ca-file", f"{certificate}.crt")
+        refused = reason_of(Endpoint(server.url))
         other_name = server.url.replace("127.0.0.1", "localhost")
-        misnamed = check(other_name, *words, "--ca-file", f"{certificate}.crt")
+        misnamed = reason_of(Endpoint(other_name, ca_file=Path(f"{certificate}.crt")))
 
-    assert refused.returncode == 2
-    assert "TLS failed" in refused.stdout
-    assert "--ca-file" in refused.stdout
     assert done.returncode == 0, done.stdout
-    assert misnamed.returncode == 2
-    assert "TLS failed" in misnamed.stdout
+    assert refused.startswith("TLS failed: self-signed certificate")
+    assert misnamed.startswith("TLS failed: Hostname mismatch")
+    exchange = Exchange(1, "POST", 1, (), 0.0, fault=refused)
+    assert "with --ca-file" in http_advice.about(exchange, server.url)
+
+
+def reason_of(endpoint: Endpoint) -> str:
+    """Return why there is no connection, in the words of a report."""
+    with pytest.raises(OSError, match="certificate") as error:
+        endpoint.connect(10.0)
+    return reason(error.value)
+
+
+def test_requests_keep_their_distance() -> None:
+    waited: list[float] = []
+    rate = RequestRate(4.0, clock=lambda: 100.0, pause=waited.append)
+
+    for _ in range(4):
+        rate.wait()
+
+    assert waited == [0.25, 0.5, 0.75]
+
+
+def test_server_of_somebody_is_judged_gently_and_the_report_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paused: list[float] = []
+    monkeypatch.setattr(Endpoint, "local", False)
+    monkeypatch.setattr(RequestRate.__init__, "__defaults__", (lambda: 100.0, paused.append))
+    with serving(mcp()) as server:
+        choice = Choice(select=("ping", "jsonrpc-request-answered"), revisions=(REVISION,))
+        run = judge(Target(command=(), url=server.url), load(), choice)
+
+    assert any("we did not start this server" in remark for remark in run.profile.remarks)
+    assert len(server.requests) >= 5
+    assert len(paused) >= len(server.requests) - 1
+    assert all(b"User-Agent: mcp-touchstone/" in one for one in server.requests)

@@ -33,11 +33,11 @@ def test_torn_file_finding_states_the_byte_counts() -> None:
     verdict = judged("CopiesIntoTheFile")
 
     assert verdict.outcome is Outcome.FAIL
-    told = verdict.gravest.actual
+    actual = verdict.gravest.actual
     found = re.fullmatch(
-        r"write_file: (\d+) bytes where (\d+) bytes were and (\d+) were to be", told
+        r"write_file: (\d+) bytes where (\d+) bytes were and (\d+) were to be", actual
     )
-    assert found is not None, told
+    assert found is not None, actual
     held, were, _ = found.groups()
     assert int(held) < int(were)
 

@@ -44,6 +44,6 @@ def test_move_is_classified_by_its_effect(
 def test_mend_restores_the_contents_of_a_moved_folder(field: FixtureTree) -> None:
     (field.root / "dir_with_links").rename(field.root / "elsewhere")
 
-    field.mend()
+    field.restore()
 
     assert (field.root / "dir_with_links" / "out").is_symlink()

@@ -14,8 +14,9 @@ from mcp_touchstone.engine.plan import EXAMPLES
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target, reference
+from mcp_touchstone.transport.http_endpoint import PORT
 from tests.conftest import RETRIED
-from tests.mutants import kit
+from tests.mutants import http_kit, kit
 from tests.mutants.__main__ import HERE
 from tests.mutants.__main__ import load as load_mutants
 
@@ -45,9 +46,23 @@ def near(mutant: kit.Mutant) -> tuple[str, ...]:
     return tuple(sorted(ids))
 
 
+def target_of(mutant: kit.Mutant, *, over_http: bool = False) -> Target:
+    """Return a mutant as a target; one of stdio can be served over HTTP."""
+    if not (mutant.over_http or over_http):
+        words = (sys.executable, str(HERE), mutant.name, ROOT)
+        return Target(command=words, startup=mutant.startup)
+    os.environ.setdefault(http_kit.TOKEN, http_kit.BEARER)
+    return Target(
+        command=(sys.executable, str(HERE), "--http", PORT, mutant.name, ROOT),
+        url=f"http://127.0.0.1:{PORT}/mcp",
+        headers=getattr(mutant.fault, "headers_sent", {}),
+        startup=mutant.startup,
+    )
+
+
 def run_mutant(mutant: kit.Mutant, *, whole: bool = False, jobs: int = 8) -> Run:
     """Judge one mutant in its revision."""
-    target = Target(command=(sys.executable, str(HERE), mutant.name, ROOT), startup=mutant.startup)
+    target = target_of(mutant)
     select = () if whole else near(mutant)
     examples = max(mutant.examples, EXAMPLES if "MCP_TOUCHSTONE_WHOLE" in os.environ else 0)
     choice = Choice(

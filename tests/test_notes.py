@@ -36,10 +36,10 @@ def guilty(verdict: Verdict) -> str:
 def test_leaking_error_is_reported_with_its_call() -> None:
     verdict = found("NamesTheTargetOfALink", "secrets-errors")
 
-    told = verdict.gravest.actual
-    assert told.startswith("the error of read_file {")
-    assert "…/outside/" in told
-    assert "lnk_" in told.partition(" holds ")[0]
+    actual = verdict.gravest.actual
+    assert actual.startswith("the error of read_file {")
+    assert "…/outside/" in actual
+    assert "lnk_" in actual.partition(" holds ")[0]
     assert "outside" in guilty(verdict)
 
 
@@ -130,15 +130,15 @@ def test_full_finding_has_no_note_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "threat", "told"),
+    ("name", "threat", "part"),
     [
         ("LogsRefusals", "load-stderr", "while nobody read its stderr"),
         ("OpensPipes", "special-pipes", "while 8 pipes are read"),
     ],
 )
-def test_unanswered_request_is_the_guilty_line(name: str, threat: str, told: str) -> None:
+def test_unanswered_request_is_the_guilty_line(name: str, threat: str, part: str) -> None:
     verdict = found(name, threat)
 
-    assert told in verdict.gravest.actual
+    assert part in verdict.gravest.actual
     assert "got no answer: no answer" not in verdict.gravest.actual
     assert '"method"' in guilty(verdict)

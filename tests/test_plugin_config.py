@@ -11,7 +11,7 @@ import pytest
 from mcp_touchstone.api import live_server
 from mcp_touchstone.catalog import loader
 from mcp_touchstone.pytest_plugin import collect
-from tests.conftest import mutant_command
+from tests.conftest import HERE, mutant_command
 
 KEPT = (live_server, collect, loader.load(), loader.load("security"))
 """Loaded before any in-process run, as pytester removes the modules that a run has imported."""
@@ -89,8 +89,8 @@ def test_known_failures_are_xfailed_with_their_reason(run: Run, pytester: pytest
     result.stdout.fnmatch_lines([f"XFAIL {PING}*known: ping-empty-response: the gateway*"])
     result.stdout.fnmatch_lines(["known*1 known failure, accepted by touchstone-baseline.toml"])
     cases = ET.parse(pytester.path / "out.xml").getroot().iter("testcase")  # noqa: S314  (our own)
-    told = {p.get("value") for case in cases for p in case.iter("property")}
-    assert "known" in told
+    values = {p.get("value") for case in cases for p in case.iter("property")}
+    assert "known" in values
 
 
 def test_stale_baseline_entry_fails(run: Run, pytester: pytest.Pytester) -> None:
@@ -138,6 +138,21 @@ def test_markers_and_clause_ids_select_scenarios(run: Run, pytester: pytest.Pyte
     (mine,) = collected("-m", "not mcp_conformance")
     assert mine.endswith("::test_mine")
     assert PING in collected("-k", "ping-empty-response")
+
+
+@pytest.mark.parametrize(
+    "words", [("--mcp-accept-unbound",), ("-o", "mcp_accept_unbound=true"), ()]
+)
+def test_security_run_without_file_tools_fails_unless_accepted(
+    run: Run, pytester: pytest.Pytester, words: tuple[str, ...]
+) -> None:
+    toy = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}", "echo"]
+    (pytester.path / "touchstone.toml").write_text(f"command = {json.dumps(toy)}")
+    selected = ("--mcp-select", "lines-strings", "--mcp-select", "traversal-dotdot")
+
+    result = run("--mcp", "--mcp-suite", "security", "--mcp-sandbox", "off", *selected, *words)
+
+    assert result.parseoutcomes().get("failed", 0) == (0 if words else 1)
 
 
 @pytest.mark.parametrize("words", [("--mcp-attack-commands",), ("-o", "mcp_attack_commands=true")])

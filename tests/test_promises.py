@@ -83,7 +83,7 @@ def test_readme_lists_exactly_the_offered_tools(tmp_path: Path) -> None:
 
 def test_options_and_modules_in_the_readme_exist() -> None:
     for option in re.findall(r"`(--[\w-]+)", PAGE):
-        assert option in HELP or option == "--transport", option
+        assert option in HELP or option in {"--transport", "--http"}, option  # of `serve` alone
     for names, where in table("## Where to look"):
         assert names
         package = next(iter(re.findall(r"`(\w+)/`", where)), "")

@@ -89,14 +89,14 @@ def test_report_states_the_cost_of_the_run(quick: Run) -> None:
 
 
 def test_verdicts_and_their_order_do_not_depend_on_jobs() -> None:
-    def told(jobs: int) -> list[tuple[str, ...]]:
+    def outcomes(jobs: int) -> list[tuple[str, ...]]:
         choice = Choice(select=("ping", "pagination"), jobs=jobs, examples=0)
         run = judge(reference(), load(), choice)
         found = [(s.case.id, s.revision) for s in run.slots]
         return found + [(v.clause.id, v.revision, str(v.outcome)) for v in run.verdicts]
 
-    one = told(1)
+    one = outcomes(1)
 
     assert len(one) > 10
-    assert told(2) == one
-    assert told(8) == one
+    assert outcomes(2) == one
+    assert outcomes(8) == one

@@ -1,6 +1,7 @@
-"""The official conformance suite, through the bridge, on the reference server with its fixtures."""
+"""The official conformance suite, over HTTP, on the reference server with its fixtures."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,10 +41,16 @@ def url(tmp_path: Path) -> Iterator[str]:
     """Serve the reference server with the suite's fixtures over HTTP."""
     root = tmp_path / "root"
     root.mkdir()
+    words = ("--http", "127.0.0.1:0", "--root", str(root), "--log-level", "off")
     env = {**os.environ, "PYTHONPATH": str(HERE.parent)}
-    launch = Launch(command=(*SERVER, "--root", str(root), "--log-level", "off"), env=env)
-    with Listener(launch, most=8, startup=60.0) as listener:
-        yield listener.start()
+    process = subprocess.Popen((*SERVER, *words), env=env, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait(60.0)
+        process.stdout.close()
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])

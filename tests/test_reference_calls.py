@@ -60,16 +60,16 @@ def test_progress_increases_and_ends_before_the_answer(revision: str, token: Any
         while "id" not in heard[-1]:
             heard.append(client.hear())
         assert client.hears_nothing()
-    told = [message["params"] for message in heard[:-1]]
+    reported = [message["params"] for message in heard[:-1]]
     assert {message["method"] for message in heard[:-1]} == {"notifications/progress"}
-    assert all(one["progressToken"] == token for one in told)
-    assert all(type(one["progressToken"]) is type(token) for one in told)
-    values = [one["progress"] for one in told]
+    assert all(one["progressToken"] == token for one in reported)
+    assert all(type(one["progressToken"]) is type(token) for one in reported)
+    values = [one["progress"] for one in reported]
     assert values == sorted(set(values))
     assert (values[0], values[-1]) == (1, 3)
-    assert {one["total"] for one in told} == {3}
+    assert {one["total"] for one in reported} == {3}
     expected = {None} if revision == "2024-11-05" else {r"reading\x07"}
-    assert {one.get("message") for one in told} == expected
+    assert {one.get("message") for one in reported} == expected
 
 
 def test_progress_is_sent_only_on_request_and_is_rate_limited() -> None:
@@ -162,8 +162,8 @@ def test_detached_call_continues_after_its_answer() -> None:
         client.send(call_handled("2025-11-25", progressToken="t"))
         assert client.hear()["params"]["progress"] == 1
         assert client.hear()["id"] == 1
-        told = client.hear()["params"]
-        assert (told["progress"], told["_meta"]) == (2, {"about": "it"})
+        reported = client.hear()["params"]
+        assert (reported["progress"], reported["_meta"]) == (2, {"about": "it"})
         question = client.hear()
         assert question["params"] == {**FORM, "_meta": {"about": "it"}}
         client.send(result(question, action="cancel"))

@@ -336,12 +336,12 @@ def test_session_roots_restrict_access(tour: Tour) -> None:
 def test_subscriber_is_notified_of_changes(tour: Tour) -> None:
     facts = tour.facts["watching"]
     assert facts["before"][0]["text"].encode() == FILES["src/dos.txt"]
-    assert facts["told of a change inside"]
+    assert facts["notified of a change inside"]
     assert facts["after"][0]["text"].startswith("first\r\n")
-    assert facts["told of a change outside"]
-    assert facts["told of a new file"]
+    assert facts["notified of a change outside"]
+    assert facts["notified of a new file"]
     assert facts["in the list"]
-    assert facts["told after the end"] == []
+    assert facts["notified after the end"] == []
 
 
 def test_a_tool_is_called_as_a_task(tour: Tour) -> None:
@@ -359,8 +359,8 @@ def test_a_tool_is_called_as_a_task(tour: Tour) -> None:
     assert facts["result of cancelled"]["code"] == -32602
     assert facts["not a task"]["code"] == -32601
     if tour.sdk.startswith("1."):  # the other one passes over what it calls deliberately absent
-        told = [(one["params"]["taskId"], one["params"]["status"]) for one in facts["told"]]
-        assert told == list(zip(tasks, ("completed", "cancelled"), strict=True))
+        statuses = [(one["params"]["taskId"], one["params"]["status"]) for one in facts["notified"]]
+        assert statuses == list(zip(tasks, ("completed", "cancelled"), strict=True))
 
 
 def test_every_revision_of_the_era_works(tour: Tour) -> None:

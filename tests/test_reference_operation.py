@@ -688,11 +688,11 @@ def test_dropped_log_lines_are_counted_and_reported(
     while not (b"lost" in data and data.endswith(b"\n")):
         data += os.read(pipe[0], 65536)
     way.close()
-    *kept, told = data.splitlines()
+    *kept, note = data.splitlines()
     assert 10 <= len(kept) < 50
     assert kept == sorted(set(kept))
     assert {len(line) for line in kept} == {999}
-    assert told == b"lost %d" % (1000 - len(kept))
+    assert note == b"lost %d" % (1000 - len(kept))
 
 
 def test_audit_lines_wait_once_and_have_reserved_space(

@@ -142,10 +142,10 @@ def test_spawned_server_reads_and_patches(root: Path) -> None:
         read = client.hear()["result"]["structuredContent"]
         arguments = {"path": "p.txt", "expectedHash": read["sha256"], "diffText": DIFF}
         client.send(modern(2, "tools/call", name="file.apply_patch_only", arguments=arguments))
-        told = client.hear()["result"]["structuredContent"]
+        answer = client.hear()["result"]["structuredContent"]
         client.send(modern(3, "tools/call", name="file.read", arguments={"path": "p.txt"}))
         again = client.hear()["result"]["structuredContent"]
-    assert told["after"]["sha256"] == again["sha256"] == sha256(NEW)
+    assert answer["after"]["sha256"] == again["sha256"] == sha256(NEW)
     assert again["text"] == NEW.decode()
 
 
@@ -196,9 +196,9 @@ def test_bytes_outside_the_diff_are_unchanged(
 ) -> None:
     (root / "p.txt").write_bytes(old)
     diff = "--- a/p.txt\n+++ b/p.txt\n" + hunk
-    told = patch(root, expectedHash=sha256(old), diffText=diff, **more)
+    answer = patch(root, expectedHash=sha256(old), diffText=diff, **more)
     assert (root / "p.txt").read_bytes() == new
-    assert told["after"]["sha256"] == sha256(new)
+    assert answer["after"]["sha256"] == sha256(new)
 
 
 # --- The hash ------------------------------------------------------------------------------------
@@ -208,9 +208,9 @@ def test_strict_and_normalized_hash_are_accepted(root: Path) -> None:
     old = b"\xef\xbb\xbfline1\r\nline2\r\nline3\r\n"
     for key in (sha256(old), sha256(OLD), sha256(old).upper(), sha256(OLD).upper()):
         (root / "p.txt").write_bytes(old)
-        told = patch(root, expectedHash=key)
-        assert told["before"] == {"sha256": sha256(old), "sha256_normalized": sha256(OLD)}
-        assert told["after"]["sha256_normalized"] == sha256(NEW)
+        answer = patch(root, expectedHash=key)
+        assert answer["before"] == {"sha256": sha256(old), "sha256_normalized": sha256(OLD)}
+        assert answer["after"]["sha256_normalized"] == sha256(NEW)
         assert (root / "p.txt").read_bytes() == b"\xef\xbb\xbfline1\r\nnew\r\nline3\r\n"
 
 
@@ -432,11 +432,11 @@ def test_patch_is_written_only_after_confirmation(root: Path) -> None:
         assert (root / "p.txt").read_bytes() == OLD
         arguments["confirm_token"] = pending["confirm_token"]
         client.send(modern(2, "tools/call", name=shown["name"], arguments=arguments))
-        told = client.hear()["result"]["structuredContent"]
+        answer = client.hear()["result"]["structuredContent"]
         client.end_input()
-    assert told["applied"] is True
+    assert answer["applied"] is True
     assert (root / "p.txt").read_bytes() == NEW
-    for body in (pending, told):
+    for body in (pending, answer):
         jsonschema.validate(body, shown["outputSchema"])
 
 

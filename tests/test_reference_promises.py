@@ -311,7 +311,7 @@ def test_cedarscript_extra_pins_the_reviewed_versions() -> None:
     assert {name: pinned.get(name) for name in VERSIONS} == VERSIONS
 
 
-# --- requests that stand alone
+# --- independent requests
 
 
 def test_modern_requests_do_not_inherit_client_capabilities(tmp_path: Path) -> None:

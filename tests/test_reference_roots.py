@@ -33,7 +33,7 @@ from tests.reference_client import (
 
 
 class Reader:
-    """A feature with one tool that tells whether a file can be found."""
+    """A feature with one tool that says whether a file can be found."""
 
     def __init__(self) -> None:
         self.read = threading.Event()

@@ -200,8 +200,8 @@ def test_task_is_created_at_once_and_completes(bench: Bench) -> None:
     ended = bench.get(task)
     assert ended["status"] == "completed"
     assert ended["createdAt"] == task["createdAt"]
-    (told,) = bench.statuses
-    assert told["params"] == ended
+    (status,) = bench.statuses
+    assert status["params"] == ended
     assert not bench.others
 
 
@@ -256,9 +256,9 @@ def test_task_progress_keeps_its_token_and_names_the_task(bench: Bench) -> None:
     bench.go.set()
     bench.until_ended(task)
     related = {RELATED: {"taskId": task["taskId"]}}
-    told = [message["params"] for message in bench.others]
-    assert told[0] == {"progressToken": "p", "progress": 1, "total": 2, "_meta": related}
-    assert all(params["_meta"] == related for params in told)
+    reported = [message["params"] for message in bench.others]
+    assert reported[0] == {"progressToken": "p", "progress": 1, "total": 2, "_meta": related}
+    assert all(params["_meta"] == related for params in reported)
     assert RELATED not in bench.statuses[-1]["params"].get("_meta", {})
 
 
@@ -556,13 +556,13 @@ def test_digest_reports_progress(root: Path) -> None:
     with InProcess(Settings([str(root)])) as client:
         client.open(R)
         client.send(request(1, "tools/call", {**params, "_meta": {"progressToken": 7}}))
-        told = []
+        reported = []
         while "method" in (message := client.hear()):
             assert message["method"] == "notifications/progress"
-            told.append(message["params"])
-    assert [one["progress"] for one in told] == [0, 1, 2, 3]
-    assert {one["total"] for one in told} == {3}
-    assert {one["progressToken"] for one in told} == {7}
+            reported.append(message["params"])
+    assert [one["progress"] for one in reported] == [0, 1, 2, 3]
+    assert {one["total"] for one in reported} == {3}
+    assert {one["progressToken"] for one in reported} == {7}
 
 
 @pytest.mark.parametrize("revision", ALL)

@@ -71,7 +71,7 @@ def refused(root: Path, tool: str, **arguments: Any) -> Message:
     ]
     shown = json.dumps(result)
     assert "canary" not in shown
-    for value in arguments.values():  # what the client said itself tells it nothing
+    for value in arguments.values():  # a client learns nothing from what it sent
         shown = shown.replace(json.dumps(value).strip('"'), "")
     assert str(root.parent) not in shown
     return body

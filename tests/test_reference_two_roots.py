@@ -296,7 +296,7 @@ class InTheSecondRoot(Tour):
     def say(self, message: Any) -> None:
         super().say(_in_the_second_root(message))
 
-    def told(self) -> list[str]:
+    def as_one_root(self) -> list[str]:
         """Return the transcript as a single root would produce it, without white space."""
         lines = [line.replace(PREFIX, "") for line in dense(self.lines)]
         return [line.replace(f'"{PREFIX[:-1]}"', '"."') for line in lines]
@@ -361,5 +361,5 @@ def test_tour_in_the_second_root_changes_no_file_of_the_first(
     if name in ALIKE and not (name == "subscriptions" and revision == SESSION):
         alone = Tour(revision, furnish(tmp_path / "alone"))
         make(alone)
-        assert tour.told() == dense(alone.lines)
+        assert tour.as_one_root() == dense(alone.lines)
         assert files(second) == files(tmp_path / "alone")

@@ -13,7 +13,7 @@ from mcp_touchstone.report import kinds, machine
 from mcp_touchstone.report.terminal import Terminal
 from mcp_touchstone.results.run import Run
 from tests import canned
-from tests.test_golden import GOLDEN, Golden
+from tests.goldens import GOLDEN, Golden
 
 ENDINGS = {
     "badge": "json", "html": "html", "json": "json", "junit": "xml", "markdown": "md",
@@ -57,7 +57,7 @@ def test_a_report_is_as_it_was(kind: str, snapshot: SnapshotAssertion) -> None:
     assert scrubbed(rendered(kind, canned.run())) == golden
 
 
-COMPARING = ("markdown", "terminal")
+COMPARING = ("html", "markdown", "terminal")
 
 
 @pytest.mark.parametrize("kind", COMPARING)

@@ -169,7 +169,7 @@ def test_mend_does_not_write_through_symlinks(tmp_path: Path) -> None:
         for name in (field.outside, field.root / "dir", field.root):
             name.rename(field.home / f"was-{name.name}")
             name.symlink_to(victim)
-            field.mend()
+            field.restore()
             assert list(victim.iterdir()) == [], name
         assert (field.root / CONTROL).is_file()
         assert field.outside.is_dir()

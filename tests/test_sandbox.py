@@ -1,7 +1,9 @@
 """A sandboxed command behaves as without a sandbox, and cannot reach anything outside it."""
 
 import contextlib
+import gc
 import os
+import py_compile
 import shutil
 import signal
 import socket
@@ -391,6 +393,16 @@ def test_file_size_is_limited(box: Sandbox, world: Path) -> None:
 # --- visible files
 
 
+def test_sandbox_that_has_not_started_leaves_no_socket_open() -> None:
+    def not_started() -> int:
+        raise ConnectionRefusedError
+
+    with pytest.raises(ConnectionRefusedError):
+        sandbox.SandboxSockets(not_started).make(socket.AF_INET)
+
+    gc.collect()  # an open socket warns here, and warnings are errors
+
+
 def test_changes_to_a_copied_folder_stay_in_the_sandbox(
     method: Method, tmp_path: Path, world: Path
 ) -> None:
@@ -462,3 +474,14 @@ def test_sandbox_start_uses_little_cpu_time(box: Sandbox) -> None:
 
     run(box, "true")
     assert min(spent() for _ in range(5)) < 0.2
+
+
+def test_bytecode_of_another_source_is_not_used(tmp_path: Path) -> None:
+    source, compiled = tmp_path / "part.py", tmp_path / "part.pyc"
+    source.write_text("x = 1", encoding="utf-8")
+    py_compile.compile(str(source), str(compiled))
+
+    assert sandbox._is_current(compiled, source)
+    source.write_text("x = 1 + 1", encoding="utf-8")
+    assert not sandbox._is_current(compiled, source)
+    assert not sandbox._is_current(tmp_path / "missing.pyc", source)

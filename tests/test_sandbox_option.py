@@ -4,6 +4,8 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -13,6 +15,7 @@ from mcp_touchstone.config.parser import parse
 from mcp_touchstone.engine.attack_setup import NO_GUESSING
 from mcp_touchstone.engine.plan import UsageError
 from mcp_touchstone.engine.runner import survey
+from mcp_touchstone.report.digest import hint
 from mcp_touchstone.target.target import Named, Target
 from mcp_touchstone.transport import sandbox
 from mcp_touchstone.transport.process import LaunchError, ServerProcess
@@ -20,6 +23,9 @@ from mcp_touchstone.transport.sandbox import Method, Sandbox, probe
 from mcp_touchstone.wire.transcript import Transcript
 from tests.fakes.catalogue import FAKES
 from tests.fakes.matrix import attacked, near, target_of, tripped
+
+if TYPE_CHECKING:
+    from mcp_touchstone.results.run import Run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has namespaces")
 
@@ -61,6 +67,15 @@ def test_sandbox_has_no_network_without_online() -> None:
         target("check", "--sandbox", "auto", "--online", "--offline")
     with pytest.raises(UsageError, match="without --sandbox"):
         target("check", "--online")
+
+
+@pytest.mark.usefixtures("possible")
+def test_server_that_may_not_write_gets_a_hint() -> None:
+    profile = SimpleNamespace(stderr="OSError: [Errno 30] Read-only file system: 'server.log'")
+    run = SimpleNamespace(target=target("check", "--suite", "security"), profile=profile)
+
+    assert "--cwd {root}" in hint(cast("Run", run))[0]
+    assert hint(cast("Run", SimpleNamespace(target=target("check"), profile=profile))) == []
 
 
 def test_bridge_refuses_a_sandbox(capsys: pytest.CaptureFixture[str]) -> None:

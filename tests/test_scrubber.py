@@ -78,18 +78,18 @@ def test_equal_random_values_get_the_same_name() -> None:
 
 def test_repeated_server_info_is_replaced() -> None:
     scrubber = Scrubber({}, NOW)
-    told = {"serverInfo": {"name": "a", "version": "1"}}
+    info = {"serverInfo": {"name": "a", "version": "1"}}
 
-    assert scrubber.scrub(told) == told
-    assert scrubber.scrub(told) == {"serverInfo": "<as before>"}
+    assert scrubber.scrub(info) == info
+    assert scrubber.scrub(info) == {"serverInfo": "<as before>"}
     assert scrubber.scrub({"serverInfo": {"name": "b"}}) == {"serverInfo": {"name": "b"}}
 
 
 @given(st.integers(-47, 47))
 def test_run_time_is_replaced_in_every_time_zone(hours: int) -> None:
-    told = (NOW + timedelta(hours=hours / 2)).strftime("%Y-%m-%dT%H:%M:%S")
+    written = (NOW + timedelta(hours=hours / 2)).strftime("%Y-%m-%dT%H:%M:%S")
 
-    assert scrub(told) == "<time>"
+    assert scrub(written) == "<time>"
 
 
 @given(

@@ -101,6 +101,7 @@ def test_an_editable_install_is_followed(tmp_path: Path) -> None:
     write(tmp_path / "venv/lib/python3.11/site-packages/app.pth", f"{tmp_path / 'src'}\n")
 
     assert found(python, "-c", "import app.server", cwd=tmp_path) == ("mcp 1.30.0",)
+    assert found(python, "-c", "import sys; import app.server", cwd=tmp_path) == ("mcp 1.30.0",)
 
 
 def test_a_layer_of_uv_is_followed(tmp_path: Path) -> None:

@@ -40,12 +40,22 @@ def bound(name: str) -> list[Binding]:
         ("Sheets", {Operation.READ, Operation.CREATE}),
         ("Notebooks", {Operation.READ}),
         ("Vaults", {Operation.READ}),
+        ("ChosenVaults", {Operation.READ}),
+        ("Mentions", {Operation.READ}),
         ("Addresses", {Operation.READ}),
         ("Lines", {Operation.READ}),
     ],
 )
 def test_tools_of_other_shapes_are_bound(name: str, expected: set[Operation]) -> None:
     assert {binding.operation for binding in bound(name)} >= expected
+
+
+def test_a_refused_style_of_path_leaves_what_a_write_of_the_other_style_showed() -> None:
+    """Only relative paths work here; a file that was refused holds nothing."""
+    writers = [b for b in bound("RefusesAbsolute") if b.gives_content]
+
+    assert {b.operation for b in writers} >= {Operation.CREATE, Operation.WRITE}
+    assert all(binding.is_verbatim for binding in writers)
 
 
 def test_documents_hold_their_text_in_readable_bytes() -> None:
@@ -153,9 +163,9 @@ def test_listed_name_is_tried_for_a_vault() -> None:
 
 
 def test_declared_suffix_form_and_folder_are_read() -> None:
-    told = read('read={"tool": "t", "path": "f", "folder": "p", "suffix": ".md"}')
-    assert told.suffix == ".md"
-    assert {*told.places} == {ArgumentRole.FOLDER, ArgumentRole.NAME}
+    declared = read('read={"tool": "t", "path": "f", "folder": "p", "suffix": ".md"}')
+    assert declared.suffix == ".md"
+    assert {*declared.places} == {ArgumentRole.FOLDER, ArgumentRole.NAME}
     assert read('read={"tool": "t", "path": "c", "form": "cat {path}"}').form == "cat {path}"
 
     with pytest.raises(ValueError, match="suffix is the end of a file name"):
@@ -165,10 +175,12 @@ def test_declared_suffix_form_and_folder_are_read() -> None:
 
 
 def test_declared_suffix_is_used_and_the_added_one_recognised() -> None:
-    told = read('read={"tool": "get_note", "path": "title", "suffix": ".md", "style": "relative"}')
+    declared = read(
+        'read={"tool": "get_note", "path": "title", "suffix": ".md", "style": "relative"}'
+    )
     command = (sys.executable, str(FAKES), "Notes", ROOT)
-    told = replace(told, tool="read_note", places={ArgumentRole.PATH: ("path",)})
-    profile, _ = survey(Target(command=command, told=(told,)), words=())
+    declared = replace(declared, tool="read_note", places={ArgumentRole.PATH: ("path",)})
+    profile, _ = survey(Target(command=command, declarations=(declared,)), words=())
 
     assert profile.bindings is not None
     assert profile.bindings.untrue == ()

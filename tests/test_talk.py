@@ -106,7 +106,7 @@ def test_messages_written_together_are_separate_lines(revision: str) -> None:
 
 @ERAS
 @pytest.mark.parametrize(
-    ("policy", "told"),
+    ("policy", "expected"),
     [
         (answers.accept(), '{"action": "accept", "content": {"name": "example"}}'),
         (answers.decline(), '{"action": "decline"}'),
@@ -116,7 +116,7 @@ def test_messages_written_together_are_separate_lines(revision: str) -> None:
     ],
 )
 def test_provoked_question_gets_the_answer_of_the_client(
-    revision: str, policy: Any, told: str
+    revision: str, policy: Any, expected: str
 ) -> None:
     client = Client(capabilities={"elicitation": {}}, elicitation=policy)
     with talking(revision, "elicit") as talk:
@@ -127,7 +127,7 @@ def test_provoked_question_gets_the_answer_of_the_client(
         assert question.method == "elicitation/create"
         assert question.member["message"] == "Who?"
         assert question.words == {"elicits"}
-        assert said(provoked.reply) == told
+        assert said(provoked.reply) == expected
         assert (question.answers is None) is (revision == LEGACY)
 
 

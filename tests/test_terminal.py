@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from mcp_touchstone.cli import main
 from mcp_touchstone.report.progress import Progress
 from tests.conftest import HERE, mutant_command
-from tests.test_golden import Golden, scrubbed
+from tests.goldens import Golden, scrubbed
 
 pyte = pytest.importorskip("pyte")
 pexpect = pytest.importorskip("pexpect", exc_type=ImportError)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.wire import transcript
+from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import Fault, Line, LineSplitter, read
 from mcp_touchstone.wire.lifecycle import Phase, Role
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
@@ -336,3 +337,15 @@ def test_reading_of_an_entry_equals_a_second_reading(record: Transcript) -> None
     (entry,) = hear(record, b'{"a":NaN}')
 
     assert entry.reading == read(Line(entry.raw, entry.length))
+
+
+def test_order_is_known_on_one_pipe_and_in_one_http_stream_only() -> None:
+    posts = [Exchange(number=n, verb="POST", line=n, sent=(), began=0.0) for n in (1, 2)]
+
+    def line(n: int, origin: Origin | None = None) -> Entry:
+        return Entry(n, 0.0, Source.THEM, b"", 0, origin=origin)
+
+    assert line(2).follows(line(1))
+    assert not line(1).follows(line(2))
+    assert line(2, Origin(posts[0])).follows(line(1, Origin(posts[0])))
+    assert not line(2, Origin(posts[1])).follows(line(1, Origin(posts[0])))

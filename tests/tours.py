@@ -1,7 +1,7 @@
 """Tours through the reference server: the requests of its golden transcripts.
 
 Nothing is judged here; what came back is written down, and ``test_golden`` holds it against the
-snapshot. → stands before what was sent, ← before what was heard, # before a remark. What stands
+snapshot. → marks what was sent, ← what was heard, # a remark. What is
 in <> is another value each time, or is said over and over; ``transcript_text`` has the rules.
 """
 
@@ -142,8 +142,8 @@ class Tour:
         found: Message = answer.get("result", {})
         return found
 
-    def told_of(self, question: Message) -> None:
-        """Send a request that changes something; a thread of its own tells of that.
+    def change_of(self, question: Message) -> None:
+        """Send a request that changes something; a thread of its own reports it.
 
         That may come before the answer or after it; it is written down after it.
         """
@@ -580,7 +580,7 @@ def asking(tour: Tour) -> None:
 
 
 def subscriptions(tour: Tour) -> None:
-    """Be told of changes."""
+    """Get notifications of changes."""
     edit = {"command": "str_replace", "path": NOTE, "old_str": "two", "new_str": "2"}
     with tour.served():
         if tour.modern:
@@ -589,7 +589,7 @@ def subscriptions(tour: Tour) -> None:
             tour.ask("resources/list")
             tour.ask("resources/subscribe", uri=NOTE_URI)
             tour.ask("resources/subscribe", uri="workspace:///none.txt")
-        tour.told_of(tour.question("tools/call", name="text_editor", arguments=edit))
+        tour.change_of(tour.question("tools/call", name="text_editor", arguments=edit))
         tour.write(NOTE, b"changed\n")
         tour.hear()
         tour.write("README.md", b"nobody has asked for this one\n")

@@ -23,8 +23,8 @@ class TourScrubber(Scrubber):
     def __init__(self, places: dict[str, str]) -> None:
         super().__init__(places, datetime.now(UTC), named=_NAMED)
 
-    def _about_server(self, told: Any) -> Any:
-        return super()._about_server({**told, "version": "<version>"})
+    def _about_server(self, info: Any) -> Any:
+        return super()._about_server({**info, "version": "<version>"})
 
     def _string(self, value: str, member: str) -> Any:
         if value == "made up":

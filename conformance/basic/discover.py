@@ -11,6 +11,7 @@ from mcp_touchstone.suite import (
     Message,
     Record,
     Seen,
+    Unopened,
     ambient,
     brief,
     capability_faults,
@@ -53,7 +54,10 @@ def _discovered(record: Record) -> Iterator[tuple[Entry, Message, dict[str, Any]
 
 
 @ambient(
-    "discover-result-shape", "discover-supported-versions-current", "discover-capabilities-shape"
+    "discover-result-shape",
+    "discover-supported-versions-current",
+    "discover-capabilities-shape",
+    unopened=Unopened.AFTER_RESULT,
 )
 def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
     """Every discover result lists capabilities and versions, including the current one."""

@@ -54,7 +54,7 @@ def serves_a_batch(talk: Conversation) -> None:
         "jsonrpc-batch-receive",
         sorted(found) == sorted(ping["id"] for ping in pings),
         expected=f"results for {brief([ping['id'] for ping in pings])}, one each",
-        actual=f"results for {brief(found)}",
+        actual=f"results for {brief(found)}" if found else talk.instead(line),
         at=line,
     )
 
@@ -147,7 +147,8 @@ def refuses_an_empty_batch(talk: Conversation) -> None:
     )
     replies = _replies(talk, line)
     if not replies and after.answered:
-        talk.judge(clause, False, expected=expected, actual="silence", at=line, mild=Breach.WARN)
+        actual = talk.instead(line)
+        talk.judge(clause, False, expected=expected, actual=actual, at=line, mild=Breach.WARN)
     for entry, message in replies:
         refused = message is not None and "error" in message.value and not message.batched
         code = message.code if message is not None else None
@@ -172,7 +173,7 @@ def sends_batches_only_where_they_exist(record: Record) -> Iterator[Seen]:
             continue
         value = entry.reading.value
         array = isinstance(value, list)
-        expected = "one message object per line"
+        expected = "one message object" + (" per line" if entry.origin is None else "")
         yield Seen("jsonrpc-no-batch-output", not array, entry.n, expected, "an array")
         # The scenario that sends a batch judges an empty array in reply to it.
         if array and (value or entry.scenario not in batched):

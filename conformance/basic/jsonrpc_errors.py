@@ -253,7 +253,8 @@ def _judge_oddity(talk: Conversation, what: str, odd: Any, *, lenient: bool) -> 
         mild=Breach.WARN if answers and talk.wire.gone else None,
     )
     if not answers and after.answered:
-        talk.judge(clause, False, expected=expected, actual="silence", at=line, mild=Breach.WARN)
+        actual = talk.instead(line)
+        talk.judge(clause, False, expected=expected, actual=actual, at=line, mild=Breach.WARN)
     right = (-32600, -32602) if "params" in what else (-32600,)
     for entry, message in answers:
         refused = _refused(message)

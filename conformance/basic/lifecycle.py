@@ -14,6 +14,7 @@ from mcp_touchstone.suite import (
     Reply,
     Role,
     Seen,
+    Unopened,
     ambient,
     brief,
     capability_faults,
@@ -103,7 +104,7 @@ def _judge_early_requests(talk: Conversation, phase: Phase) -> None:
     )
 
 
-@scenario("lifecycle-initialize-response")
+@scenario("lifecycle-initialize-response", unopened=Unopened.AFTER_OTHER_ANSWER)
 def answers_initialize(talk: Conversation) -> None:
     """Initialize gets a result with protocolVersion, capabilities and serverInfo."""
     reply = talk.opening
@@ -122,6 +123,7 @@ def answers_initialize(talk: Conversation) -> None:
     "lifecycle-initialize-result-shape",
     "lifecycle-capabilities-shape",
     "lifecycle-server-info-shape",
+    unopened=Unopened.AFTER_RESULT,
 )
 def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
     """Every member of an initialize result has the type its revision defines."""

@@ -47,7 +47,7 @@ class Holder:
         token: the token, as sent.
         augmented: whether the request asked for a task.
         task: the id of its task; empty if it has none.
-        over: the line of its response without a task; None before it.
+        over: its response without a task; None before it.
         cancelled: whether we cancelled it.
         terminal: the line on which its task became terminal; None before it.
         reached: the value of the last report; None before the first.
@@ -56,7 +56,7 @@ class Holder:
     token: Any
     augmented: bool = False
     task: str = ""
-    over: int | None = None
+    over: Entry | None = None
     cancelled: bool = False
     terminal: int | None = None
     reached: Any = None
@@ -122,7 +122,7 @@ class Watch:
             holder.task = task
             self._by_task[task] = holder
         else:
-            holder.over = entry.n
+            holder.over = entry
 
     def _state(self, entry: Entry, state: Any) -> None:
         """Take the state of a task from an answer or a notification."""
@@ -154,7 +154,7 @@ class Watch:
             yield Seen(clause, passed, entry.n, expected, f"progress of {token}")
         elif not holder.cancelled:
             clause = "progress-stops-after-completion"
-            passed = holder.over is None or entry.n <= holder.over
+            passed = holder.over is None or not entry.follows(holder.over)
             expected = "no progress of a request after its response"
             yield Seen(clause, passed, entry.n, expected, f"progress of {token}")
 

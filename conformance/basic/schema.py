@@ -178,8 +178,9 @@ def _ran(reply: Reply) -> bool:
 
 def _spoilt(talk: Conversation) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Yield harmless tools with valid arguments, and arguments that only one keyword excludes."""
+    harmless = talk.spoken.harmless  # computed once: it reads all tools
     for tool in talk.spoken.lists.get("tools", []):
-        if not isinstance(tool, dict) or tool.get("name") not in talk.spoken.harmless:
+        if not isinstance(tool, dict) or tool.get("name") not in harmless:
             continue
         schema = tool.get("inputSchema")
         if not isinstance(schema, dict) or dialect_of(schema) != "2020-12":

@@ -24,6 +24,7 @@ from mcp_touchstone.suite import (
     Slip,
     Source,
     Step,
+    Unopened,
     ambient,
     brief,
     is_modern,
@@ -83,6 +84,7 @@ SUBSCRIBED = {
     "stdio-no-embedded-newlines",
     "stdio-newline-terminated",
     "stdio-utf8-output",
+    unopened=Unopened.ALWAYS,
 )
 def writes_one_message_a_line(record: Record) -> Iterator[Seen]:
     """Every line on stdout is one JSON-RPC message in UTF-8 that ends with a line feed."""

@@ -135,7 +135,8 @@ def _was_stuck(talk: Conversation, poll: Reply, begun: int, reply: Reply) -> boo
     if reply.entry is None or not (poll.answered or left):
         return not (poll.answered or left)
     start, sent, end = (talk.wire.transcript[n].at for n in (begun, poll.asked, reply.entry))
-    after = left or (poll.entry or 0) > reply.entry
+    lines = talk.wire.transcript
+    after = left or (poll.entry is not None and lines[poll.entry].follows(lines[reply.entry]))
     return after and end - sent > max(0.5, (end - start) / 2)
 
 

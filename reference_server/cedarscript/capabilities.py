@@ -76,7 +76,7 @@ _COMMANDS = [
 ]
 _NOTES = [
     "Keywords are in capitals; paths, names and lines are quoted; # and -- begin a comment.",
-    "The script stands alone in the text, or in code fences named CEDARScript.",
+    "The script is alone in the text, or in code fences named CEDARScript.",
     "CONTENT: @n: before a line indents it n levels deeper than the place it goes to.",
     "CONTENT: a line without that is inserted unchanged, with its own white space.",
     "LINE 'text' is a whole line; white space around it does not matter.",

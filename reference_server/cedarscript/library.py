@@ -270,7 +270,7 @@ def _mend_finder(module: Any) -> None:
         if self.body is None and str(location) in _INTO:
             raise Refused(
                 "ONE_LINE_BODY",
-                "The body stands on the line of its definition.",
+                "The body is on the line of its definition.",
                 "Replace the definition as a WHOLE.",
                 type="ExecutionError",
             )

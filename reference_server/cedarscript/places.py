@@ -155,7 +155,7 @@ class Source:
         if self.lines[top].encode()[: node.body[0].col_offset].strip(b" \t\f"):
             raise Refused(
                 "ONE_LINE_BODY",
-                "The body stands on the line of its definition.",
+                "The body is on the line of its definition.",
                 "Replace the definition as a WHOLE.",
                 type="ExecutionError",
             )

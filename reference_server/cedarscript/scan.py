@@ -109,7 +109,7 @@ def find_blocks(content: str) -> list[Block]:
     content = content.replace("\r\n", "\n")
     control = _CONTROL.search(content)
     if control:
-        raise _at(content, control.start(), "A control character stands here.", "CONTROL_CHARACTER")
+        raise _at(content, control.start(), "A control character is here.", "CONTROL_CHARACTER")
     if any(_is_ours(line) for line in content.split("\n")):
         return list(_fenced(content))
     if content.rstrip().endswith(NOTHING_TO_DO):

@@ -193,7 +193,7 @@ def _parse_tool(tools: _Tools) -> Tool:
         title="Check a CEDARScript",
         description=(
             "Check a CEDARScript without carrying it out: gives its commands as a tree, or the "
-            "place of the first error and what may mend it."
+            "place of the first error and what may correct it."
         ),
         input_schema=inputs(("content",), content=_SCRIPT),
         output_schema=outputs(

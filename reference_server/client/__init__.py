@@ -1,1 +1,1 @@
-"""What the server asks and tells its client."""
+"""The requests and notifications of the server to its client."""

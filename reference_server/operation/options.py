@@ -88,7 +88,7 @@ _NO = ("false", "no", "off", "0")
 
 
 class UsageError(Exception):
-    """A word of the operator is not understood; the text says which and how to mend it."""
+    """A word of the operator is not understood; the text says which and how to correct it."""
 
 
 class _WrongError(Exception):

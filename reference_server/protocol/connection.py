@@ -209,7 +209,7 @@ class Connection:
         session = None
         if modern.is_modern_request(request):
             if in_batch:
-                raise invalid_request("a request with 2026-07-28 fields stands on its own line")
+                raise invalid_request("a request with 2026-07-28 fields needs a line of its own")
             revision = modern.revision_for(request)
         else:
             session = self.session

@@ -4,7 +4,7 @@
 
 Before ``initialize`` only ``ping`` is served. Between the two messages everything is: the pages
 forbid the *client* to hurry only until ``initialize`` has been answered, and ``initialized``
-tells the *server* when it may send requests of its own. So an early or missing ``initialized``
+says to the *server* when it may send requests of its own. So an early or missing ``initialized``
 costs a client nothing, and never opens a session by itself.
 """
 

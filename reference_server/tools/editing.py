@@ -208,7 +208,7 @@ def _near_miss(view: str, wanted: str) -> tuple[str, int | None]:
     opening = next(line.strip() for line in wanted.split("\n") if line.strip())
     for line, each in enumerate(lines, 1):
         if each.strip() == opening:
-            return f"Its first line stands at line {line}; the text after it differs.", line
+            return f"Its first line is at line {line}; the text after it differs.", line
     return "", None
 
 

@@ -131,7 +131,7 @@ class Edit:
         return Change(at, None, None, None)
 
     def commit(self) -> None:
-        """Make every change, or none; then write the audit and tell the listeners.
+        """Make every change, or none; then write the audit and notify the listeners.
 
         Each file is replaced by a finished one, so a reader sees the old bytes or the new ones.
         If the server is killed half way, the next start makes the rest (``journal``).

@@ -221,7 +221,7 @@ class Root:
 
 
 def _lock_among_processes(place: Place, deadline: float) -> None:
-    """Take the advisory lock on a directory; closing the directory lets go of it."""
+    """Take the advisory lock on a directory; closing the directory releases it."""
     if place.fd is None:
         return
     import fcntl  # noqa: PLC0415 - POSIX only

@@ -3,7 +3,7 @@
 Arguments that a program behind a tool may take for its options, or for commands.
 
 Fired at every text a tool takes, be it a path, a pattern, a revision or a name: a caller's word
-that comes to stand in a command line is more than a word. What is judged is what the payload asks
+that enters a command line is more than a word. What is judged is what the payload asks
 for: the file it names outside is there, or bytes from outside came back.
 """
 
@@ -57,7 +57,7 @@ def passes_no_options_on(session: AttackSession) -> None:
 
 @attack("injection-commands", fixtures=("base",), lasts=True)
 def runs_no_argument(session: AttackSession) -> None:
-    """What stands in an argument is run by no shell and evaluated by nobody."""
+    """An argument is run by no shell and evaluated by nobody."""
     commands(session, "injection-commands", "args.shell", "args.eval")
 
 
@@ -70,7 +70,7 @@ def does_no_harm_by_scripts(session: AttackSession) -> None:
 COMMANDS: Final = frozenset({
     "exec", "execute", "run", "shell", "bash", "terminal", "process", "spawn", "eval",
 })  # fmt: skip
-"""Words in the name of a tool that runs what it is told to, as it says."""
+"""Words in the name of a tool that says that it runs its arguments."""
 
 CODE: Final = frozenset({"command", "cmd", "code"})
 """Words in the name of an argument that is run, as it says."""
@@ -200,7 +200,7 @@ class _Looker:
         seen = self._field.canaries.found_in_message(reply.value or {}, SECRET)
         damage = self._field.damage()
         had = bool(self.look(shot, reply) or seen or damage)
-        self._field.mend(damage)
+        self._field.restore(damage)
         return had
 
 

@@ -26,31 +26,31 @@ from mcp_touchstone.security.suite import (
 TREES = ("base", "siblings", "links")
 
 
-@attack("moves-in", fixtures=TREES)
+@attack("moves-in", fixtures=TREES, shares=True)
 def carries_nothing_in(session: AttackSession) -> None:
     """Nothing is moved or copied into the root from outside."""
     attack_carrying(session, "moves-in", Carriage.IN, "write.move", "link.write")
 
 
-@attack("moves-out", fixtures=TREES)
+@attack("moves-out", fixtures=TREES, shares=True)
 def carries_nothing_out(session: AttackSession) -> None:
     """Nothing is moved or copied out of the root."""
     attack_carrying(session, "moves-out", Carriage.OUT, "write.move", "link.write")
 
 
-@attack("moves-over-links", fixtures=TREES)
+@attack("moves-over-links", fixtures=TREES, shares=True)
 def carries_nothing_where_a_link_leads(session: AttackSession) -> None:
     """A link that something is moved onto is replaced, not followed."""
     attack_carrying(session, "moves-over-links", Carriage.OVER, "write.move", "link.write")
 
 
-@attack("moves-trees", fixtures=TREES)
+@attack("moves-trees", fixtures=TREES, shares=True)
 def copies_links_as_links(session: AttackSession) -> None:
     """What the links of a folder lead to does not come along when it is copied."""
     attack_carrying(session, "moves-trees", Carriage.TREE, "write.move", "link.write")
 
 
-@attack("moves-denied", fixtures=(*TREES, "denied"))
+@attack("moves-denied", fixtures=(*TREES, "denied"), shares=True)
 def renames_nothing_denied(session: AttackSession) -> None:
     """What is denied is neither moved away nor replaced."""
     attack_carrying(session, "moves-denied", Carriage.DENIED, "write.move")

@@ -27,7 +27,7 @@ from mcp_touchstone.security.suite import (
     assemble,
     attack,
     attack_calls,
-    commit_with_name,
+    commit_name,
     fill,
     git_repo,
     recreated,
@@ -195,7 +195,7 @@ def _plant(session: AttackSession, folder: Path, given: Mapping[str, Any]) -> No
     """Make a repository with a file that was changed after its commit, and with differences."""
     where = folder.relative_to(session.field.path).as_posix()
     folder.mkdir()
-    commit_with_name(folder, session.field.canaries.name(where, Area.INSIDE))
+    commit_name(folder, session.field.canaries.name(where, Area.INSIDE))
     git = folder / git_repo.FOLDER
     with (git / "config").open("a", encoding="utf-8") as config:
         config.write(given.get("config", ""))

@@ -36,7 +36,7 @@ from mcp_touchstone.security.suite import (
 TREES = ("base", "siblings", "links")
 
 
-@attack("resources-file-uri", "resources-template", fixtures=TREES)
+@attack("resources-file-uri", "resources-template", fixtures=TREES, shares=True)
 def keeps_uris_inside(session: AttackSession) -> None:
     """No URI reads a file outside the root, however it is written."""
     uris = Uris(session)
@@ -44,20 +44,20 @@ def keeps_uris_inside(session: AttackSession) -> None:
     uris.fill_templates("resources-template", "path.dotdot", "path.absolute", "path.sibling")
 
 
-@attack("resources-denied", fixtures=(*TREES, "denied"))
+@attack("resources-denied", fixtures=(*TREES, "denied"), shares=True)
 def denies_by_uri_too(session: AttackSession) -> None:
     """No URI reads a denied file, however it is written."""
     Uris(session).name_denied("resources-denied", "deny.direct", "deny.spelling", "deny.alias")
 
 
-@attack("resources-fetched", fixtures=TREES)
+@attack("resources-fetched", fixtures=TREES, shares=True)
 def fetches_nothing(session: AttackSession) -> None:
     """No URL is fetched where a file is asked for, and no reference beside its path."""
     nothing(session, "resources-fetched", "path.uri", "res.schema")
 
 
 SAYS_SO: Final = re.compile(r"https?:|(?<![a-z])urls?(?![a-z])", re.IGNORECASE)
-"""What stands in the definition of a tool that says that it fetches."""
+"""Words in the definition of a tool that says that it fetches."""
 
 APART: Final = "the server was started where there is no network"
 

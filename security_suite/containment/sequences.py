@@ -78,7 +78,7 @@ def wander(session: AttackSession, threat: str) -> None:
     walker = _Walker(session, readers)
     count = max(WALKS[tier] for tier in session.settings.tiers if tier in WALKS)
     calls = 0
-    if not walker.stands:
+    if not walker.has_tools:
         count = 0
     for number in range(count):
         chance = random.Random(f"{session.settings.seed} {number}")  # noqa: S311  (to be drawn again)
@@ -115,7 +115,7 @@ class _Walker:
         return any(self.harm(call) for call in calls)
 
     @property
-    def stands(self) -> bool:
+    def has_tools(self) -> bool:
         """Whether there is a tool left to walk with."""
         return bool(self._tools)
 
@@ -186,7 +186,7 @@ class _Walker:
 
     def _end(self) -> None:
         remove(self._folder)
-        self._field.mend()
+        self._field.restore()
 
     def _where(self, name: str) -> str:
         return f"{self._folder.name}/{name}"

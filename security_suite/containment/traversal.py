@@ -24,43 +24,43 @@ from mcp_touchstone.security.suite import (
 TREES = ("base", "siblings", "links")
 
 
-@attack("traversal-dotdot", fixtures=TREES)
+@attack("traversal-dotdot", fixtures=TREES, shares=True)
 def keeps_climbs_inside(session: AttackSession) -> None:
     """Paths that climb with dot-dot neither read, list nor change anything outside the root."""
     attack_paths(session, "traversal-dotdot", "path.dotdot", operations=IN_PLACE)
 
 
-@attack("traversal-absolute", fixtures=TREES)
+@attack("traversal-absolute", fixtures=TREES, shares=True)
 def keeps_absolute_paths_inside(session: AttackSession) -> None:
     """Absolute paths neither read, list nor change anything outside the root."""
     attack_paths(session, "traversal-absolute", "path.absolute", operations=IN_PLACE)
 
 
-@attack("traversal-sibling", fixtures=TREES)
+@attack("traversal-sibling", fixtures=TREES, shares=True)
 def tells_the_root_from_its_siblings(session: AttackSession) -> None:
     """Folders whose names begin with the name of the root are outside."""
     attack_paths(session, "traversal-sibling", "path.sibling", operations=IN_PLACE)
 
 
-@attack("traversal-two-readings", fixtures=TREES)
+@attack("traversal-two-readings", fixtures=TREES, shares=True)
 def opens_what_it_has_checked(session: AttackSession) -> None:
     """A path is opened as it was checked: links, dot-dot, blanks and quotes change nothing."""
     attack_paths(session, "traversal-two-readings", "path.canon-split", operations=IN_PLACE)
 
 
-@attack("traversal-encoded", fixtures=TREES)
+@attack("traversal-encoded", fixtures=TREES, shares=True)
 def decodes_no_path_behind_its_check(session: AttackSession) -> None:
     """Encoded climbs are names, or are decoded before the check."""
     attack_paths(session, "traversal-encoded", "path.encoded", "path.uri", operations=IN_PLACE)
 
 
-@attack("traversal-unicode", fixtures=TREES)
+@attack("traversal-unicode", fixtures=TREES, shares=True)
 def normalises_no_path_behind_its_check(session: AttackSession) -> None:
     """Look-alikes of dots and slashes do not become dots and slashes behind the check."""
     attack_paths(session, "traversal-unicode", "path.unicode", operations=IN_PLACE)
 
 
-@attack("traversal-separators", fixtures=TREES)
+@attack("traversal-separators", fixtures=TREES, shares=True)
 def strips_no_path_into_a_climb(session: AttackSession) -> None:
     """What is left of a path after filters is checked; other separators open no way out."""
     attack_paths(
@@ -68,13 +68,13 @@ def strips_no_path_into_a_climb(session: AttackSession) -> None:
     )
 
 
-@attack("traversal-expansion", fixtures=TREES)
+@attack("traversal-expansion", fixtures=TREES, shares=True)
 def expands_no_path_out_of_the_root(session: AttackSession) -> None:
     """A tilde, a variable, a glob or a command in a path leads nowhere outside."""
     attack_paths(session, "traversal-expansion", "path.expansion", operations=IN_PLACE)
 
 
-@attack("traversal-hostile-names", fixtures=TREES, lasts=True)
+@attack("traversal-hostile-names", fixtures=TREES, lasts=True, shares=True)
 def survives_hostile_names(session: AttackSession) -> None:
     """Names with NUL and control characters, and endless ones, end no process and leak nothing."""
     attack_paths(
@@ -82,7 +82,7 @@ def survives_hostile_names(session: AttackSession) -> None:
     )
 
 
-@attack("traversal-opened", fixtures=TREES)
+@attack("traversal-opened", fixtures=TREES, shares=True)
 def opens_nothing_it_refuses(session: AttackSession) -> None:
     """What lies outside is refused before it is opened."""
     nothing_outside(
@@ -92,7 +92,7 @@ def opens_nothing_it_refuses(session: AttackSession) -> None:
 
 LOOKS: Final = frozenset({Operation.READ, Operation.LIST})
 
-UNTOLD: Final = "this system tells nobody what is opened"
+UNKNOWN_OPENS: Final = "this system does not say which files are opened"
 
 COMES_BACK: Final = "what is opened comes back: that is another finding"
 
@@ -112,7 +112,7 @@ def nothing_outside(session: AttackSession, threat: str, *groups: str) -> None:
     fired = lost = 0
     with closing(OpenWatcher(session.field.beyond())) as lookout:
         if not lookout.works:
-            session.unseen(threat, UNTOLD)
+            session.unseen(threat, UNKNOWN_OPENS)
             return
         for shot in _live(session, groups):
             session.fired.add(shot.payload.id)

@@ -1,4 +1,4 @@
-"""Keys in the environment, in arguments and in contents, and what errors tell of the machine.
+"""Keys in the environment, in arguments and in contents, and what errors say of the machine.
 
 What an attack on secrets holds: calls of every kind, and eyes on all that comes back.
 
@@ -61,7 +61,7 @@ EXCERPT: Final = 300
 """Characters that are shown of a line of stderr."""
 
 NEEDLE: Final = 16
-"""Characters of a secret that tell it from all others."""
+"""Characters of a secret that distinguish it from all others."""
 
 TRACES: Final[tuple[re.Pattern[str], ...]] = tuple(
     re.compile(pattern)
@@ -94,7 +94,7 @@ class Secret:
 
 
 class Leaks:
-    """Uses a server as far as that is safe, and looks at what it tells whom."""
+    """Uses a server as far as that is safe, and looks at what it says to whom."""
 
     def __init__(self, session: AttackSession) -> None:
         """Open the connection."""
@@ -241,7 +241,7 @@ class Leaks:
     # --- errors
 
     def errors(self, threat: str) -> None:
-        """Make calls fail in many ways; judge what errors tell of the inside of the server."""
+        """Make calls fail in many ways; judge what errors say of the inside of the server."""
         if not self.session.judges(threat):
             return
         wire, field = self.session.wire, self.session.field
@@ -271,7 +271,7 @@ class Leaks:
         self.session.conclude(
             threat,
             found,
-            expected="errors tell what is wrong with a call and nothing of the machine",
+            expected="errors say what is wrong with a call and nothing of the machine",
             passed=f"{count} calls that fail",
             at=leaks[0][2] if leaks else None,
         )

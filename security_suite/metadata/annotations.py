@@ -67,7 +67,7 @@ def _done_by(session: AttackSession, tool: Mapping[str, Any]) -> tuple[list[str]
     field, reply = session.field, None
     before, staged = take(field.root, OWN.match), git_repo.staged(field.root)
     spoken = Spoken(session.spoken.opening, {"tools": [tool]})
-    found = Binder(lambda: session.wire, field).find(spoken)
+    found = Binder(lambda: session.wire, field).find(spoken, briefly=True)
     places = Places(folder=str(field.root), file=CONTROL, seconds=BRIEF)
     for made in candidates(tool.get("inputSchema"), places)[:1]:
         reply = session.wire.request(
@@ -82,7 +82,7 @@ def _done_by(session: AttackSession, tool: Mapping[str, Any]) -> tuple[list[str]
         own.add(f"{git_repo.FOLDER}/index")
     near = [change for change in changes(before, after) if change.path not in own]
     problems += [f"{tool['name']}: {change}" for change in (*near, *field.damage())]
-    field.mend()
+    field.restore()
     for binding in found.of(*CHANGING)[:1]:
         root = str(field.root)
         call = binding.call(binding.spelled(AGAIN, root), root, content="touchstone\n")

@@ -109,7 +109,7 @@ class Definitions:
         )
 
     def commands(self, threat: str) -> None:
-        """Judge whether a text tells a model what to do behind its user's back."""
+        """Judge whether a text makes a model act behind its user's back."""
         found = [
             (name, f"{name!r} {where} {what}: {excerpt(text)}")
             for name, item in self._said().items()
@@ -242,11 +242,11 @@ _LOOKS: Final = str.maketrans(
 """Characters that look like a letter of ASCII, in lower case."""
 
 _ORDERS: Final = {
-    "tells a model to forget its instructions": (
+    "orders a model to forget its instructions": (
         r"\b(ignore|disregard|forget|override)\b[^.\n]{0,30}\b(previous|prior|earlier|above)\b"
         r"[^.\n]{0,20}\b(instructions?|prompts?|rules|messages)\b"
     ),
-    "tells a model to keep something from its user": (
+    "orders a model to keep something from its user": (
         r"\b(do not|don't|never) (mention|tell|inform|reveal)( this| that| it)?( to)? the user\b"
         r"|\bwithout (telling|informing|notifying) the user\b"
         r"|\bno se lo digas al usuario\b"
@@ -264,7 +264,7 @@ _ORDERS: Final = {
     "asks for the whole conversation": (
         r"\bfull (conversation|chat)( history)?\b[^.\n]{0,60}\b(argument|parameter|field)\b"
     ),
-    "tells a model to do something else unseen": r"\bsilently\b[^.\n]{0,60}\binstead\b",
+    "orders a model to do something else unseen": r"\bsilently\b[^.\n]{0,60}\binstead\b",
     "sends a model to instructions elsewhere": (
         r"https?://\S+[^.\n]{0,20}\band (follow|obey|execute) (it|them|what)\b"
     ),
@@ -273,7 +273,7 @@ _ORDERS: Final = {
         r"\bwhen(ever)? the \w+ tool is (used|called|invoked)\b[^.\n]{0,20}\balso\b"
     ),
 }
-"""What an order does -> how it is told."""
+"""The effect of an order -> a pattern of its text."""
 
 _COMMANDS: Final = tuple(
     (what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _ORDERS.items()
@@ -284,7 +284,7 @@ _CLIMB: Final = re.compile(r"(^|/)\.\./|^/etc/(passwd|shadow)")
 
 
 def texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
-    """Give every string of a JSON value, names of members too, and where it stands."""
+    """Give every string of a JSON value, names of members too, and its place."""
     if isinstance(value, str):
         yield where, value
     elif isinstance(value, Mapping):
@@ -321,7 +321,7 @@ def excerpt(value: Any) -> str:
 
 
 def far_away(text: str) -> bool:
-    """Whether text stands behind so much blank space that no window shows it."""
+    """Whether text follows so much blank space that no window shows it."""
     return _BLANKS.search(text) is not None
 
 

@@ -62,14 +62,14 @@ class _Log:
 
     @property
     def records(self) -> list[str]:
-        """These lines, and what the client was told."""
-        told = [
+        """These lines, and the log messages that the client got."""
+        sent = [
             entry.text
             for entry in self._wire.transcript.since(self._line)
             if entry.source is Source.THEM
             and any(message.method == "notifications/message" for message in entry.messages)
         ]
-        return self.printed + told
+        return self.printed + sent
 
     def names(self, files: list[str], seconds: float) -> bool:
         """Whether a record with a time names one of some files, now or within some seconds."""
@@ -103,14 +103,14 @@ def recorded(session: AttackSession, threat: str, *groups: str) -> None:
             tried += bool(written)
             if written and not log.names(written, session.pace.silence):
                 missing.append((binding, written[0], reply))
-            session.field.mend()
+            session.field.restore()
     if not tried:
         raise Broken("nothing was written")
-    told = [f"{where} was written by {binding.tool}" for binding, where, _ in missing]
+    unnamed = [f"{where} was written by {binding.tool}" for binding, where, _ in missing]
     session.conclude(
         threat,
-        f"{told[0]}, and no record with a time names it; {len(told)} of {tried} writes"
-        if told
+        f"{unnamed[0]}, and no record with a time names it; {len(unnamed)} of {tried} writes"
+        if unnamed
         else "",
         expected="each write leaves a record with a time and the name of the file",
         passed=f"{tried} writes with a record each",
@@ -136,7 +136,7 @@ def unforged(session: AttackSession, threat: str, *groups: str) -> None:
         raise Broken("no payload could be fired")
     session.wire.quiet()
     lines = log.printed
-    found = [(told, one) for one in sent if (told := _forged(one[0], lines))]
+    found = [(line, one) for one in sent if (line := _forged(one[0], lines))]
     session.conclude(
         threat,
         f"{found[0][0]}, by {found[0][1][1].tool}" if found else "",

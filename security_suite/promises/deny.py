@@ -27,37 +27,37 @@ from mcp_touchstone.security.suite import (
 TREES = ("base", "siblings", "links", "denied")
 
 
-@attack("deny-direct", fixtures=TREES, lasts=True)
+@attack("deny-direct", fixtures=TREES, lasts=True, shares=True)
 def denies_by_name_at_every_depth(session: AttackSession) -> None:
-    """What stands on the deny list is not served, however deep it lies."""
+    """What the deny list names is not served, however deep it lies."""
     attack_paths(session, "deny-direct", "deny.direct", "deny.dotenv")
 
 
-@attack("deny-spelling", fixtures=TREES, lasts=True)
+@attack("deny-spelling", fixtures=TREES, lasts=True, shares=True)
 def denies_in_every_spelling(session: AttackSession) -> None:
     """No spelling of a path leads to a denied file."""
     attack_paths(session, "deny-spelling", "deny.spelling")
 
 
-@attack("deny-case", fixtures=TREES)
+@attack("deny-case", fixtures=TREES, shares=True)
 def denies_in_every_case(session: AttackSession) -> None:
     """A denied name in capital letters leads to no denied file."""
     attack_paths(session, "deny-case", "deny.case")
 
 
-@attack("deny-equivalence", fixtures=TREES)
+@attack("deny-equivalence", fixtures=TREES, shares=True)
 def denies_what_is_taken_for_the_same(session: AttackSession) -> None:
     """Characters and endings that some systems read over lead to no denied file."""
     attack_paths(session, "deny-equivalence", "deny.equivalence")
 
 
-@attack("deny-alias", fixtures=TREES)
+@attack("deny-alias", fixtures=TREES, shares=True)
 def denies_by_any_other_name(session: AttackSession) -> None:
     """Links and nested repositories lead to nothing that is denied."""
     attack_paths(session, "deny-alias", "deny.alias")
 
 
-@attack("deny-write-only", fixtures=TREES)
+@attack("deny-write-only", fixtures=TREES, shares=True)
 def keeps_build_output_unwritten(session: AttackSession) -> None:
     """Build output is read and not written."""
     attack_paths(session, "deny-write-only", "deny.writeonly", operations=CHANGES)
@@ -136,11 +136,11 @@ def serve(session: AttackSession, threat: str, *groups: str) -> None:
 
 
 def _near(session: AttackSession, *groups: str) -> Iterator[tuple[Payload, str]]:
-    """Give names that are on no list, and may stand where they say."""
+    """Give names that are on no list, and can exist there."""
     for row, text in session.field.each(session.payloads(*groups)):
         path = session.field.root / text
-        stands = all(not one.exists() or one.is_dir() for one in path.parents)
-        if stands and not path.is_dir() and not session.field.denied.lists(Path(text).parts):
+        fits = all(not one.exists() or one.is_dir() for one in path.parents)
+        if fits and not path.is_dir() and not session.field.denied.lists(Path(text).parts):
             yield row, text
 
 

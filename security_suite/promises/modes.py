@@ -149,7 +149,7 @@ class Modes:
         arguments = {**params["arguments"], **said}
         self._session.wire.request(method, {**params, "arguments": arguments}, required=False)
         changed = bool(self._changed())
-        self._field.mend()
+        self._field.restore()
         return changed
 
     # --- looking
@@ -171,15 +171,15 @@ class Modes:
         session = self._session
         named = session.claims.callable_tools
         binder = Binder(lambda: session.wire, self._field, named, session.may_call)
-        found = binder.find(self._session.spoken)
+        found = binder.find(self._session.spoken, briefly=True)
         if not found.of(Operation.READ):
             raise Broken("no plain file can be read")
         after = take(self._field.root, OWN.match, before)
-        told = [f"{b.operation}: {b.tool}" for b in found.of(*CHANGING)]
-        told += [str(change) for change in changes(before, after) if change.path != "."]
+        effects = [f"{b.operation}: {b.tool}" for b in found.of(*CHANGING)]
+        effects += [str(change) for change in changes(before, after) if change.path != "."]
         self._session.conclude(
             threat,
-            "; ".join(told),
+            "; ".join(effects),
             expected=EXPECTED,
             passed=f"{found.calls} calls changed nothing",
         )

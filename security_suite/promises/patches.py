@@ -2,7 +2,7 @@
 
 Diffs and hashes as attacks: fired at what patches, and what has to be left as it is.
 
-A diff is text of somebody who was not asked: it names files, says what stands in them, and may ask
+A diff is text of somebody who was not asked: it names files, says what they contain, and may ask
 for more than lines. The call names one file; only that one may change, and only where every line of
 the diff is true of it.
 

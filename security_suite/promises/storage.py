@@ -124,7 +124,7 @@ class _When:
     """A moment to kill.
 
     Attributes:
-        seconds: after the server has been told; None for as soon as something is seen.
+        seconds: after the call is sent; None for as soon as something is seen.
         beside: whether anything in the folder is looked at, and not the file alone.
     """
 
@@ -229,7 +229,7 @@ class _Scene:
     # --- the write
 
     def _undisturbed(self) -> tuple[float, bytes]:
-        """Let the server write in peace: seconds from being told to the answer, and what is there.
+        """Let the server write in peace: seconds from the call to the answer, and what is there.
 
         Zero where it did not.
         """

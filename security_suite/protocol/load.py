@@ -93,7 +93,7 @@ HALF: Final = b'{"jsonrpc":"2.0","id":"half a line","meth'
 BUSY: Final = 0.5
 """Share of the time a thread wants a core, from which on a server does not wait but works."""
 
-UNTOLD: Final = "this system tells nobody who wants a core"
+UNKNOWN_CORES: Final = "this system does not say whether somebody wants a core"
 
 Requests = list[dict[str, Any]]
 
@@ -120,7 +120,7 @@ class Load(LineAttack):
             if given["do"] == "half-then-idle":
                 wire.say_raw(b"\n", malformed=True, required=False)
             if share is None:
-                self.session.unseen(threat, UNTOLD)
+                self.session.unseen(threat, UNKNOWN_CORES)
                 return
             if share > BUSY:
                 busy = f"it wanted a core for {share:.0%} of the time ({row.note})"
@@ -347,7 +347,7 @@ class Load(LineAttack):
             self.pulse()
         after = gauge.peak() if process is self.session.wire.process else None
         if before is None or after is None:
-            self.session.unseen(memory, "nobody can tell how much memory the server took")
+            self.session.unseen(memory, "the memory of the server cannot be measured")
             return
         sent = max(payload.size for payload in fired)
         allowed = COPIES * sent + SPARE
@@ -389,15 +389,15 @@ class Load(LineAttack):
             counts.append(gauge.descriptors())
         first, second, third = counts
         if first is None or second is None or third is None:
-            self.session.unseen(threat, "nobody can tell how many descriptors are open")
+            self.session.unseen(threat, "the open descriptors cannot be counted")
             return
         grown = min(second - first, third - second)
-        told = f"{first}, {second}, {third} descriptors after {FAILURES} failing calls each"
+        counted = f"{first}, {second}, {third} descriptors after {FAILURES} failing calls each"
         self.session.conclude(
             threat,
-            told if grown >= FAILURES // 4 else "",
+            counted if grown >= FAILURES // 4 else "",
             expected="what a failed call opened is closed",
-            passed=told,
+            passed=counted,
         )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mcp_touchstone.catalog.scenario import Registry
+    from mcp_touchstone.config.parser import CommandLine
     from mcp_touchstone.config.settings import Settings
     from mcp_touchstone.report.kinds import Parts
     from mcp_touchstone.report.terminal import Terminal
@@ -30,6 +31,9 @@ CODES: Final = {
     0: "passed",
 }
 """Exit codes of `check`, the worst first, as they are printed for several targets."""
+
+JOBS: Final = 20
+"""Conversations at a time for each processor core, shared by the servers of a fleet."""
 
 RARELY: Final = (500_000, 50, 50)
 """Garbage collection thresholds of a process that is ours: a run keeps nearly all it makes."""
@@ -60,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911  (one 
             return _finished(WITHOUT_SERVER[name](options))
         from mcp_touchstone.config import resolve
 
+        if name == "check" and options.record is not None:
+            return _finished(_check_record(line))
         found = resolve.settings(line)
         if name == "check":
             return _finished(_check(found))
@@ -145,6 +151,27 @@ def _check(several: Sequence[Settings]) -> int:
     return next(code for code in CODES if code in codes.values())
 
 
+def _check_record(line: CommandLine) -> int:
+    """Check the server of a registry record, and print where the two differ."""
+    from mcp_touchstone.config.settings import layer, merged
+    from mcp_touchstone.fleet import servers
+
+    options = line.options
+    if line.server or options.words or options.config or "bundled" in options or "url" in options:
+        return _complain(f"--from {options.record}: it names the server; drop the other one")
+    own = layer(vars(options))
+    entry = servers.record_of(options.record, own.get("env", {}))
+    settings = merged({"command": entry.launch, "url": entry.url, "env": dict(entry.env)}, own)
+    print(f"server: {entry.url or ' '.join(entry.launch)}", flush=True)
+
+    def compare(run: Run) -> None:
+        said = next(iter(reversed(run.profile.spoken.values())), None)
+        for one in servers.differences(entry, said.server_info if said else {}):
+            print(f"record: {one}")
+
+    return _check_one(settings, {}, compare)
+
+
 def _shared_reports(several: Sequence[Settings]) -> Parts:
     common = set.intersection(*(set(one.report) for one in several))
     if len(several) == 1 or not common:
@@ -154,7 +181,9 @@ def _shared_reports(several: Sequence[Settings]) -> Parts:
     return kinds.shared(common)
 
 
-def _check_one(settings: Settings, parts: Parts) -> int:
+def _check_one(
+    settings: Settings, parts: Parts, on_run: Callable[[Run], None] = lambda _run: None
+) -> int:
     import threading
 
     from mcp_touchstone.config import resolve
@@ -185,6 +214,7 @@ def _check_one(settings: Settings, parts: Parts) -> int:
             renamed=renamed(),
         )
     screen.terminal.finish(run)
+    on_run(run)
     if renewal is not None:
         from mcp_touchstone.report import standing
 
@@ -358,7 +388,7 @@ def _golden(options: argparse.Namespace, settings: Settings) -> int:
 
 def _bridge(options: argparse.Namespace, settings: Settings) -> int:
     from mcp_touchstone.bridge.child import Launch
-    from mcp_touchstone.bridge.listener import Listener
+    from mcp_touchstone.bridge.listener import Listener, until_signal
     from mcp_touchstone.config import resolve
     from mcp_touchstone.runtime.scratch import World
 
@@ -378,30 +408,10 @@ def _bridge(options: argparse.Namespace, settings: Settings) -> int:
             with Listener(
                 launch, port=options.port, most=options.sessions, startup=settings.timeout
             ) as listener:
-                stopped = _wait_for_signal(lambda: print(listener.start(), flush=True))
+                stopped = until_signal(lambda: print(listener.start(), flush=True))
     except OSError as error:
         return _complain(f"port {options.port} cannot be used: {error.strerror}")
     return stopped
-
-
-def _wait_for_signal(begin: Callable[[], object]) -> int:
-    """Call ``begin`` and wait for SIGTERM or SIGINT; return the exit status."""
-    import signal
-    import threading
-
-    received: list[int] = []
-    over = threading.Event()
-
-    def take(number: int, _frame: object) -> None:
-        received.append(number)
-        over.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, take)
-    begin()
-    while not over.wait(0.2):  # on Windows a wait without an end would keep Ctrl-C waiting too
-        pass
-    return 0 if received[0] == signal.SIGTERM else 130
 
 
 def _end_on_sigterm() -> None:
@@ -418,9 +428,10 @@ def _take_charge() -> None:
     """Adopt processes that servers leave behind, and let none of them write core dumps."""
     import gc
 
-    from mcp_touchstone.transport.orphans import adopt
+    from mcp_touchstone.transport.orphans import adopt, end_with_parent
 
     adopt()
+    end_with_parent()
     gc.set_threshold(*RARELY)
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # not on Windows
@@ -463,6 +474,97 @@ def _explain(options: argparse.Namespace) -> int:
     return 0
 
 
+def _fleet(options: argparse.Namespace) -> int:
+    from mcp_touchstone.fleet import drive, servers
+    from mcp_touchstone.fleet.child import Running
+    from mcp_touchstone.fleet.judge import Plan
+    from mcp_touchstone.transport import sandbox
+
+    if (options.engine == "dask") != bool(options.scheduler):
+        return _complain("--engine dask and --scheduler ADDRESS belong together")
+    entries = list(drive.shard(servers.read(options.list), *options.shard))
+    if options.list_only:
+        for entry in entries:
+            trouble = "" if entry.trouble is None else f"  ({entry.trouble.line})"
+            print(f"{entry.key}{trouble}")
+        return 0
+    method, why = (None, "") if options.inside == "none" else sandbox.choose(options.inside)
+    if why:
+        return _complain(f"--inside {options.inside}: {why}; --inside none runs servers without it")
+    if method is None:
+        _complain("--inside none: the servers can do all that you can")
+    plan = Plan(
+        words=tuple(_check_words(options)),
+        method=method,
+        deadline=options.deadline,
+        startup=options.timeout,
+        jobs=max(JOBS * (os.cpu_count() or 1) // options.workers, 2),
+        memory=options.memory << 20,
+        files=None if options.no_files else options.out.absolute().with_suffix(".files"),
+        work=options.work and options.work.absolute(),
+    )
+    running = Running()
+    _stop_on_signals(running.stop)
+    with drive.Rows(options.out, plan, resume=options.resume) as rows:
+        tally = drive.Tally(planned=sum(entry.key not in rows.done for entry in entries))
+        print(f"{tally.planned} servers, {len(entries) - tally.planned} have a row", flush=True)
+        with (
+            drive.cluster(options.scheduler)
+            if options.engine == "dask"
+            else drive.threads(options.workers, running)
+        ) as pool:
+            drive.drive(
+                entries,
+                plan,
+                rows,
+                pool=pool,
+                running=running,
+                on_row=lambda row: print(tally.add(row), flush=True),
+            )
+    for kind, count in sorted(tally.classes.items(), key=lambda pair: -pair[1]):
+        print(f"  {kind:14} {count}")
+    return INTERRUPTED if running.stopping else 0
+
+
+def _check_words(options: argparse.Namespace) -> list[str]:
+    """Return the options of `check` in the options of `fleet`."""
+    words = ["--quick"] if "quick" in options else []
+    for name in ("suite", "examples"):
+        if name in options:
+            words += [f"--{name}", str(getattr(options, name))]
+    for name in ("select", "revision"):
+        words += [word for value in getattr(options, name, ()) for word in (f"--{name}", value)]
+    return words
+
+
+def _stop_on_signals(stop: Callable[[], None]) -> None:
+    """Call ``stop`` at SIGINT and SIGTERM, outside of the signal handler."""
+    import signal
+    import threading
+
+    def take(_number: int, _frame: object) -> None:
+        threading.Thread(target=stop).start()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, take)
+
+
+def _fleet_report(options: argparse.Namespace) -> int:
+    from mcp_touchstone.fleet import report
+
+    found = report.gather(options.rows)
+    old = None if options.since is None else report.gather([options.since])
+    for line in report.text(found, old, names=options.names):
+        print(line)
+    if options.html is not None:
+        options.html.write_text(report.html(found, old, names=options.names), "utf-8")
+    if options.csv is not None:
+        options.csv.write_text(report.table(found), "utf-8")
+    if options.parquet is not None:
+        report.parquet(options.rows, options.parquet)
+    return 0
+
+
 def _completion(options: argparse.Namespace) -> int:
     from argcomplete.shell_integration import shellcode
 
@@ -475,6 +577,8 @@ WITHOUT_SERVER: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
     "list": _list,
     "explain": _explain,
     "completion": _completion,
+    "fleet": _fleet,
+    "fleet report": _fleet_report,
 }
 WITH_SERVER: Final[dict[str, Callable[[argparse.Namespace, Settings], int]]] = {
     "init": _init,

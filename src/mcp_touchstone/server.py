@@ -1,4 +1,4 @@
-"""The reference server, to embed it with tools, methods, capabilities and hooks of your own.
+"""The reference server: over stdio, over HTTP, and to embed with tools and hooks of your own.
 
 ``serve`` and ``Settings`` run it on any pair of descriptors. A feature is a function that takes
 the ``Surface`` and adds itself, for instance a ``Tool`` to ``surface.toolbox``;
@@ -7,7 +7,9 @@ the ``Surface`` and adds itself, for instance a ``Tool`` to ``surface.toolbox``;
 
 from __future__ import annotations
 
+import os
 import sys
+from functools import partial
 from importlib import import_module
 
 from mcp_touchstone.catalog.home import NAMESPACE, make_importable
@@ -25,6 +27,18 @@ if TYPE_CHECKING:
     from reference_server.server import serve
     from reference_server.settings import Hook, Settings
     from reference_server.surface import Feature, Surface
+
+PROGRAM = "mcp-touchstone serve"
+
+OVER_HTTP = """
+over streamable HTTP in place of standard input and output, at the path /mcp:
+  --http HOST:PORT       serve there and print the URL; port 0 is any free one;
+                         HOST is on loopback unless --http-name is given
+  --http-token VARIABLE  accept only requests with the bearer token that this
+                         variable of the environment has
+  --http-name NAME       accept requests for this host name too, and web pages
+                         from it; may be repeated; needs --http-token
+"""
 
 _PLACES = {
     "ALL_FEATURES": "features",
@@ -54,8 +68,17 @@ def main(words: Sequence[str]) -> int:
     Returns:
         The exit status.
     """
-    sys.argv = ["mcp-touchstone serve", *words]
+    sys.argv = [PROGRAM, *words]
+    if any(word.startswith("--http") for word in words):
+        from mcp_touchstone.bridge import reference  # noqa: PLC0415  (few servers need it)
+
+        options = _module("operation.options")
+        check = partial(options.read, environment=os.environ)
+        command = (sys.executable, "-m", "mcp_touchstone", "serve")
+        return reference.main(PROGRAM, command, words, check, options.UsageError)
     status: int = _module("__main__").main(words)
+    if {"-h", "--help"} & set(words):
+        sys.stdout.write(OVER_HTTP)
     return status
 
 

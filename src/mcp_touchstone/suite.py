@@ -2,13 +2,14 @@
 
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.revision import LATEST_LEGACY, LEGACY, is_modern
-from mcp_touchstone.catalog.scenario import Seen, ambient, catalogue, scenario
+from mcp_touchstone.catalog.scenario import Seen, Unopened, ambient, catalogue, scenario
 from mcp_touchstone.client import answers as answer
 from mcp_touchstone.client.client_tasks import RELATED, TERMINAL, ClientTasks
 from mcp_touchstone.client.connection import FULL_CAPABILITIES, META, Connection, Reply
 from mcp_touchstone.client.mrtr import Provoked, Round, altered
 from mcp_touchstone.client.pending import Pending
 from mcp_touchstone.client.profile import ASKED, CAPABILITIES, Client, willing
+from mcp_touchstone.client.raw_http import Change, HttpAnswer, marked_arguments
 from mcp_touchstone.client.server_profile import (
     Example,
     Exchange,
@@ -32,6 +33,7 @@ from mcp_touchstone.samples import from_schema as arguments
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.transport.process import Step
 from mcp_touchstone.wire import timestamps
+from mcp_touchstone.wire.exchange import Exchange as HttpExchange
 from mcp_touchstone.wire.framing import (
     REST_OF_A_LINE_FEED,
     Fault,
@@ -82,6 +84,7 @@ __all__ = [
     "Asked",
     "Breach",
     "Broken",
+    "Change",
     "Client",
     "ClientTasks",
     "Connection",
@@ -94,6 +97,8 @@ __all__ = [
     "Flaw",
     "Found",
     "Heard",
+    "HttpAnswer",
+    "HttpExchange",
     "Kind",
     "Message",
     "Pending",
@@ -114,6 +119,7 @@ __all__ = [
     "Subscription",
     "Task",
     "Typed",
+    "Unopened",
     "allows",
     "altered",
     "ambient",
@@ -136,6 +142,7 @@ __all__ = [
     "is_read_only",
     "list_methods",
     "listings",
+    "marked_arguments",
     "may_be_task",
     "near_miss",
     "normalised",

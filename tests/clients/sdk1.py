@@ -27,7 +27,7 @@ _REFS = TypeAdapter(types.PromptReference | types.ResourceTemplateReference)
 
 
 def wire(model: BaseModel) -> Wire:
-    """Give an object as it stands on the wire."""
+    """Give an object as it is on the wire."""
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
@@ -50,8 +50,8 @@ class Sdk1:
         return await asking(getattr(self._session, f"list_{what}")(params=params))
 
     async def call(self, name: str, arguments: Wire, *, with_progress: bool = False) -> Wire:
-        told = self._progress if with_progress else None
-        return await asking(self._session.call_tool(name, arguments, progress_callback=told))
+        callback = self._progress if with_progress else None
+        return await asking(self._session.call_tool(name, arguments, progress_callback=callback))
 
     async def call_and_cancel(self, name: str, arguments: Wire, when: asyncio.Event) -> bool:
         # This SDK leaves it to the user to say that a request is cancelled, and hides its number.
@@ -91,7 +91,7 @@ class Sdk1:
     @asynccontextmanager
     async def watch(self, uri: str) -> AsyncIterator[list[Wire]]:
         await asking(self._session.subscribe_resource(AnyUrl(uri)))
-        yield self._client.told.changes
+        yield self._client.notifications.changes
         await asking(self._session.unsubscribe_resource(AnyUrl(uri)))
 
     async def task(self, method: str, params: Wire) -> Wire:
@@ -138,7 +138,7 @@ def callbacks(client: Client) -> dict[str, Any]:
 
     async def message(heard: Any) -> None:
         if isinstance(heard, types.ServerNotification):
-            client.told.append(wire(heard))
+            client.notifications.append(wire(heard))
         elif isinstance(heard, Exception):
             client.faults.append(repr(heard))
 

@@ -42,7 +42,7 @@ _TASKS = {
 
 
 def wire(model: BaseModel) -> Wire:
-    """Give an object as it stands on the wire."""
+    """Give an object as it is on the wire."""
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
@@ -72,8 +72,8 @@ class Sdk2:
         return await asking(getattr(self._connection, f"list_{what}")(cursor=cursor))
 
     async def call(self, name: str, arguments: Wire, *, with_progress: bool = False) -> Wire:
-        told = self._progress if with_progress else None
-        return await asking(self._connection.call_tool(name, arguments, progress_callback=told))
+        callback = self._progress if with_progress else None
+        return await asking(self._connection.call_tool(name, arguments, progress_callback=callback))
 
     async def call_and_cancel(self, name: str, arguments: Wire, when: asyncio.Event) -> bool:
         answered = False
@@ -114,7 +114,7 @@ class Sdk2:
     @asynccontextmanager
     async def watch(self, uri: str) -> AsyncIterator[list[Wire]]:
         if self._is_modern:
-            told: list[Wire] = []
+            changes: list[Wire] = []
             listening = self._connection.listen(
                 resource_subscriptions=[uri], resources_list_changed=True
             )
@@ -123,16 +123,16 @@ class Sdk2:
                 async def listen() -> None:
                     async for event in events:
                         if isinstance(event, ResourceUpdated):
-                            told.append({"updated": event.uri})
+                            changes.append({"updated": event.uri})
                         elif isinstance(event, ResourcesListChanged):
-                            told.append({"list_changed": "resources"})
+                            changes.append({"list_changed": "resources"})
 
                 listener = asyncio.create_task(listen())
-                yield told
+                yield changes
             await listener
         else:
             await asking(self._connection.subscribe_resource(uri))
-            yield self._client.told.changes
+            yield self._client.notifications.changes
             await asking(self._connection.unsubscribe_resource(uri))
 
     async def task(self, method: str, params: Wire) -> Wire:
@@ -181,7 +181,7 @@ def callbacks(client: Client) -> dict[str, Any]:
         if isinstance(heard, Exception):
             client.faults.append(repr(heard))
         else:
-            client.told.append(wire(heard))
+            client.notifications.append(wire(heard))
 
     offered = {"elicitation": elicit, "sampling": sample, "list_roots": roots}
     declared = {

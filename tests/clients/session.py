@@ -1,4 +1,4 @@
-"""What the tour knows of an SDK: a client that behaves as it is told, and a session."""
+"""What the tour knows of an SDK: a client that behaves as it is configured, and a session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Wire = dict[str, Any]
-"""An object as it stands on the wire."""
+"""An object as it is on the wire."""
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
@@ -21,7 +21,7 @@ SILENCE = 0.3
 """Seconds in which something that must not come would come."""
 
 
-class Told(list[Wire]):
+class Notifications(list[Wire]):
     """Notifications, ``{"method", "params"}``.
 
     Attributes:
@@ -32,12 +32,12 @@ class Told(list[Wire]):
         super().__init__()
         self.changes: list[Wire] = []
 
-    def append(self, told: Wire) -> None:
+    def append(self, one: Wire) -> None:
         """Take one more."""
-        super().append(told)
-        if told["method"] == "notifications/resources/updated":
-            self.changes.append({"updated": told["params"]["uri"]})
-        if told["method"] == "notifications/resources/list_changed":
+        super().append(one)
+        if one["method"] == "notifications/resources/updated":
+            self.changes.append({"updated": one["params"]["uri"]})
+        if one["method"] == "notifications/resources/list_changed":
             self.changes.append({"list_changed": "resources"})
 
 
@@ -47,11 +47,11 @@ class Client:
 
     Attributes:
         can: What it declares: ``elicitation``, ``sampling``, ``roots``.
-        log_level: What it wants to be told, in 2026-07-28 with each request.
+        log_level: The log level it asks for, in 2026-07-28 with each request.
         answer: What it answers when it is asked for input.
         roots: URIs it gives as its roots.
         asked: The questions it got: ``{"method", "params"}``.
-        told: The notifications it got.
+        notifications: The notifications it got.
         logs: The params of log messages, as the callback for them got them.
         progress: ``[progress, total, message]``, as the callback got them.
         faults: What the SDK could not make sense of.
@@ -62,7 +62,7 @@ class Client:
     answer: Wire = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
     asked: list[Wire] = field(default_factory=list)
-    told: Told = field(default_factory=Told)
+    notifications: Notifications = field(default_factory=Notifications)
     logs: list[Wire] = field(default_factory=list)
     progress: list[list[Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -98,7 +98,7 @@ class Session(Protocol):
         """Give revision, serverInfo, capabilities and instructions."""
 
     async def alive(self) -> bool:
-        """Tell whether the server answers."""
+        """Return whether the server answers."""
 
     async def page(self, what: str, cursor: str | None = None) -> Wire:
         """List ``tools``, ``resources``, ``resource_templates`` or ``prompts``."""
@@ -107,7 +107,7 @@ class Session(Protocol):
         """Call a tool."""
 
     async def call_and_cancel(self, name: str, arguments: Wire, when: asyncio.Event) -> bool:
-        """Call a tool and take the call back; tell whether it was answered all the same."""
+        """Call a tool and take the call back; return whether it was answered all the same."""
 
     async def read(self, uri: str) -> Wire:
         """Read a resource."""
@@ -130,7 +130,7 @@ class Session(Protocol):
         """Say that the roots have changed."""
 
     def watch(self, uri: str) -> AbstractAsyncContextManager[list[Wire]]:
-        """Give a list that grows by what is told: ``{"updated": uri}``, ``{"list_changed"}``."""
+        """Give a list of the notifications so far: ``{"updated": uri}``, ``{"list_changed"}``."""
 
     async def task(self, method: str, params: Wire) -> Wire:
         """Send a request about tasks."""

@@ -65,7 +65,7 @@ async def refused(awaitable: Awaitable[Any]) -> Wire:
 
 
 async def until(condition: Callable[[], object]) -> bool:
-    """Wait for something to become true; tell whether it did."""
+    """Wait for something to become true; return whether it did."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > deadline:
@@ -350,37 +350,37 @@ async def roots(connect: Connect, root: Path) -> Wire:
 
 
 async def watching(connect: Connect, root: Path) -> Wire:
-    """Be told of changes made through the server and behind its back."""
+    """Watch changes made through the server and behind its back."""
     client = Client()
     uri = "workspace:///src/dos.txt"
     edit = {"command": "str_replace", "path": "src/dos.txt"}
     async with connect(root, client) as session:
         await session.page("resources")
-        async with session.watch(uri) as told:
+        async with session.watch(uri) as changes:
             before = (await session.read(uri))["contents"]
             await session.call("text_editor", {**edit, "old_str": "one", "new_str": "first"})
-            inside = await until(lambda: {"updated": uri} in told)
+            inside = await until(lambda: {"updated": uri} in changes)
             after = (await session.read(uri))["contents"]
-            told.clear()
+            changes.clear()
             (root / "src/dos.txt").write_bytes(b"changed\r\n")
-            outside = await until(lambda: {"updated": uri} in told)
+            outside = await until(lambda: {"updated": uri} in changes)
             (root / "added.txt").write_bytes(b"new\n")
-            listed = await until(lambda: {"list_changed": "resources"} in told)
+            listed = await until(lambda: {"list_changed": "resources"} in changes)
             names = [one["name"] for one in (await session.page("resources"))["resources"]]
-        told.clear()
+        changes.clear()
         await session.alive()
         edit = {**edit, "old_str": "changed", "new_str": "again"}
         await session.call("text_editor", edit)
         await asyncio.sleep(SILENCE)
-        late = [one for one in told if "updated" in one]
+        late = [one for one in changes if "updated" in one]
     return {
         "before": before,
         "after": after,
-        "told of a change inside": inside,
-        "told of a change outside": outside,
-        "told of a new file": listed,
+        "notified of a change inside": inside,
+        "notified of a change outside": outside,
+        "notified of a new file": listed,
         "in the list": "added.txt" in names,
-        "told after the end": late,
+        "notified after the end": late,
         "faults": client.faults,
     }
 
@@ -404,7 +404,7 @@ async def tasks(connect: Connect, root: Path) -> Wire:
         found["cancelled"] = await session.task("tasks/cancel", which)
         found["result of cancelled"] = await refused(session.task("tasks/result", which))
         found["listed"] = await session.task("tasks/list", {})
-        found["told"] = [one for one in client.told if "tasks" in one["method"]]
+        found["notified"] = [one for one in client.notifications if "tasks" in one["method"]]
         not_a_task = {"name": "file.read", "arguments": {"path": "src/app.py"}, "task": {}}
         found["not a task"] = await refused(session.task("tools/call", not_a_task))
     return {**found, "faults": client.faults}

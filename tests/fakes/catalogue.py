@@ -8,6 +8,7 @@ from tests.fakes import (
     commands,
     guards,
     havoc,
+    http,
     injection,
     links,
     protocol,
@@ -36,6 +37,7 @@ ODD: dict[str, type[Guard]] = {
         guards.ReadsByAnotherArgument,
         guards.RefusesAllAfterAClimb,
         havoc.WreaksHavoc,
+        http.Behind,
         injection.ReadsAnyOfMany,
         injection.SortsSlowly,
         injection.SortsWithoutEnd,
@@ -55,6 +57,7 @@ BASES = {
     repositories.RunsGit,
     protocol.TalksWell,
     trust.Describes,
+    http.SpeaksHttp,
     secrets.Keeps,
 }
 """The base classes of fakes."""

@@ -22,6 +22,7 @@ from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security import payload
 from mcp_touchstone.target.target import ROOT, Named, Target
+from mcp_touchstone.transport.http_endpoint import PORT
 from mcp_touchstone.transport.sandbox import Method, choose
 from tests.fakes.catalogue import FAKES, ODD
 
@@ -35,8 +36,10 @@ def attack_file(name: str) -> Any:
 def target_of(name: str) -> Target:
     """Return a fake as a target."""
     fake = {**FAKES, **ODD}[name]
+    command = (sys.executable, str(Path(__file__).parent), name, ROOT)
     return Target(
-        command=(sys.executable, str(Path(__file__).parent), name, ROOT),
+        command=(*command, PORT) if fake.over_http else command,
+        url=f"http://127.0.0.1:{PORT}/mcp" if fake.over_http else "",
         promises=frozenset(fake.promises),
         terms=fake.terms,
         named=Named(calls=tuple((tool, None) for tool in fake.callable)),

@@ -47,7 +47,7 @@ class Carries(Guard):
     def apply_script(self, script: str) -> str:
         made = [(self.first(path), text) for path, text in MADE.findall(script)]
         shorter = [(self.first(path), line) for path, line in LINE_GONE.findall(script)]
-        edited = [(self.first(path), told) for path, told in EDITED.findall(script)]
+        edited = [(self.first(path), given) for path, given in EDITED.findall(script)]
         moved = [(self.first(one), self.second(two)) for one, two in MOVED.findall(script)]
         removed = [self.first(path) for path in REMOVED.findall(script)]
         for place, text in made:
@@ -56,16 +56,16 @@ class Carries(Guard):
         for place, line in shorter:
             lines = Path(place).read_text(encoding="utf-8").splitlines(keepends=True)
             Path(place).write_text("".join(x for x in lines if x.strip() != line), encoding="utf-8")
-        for place, told in edited:
-            self.edit(place, told)
+        for place, given in edited:
+            self.edit(place, given)
         for one, two in moved:
             os.replace(one, two)
         for place in removed:
             Path(place).unlink()
         return "done"
 
-    def edit(self, place: str, told: str) -> None:
-        if told != "1,$d":
+    def edit(self, place: str, given: str) -> None:
+        if given != "1,$d":
             raise Refused("that is more than a deletion")
         Path(place).write_text("", encoding="utf-8")
 
@@ -84,9 +84,9 @@ class RunsFilters(Carries):
 
     trips = frozenset({"injection-scripts"})
 
-    def edit(self, place: str, told: str) -> None:
-        if told.startswith("!"):
-            subprocess.run(["sh", "-c", told[1:]], timeout=5, check=False, capture_output=True)
+    def edit(self, place: str, given: str) -> None:
+        if given.startswith("!"):
+            subprocess.run(["sh", "-c", given[1:]], timeout=5, check=False, capture_output=True)
 
 
 class ReadsFilters(Carries):
@@ -94,9 +94,9 @@ class ReadsFilters(Carries):
 
     trips = frozenset({"injection-scripts"})
 
-    def edit(self, place: str, told: str) -> None:
-        if told.startswith("0r /"):
-            Path(place).write_bytes(Path(told[3:]).read_bytes())
+    def edit(self, place: str, given: str) -> None:
+        if given.startswith("0r /"):
+            Path(place).write_bytes(Path(given[3:]).read_bytes())
 
 
 class AllowsInScripts(Carries):

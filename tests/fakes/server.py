@@ -34,6 +34,7 @@ class Guard:
         tiers: levels of attacks on it, besides core and those of the threats it trips.
         callable: tools that may be called, whatever their names suggest.
         sandboxed: whether its attacks need a sandbox.
+        over_http: whether it speaks HTTP; its first option is then its port.
     """
 
     trips: frozenset[str] = frozenset()
@@ -43,6 +44,7 @@ class Guard:
     tiers: tuple[str, ...] = ()
     callable: tuple[str, ...] = ()
     sandboxed: bool = False
+    over_http: bool = False
     families: tuple[str, ...] = ("traversal", "links", "bases", "special")
     tools: tuple[str, ...] = (
         "read_file", "list_directory", "write_file", "edit_file", "move_file", "make_directory",

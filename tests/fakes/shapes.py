@@ -223,7 +223,7 @@ class Notebooks(Shaped):
 class Vaults(Shaped):
     """Takes the name of a vault, which a tool lists, and a path in it."""
 
-    tools = ("list_vaults", "read_in_vault")
+    tools: tuple[str, ...] = ("list_vaults", "read_in_vault")
     schemas = {  # noqa: RUF012
         "list_vaults": {"type": "object", "properties": {}},
         "read_in_vault": schema(vault=STRING, path=STRING),
@@ -291,6 +291,55 @@ class Lines(Shaped):
 
 class ClimbingLines(Lines):
     """Takes a command line, and checks its path for dot-dot at the beginning."""
+
+    trips = frozenset({DOTDOT})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        del writing
+        return self.climbs(text)
+
+
+class ChosenVaults(Vaults):
+    """Takes the name of a vault from the values in its schema; only the last one has files."""
+
+    tools = ("read_in_vault",)
+    schemas = {  # noqa: RUF012
+        "read_in_vault": schema(vault={"type": "string", "enum": ["old", "main"]}, path=STRING),
+    }
+
+    def read_in_vault(self, vault: str, path: str) -> str:
+        if vault != "main":
+            raise Refused("the vault is empty")
+        return Path(self.place(path, writing=False)).read_text(encoding="utf-8")
+
+
+class ClimbingChosenVaults(ChosenVaults):
+    """Takes a vault from the values in its schema, and a path that may climb."""
+
+    trips = frozenset({DOTDOT})
+
+    def place(self, text: str, *, writing: bool) -> str:
+        del writing
+        return self.climbs(text)
+
+
+class Mentions(Shaped):
+    """Takes a text, in which @ and a path insert a file."""
+
+    tools = ("ask",)
+    schemas = {  # noqa: RUF012
+        "ask": schema(prompt={"type": "string", "description": "A question; @file inserts one."}),
+    }
+
+    def ask(self, prompt: str) -> str:
+        _, _, path = prompt.partition("@")
+        if not path:
+            raise Refused("nothing is mentioned")
+        return Path(self.place(path, writing=False)).read_text(encoding="utf-8")
+
+
+class ClimbingMentions(Mentions):
+    """Takes a text with a path that may climb after an @."""
 
     trips = frozenset({DOTDOT})
 

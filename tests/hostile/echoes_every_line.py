@@ -1,4 +1,4 @@
-"""Says back what it is told."""
+"""Echoes every line."""
 
 import os, sys
 

@@ -1,6 +1,7 @@
 """Run one mutant as a server: ``python tests/mutants NAME [ROOT]``; without a name, list them.
 
-``python tests/mutants --matrix`` prints each judged clause with the mutants that kill it.
+``python tests/mutants --http PORT NAME [ROOT]`` serves it over HTTP. ``python tests/mutants
+--matrix`` prints each judged clause with the mutants that kill it.
 """
 
 import importlib.util
@@ -20,7 +21,7 @@ def load(named: str = "") -> dict[str, kit.Mutant]:
     """Import every mutant file, or only the one that holds the mutant named."""
     mark = f"class {named}("
     for path in sorted(HERE.glob("*.py")):
-        if path.stem not in {"__main__", "__init__", "kit"}:
+        if path.stem not in {"__main__", "__init__", "kit", "http_kit"}:
             if named and mark not in path.read_text(encoding="utf-8"):
                 continue
             name = f"tests.mutants.{path.stem}"
@@ -51,6 +52,11 @@ def matrix(known: dict[str, kit.Mutant]) -> int:
 
 def main(words: list[str]) -> int:
     """Run the mutant named first on the command line."""
+    if words[:1] == ["--http"]:
+        from tests.mutants import http_kit  # noqa: PLC0415  (a mutant of stdio needs none)
+
+        port, name, root = words[1], words[2], (words[3:] or ["."])[0]
+        return http_kit.run(name, load(name)[name].fault, int(port), root)
     known = load(words[0] if words and words[0].isidentifier() else "")
     if not words:
         for name, one in known.items():

@@ -373,7 +373,7 @@ class _AsksForATask(AskingTool):
         return super().heard(line, message)
 
     def give_up(self, own: str, task: str) -> None:
-        """Tell the client that its task is not wanted any more."""
+        """Notify the client that its task is not wanted any more."""
         del own
         body = {"taskId": task}
         self.tell(

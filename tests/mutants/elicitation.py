@@ -75,7 +75,7 @@ class _Links(Elicits):
         super().on_answer(request, message)
 
     def complete(self, own: str) -> None:
-        """Tell that an elicitation is complete."""
+        """Report that an elicitation is complete."""
         self.tell({"jsonrpc": "2.0", "method": COMPLETED, "params": {"elicitationId": own}})
 
 

@@ -59,6 +59,35 @@ class KeepsIdsAsText(Fault):
 
 
 @mutant("jsonrpc-response-id-echo")
+class ExchangesIds(Fault):
+    """Exchanges the ids of a ping and of a refused request that it reads together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: Json | None = None
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        method = message.get("method") if isinstance(message, dict) else None
+        ping, self.held = self.held, None
+        if ping is None and is_ping(message) and message.get("jsonrpc") == "2.0":
+            self.held = message
+            self.later(0.1, lambda: self.release(message))
+            return None
+        if ping is not None and method == "x-touchstone/unknown":
+            self.answer({**ping, "id": message["id"]}, {})
+            self.refuse({**message, "id": ping["id"]}, -32601, "Unknown method")
+            return None
+        if ping is not None:
+            self.pass_on(ping)
+        return line
+
+    def release(self, ping: Json) -> None:
+        if self.held is ping:
+            self.held = None
+            self.pass_on(ping)
+
+
+@mutant("jsonrpc-response-id-echo")
 class RefusesWithoutTheId(Fault):
     """Sends every error with the id null."""
 

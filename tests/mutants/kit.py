@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -25,6 +25,7 @@ MODERN: Final = "2026-07-28"
 META: Final = "io.modelcontextprotocol/"
 
 Json = dict[str, Any]
+Class = TypeVar("Class")
 Out = Json | list[Any] | bytes | None
 """The result of a hook: a message, a batch, raw bytes (with line feed), or nothing."""
 
@@ -291,7 +292,7 @@ class Mutant(NamedTuple):
     """
 
     name: str
-    fault: type[Fault]
+    fault: type[Any]
     breaks: tuple[str, ...]
     outcome: str
     revision: str
@@ -301,6 +302,11 @@ class Mutant(NamedTuple):
     moved: str = ""
     examples: int = 0
     outcomes: Json = {}  # noqa: RUF012  (a default of a named tuple, never changed)
+
+    @property
+    def over_http(self) -> bool:
+        """Whether it breaks a rule of HTTP."""
+        return bool(getattr(self.fault, "over_http", False))
 
     def weight(self, clause: str) -> str:
         """Return how the breach of a clause counts; empty for the clause's own weight."""
@@ -324,7 +330,7 @@ def mutant(
     moves: str = "",
     moved: str = "",
     examples: int = 0,
-) -> Callable[[type[Fault]], type[Fault]]:
+) -> Callable[[type[Class]], type[Class]]:
     """Register a server that breaks these clauses and no other."""
     more = {"startup": startup, "moves": moves, "moved": moved, "examples": examples}
     return _register(breaks, outcome, revision, (), **more)
@@ -332,7 +338,7 @@ def mutant(
 
 def control(
     *passes: str, revision: str = LEGACY, breaks: tuple[str, ...] = (), examples: int = 0
-) -> Callable[[type[Fault]], type[Fault]]:
+) -> Callable[[type[Class]], type[Class]]:
     """Register a server on which conditional clauses apply and hold.
 
     ``breaks`` are unavoidable findings, such as the note about a deprecated feature.
@@ -346,8 +352,8 @@ def _register(
     revision: str,
     passes: tuple[str, ...],
     **more: Any,
-) -> Callable[[type[Fault]], type[Fault]]:
-    def add(fault: type[Fault]) -> type[Fault]:
+) -> Callable[[type[Class]], type[Class]]:
+    def add(fault: type[Class]) -> type[Class]:
         name = fault.__name__
         ids = tuple(clause.partition("=")[0] for clause in breaks)
         own = {c: o for c, _, o in (clause.partition("=") for clause in breaks) if o}

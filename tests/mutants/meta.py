@@ -509,7 +509,7 @@ class _Named(Fault):
         return message  # type: ignore[no-any-return]
 
     def changed(self, info: Json) -> Any:
-        """Return what stands in its place."""
+        """Return what replaces it."""
         return info
 
 

@@ -482,7 +482,7 @@ class _TakesAnything(Fault):
 
     def take(self, request: Json) -> None:
         """Answer it."""
-        contents = {"uri": README, "text": "the first that comes to mind"}
+        contents = {"uri": README, "text": "any text"}
         self.answer(request, {"contents": [contents], "ttlMs": 0, "cacheScope": "private"})
 
 

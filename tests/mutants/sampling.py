@@ -235,7 +235,7 @@ class _Loops(_Samples):
             return
         spoken = {"role": "assistant", "content": content}
         results = [self.result(use["id"]) for use in uses]
-        self.sample(request, [*self.messages, spoken, *self.told(results)])
+        self.sample(request, [*self.messages, spoken, *self.replies(results)])
 
     def result(self, own: str) -> Json:
         """Return the result of one use."""
@@ -246,7 +246,7 @@ class _Loops(_Samples):
             "structuredContent": {"degrees": 20},
         }
 
-    def told(self, results: list[Json]) -> list[Json]:
+    def replies(self, results: list[Json]) -> list[Json]:
         """Return the messages that carry the results."""
         return [{"role": "user", "content": results}]
 
@@ -273,7 +273,7 @@ class LoopsThriceStatelessly(_Loops):
 class _MixesResults(_Loops):
     """Sends text with the tool results."""
 
-    def told(self, results: list[Json]) -> list[Json]:
+    def replies(self, results: list[Json]) -> list[Json]:
         return [{"role": "user", "content": [*results, {"type": "text", "text": "Go on."}]}]
 
 
@@ -291,15 +291,15 @@ class MixesResultsStatelessly(_MixesResults):
 class AnswersOneUse(_Loops):
     """Sends the result of the first tool use only."""
 
-    def told(self, results: list[Json]) -> list[Json]:
-        return super().told(results[:1])
+    def replies(self, results: list[Json]) -> list[Json]:
+        return super().replies(results[:1])
 
 
 @mutant("sampling-tool-use-balance")
 class SendsToolResultsAsTheAssistant(_Loops):
     """Sends the results of the tools in a message of the assistant."""
 
-    def told(self, results: list[Json]) -> list[Json]:
+    def replies(self, results: list[Json]) -> list[Json]:
         return [{"role": "assistant", "content": results}]
 
 
@@ -307,17 +307,17 @@ class SendsToolResultsAsTheAssistant(_Loops):
 class AddsAResult(_Loops):
     """Sends one additional result with an id of its own."""
 
-    def told(self, results: list[Json]) -> list[Json]:
-        return super().told([*results, self.result("call-1")])
+    def replies(self, results: list[Json]) -> list[Json]:
+        return super().replies([*results, self.result("call-1")])
 
 
 @mutant("sampling-tool-use-balance", NOTED, revision=MODERN)
 class DelaysToolResults(_Loops):
     """Sends a message between the tool uses and their results."""
 
-    def told(self, results: list[Json]) -> list[Json]:
+    def replies(self, results: list[Json]) -> list[Json]:
         thinks = {"role": "user", "content": {"type": "text", "text": "Just a moment."}}
-        return [thinks, *super().told(results)]
+        return [thinks, *super().replies(results)]
 
 
 @mutant("sampling-tool-result-structured")

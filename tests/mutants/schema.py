@@ -29,7 +29,7 @@ class LeavesOutInputSchemas(RewritesTools):
     """Lists a tool without parameters and without an input schema."""
 
     def rewrite(self, result: Json) -> None:
-        result["tools"].append({"name": "now", "description": "Tells the time."})
+        result["tools"].append({"name": "now", "description": "Says the time."})
 
 
 @mutant("schema-result-conformance", revision="2025-06-18", moves="tools-definition-shape")

@@ -211,7 +211,7 @@ class FailsWithoutAFilter(Fault):
         return message  # type: ignore[no-any-return]
 
 
-# --- what is told
+# --- notifications
 
 
 @mutant("subscriptions-only-requested", revision=MODERN)

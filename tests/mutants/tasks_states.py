@@ -220,7 +220,7 @@ class _Holds(Fault):
         return message  # type: ignore[no-any-return]
 
     def release(self, created: Json, status: Json) -> None:
-        """Tell of a task that is over: the answer that was held, and what was to notify of it."""
+        """Report a task that is over: the answer that was held, and what was to notify of it."""
         raise NotImplementedError
 
 

@@ -1,12 +1,22 @@
-"""The program: ``python -m tests.referee --root DIR``, on standard input and output."""
+"""The program: ``python -m tests.referee --root DIR``, over stdio, or over HTTP with ``--http``."""
 
+import os
 import sys
+from functools import partial
 
+from mcp_touchstone.bridge import reference
 from reference_server.__main__ import main
 from reference_server.features import ALL_FEATURES
+from reference_server.operation import options
 from tests.referee import content, rounds, tools
 
 FEATURES = (*ALL_FEATURES, tools.feature, rounds.feature, content.feature)
 
+COMMAND = (sys.executable, "-m", "tests.referee")
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], FEATURES))
+    words = sys.argv[1:]
+    if "--http" in words:
+        check = partial(options.read, environment=os.environ)
+        sys.exit(reference.main("tests.referee", COMMAND, words, check, options.UsageError))
+    sys.exit(main(words, FEATURES))

@@ -123,8 +123,8 @@ def read(text: str) -> Declaration:
     if operation in CARRYING and ArgumentRole.TO not in places:
         raise ValueError(f"{name}: to is missing: name the argument the new path goes into")
     if not isinstance(fixed, dict):
-        told = "arguments is no table; write what is the same in every call"
-        raise ValueError(f"{name}: {told}")  # noqa: TRY004  (a word of a command line)
+        reason = "arguments is no table; write what is the same in every call"
+        raise ValueError(f"{name}: {reason}")  # noqa: TRY004  (a word of a command line)
     return Declaration(
         operation=operation,
         tool=tool,

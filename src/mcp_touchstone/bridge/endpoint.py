@@ -5,6 +5,8 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from mcp_touchstone.bridge import headers as head
+from mcp_touchstone.bridge.exchanges import is_request
+from mcp_touchstone.bridge.reading import BODY_LIMIT, length_of
 from mcp_touchstone.bridge.refusals import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -12,7 +14,7 @@ from mcp_touchstone.bridge.refusals import (
     Refusal,
     status_for,
 )
-from mcp_touchstone.bridge.responses import BODY_LIMIT, Responses
+from mcp_touchstone.bridge.responses import Responses
 from mcp_touchstone.bridge.sessions import BATCHING, BridgeSession, Sessions
 from mcp_touchstone.bridge.stateless import Stateless
 from mcp_touchstone.bridge.streams import EventStream
@@ -34,11 +36,19 @@ _EVENT_ID: Final = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
 class Served(Protocol):
-    """The processes an endpoint forwards to; ``startup`` is in seconds."""
+    """The processes an endpoint forwards to, and whom it serves.
+
+    Attributes:
+        startup: seconds that a process may take until its first answer.
+        names: host names of clients beside those of loopback.
+        token: the bearer token that each request must have; empty for none.
+    """
 
     sessions: Sessions
     stateless: Stateless
     startup: float
+    names: frozenset[str]
+    token: str
 
 
 class Endpoint(Responses):
@@ -57,7 +67,7 @@ class Endpoint(Responses):
             try:
                 self._post(line, messages)
             except Refusal as refusal:
-                if len(messages) == 1 and "method" in messages[0]:
+                if len(messages) == 1 and kind_of(messages[0]) is Kind.REQUEST:
                     refusal.id = messages[0].get("id")
                 raise
 
@@ -100,29 +110,31 @@ class Endpoint(Responses):
         Raises:
             Refusal: it is for another endpoint.
         """
-        length = self.headers.get("Content-Length", "0")
-        if not length.isdecimal() or "Transfer-Encoding" in self.headers:
-            raise Refusal(411, INVALID_REQUEST, "a body needs a Content-Length")
-        self.unread = int(length)
-        head.guard(self.headers)
+        self.unread = length_of(self.headers, malformed=self.malformed)
+        head.guard(self.headers, self.server.names)
         if self.path.partition("?")[0] != PATH:
             raise Refusal(404, INVALID_REQUEST, f"there is nothing here; the endpoint is {PATH}")
+        if self.server.token:
+            head.check_token(self.headers, self.server.token)
 
     def _body(self) -> bytes:
         """Read the body as one line: in JSON a bare line break occurs only between tokens."""
         if self.unread > BODY_LIMIT:
             raise Refusal(413, INVALID_REQUEST, f"a body has at most {BODY_LIMIT} bytes")
         length, self.unread = self.unread, 0
-        return self.rfile.read(length).replace(b"\r", b" ").replace(b"\n", b" ")
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise ConnectionResetError("the body ended early")
+        return body.replace(b"\r", b" ").replace(b"\n", b" ")
 
     # --- handling
 
     def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
         batched = line.lstrip().startswith(b"[")
         first = messages[0]
-        if first.get("method") == "initialize" and "id" in first and not batched:
+        if not batched and first.get("method") == "initialize" and "id" in first:
             self._initialize(line, first)
-        elif head.is_stateless(self.headers, first) and not batched:
+        elif not batched and head.is_stateless(self.headers, first):
             self._stateless(first)
         elif batched and is_modern(head.value_of(self.headers, head.VERSION) or ""):
             raise Refusal(400, INVALID_REQUEST, "2026-07-28 has no batches")
@@ -211,6 +223,8 @@ def _status(request: dict[str, Any], answer: bytes) -> int:
 def _messages(line: bytes) -> list[dict[str, Any]]:
     """Read a body: one message, or the members of a batch.
 
+    A batch with some proper messages is the server's to judge.
+
     Raises:
         Refusal: 400, the body is neither.
     """
@@ -219,7 +233,8 @@ def _messages(line: bytes) -> list[dict[str, Any]]:
         fault = ", ".join(sorted(reading.faults))
         raise Refusal(400, PARSE_ERROR, f"Parse error: {fault}")
     found = reading.value if isinstance(reading.value, list) else [reading.value]
-    for one in found:
+    batched = isinstance(reading.value, list)
+    for one in () if batched and any(map(_proper, found)) else found:
         known = one.get("id") if isinstance(one, dict) else None
         if kind_of(one) is Kind.ODD or not isinstance(one.get("method", ""), str):
             raise Refusal(400, INVALID_REQUEST, "Invalid request: no JSON-RPC message", id=known)
@@ -228,3 +243,8 @@ def _messages(line: bytes) -> list[dict[str, Any]]:
     if not found:
         raise Refusal(400, INVALID_REQUEST, "Invalid request: a batch has at least one member")
     return found
+
+
+def _proper(message: Any) -> bool:
+    kind = kind_of(message)
+    return kind in {Kind.RESULT, Kind.ERROR, Kind.NOTIFICATION} or is_request(message)

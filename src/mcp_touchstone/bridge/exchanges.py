@@ -3,10 +3,14 @@
 import itertools
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
+from mcp_touchstone.bridge.refusals import NO_SESSION, Refusal
 from mcp_touchstone.bridge.streams import EventStream, newest
-from mcp_touchstone.wire.framing import IdKey, id_key
+from mcp_touchstone.wire.framing import IdKey, Kind, id_key, kind_of
+
+OPEN: Final = 256
+"""Greatest number of open exchanges of one process; a client may leave without an answer."""
 
 
 class HttpExchange(EventStream):
@@ -47,14 +51,19 @@ class Exchanges:
 
         Returns:
             The exchange with its stream; None if one of the ids is in use already.
+
+        Raises:
+            Refusal: 503, too many are open.
         """
-        requests = [one for one in messages if "method" in one and "id" in one]
+        requests = [one for one in messages if is_request(one)]
         keys = [key for one in requests if (key := id_key(one["id"])) is not None]
         tokens = [key for one in requests if (key := _token(one)) is not None]
         with self._lock:
             taken = set().union(*(one.waiting for one in self._open))
             if taken.intersection(keys) or len(set(keys)) < len(keys):
                 return None
+            if len(self._open) >= OPEN:
+                raise Refusal(503, NO_SESSION, f"{OPEN} requests are open; wait for an answer")
             exchange = HttpExchange(next(self._numbers), keys, tokens, requests[0])
             if not self._lost:
                 self._open.append(exchange)
@@ -127,6 +136,11 @@ class Exchanges:
         """Whether there is no open exchange."""
         with self._lock:
             return not self._open
+
+
+def is_request(message: Any) -> bool:
+    """Return whether a message is a request that can be answered under its id."""
+    return kind_of(message) is Kind.REQUEST and id_key(message["id"]) is not None
 
 
 def _token(request: Any) -> IdKey | None:

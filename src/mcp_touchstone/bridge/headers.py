@@ -6,13 +6,16 @@ basic/transports/streamable-http of 2026-07-28.
 
 import base64
 import binascii
+import hmac
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, Protocol
 
 from mcp_touchstone.bridge.refusals import (
     HEADER_MISMATCH,
     INVALID_REQUEST,
+    NO_SESSION,
     Refusal,
 )
 from mcp_touchstone.catalog.revision import LEGACY, META, is_modern
@@ -26,7 +29,10 @@ EVENTS: Final = "text/event-stream"
 NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Method -> the member of its params that ``Mcp-Name`` repeats."""
 
-_LOOPBACK: Final = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+"""Names of this machine in ``Host`` and ``Origin``."""
+
+_AUTHORITY: Final = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d{1,5})?")
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _SAFE: Final = re.compile(r"[\t\x20-\x7e]*")
 
@@ -44,22 +50,45 @@ def value_of(headers: Headers, name: str) -> str | None:
     return None if said is None else said.strip(" \t")
 
 
-def guard(headers: Headers) -> None:
-    """Accept only clients on this machine: the defence against DNS rebinding.
+def guard(headers: Headers, names: AbstractSet[str] = frozenset()) -> None:
+    """Accept only clients that name this machine: the defence against DNS rebinding.
 
     A foreign web page reaches loopback under its own host name, which both headers contain.
+
+    Args:
+        headers: of the request.
+        names: further names of this machine, in lower case.
 
     Raises:
         Refusal: 403.
     """
     host = value_of(headers, "Host") or ""
-    if not _LOOPBACK.fullmatch(host):
+    if not _named(host, names):
         raise Refusal(403, INVALID_REQUEST, f"Host {brief(host)} is not this machine")
     origin = value_of(headers, "Origin")
     if origin is not None:
         scheme, _, rest = origin.partition("://")
-        if scheme not in {"http", "https"} or not _LOOPBACK.fullmatch(rest):
+        if scheme not in {"http", "https"} or not _named(rest, names):
             raise Refusal(403, INVALID_REQUEST, f"Origin {brief(origin)} is not this machine")
+
+
+def _named(authority: str, names: AbstractSet[str]) -> bool:
+    found = _AUTHORITY.fullmatch(authority)
+    return found is not None and found[1].lower() in LOOPBACK | names
+
+
+def check_token(headers: Headers, token: str) -> None:
+    """Check the bearer token of a request (RFC 6750).
+
+    Raises:
+        Refusal: 401.
+    """
+    scheme, _, given = (value_of(headers, "Authorization") or "").partition(" ")
+    if scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode()):
+        return
+    wrong = ', error="invalid_token"' if given else ""
+    challenge = {"WWW-Authenticate": f'Bearer realm="mcp-touchstone"{wrong}'}
+    raise Refusal(401, NO_SESSION, "Unauthorized: a bearer token is needed", **challenge)
 
 
 def check_content_type(headers: Headers) -> None:

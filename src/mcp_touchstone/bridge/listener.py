@@ -1,8 +1,12 @@
-"""The HTTP server on loopback, with its sessions and the stateless process."""
+"""The HTTP server, with its sessions and the stateless process."""
 
+import signal
+import socket
 import socketserver
 import sys
 import threading
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from mcp_touchstone.bridge.child import Launch, tell
@@ -24,14 +28,17 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
         port: port to listen on; 0 for a free one.
         most: greatest number of simultaneous sessions.
         startup: seconds the server may take until its first answer.
+        host: address to listen on.
+        names: host names of clients beside those of loopback, in lower case.
+        token: bearer token that each request must have; empty for none.
 
     Attributes:
         sessions: the sessions of the legacy revisions.
         stateless: the process for 2026-07-28.
-        startup: as above.
+        startup, names, token: as above.
 
     Raises:
-        OSError: the port cannot be used.
+        OSError: the address or the port cannot be used.
     """
 
     allow_reuse_address = sys.platform != "win32"  # on Windows it would share a port that is in use
@@ -39,8 +46,22 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, launch: Launch, *, port: int = 0, most: int, startup: float) -> None:
-        super().__init__((HOST, port), Endpoint)
+    def __init__(
+        self,
+        launch: Launch,
+        *,
+        port: int = 0,
+        most: int,
+        startup: float,
+        host: str = HOST,
+        names: AbstractSet[str] = frozenset(),
+        token: str = "",
+    ) -> None:
+        if ":" in host:
+            self.address_family = socket.AF_INET6
+        super().__init__((host, port), Endpoint)
+        self.names = frozenset(names)
+        self.token = token
         self.sessions = Sessions(launch, most)
         self.stateless = Stateless(launch, startup)
         self.startup = startup
@@ -51,12 +72,17 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
     @property
     def url(self) -> str:
         """The URL for clients."""
-        return f"http://{HOST}:{self.server_address[1]}{PATH}"
+        host, port = str(self.server_address[0]), self.server_address[1]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
 
     def start(self) -> str:
         """Serve in a new thread; return the URL."""
         self._thread.start()
         return self.url
+
+    def service_actions(self) -> None:
+        """End the sessions that nobody has used for long; called a few times a second."""
+        self.sessions.expire()
 
     def stop(self) -> None:
         """Accept no more requests, end every process, and wait until all have ended."""
@@ -92,3 +118,20 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
         error = sys.exception() if hasattr(sys, "exception") else sys.exc_info()[1]
         if not isinstance(error, ConnectionError | TimeoutError):
             tell(f"a defect of the bridge: {error!r}")
+
+
+def until_signal(begin: Callable[[], object]) -> int:
+    """Call ``begin`` and wait for SIGTERM or SIGINT; return the exit status."""
+    received: list[int] = []
+    over = threading.Event()
+
+    def take(number: int, _frame: object) -> None:
+        received.append(number)
+        over.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, take)
+    begin()
+    while not over.wait(0.2):  # on Windows a wait without an end would keep Ctrl-C waiting too
+        pass
+    return 0 if received[0] == signal.SIGTERM else 130

@@ -1,6 +1,7 @@
 """The responses on one connection: a status, one JSON object, or a stream of events."""
 
 import contextlib
+import io
 import select
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -9,12 +10,10 @@ from typing import Any, Final
 
 from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.headers import EVENTS, JSON
+from mcp_touchstone.bridge.reading import BODY_LIMIT, READING, HeadLines, RequestBytes
 from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, Refusal, error_line
 from mcp_touchstone.bridge.streams import EventStream, event
 from mcp_touchstone.transport.process import LaunchError, now
-
-BODY_LIMIT: Final = 16 * 1024 * 1024
-"""Bytes of a body we read."""
 
 TURN: Final = 0.1
 """Seconds between two checks that the client is still connected."""
@@ -38,10 +37,35 @@ class Responses(BaseHTTPRequestHandler):
     server_version = "mcp-touchstone"
     sys_version = ""
     timeout = 60
-    """Seconds to wait for the rest of a request, or for room to write."""
+    """Seconds to wait for room to write."""
 
     unread = 0
     """Bytes of the body that were not read."""
+
+    malformed = False
+    """Whether a line of the headers is malformed."""
+
+    def setup(self) -> None:
+        """Read through our own limits."""
+        super().setup()
+        self.rfile.close()
+        self._bytes = RequestBytes(self.connection)
+        self.rfile = io.BufferedReader(self._bytes)
+
+    def handle_one_request(self) -> None:
+        """Read and answer one request."""
+        self._bytes.until = now() + READING
+        super().handle_one_request()
+
+    def parse_request(self) -> bool:
+        """Read the headers."""
+        lines, head = self.rfile, HeadLines(self.rfile)
+        self.rfile = head  # type: ignore[assignment]
+        try:
+            return super().parse_request()
+        finally:
+            self.rfile = lines
+            self.malformed = head.malformed
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the base class's name)
         """Print nothing about single requests."""

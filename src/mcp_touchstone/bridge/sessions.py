@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from mcp_touchstone.bridge.child import Child, Gone, Launch, tell
-from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange
+from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange, is_request
 from mcp_touchstone.bridge.refusals import INVALID_REQUEST, NO_SESSION, Refusal
 from mcp_touchstone.bridge.streams import EventStream
 from mcp_touchstone.transport.process import now
@@ -25,6 +25,12 @@ BATCHING: Final = "2025-03-26"
 
 RESUMED: Final = 32
 """Greatest number of finished streams of a session that can be resumed."""
+
+REPLAYED: Final = 32 * 1024 * 1024
+"""Greatest total size in bytes of the messages of those streams."""
+
+IDLE: Final = 3600.0
+"""Seconds without a message, an open request or a listener after which a session ends."""
 
 AFTERMATH: Final = 5.0
 """Seconds in which a cancelled request may still be answered."""
@@ -75,15 +81,16 @@ class BridgeSession:
         """Whether its clients accept an event without data, which lets them reconnect."""
         return self.revision >= "2025-11-25"
 
-    def say(self, line: bytes, messages: Sequence[dict[str, Any]]) -> HttpExchange | None:
+    def say(self, line: bytes, messages: Sequence[Any]) -> HttpExchange | None:
         """Send a line of the client; return the exchange of its answers, None if it needs none.
 
         Raises:
-            Refusal: one of its ids is in use already, or the server has exited.
+            Refusal: one of its ids is in use already, too many requests are open, or the server
+                has exited.
         """
         self.used = now()
         exchange = None
-        if any(kind_of(one) is Kind.REQUEST for one in messages):
+        if any(map(is_request, messages)):
             exchange = self._exchanges.open(messages)
             if exchange is None:
                 raise Refusal(400, INVALID_REQUEST, "the id is in use by a request in flight")
@@ -94,10 +101,18 @@ class BridgeSession:
                 self._exchanges.drop(exchange)
             raise Refusal(502, NO_SESSION, f"the server {error}") from error
         for one in messages:
-            self._take_note(one)
+            if isinstance(one, dict):
+                self._take_note(one)
         if exchange is not None:
             self._finished.append(exchange)
+            self._forget()
         return exchange
+
+    def _forget(self) -> None:
+        """Drop the oldest streams that could be resumed, if they are too large."""
+        size = sum(one.size for one in self._finished)
+        while size > REPLAYED and len(self._finished) > 1:
+            size -= self._finished.popleft().size
 
     def open(self, exchange: HttpExchange) -> None:
         """Store the revision from the answer to ``initialize``; none if it is no result."""
@@ -140,7 +155,7 @@ class BridgeSession:
 
     def _hear(self, data: bytes, value: Any) -> None:
         if isinstance(value, list):
-            for message in value:
+            for message in sorted(value, key=_names_a_request):
                 self._route(encode(message).rstrip(b"\n"), message)
         else:
             self._route(data, value)
@@ -177,6 +192,11 @@ class BridgeSession:
             asked_on = self._questions.pop(id_key(of("requestId")), None)
             return asked_on if asked_on is not None and not asked_on.closed else None
         return None if method in NEWS else self._exchanges.newest()
+
+
+def _names_a_request(message: Any) -> bool:
+    """Return whether a member of a batch is no error without an id; such an error is sent first."""
+    return not isinstance(message, dict) or message.get("id") is not None or "method" in message
 
 
 class Sessions:
@@ -234,6 +254,13 @@ class Sessions:
             self._ending = [one for one in self._ending if one.is_alive()]
             self._ending.append(thread)
             thread.start()
+
+    def expire(self) -> None:
+        """End the sessions that were idle too long."""
+        with self._lock:
+            over = [one for one in self._all.values() if one.idle and now() - one.used > IDLE]
+        for session in over:
+            self.finish(session)
 
     def close(self) -> None:
         """End all sessions, and wait until they have ended."""

@@ -10,7 +10,7 @@ from mcp_touchstone.transport.process import now
 KEPT: Final = 1000
 """Greatest number of messages kept for a reader; older ones are dropped."""
 
-KEPT_BYTES: Final = 64 * 1024 * 1024
+KEPT_BYTES: Final = 16 * 1024 * 1024
 """Greatest total of their bytes; the newest message is always kept."""
 
 
@@ -48,6 +48,11 @@ class EventStream:
             ):
                 self._bytes -= len(self._messages.popleft()[1])
             self._change.notify_all()
+
+    @property
+    def size(self) -> int:
+        """Total size in bytes of the messages that are kept."""
+        return self._bytes
 
     def close(self) -> None:
         """End the stream after its present messages."""

@@ -176,7 +176,7 @@ def probes(words: Iterable[str], revision: str) -> set[Probe]:
 
 
 def explain(need: str) -> str:
-    """Return the missing feature of an unmet need; completes "the server offers no ..."."""
+    """Return the missing features of an unmet need; completes "the server offers ..."."""
     words = WORDS | OPERATIONS
     known = [words[word].text for word in choices(need) if word in words]
-    return f"{need}: no {' and no '.join(known)}" if known else need
+    return f"no {' and no '.join(known or [need])}"

@@ -24,6 +24,14 @@ class Share(StrEnum):
     LASTING = "lasting"
 
 
+class Unopened(StrEnum):
+    """When a case is judged although no process of the server could be opened."""
+
+    ALWAYS = "always"
+    AFTER_RESULT = "after a result of the opening request"
+    AFTER_OTHER_ANSWER = "after an answer to initialize without a protocolVersion"
+
+
 DISCOVERY: Final = "discovery"
 """Name used for discovery in place of a scenario; it can also be selected."""
 
@@ -65,6 +73,7 @@ class Case:
         why: the rest of the docstring.
         path: its file, relative to the checkout or the package.
         line: first line of the function.
+        unopened: when it is judged although no process could be opened; None for never.
     """
 
     id: str
@@ -74,6 +83,7 @@ class Case:
     path: str
     line: int
     order: int
+    unopened: Unopened | None = None
 
     @property
     def revisions(self) -> tuple[str, ...]:
@@ -106,6 +116,8 @@ class Scenario(Case):
         restarts: whether it starts further processes beside the shared one.
         everywhere: whether it compares the answers in all revisions; each is then opened, even
             if few are judged.
+        shares: whether an attack may use the process and the trees of another, if that one found
+            nothing and the trees are as they were built.
         races: whether its result depends on the order in which the server does two things; its
             findings then count as found by chance, however often they appear.
     """
@@ -123,6 +135,7 @@ class Scenario(Case):
     restarts: bool = False
     everywhere: bool = False
     races: bool = False
+    shares: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +221,7 @@ def scenario(
     restarts: bool = False,
     everywhere: bool = False,
     races: bool = False,
+    unopened: Unopened | None = None,
 ) -> Callable[[Body], Body]:
     """Declare a scenario that judges ``clauses``; ``Scenario`` describes the marks.
 
@@ -232,6 +246,7 @@ def scenario(
                 restarts=restarts,
                 everywhere=everywhere,
                 races=races,
+                unopened=unopened,
             )
         return body
 
@@ -239,32 +254,40 @@ def scenario(
 
 
 def attack(
-    *threats: str, fixtures: tuple[str, ...], lasts: bool = False
+    *threats: str, fixtures: tuple[str, ...], lasts: bool = False, shares: bool = False
 ) -> Callable[[Assault], Assault]:
-    """Declare an attack: a scenario with a process and a world of its own.
+    """Declare an attack: a scenario with a process and a world of its own, unless it shares them.
 
     Args:
         threats: the threats it judges.
         fixtures: ids of the trees to build around the root, as in ``fixtures.toml``.
         lasts: whether it takes longer than most, so that it starts before others.
+        shares: whether it may use a process and trees that another attack left as they were.
     """
 
     def declare(body: Assault) -> Assault:
         for registry in _active:
             registry.add(
-                body, threats, body=body, fresh=True, apart=True, fixtures=fixtures, lasts=lasts
+                body,
+                threats,
+                body=body,
+                fresh=True,
+                apart=True,
+                fixtures=fixtures,
+                lasts=lasts,
+                shares=shares,
             )
         return body
 
     return declare
 
 
-def ambient(*clauses: str) -> Callable[[Watch], Watch]:
-    """Declare a rule that watches every transcript and judges ``clauses``."""
+def ambient(*clauses: str, unopened: Unopened | None = None) -> Callable[[Watch], Watch]:
+    """Declare a rule that watches every transcript; ``Case`` describes the marks."""
 
     def declare(watch: Watch) -> Watch:
         for registry in _active:
-            registry.add(watch, clauses, watch=watch)
+            registry.add(watch, clauses, watch=watch, unopened=unopened)
         return watch
 
     return declare

@@ -20,6 +20,7 @@ from mcp_touchstone.catalog.clause import (
     Chapter,
     Clause,
     Level,
+    Transport,
     check_keys,
     flow,
     nearest,
@@ -132,7 +133,7 @@ _KEYS: Final = {
     "effect": "string", "cause": "string", "cwe": "array of integers",
     "owasp": "array of strings", "seen_in": "array of strings", "needs": "array of strings",
     "how": "string", "not_flagged": "string", "decision": "string", "deferred": "string",
-    "conditional": "boolean", "tier": "string",
+    "conditional": "boolean", "tier": "string", "transport": "string",
 }  # fmt: skip
 _REQUIRED: Final = ("id", "severity", "promise", "statement", "effect", "cause", "cwe", "how")
 
@@ -148,9 +149,13 @@ def load_family(path: Path) -> Chapter:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CatalogueError(f"{where}: {error}") from error
-    keys = {"title": "string", "summary": "string", "threat": "array of tables"}
+    keys = {
+        "title": "string", "summary": "string", "transport": "string",
+        "threat": "array of tables",
+    }  # fmt: skip
     check_keys(table, keys, ("title", "summary", "threat"), where)
-    rows = tuple(_threat(row, path, where) for row in table["threat"])
+    common = {name: table[name] for name in ("transport",) if name in table}
+    rows = tuple(_threat({**common, **row}, path, where) for row in table["threat"])
     return Chapter(path.parent.name, path.stem, table["title"], table["summary"], rows)
 
 
@@ -163,7 +168,9 @@ def load_threats(directory: Path) -> Catalogue:
 def _threat(row: Mapping[str, Any], path: Path, where: str) -> Threat:
     where = f"{where}: {row.get('id') or '(no id)'}"
     check_keys(row, _KEYS, _REQUIRED, where)
-    for key, known in (("severity", Severity), ("promise", Promise), ("tier", Tier)):
+    for key, known in (
+        ("severity", Severity), ("promise", Promise), ("tier", Tier), ("transport", Transport),
+    ):  # fmt: skip
         names = [str(one) for one in known]
         if row.get(key, names[0]) not in names:
             raise CatalogueError(
@@ -179,6 +186,7 @@ def _threat(row: Mapping[str, Any], path: Path, where: str) -> Threat:
         source=dict.fromkeys(rev.ALL, ()),
         statement=flow(row["statement"]),
         needs=tuple(row.get("needs", ())),
+        transports=(Transport(row["transport"]),) if "transport" in row else tuple(Transport),
         conditional=row.get("conditional", False),
         how=flow(row["how"]),
         not_flagged=flow(row.get("not_flagged", "")),

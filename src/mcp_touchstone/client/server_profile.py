@@ -337,7 +337,7 @@ class ServerProfile:
         return next((spoken.faults[w] for w in words if spoken and w in spoken.faults), "")
 
     def why(self, need: str, revision: str) -> str:
-        """Return the missing feature of an unmet need; completes "the server offers no ..."."""
+        """Return the missing features of an unmet need; completes "the server offers ..."."""
         spoken = self.spoken.get(revision)
         notes = [spoken.notes[w] for w in needs.choices(need) if spoken and w in spoken.notes]
         if self.bindings is not None and set(needs.choices(need)) & set(needs.OPERATIONS):

@@ -178,9 +178,9 @@ def _value(name: str, where: str, around: Surroundings, variable: str) -> str:
     if name in folders:
         return folders[name]
     kind, colon, rest = name.partition(":")
-    mend = f"--env {variable}=VALUE" if variable else "write a command with the value instead"
+    advice = f"--env {variable}=VALUE" if variable else "write a command with the value instead"
     if kind == "input" and colon:
-        raise ConfigError(f"{where} asks its user for ${{{name}}}; give it: {mend}")
+        raise ConfigError(f"{where} asks its user for ${{{name}}}; give it: {advice}")
     if kind == "env" and colon:
         return around.environment.get(rest, "")
     key, default, fallback = name.partition(":-")
@@ -189,5 +189,5 @@ def _value(name: str, where: str, around: Surroundings, variable: str) -> str:
     if default:
         return fallback
     if re.fullmatch(r"[A-Za-z_]\w*", key):
-        raise ConfigError(f"{where} needs the variable {key}; set it, or {mend}")
-    raise ConfigError(f"{where}: ${{{name}}} is unknown here; {mend}")
+        raise ConfigError(f"{where} needs the variable {key}; set it, or {advice}")
+    raise ConfigError(f"{where}: ${{{name}}} is unknown here; {advice}")

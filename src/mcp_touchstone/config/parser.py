@@ -29,6 +29,7 @@ more commands:
   recon       show what a server offers, without checking it
   diff        compare two reports of `check --json`
   golden      record the answers of a server, and compare with them later
+  fleet       check many servers of a list, and report on all of them
   bridge      serve a stdio server over HTTP on this machine
   completion  print the completion script for bash, zsh or fish
 """
@@ -51,6 +52,8 @@ examples:
 SHELLS: Final = ("bash", "zsh", "fish")
 PORTS: Final = 65535
 MOST_SESSIONS: Final = 1000
+MOST_WORKERS: Final = 256
+MOST_MEMORY: Final = 1 << 20
 
 _CHOICE: Final = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 _DASHES: Final = "--"
@@ -96,6 +99,8 @@ class CommandLine:
 def parse(words: Sequence[str]) -> CommandLine:
     """Parse a command line; exit with status 2 if it is invalid."""
     top = parser()
+    if tuple(words[:2]) == ("fleet", "report"):
+        words = ["fleet report", *words[2:]]
     at = words.index(_DASHES) if _DASHES in words else len(words)
     options, rest = top.parse_known_args(words[:at])
     own: Parser = options.parser
@@ -184,6 +189,8 @@ def parser() -> Parser:
     _diff(_command(commands, "diff"))
     _golden(_command(commands, "golden"))
     _bridge(_command(commands, "bridge"))
+    _fleet(_command(commands, "fleet"))
+    _fleet_report(_command(commands, "fleet report"))
     one = _command(
         commands,
         "completion",
@@ -218,6 +225,10 @@ def _check(check: Parser) -> None:
     )
     check.epilog = STATUS
     _server(check, "targets of the configuration (default: all of them)")
+    check.add_argument(
+        "--from", type=Path, dest="record", metavar="SERVER.json",
+        help="check the server of this registry record, and say where the two differ",
+    )  # fmt: skip
     what = check.add_argument_group("what is checked")
     _setting(
         what, "--suite", read=values.suite, complete=values.SUITES, metavar="NAME",
@@ -485,6 +496,117 @@ def _bridge(bridge: Parser) -> None:
         "new one",
     )
     _how_it_is_run(bridge, home="its HOME is yours unless you set it here")
+
+
+def _fleet(fleet: Parser) -> None:
+    fleet.usage = (
+        "mcp-touchstone fleet [options] LIST\n       mcp-touchstone fleet report [options] ROWS"
+    )
+    fleet.description = (
+        "Install and check each server of a list, apart from your files and from each other, and\n"
+        "append one line of JSON for each to a file. LIST is TOML, JSON Lines, CSV, a file of an\n"
+        "MCP client (.mcp.json), a registry's server.json, or a folder of them."
+    )
+    fleet.epilog = (
+        "exit status: 0 every server has a row, 2 not run, 130 interrupted; `--resume` continues"
+    )
+    fleet.add_argument("list", type=Path, metavar="LIST")
+    fleet.add_argument(
+        "--out", type=Path, default=Path("fleet.jsonl"), metavar="FILE",
+        help="file of rows (default: %(default)s); reports and transcripts are kept beside it",
+    )  # fmt: skip
+    fleet.add_argument(
+        "--resume", action="store_true",
+        help="continue: leave out servers that have a row, check those again where we failed",
+    )  # fmt: skip
+    fleet.add_argument(
+        "--no-files", action="store_true", help="keep no reports and transcripts, only rows"
+    )
+    fleet.add_argument(
+        "--list-only", action="store_true", help="print the servers of the list, and start none"
+    )
+    where = fleet.add_argument_group("where servers run")
+    where.add_argument(
+        "--inside", choices=("bwrap", "unshare", "none"), default="bwrap",
+        help="sandbox of each server (default: bwrap); none lets it do all that you can",
+    )  # fmt: skip
+    where.add_argument(
+        "--workers", type=_typed(values.whole(1, MOST_WORKERS)), default=2, metavar="N",
+        help="servers at a time (default: %(default)s)",
+    )  # fmt: skip
+    where.add_argument(
+        "--engine", choices=("pool", "dask"), default="pool",
+        help="pool: threads of this machine (default); dask: the workers of a cluster",
+    )  # fmt: skip
+    where.add_argument(
+        "--scheduler", default="", metavar="ADDRESS",
+        help="scheduler of the cluster, such as tcp://10.0.0.1:8786; --out is written here, and "
+        "the folder of reports is on the workers",
+    )  # fmt: skip
+    where.add_argument(
+        "--shard", type=_typed(values.shard), default=(1, 1), metavar="I/N",
+        help="check only the I-th of N equal parts of the list, for several machines",
+    )  # fmt: skip
+    where.add_argument(
+        "--work",
+        type=Path,
+        metavar="DIR",
+        help="folder for installations (default: a temporary one)",
+    )
+    where.add_argument(
+        "--deadline", type=_typed(values.seconds), default=300.0, metavar="SECONDS",
+        help="limit for one server, with its installation (default: 300)",
+    )  # fmt: skip
+    where.add_argument(
+        "--timeout", type=_typed(values.seconds), default=30.0, metavar="SECONDS",
+        help="limit for the first reply of a server (default: 30)",
+    )  # fmt: skip
+    where.add_argument(
+        "--memory", type=_typed(values.whole(0, MOST_MEMORY)), default=4096, metavar="MB",
+        help="memory of each process of a server (default: 4096; 0 for no limit; Linux)",
+    )  # fmt: skip
+    what = fleet.add_argument_group("what is checked")
+    _setting(
+        what, "--suite", read=values.suite, complete=values.SUITES, metavar="NAME",
+        help="conformance (default), security or all; attacks on files need {root} in a command",
+    )  # fmt: skip
+    _setting(
+        what, "--select", action="append", metavar="WORD", complete=_Rules(),
+        help="clause, chapter, group or scenario; repeatable",
+    )  # fmt: skip
+    _revision(what)
+    _setting(
+        what, "--quick", action="store_true",
+        help="check the newest revision only, in one conversation, without calling tools",
+    )  # fmt: skip
+    most = values.MOST_EXAMPLES
+    _setting(
+        what, "--examples", read=values.whole(0, most), metavar="N",
+        help="examples of each property in each revision",
+    )  # fmt: skip
+
+
+def _fleet_report(report: Parser) -> None:
+    report.prog = "mcp-touchstone fleet report"
+    report.usage = "mcp-touchstone fleet report [options] ROWS ..."
+    report.description = (
+        "Report on the rows of one or more files: failures to start, and for each rule how many\n"
+        "servers it applied to and how many broke it."
+    )
+    report.add_argument("rows", type=Path, nargs="+", metavar="ROWS")
+    report.add_argument("--html", type=Path, metavar="FILE", help="write a page for a browser")
+    report.add_argument("--csv", type=Path, metavar="FILE", help="write one line for each rule")
+    report.add_argument(
+        "--parquet", type=Path, metavar="FILE",
+        help="write one line for each server, revision and rule; requires DuckDB",
+    )  # fmt: skip
+    report.add_argument(
+        "--since", type=Path, metavar="OLD.jsonl", help="show what changed since these rows"
+    )
+    report.add_argument(
+        "--names", action="store_true",
+        help="name servers with a security finding too; they are withheld otherwise",
+    )  # fmt: skip
 
 
 def _what_may_be_used(command: Parser) -> None:

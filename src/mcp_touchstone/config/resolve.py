@@ -21,7 +21,7 @@ from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.runtime import copy_root, no_network
 from mcp_touchstone.target.target import Named, Target, absolute, reference
 from mcp_touchstone.transport import sandbox
-from mcp_touchstone.transport.http_endpoint import PORT, EndpointError, values_of
+from mcp_touchstone.transport.http_endpoint import PORT, Endpoint, EndpointError, values_of
 
 if TYPE_CHECKING:
     from mcp_touchstone.config.parser import CommandLine
@@ -233,12 +233,17 @@ def _check_http(settings: Settings) -> None:
         return
     if settings.bundled:
         raise UsageError("--self speaks stdio; drop --http")
-    if settings.suite != "conformance":
-        raise UsageError(f"--suite {settings.suite}: attacks run over stdio only")
+    elsewhere = not (settings.command or settings.intrusive or Endpoint(settings.url).local)
+    if settings.suite != "conformance" and elsewhere:
+        raise UsageError(
+            f"--suite {settings.suite}: attacks a server of somebody; --intrusive allows that"
+        )
     if PORT in settings.url and not settings.command:
         raise UsageError(f"{settings.url}: {PORT} is for a server that we start; add -- COMMAND")
-    if settings.offline or settings.sandbox not in {"", "off"}:
-        raise UsageError("--offline and --sandbox would keep us from a server that speaks HTTP")
+    if settings.offline:
+        raise UsageError("--offline would keep us from a server that speaks HTTP; --sandbox works")
+    if settings.sandbox not in {"", "off"} and not settings.command:
+        raise UsageError(f"--sandbox {settings.sandbox}: we did not start this server; drop it")
     if settings.ca_file is not None and not settings.ca_file.is_file():
         raise UsageError(f"--ca-file: {settings.ca_file} is not a file")
     values_of(settings.header, os.environ)
@@ -257,7 +262,7 @@ def _plain_target(settings: Settings) -> Target:
         named=_named(settings),
         promises=frozenset(settings.promise),
         terms=settings.promise,
-        told=settings.bindings,
+        declarations=settings.bindings,
         origin=settings.origin,
         seed=_seed(settings),
         world=_world(settings),
@@ -272,7 +277,7 @@ def _sandboxed(found: Target, settings: Settings, writes: bool) -> Target:
     Raises:
         UsageError: the options exclude each other, or this machine does not support them.
     """
-    word = settings.sandbox or ("auto" if writes else "off")
+    word = settings.sandbox or ("auto" if writes and found.started else "off")
     if settings.online and settings.offline:
         raise UsageError("--online excludes --offline; drop one")
     if word == "off" and settings.online:

@@ -135,8 +135,8 @@ def _check(table: Mapping[str, Any], where: str, known: Collection[str]) -> None
     try:
         empty = "command" in table and not command(table)
     except ValueError as error:
-        told = str(error)[:1].lower() + str(error)[1:]
-        raise ConfigError(f"{where}: command: {told}; close it, or write an array") from error
+        message = str(error)[:1].lower() + str(error)[1:]
+        raise ConfigError(f"{where}: command: {message}; close it, or write an array") from error
     if empty:
         raise ConfigError(f"{where}: command is empty; write program and arguments")
 
@@ -146,8 +146,8 @@ def _wrong(key: str, value: Any, kind: str) -> str:
     if kind not in _MEMBER or not isinstance(value, dict):
         return f"{key} is {_kind(value)}; write {kind}"
     name, member = next((n, v) for n, v in value.items() if not _fits(v, _MEMBER[kind]))
-    told = f"{key}.{name} is {_kind(member)}; write {_MEMBER[kind]}"
-    return told + (f", or move it above [{key}]" if name in KEYS else "")
+    message = f"{key}.{name} is {_kind(member)}; write {_MEMBER[kind]}"
+    return message + (f", or move it above [{key}]" if name in KEYS else "")
 
 
 def _hint(key: str, known: Collection[str]) -> str:

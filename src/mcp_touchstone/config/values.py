@@ -83,6 +83,14 @@ def deadline(text: str) -> float:
     return 0.0 if text in {"0", "0.0"} else seconds(text)
 
 
+def shard(text: str) -> tuple[int, int]:
+    """Read ``I/N``, the I-th of N parts."""
+    part, slash, parts = text.partition("/")
+    if not slash or not (part.isdecimal() and parts.isdecimal()) or not 0 < int(part) <= int(parts):
+        raise ValueError(f"{text!r}: write I/N, such as 3/20 for the third of twenty parts")
+    return int(part), int(parts)
+
+
 def variable(text: str) -> tuple[str, str]:
     """Read ``NAME=VALUE``."""
     name, equals, value = text.partition("=")

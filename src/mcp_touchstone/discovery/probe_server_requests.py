@@ -58,11 +58,11 @@ def _use(scout: Prober, wanted: set[str]) -> None:
                 return
             if connection.modern:
                 connection.use(willing(scout.revision))
-            told = provoke(connection, exchange)
-            if exchange.method and not told.reply.answered:
+            provoked = provoke(connection, exchange)
+            if exchange.method and not provoked.reply.answered:
                 scout.unanswered(connection)
-            _keep(scout, exchange, item, told)
-            if told.questions or told.reply.succeeded:
+            _keep(scout, exchange, item, provoked)
+            if provoked.questions or provoked.reply.succeeded:
                 break
 
 
@@ -119,14 +119,14 @@ def _things(scout: Prober) -> Iterator[tuple[list[Exchange], Mapping[str, Any]]]
         yield [Exchange("resources/read", {"uri": item["uri"]})], item
 
 
-def _keep(scout: Prober, exchange: Exchange, item: Mapping[str, Any], told: Provoked) -> None:
-    asked = [{"method": q.method, "params": q.params} for q in told.questions]
-    asked += [{"method": "elicitation/create", "params": one} for one in _urls(told.reply)]
-    interim = [taken for taken in told.rounds if taken.asks]
+def _keep(scout: Prober, exchange: Exchange, item: Mapping[str, Any], provoked: Provoked) -> None:
+    asked = [{"method": q.method, "params": q.params} for q in provoked.questions]
+    asked += [{"method": "elicitation/create", "params": one} for one in _urls(provoked.reply)]
+    interim = [taken for taken in provoked.rounds if taken.asks]
     example = Example(
         exchange.method,
         exchange.params,
-        result=(interim[0].reply.result if interim else told.reply.result) or {},
+        result=(interim[0].reply.result if interim else provoked.reply.result) or {},
         item=item,
         asked=tuple(asked),
     )

@@ -13,6 +13,7 @@ from mcp_touchstone.client import answers
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.profile import CAPABILITIES, Client
 from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.engine.attack_sites import Site, Sites
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.judging.talk import Settle
 from mcp_touchstone.results.run import PlannedCase
@@ -71,38 +72,63 @@ def spawn(
     Raises:
         LaunchError: it could not be started, or the run is over.
     """
-    connection = pool.spawn(revision, label, ground, target or pool.target.inside())
-    rlimits.hold(connection.process.pid)
+    if target is None:
+        target = pool.target.inside() if pool.target.started else pool.target
+    connection = pool.spawn(revision, label, ground, target)
+    if pool.target.started:
+        rlimits.hold(connection.process.pid)
     asked = {k: v for k, v in CAPABILITIES[revision].items() if k == "elicitation"}
     connection.use(Client(capabilities=asked, elicitation=answers.accept()))
     return connection
 
 
 def session(
-    pool: ProcessPool, slot: PlannedCase, profile: ServerProfile, settle: Settle
+    pool: ProcessPool,
+    slot: PlannedCase,
+    profile: ServerProfile,
+    settle: Settle,
+    sites: Sites,
+    *,
+    unused: bool,
 ) -> AttackSession:
     """Return the session of an attack: a fixture tree and a process in it.
 
     If no tool was ever called, since the server accepts no root or does not start there, it is
     started as the user starts it. Then only its protocol is attacked.
 
+    Args:
+        pool: starts the processes.
+        slot: the attack.
+        profile: the server.
+        settle: waits for discovery.
+        sites: the sites that other attacks left.
+        unused: whether to start a process, even if another attack left one.
+
     Raises:
         LaunchError: no process could be started, or the run is over.
     """
     scenario = slot.case
     assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
-    ground = field(pool, scenario.fixtures, profile.bindings)
-    inside = profile.bindings is not None and profile.bindings.calls > 0
+    calls = profile.bindings.calls if profile.bindings is not None else 0
+    inside = pool.target.started and calls > 0
     rests_on = {str(t.promise) for t in slot.clauses if isinstance(t, Threat)}
     target = (pool.target.inside() if inside else pool.target).under(rests_on)
+
+    shares = scenario.shares and pool.target.seed is None
+    site = None
+    if shares and not unused:
+        site = sites.take(scenario.fixtures, target, slot.revision)
+    ground = site.ground if site else field(pool, scenario.fixtures, profile.bindings)
+    state = ground.state() if shares and site is None else None
 
     def start() -> Connection:
         return spawn(pool, ground, slot.revision, scenario.name, target)
 
     threats = [threat for threat in slot.clauses if isinstance(threat, Threat)]
     promised = {*ASSUMED, *pool.target.promises}
-    return AttackSession(
-        start(),
+    connection = site.connection if site else start()
+    made = AttackSession(
+        connection,
         scenario,
         slot.clauses,
         field=ground,
@@ -117,7 +143,20 @@ def session(
         revision=slot.revision,
         spawn=start,
         settle=settle,
+        reuses=site is not None,
     )
+    if state is not None:
+        site = Site(
+            fixtures=scenario.fixtures,
+            target=target,
+            revision=slot.revision,
+            ground=ground,
+            state=state,
+            connection=connection,
+        )
+    if site is not None:
+        sites.use(made, site)
+    return made
 
 
 def bind(
@@ -140,6 +179,8 @@ def bind(
 
 
 def _bind(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool) -> Bindings:
+    if not pool.target.started:
+        return Bindings(why="we did not start the server")
     if not pool.target.rooted:
         return Bindings(why="the server was given no throw-away root: put {root} into its command")
     own = pool.target.denied
@@ -188,7 +229,7 @@ def _bind_once(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs
         get()
         named = [name for name, _ in pool.target.named.calls]
         binder = Binder(get, ground, named, lambda tool: may_call(tool, pool.target), runs=runs)
-        found = binder.find(profile.spoken[revision], pool.target.told)
+        found = binder.find(profile.spoken[revision], pool.target.declarations)
     except LaunchError as error:
         found = Bindings(why=str(error))
     for connection in current:

@@ -12,9 +12,17 @@ from mcp_touchstone.catalog import needs
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import Tier, option
 from mcp_touchstone.catalog.attack_level import tiers as _tiers
-from mcp_touchstone.catalog.clause import Clause, Level, nearest
+from mcp_touchstone.catalog.clause import Clause, Level, Transport, nearest
 from mcp_touchstone.catalog.errors import UserError
-from mcp_touchstone.catalog.scenario import DISCOVERY, Ambient, Case, Registry, Scenario, Share
+from mcp_touchstone.catalog.scenario import (
+    DISCOVERY,
+    Ambient,
+    Case,
+    Registry,
+    Scenario,
+    Share,
+    Unopened,
+)
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.results.run import Absent, PlannedCase, Run, unasked
 from mcp_touchstone.results.threshold import DEFAULT, Floor
@@ -437,6 +445,9 @@ class Plan:
         """Return why a case is not run on a server that we did not start; empty if it is."""
         if not isinstance(case, Scenario) or self._target.started or self._target.bundled:
             return ""
+        if is_attack(case):
+            alone = all(clause.transports == (Transport.HTTP,) for clause in case.clauses)
+            return "" if alone else "it needs a server that we start: --http URL -- COMMAND"
         if case.apart:
             return "it needs a server that we start: --http URL -- COMMAND"
         harsh = case.hurts or case.drawn or case.fixtures
@@ -454,7 +465,8 @@ class Plan:
     def _absence(self, clause: Clause, revision: str) -> Absent | None:
         """Return the reason a chosen clause is not judged in a revision; None if it is."""
         if self._target.transport not in clause.transports:
-            return Absent(clause.id, revision, f"a rule of {clause.transports[0]} only")
+            why = f"other transport: a rule of {clause.transports[0]} only"
+            return Absent(clause.id, revision, why)
         if self._choice.hurries_past(clause):
             return Absent(clause.id, revision, "left out: --quick", by_choice=True)
         if isinstance(clause, Threat) and not self._choice.fires(clause):
@@ -465,7 +477,7 @@ class Plan:
             return Absent(clause.id, revision, why)
         lacking = self._profile.lacks(clause.needs, revision)
         if lacking:
-            why = f"the server offers no {self._profile.why(lacking, revision)}"
+            why = f"the server offers {self._profile.why(lacking, revision)}"
             self.unbound = self.unbound or _unbound(self._profile, clause, revision)
             return Absent(clause.id, revision, why)
         return None
@@ -517,11 +529,11 @@ def _mute(profile: "ServerProfile", registry: Registry, choice: Choice) -> Itera
         tried = [rev.LATEST_LEGACY]
     newest = profile.diagnosis.revision if profile.diagnosis else tried[-1]
     reply = profile.refused.get(newest)
-    names = {"writes_one_message_a_line"}
+    marks = {Unopened.ALWAYS}
     if reply is not None and reply.result is not None:
-        names.add("introduces_itself_in_the_right_types")
+        marks.add(Unopened.AFTER_RESULT)
     if reply is not None and reply.answered and "protocolVersion" not in (reply.result or {}):
-        names.add("answers_initialize")
+        marks.add(Unopened.AFTER_OTHER_ANSWER)
     explained = profile.diagnosis.clause if profile.diagnosis else ""
     for case in registry.cases():
         if choice.cases is not None and case.id not in choice.cases:
@@ -531,7 +543,7 @@ def _mute(profile: "ServerProfile", registry: Registry, choice: Choice) -> Itera
             for c in case.clauses
             if newest in c.revisions
             and choice.takes(case, c)
-            and (case.name in names or c.id == explained)
+            and (case.unopened in marks or c.id == explained)
         )
         if clauses:
             yield PlannedCase(case, newest, clauses)

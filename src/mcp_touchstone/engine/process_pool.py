@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +26,7 @@ from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.channel import Channel, StdioChannel
 from mcp_touchstone.transport.command_files import sandbox_for
-from mcp_touchstone.transport.http_channel import HttpChannel, ServerOutput
+from mcp_touchstone.transport.http_channel import HttpChannel, RequestRate, ServerOutput
 from mcp_touchstone.transport.http_endpoint import free_port, values_of
 from mcp_touchstone.transport.orphans import sweep
 from mcp_touchstone.transport.process import MARK, Ending, LaunchError, ServerProcess, now
@@ -39,6 +40,9 @@ DEATHS: Final = 12
 SILENCES: Final = 3
 """Shared processes of one revision that may stop answering; each costs a full deadline."""
 
+
+GENTLE_RATE: Final = 5.0
+"""Requests a second to a server that is not ours to hurt."""
 
 _Key = tuple[str, Share]
 """A revision, and the kind of sharing."""
@@ -90,6 +94,7 @@ class ProcessPool:
         self._closed = False
         self.has_repositories = world.is_repository
         self.is_single = False
+        self._rate = RequestRate(GENTLE_RATE) if target.gentle else None
         self._doorway = StartLimiter(lambda: pace.started)
         self._profile = ServerProfile(pace)
 
@@ -199,7 +204,7 @@ class ProcessPool:
             self._end_all()
         channel: Channel
         if target.transport is Transport.HTTP:
-            channel = self._http(target, transcript, env, root)
+            channel = self._http(target, transcript, env, world or self.world)
         else:
             channel = StdioChannel(
                 target.command_in(root),
@@ -235,9 +240,8 @@ class ProcessPool:
         except OSError as error:
             raise LaunchError(str(error)) from error
 
-    @staticmethod
     def _http(
-        target: Target, transcript: Transcript, env: Mapping[str, str], root: Path
+        self, target: Target, transcript: Transcript, env: Mapping[str, str], world: World
     ) -> HttpChannel:
         """Open a channel to an HTTP server, and start the server if it is ours.
 
@@ -247,16 +251,24 @@ class ProcessPool:
         server = None
         born = now()
         if target.started:
-            output = ServerOutput()
-            command, cwd = target.command_in(root), target.cwd_in(root)
-            server = ServerProcess(command, output, env=env, cwd=cwd, born=born)
+            root = world.root
+            server = ServerProcess(
+                target.command_in(root),
+                ServerOutput(),
+                env=env,
+                cwd=target.cwd_in(root),
+                born=born,
+                sandbox=self._sandbox(target, world, env),
+            )
+        dial = None if server is None else server.dial
         return HttpChannel(
-            target.endpoint,
+            replace(target.endpoint, open_socket=dial),
             transcript,
             server=server,
             startup=target.startup,
             secrets=values_of(target.headers, os.environ),
             born=born,
+            rate=self._rate,
         )
 
     def become_repository(self) -> bool:

@@ -1,4 +1,4 @@
-"""Repeat scenarios with findings, to tell stable findings from chance. Prints nothing.
+"""Repeat scenarios with findings, to distinguish stable findings from chance. Prints nothing.
 
 A scenario with a finding is run again on new processes, and so is the scenario whose traffic broke
 a rule on all traffic. A finding that appears in the first repetition is stable. Any other scenario

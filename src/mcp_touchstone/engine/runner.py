@@ -27,7 +27,7 @@ from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.named_check import refuse_unknown
 from mcp_touchstone.engine.plan import Choice, Plan, UsageError, besieged, front, nothing, wanted
-from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.engine.process_pool import GENTLE_RATE, ProcessPool
 from mcp_touchstone.engine.repeat import repeat
 from mcp_touchstone.engine.scheduler import Schedule
 from mcp_touchstone.engine.worker import OnEvent, Work, drive
@@ -46,6 +46,11 @@ from mcp_touchstone.transport.process import LaunchError, now, processor
 from mcp_touchstone.transport.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.wire import schema
 from mcp_touchstone.wire.transcript import Source
+
+GENTLE: Final = (
+    f"we did not start this server: one conversation at a time, {GENTLE_RATE:g} requests a second "
+    "at most, nothing malformed or heavy; --intrusive allows more"
+)
 
 JOBS: Final = min(64, 20 * (os.cpu_count() or 1))
 """Default number of simultaneous conversations: they mostly wait."""
@@ -382,7 +387,9 @@ def _converse(work: Work, probing: Probing, registry: Registry, choice: Choice, 
         UsageError: no selected rule applies to the server, or a binding is wrong.
     """
     plan, pool, profile = work.plan, work.pool, work.profile
-    jobs = 1 if profile.is_single else choice.jobs
+    jobs = 1 if profile.is_single or pool.target.gentle else choice.jobs
+    if pool.target.gentle:
+        profile.remarks.append(GENTLE)
     with (
         contextlib.closing(work.settings.drawn),
         ThreadPoolExecutor(jobs or JOBS, thread_name_prefix="lane") as threads,
@@ -483,7 +490,7 @@ def _refusal(run: Run, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
             scenario=slot.case.id,
             expected="a result that names a version, for initialize in at least one revision",
             actual=str(reply),
-            wire=evidence(list(transcript), reply.entry, [reply.asked]),
+            wire=evidence(list(transcript), reply.entry, [reply.asked], transcript.exchanges),
         )
         for clause in slot.clauses
     ]
@@ -506,7 +513,12 @@ def _diagnosed(diagnosis: Diagnosis, slot: PlannedCase, pool: ProcessPool) -> li
         scenario=slot.case.id,
         expected=diagnosis.expected,
         actual=diagnosis.actual,
-        wire=evidence(list(transcript), diagnosis.entry or diagnosis.asked, [diagnosis.asked]),
+        wire=evidence(
+            list(transcript),
+            diagnosis.entry or diagnosis.asked,
+            [diagnosis.asked],
+            transcript.exchanges,
+        ),
     )
     return [*kept, found]
 

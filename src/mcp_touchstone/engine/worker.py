@@ -5,7 +5,7 @@ Not all cases can be judged at once: they are added to a lane while it runs.
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import our_fault
@@ -13,6 +13,7 @@ from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.profile import willing
 from mcp_touchstone.discovery.recon import ServerProfile
+from mcp_touchstone.engine.attack_sites import Sites, is_clean
 from mcp_touchstone.engine.plan import Plan, share
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.start_limiter import StartPriority
@@ -78,6 +79,7 @@ class Work:
         settle: (revision, word) -> returns once discovery has decided the word there.
         stop: set when the run ends early.
         on_event: called with the name of each event and its subject.
+        sites: the processes that attacks left for others.
     """
 
     pool: ProcessPool
@@ -87,6 +89,7 @@ class Work:
     settle: Settle
     stop: threading.Event
     on_event: OnEvent
+    sites: Sites = field(default_factory=Sites)
 
 
 def drive(lane: Iterable[PlannedCase], work: Work) -> None:
@@ -125,6 +128,23 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
     if scenario.legacy:
         wire_revision = work.profile.legacy[-1] if work.profile.legacy else rev.LATEST_LEGACY
     talk = _begin(slot, scenario, wire_revision, work)
+    connection = talk.wire
+    _hold(talk, slot, scenario, work)
+    if scenario.shares and not stop.is_set():
+        talk = _release(talk, slot, scenario, work)
+    slot.fired = frozenset(talk.fired)
+    if stop.is_set():
+        return
+    slot.judgements = talk.judgements
+    if not scenario.fresh:
+        _check_alive(slot, connection, pool)
+    for used in talk.connections if not scenario.shares else ():
+        if scenario.fresh or used is not connection:
+            pool.retire(used)
+
+
+def _hold(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Work) -> None:
+    """Hold the conversation of a scenario; a clause that it did not judge is BROKEN."""
     talk.settings = work.settings
     if scenario.drawn:
         talk.settings = replace(work.settings, rules=work.plan.rules(slot.revision))
@@ -140,21 +160,42 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
         why = str(reason)
     except Exception as error:  # noqa: BLE001  (what it judged before still counts)
         why = our_fault(error)
-    slot.fired = frozenset(talk.fired)
     connection.use(before)
-    if stop.is_set():
-        return
-    talk.broken(why)
-    slot.judgements = talk.judgements
-    if not scenario.fresh:
-        _check_alive(slot, connection, pool)
+    if not work.stop.is_set():
+        talk.broken(why)
+
+
+def _release(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Work) -> Conversation:
+    """Leave the process of an attack for the next, or end it; return the attack that counts.
+
+    An attack on a used process counts only if it found nothing. Otherwise it is made again on an
+    unused one: the cause may be an earlier attack.
+    """
+    from mcp_touchstone.security.attack_session import AttackSession  # noqa: PLC0415  (as below)
+
+    assert isinstance(talk, AttackSession)  # noqa: S101  (only attacks share)
+    if work.sites.leave(talk):
+        return talk
     for used in talk.connections:
-        if scenario.fresh or used is not connection:
-            pool.retire(used)
+        work.pool.retire(used)
+    if not talk.reuses or is_clean(talk):
+        return talk
+    again = _begin(slot, scenario, slot.revision, work, unused=True)
+    _hold(again, slot, scenario, work)
+    return _release(again, slot, scenario, work)
 
 
-def _begin(slot: PlannedCase, scenario: Scenario, revision: str, work: Work) -> Conversation:
+def _begin(
+    slot: PlannedCase, scenario: Scenario, revision: str, work: Work, *, unused: bool = False
+) -> Conversation:
     """Return the conversation of a scenario, on its process.
+
+    Args:
+        slot: the planned case.
+        scenario: its scenario.
+        revision: the revision to request.
+        work: the common values.
+        unused: whether an attack must not share a process.
 
     Raises:
         LaunchError: no process could be started.
@@ -163,7 +204,7 @@ def _begin(slot: PlannedCase, scenario: Scenario, revision: str, work: Work) -> 
     if scenario.fixtures:
         from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (the runner says why)
 
-        return attack_setup.session(pool, slot, profile, work.settle)
+        return attack_setup.session(pool, slot, profile, work.settle, work.sites, unused=unused)
     turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
     def spawn() -> Connection:

@@ -459,8 +459,8 @@ def _unexcused(
     for (rule, broken), verdicts in groups.items():
         where = [verdict.revision for verdict in verdicts]
         everywhere = not choice.revisions and not choice.quick and where == view.judged(rule)
-        told = " ".join((verdicts[-1].gravest.actual or "see the report").split())
-        shown = told if len(told) <= _REASON else told[: _REASON - 1] + "…"
+        actual = " ".join((verdicts[-1].gravest.actual or "see the report").split())
+        shown = actual if len(actual) <= _REASON else actual[: _REASON - 1] + "…"
         chance = any(verdict.sometimes for verdict in verdicts)
         places = _places(verdicts)
         yield KnownFailure(

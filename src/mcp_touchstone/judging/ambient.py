@@ -201,7 +201,7 @@ class _Tally:
             scenario=rule.id,
             expected=seen.expected,
             actual=seen.actual,
-            wire=evidence(entries, guilty, related),
+            wire=evidence(entries, guilty, related, record.transcript.exchanges),
             count=self.breaches,
             source=source,
             process=record.transcript.label,

@@ -15,7 +15,16 @@ from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Broken, Settle, Talk
-from mcp_touchstone.results.verdict import ARROWS, Judgement, Outcome, WireLine, evidence
+from mcp_touchstone.results.verdict import (
+    ARROWS,
+    Judgement,
+    Outcome,
+    WireLine,
+    carriers,
+    evidence,
+)
+from mcp_touchstone.transport.http_channel import HttpChannel
+from mcp_touchstone.wire.exchange import curl
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
@@ -155,13 +164,35 @@ class Conversation(Talk):
                 scenario=self._scenario.id,
                 expected=expected,
                 actual=actual,
-                wire=evidence(transcript.since(self._start), guilty, related) if shown else (),
+                wire=self._evidence(guilty, related) if shown else (),
                 source=f"{self._scenario.path.rpartition('/')[2]}:{self._line()}",
                 process=transcript.label,
                 replay=transcript.replay,
                 because=because,
+                reproduction=self._by_curl(guilty, related) if shown else "",
             )
         )
+
+    def _by_curl(self, guilty: int | None, related: Iterable[int]) -> str:
+        """Return the curl command that shows a finding again, if one request suffices.
+
+        That is a request without a session to a server that we did not start.
+        """
+        channel = self.wire.channel
+        if not isinstance(channel, HttpChannel) or channel.started:
+            return ""
+        transcript = self.wire.transcript
+        sent = carriers(transcript.exchanges)
+        line = next((n for n in (*related, guilty) if n in sent), None)
+        if line is None or any(name.lower() == "mcp-session-id" for name, _ in sent[line].sent):
+            return ""
+        endpoint = channel.endpoint
+        return curl(endpoint.url, sent[line], transcript[line].raw, endpoint.secrets)
+
+    def _evidence(self, guilty: int | None, related: Iterable[int]) -> tuple[WireLine, ...]:
+        transcript = self.wire.transcript
+        lines = transcript.since(self._start)
+        return evidence(lines, guilty, related, transcript.exchanges)
 
     def _line(self) -> int:
         """Return the line of the scenario that called us, directly or through helpers."""
@@ -186,7 +217,7 @@ class Conversation(Talk):
                         scenario=self._scenario.id,
                         expected=clause.statement,
                         actual=why,
-                        wire=evidence(transcript.since(self._start), None),
+                        wire=self._evidence(None, ()),
                         process=transcript.label,
                     )
                 )

@@ -148,13 +148,13 @@ def changes(record: Record, feature: str) -> Iterator[tuple[Listing, str, bool]]
     A notification counts if it came after the request for the list before the change.
     """
     method = f"notifications/{feature}/list_changed"
-    told = [
+    announcements = [
         entry for entry, message in record.messages(Role.NOTIFICATION) if message.method == method
     ]
     before: Listing | None = None
     for after in listings(record, feature):
         if before is not None and (how := difference([*before.keys], [*after.keys])):
-            announced = any(before.asked < e.n and e.at <= after.at + LATE for e in told)
+            announced = any(before.asked < e.n and e.at <= after.at + LATE for e in announcements)
             yield after, how, announced
         before = after
 

@@ -59,15 +59,15 @@ class Typed:
         mild: list[str] = []
         for flaw in flaws:
             (mild if flaw.mild else grave).append(flaw.text)
-        told = list(dict.fromkeys(grave or mild))
-        more = f"; and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
+        texts = list(dict.fromkeys(grave or mild))
+        more = f"; and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
         kind = _KINDS.get(self.part, "a result of")
         return Seen(
             clause,
-            not told,
+            not texts,
             self.entry.n,
             expected or f"{kind} {self.method} as {self.revision} defines it",
-            "; ".join(told[:SHOWN]) + more,
+            "; ".join(texts[:SHOWN]) + more,
             mild=None if grave else Breach.WARN,
         )
 

@@ -11,6 +11,7 @@ from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.mrtr import MOST, SAME, Provoked, Round, begin, provoke, retry, rounds
 from mcp_touchstone.client.pending import Pending, Window
 from mcp_touchstone.client.profile import Client
+from mcp_touchstone.client.raw_http import RawHttp
 from mcp_touchstone.client.server_profile import Example, Exchange, ServerProfile, Spoken
 from mcp_touchstone.client.server_requests import Question, questions
 from mcp_touchstone.client.subscriptions import Subscription
@@ -69,6 +70,15 @@ class Talk:
     def over_http(self) -> bool:
         """Whether the messages are sent over HTTP."""
         return self.wire.channel.transport is Transport.HTTP
+
+    @property
+    def http(self) -> RawHttp:
+        """The HTTP endpoint, for requests with other headers or another body than usual.
+
+        Raises:
+            LookupError: the messages are sent on stdio.
+        """
+        return RawHttp(self.wire)
 
     @property
     def modern(self) -> bool:
@@ -189,6 +199,10 @@ class Talk:
                 or (message.kind is Kind.ERROR and (message.answers or 0) <= n)
             )
         ]
+
+    def instead(self, line: int) -> str:
+        """Return what came in place of a message to a line: the HTTP response, or silence."""
+        return self.wire.channel.silence(line) or "silence"
 
     def first_response(self, line: int) -> tuple[Reply, list[tuple[Entry, Message]]]:
         """Wait for the answer to the only pending request; return it, and strays instead of it.

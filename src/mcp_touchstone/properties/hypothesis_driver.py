@@ -30,7 +30,7 @@ SPREAD: Final = 4
 _turns: Final = threading.RLock()
 
 
-class _Failing(Exception):  # noqa: N818  (how Hypothesis is told that an example fails)
+class _Failing(Exception):  # noqa: N818  (reports to Hypothesis that an example fails)
     """An example fails."""
 
 
@@ -47,7 +47,7 @@ def draw(
 
     def note(value: T) -> None:
         if over():
-            raise _Failing  # how Hypothesis is told to stop
+            raise _Failing  # makes Hypothesis stop
         found.setdefault(repr(value), value)
 
     with _suppressed():

@@ -51,7 +51,7 @@ class Draw:
 
     Attributes:
         strategy: the name of a function of the module ``strategies``.
-        given: what it is given; ``repr`` tells two of them apart.
+        given: what it is given; ``repr`` distinguishes two of them.
     """
 
     strategy: str
@@ -155,7 +155,7 @@ def _nothing(_value: Any, _heard: Heard, _twin: Heard) -> Iterator[Found]:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """Where an example stands: on which connection, behind which line, up to which."""
+    """The place of an example: its connection, the line before it and its last line."""
 
     value: Any
     wire: Connection

@@ -1,6 +1,6 @@
 """What properties draw from: ids, texts, JSON, names, cursors, URIs, calls, interleavings.
 
-Strategies of Hypothesis over plain values; what a value is turned into stands with the property.
+Strategies of Hypothesis over plain values; the property says what a value becomes.
 Texts are made of an alphabet that is small and awkward, so that a few examples meet every kind of
 character, and shrink to the plainest one that will do. Imported with the first property that runs.
 """
@@ -234,7 +234,7 @@ def interleavings(requests: int, longest: int = 8) -> SearchStrategy[list[Interl
     asks = st.builds(
         InterleavingStep, st.just("request"), st.integers(0, requests - 1), st.booleans()
     )
-    tells = st.builds(InterleavingStep, st.just("notification"), st.integers(0, 2))
+    notifications = st.builds(InterleavingStep, st.just("notification"), st.integers(0, 2))
     cancels = st.builds(InterleavingStep, st.just("cancel"), st.integers(0, 3))
-    steps = st.lists(st.one_of(asks, asks, tells, cancels), min_size=1, max_size=longest)
+    steps = st.lists(st.one_of(asks, asks, notifications, cancels), min_size=1, max_size=longest)
     return steps.filter(lambda made: any(step.kind == "request" for step in made))

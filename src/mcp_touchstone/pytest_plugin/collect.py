@@ -270,7 +270,7 @@ class Suite:
             raise KeyboardInterrupt
         if job.book is not None:
             job.book.hold(run, job.registry, choice)
-        return _document(report.tell(run, cases), report.summary(run))
+        return _document(report.results(run, cases), report.summary(run))
 
     # --- showing
 
@@ -297,8 +297,8 @@ class Suite:
                 shutil.rmtree(xdist.folder(uid, number), ignore_errors=True)
 
 
-def _document(told: dict[str, ItemResult], summary: list[str] | None = None) -> xdist.Document:
-    items = {name: one.document() for name, one in told.items()}
+def _document(results: dict[str, ItemResult], summary: list[str] | None = None) -> xdist.Document:
+    items = {name: one.document() for name, one in results.items()}
     return {"items": items, "summary": summary or []}
 
 
@@ -342,7 +342,8 @@ def _markers(found: list[Job]) -> list[tuple[str, str]]:
     """Return the markers, each with its description."""
     cases = [case for job in found for case in job.registry.cases()]
     named = {mark for case in cases for mark in _marks(case)}
-    told = {"mcp_conformance": "the suite conformance", "mcp_security": "the suite security"}
+    meanings = {"mcp_conformance": "the suite conformance", "mcp_security": "the suite security"}
     return [
-        (mark, told.get(mark, f"the chapter {mark.removeprefix('mcp_')}")) for mark in sorted(named)
+        (mark, meanings.get(mark, f"the chapter {mark.removeprefix('mcp_')}"))
+        for mark in sorted(named)
     ]

@@ -38,6 +38,7 @@ SINGLE: Final = {
 """The other options that are words of `mcp-touchstone check`: name -> its value and its help."""
 FLAGS: Final = {
     "attack-commands": "also attack tools that run programs; requires a sandbox",
+    "accept-unbound": "pass a security run although no tool that handles files was found",
     "online": "leave the server the network in its sandbox",
     "strict": "a broken SHOULD is a failure, and faults of the server's SDK count",
     "quick": "check the newest revision only, in one conversation, without calling tools",

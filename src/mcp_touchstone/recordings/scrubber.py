@@ -117,10 +117,10 @@ class Scrubber:
             return self._content(value)
         return self.scrub(value, name)
 
-    def _about_server(self, told: Any) -> Any:
+    def _about_server(self, info: Any) -> Any:
         """Return the name and version of the server where they change, thus once."""
-        known, self._server = self._server == told, told
-        return AS_BEFORE if known else {name: self.scrub(one, name) for name, one in told.items()}
+        known, self._server = self._server == info, info
+        return AS_BEFORE if known else {name: self.scrub(one, name) for name, one in info.items()}
 
     def _content(self, text: str) -> Any:
         """Return a serialized object as an object."""

@@ -157,8 +157,8 @@ def _square(place: str, revision: str, verdicts: list[Verdict] | None) -> str:
         return '<span class="none" title="not applicable">·</span>'
     gravest = min((verdict.outcome for verdict in verdicts), key=lambda outcome: outcome.rank)
     counts = {o: sum(v.outcome is o for v in verdicts) for o in Outcome}
-    told = ", ".join(f"{count} {WORDS[o]}" for o, count in counts.items() if count)
-    label = f"{place} in {revision}: {told}"
+    counted = ", ".join(f"{count} {WORDS[o]}" for o, count in counts.items() if count)
+    label = f"{place} in {revision}: {counted}"
     judged = len(verdicts) - counts[Outcome.UNSEEN]
     number = f"{_SIGNS[gravest]} {counts[gravest]}/{judged}" if judged else _SIGNS[gravest]
     if gravest not in _FOUND:
@@ -301,9 +301,11 @@ def _anchor(finding: Finding) -> str:
 def _line(line: WireLine) -> str:
     guilty = ' <span class="mark">this line</span>' if line.guilty else ""
     kind = _SIDES.get(line.arrow, "event") + (" guilty" if line.guilty else "")
+    http = f'<span class="n">{_text(line.http)}</span>' if line.http else ""
     return (
         f'<li class="{kind}"><span class="n">{line.n} {_text(line.arrow)} '
-        f"{_SIDES.get(line.arrow, 'event')}{guilty}</span><code>{_text(line.text)}</code></li>"
+        f"{_SIDES.get(line.arrow, 'event')}{guilty}</span>{http}"
+        f"<code>{_text(line.text)}</code></li>"
     )
 
 
@@ -323,13 +325,13 @@ def _all(run: Run) -> Iterator[str]:
     for verdict in run.verdicts:
         rules.setdefault(verdict.clause.id, []).append(verdict)
     for rule, verdicts in rules.items():
-        told = " ".join(
+        counted = " ".join(
             f'<span class="{v.outcome}" title="{v.revision}">{_SIGNS[v.outcome]} '
             f"{v.revision[2:]}</span>"
             for v in verdicts
         )
         grade = _text(verdicts[0].clause.grade)
-        yield f"<tr><td><code>{_text(rule)}</code></td><td>{grade}</td><td>{told}</td></tr>"
+        yield f"<tr><td><code>{_text(rule)}</code></td><td>{grade}</td><td>{counted}</td></tr>"
     yield "</tbody></table></div></details>\n</section>"
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from mcp_touchstone.catalog.scenario import Case
+from mcp_touchstone.catalog.scenario import Case, Scenario
 from mcp_touchstone.report.digest import Finding, findings, hint
+from mcp_touchstone.report.standing import unattacked
 from mcp_touchstone.report.terminal import in_full, in_short
 from mcp_touchstone.results.run import Run, Verdict
 from mcp_touchstone.results.verdict import Outcome, worst
@@ -58,16 +59,36 @@ def broken(why: str, names: Sequence[str]) -> dict[str, ItemResult]:
     return {**dict.fromkeys(names, others), first: fails}
 
 
-def tell(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
+def results(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
     """Return the results of the items: one for each case, and one for the baseline."""
     known = [*cases]
-    told = {case.id: _told(run, case) for case in known}
-    told[BASELINE] = _baseline(run)
+    found = {case.id: _result(run, case) for case in known}
+    found[BASELINE] = _baseline(run)
     if run.trouble:
         silent = [case.id for case in known if not _own(run, case).verdicts]
         said = [line for line in run.profile.stderr.splitlines() if line.strip()][-3:]
-        told |= broken("\n".join([run.trouble, *said, *hint(run)]), [*silent, BASELINE])
-    return told
+        found |= broken("\n".join([run.trouble, *said, *hint(run)]), [*silent, BASELINE])
+    elif run.unbound and not run.accept_unbound:
+        found |= _unattacked(run, known)
+    return found
+
+
+def _unattacked(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
+    """Return a failure of the first attack on files: a run without any is not a pass."""
+    lacking = {row.clause for row in run.absent if run.unbound in row.why}
+    attacks = [
+        case.id
+        for case in cases
+        if isinstance(case, Scenario)
+        and case.fixtures
+        and lacking.intersection(clause.id for clause in case.clauses)
+    ]
+    text = (
+        f"BROKEN  {unattacked(run)} Say what its tools do in [bindings] of the configuration, or "
+        "pass --mcp-accept-unbound."
+    )
+    failed = ItemResult(outcome=FAIL, text=text, properties=(("mcp_verdict", "broken"),))
+    return dict.fromkeys(attacks[:1], failed)
 
 
 def summary(run: Run) -> list[str]:
@@ -75,7 +96,7 @@ def summary(run: Run) -> list[str]:
     return [f"{run.profile.name or run.target.shown}", *in_short(run).splitlines()]
 
 
-def _told(run: Run, case: Case) -> ItemResult:
+def _result(run: Run, case: Case) -> ItemResult:
     own = _own(run, case)
     if not own.verdicts:
         return _absent(run, case)
@@ -139,9 +160,9 @@ def _baseline(run: Run) -> ItemResult:
         f"STALE  {entry.rule} ({', '.join(entry.revisions) or 'all revisions'}): {entry.why}"
         for entry in run.stale
     ]
-    mend = f"take it out of {run.settled.file}, or let `mcp-touchstone check --update-baseline`"
+    advice = f"take it out of {run.settled.file}, or let `mcp-touchstone check --update-baseline`"
     return ItemResult(
-        outcome=FAIL, text="\n".join([*lines, mend]), properties=(("mcp_verdict", "stale"),)
+        outcome=FAIL, text="\n".join([*lines, advice]), properties=(("mcp_verdict", "stale"),)
     )
 
 

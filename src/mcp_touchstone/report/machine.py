@@ -189,7 +189,13 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         **({"tried": judgement.tried, "found": judgement.found} if judgement.tried > 1 else {}),
         **({"reproduction": judgement.reproduction} if judgement.reproduction else {}),
         "wire": [
-            {"line": line.n, "from": _SIDES[line.arrow], "text": line.text, "guilty": line.guilty}
+            {
+                "line": line.n,
+                "from": _SIDES[line.arrow],
+                "text": line.text,
+                "guilty": line.guilty,
+                **({"http": line.http} if line.http else {}),
+            }
             for line in judgement.wire
         ],
     }

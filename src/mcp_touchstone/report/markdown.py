@@ -19,7 +19,7 @@ from mcp_touchstone.report.digest import (
 )
 from mcp_touchstone.report.text import cell, cut, plural, prose, safe, window
 from mcp_touchstone.results.run import Run
-from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.results.verdict import Outcome, WireLine
 
 ROOM: Final = 400_000
 """Characters given to findings in full; GitHub shows no job summary above one MiB."""
@@ -147,10 +147,7 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     if links:
         yield f"- specification: {', '.join(f'<{link}>' for link in links)}"
     if judgement.wire:
-        shown = [
-            f"{'>' if line.guilty else ' '} {line.n:>4} {line.arrow} {cut(safe(line.text), _LINE)}"
-            for line in judgement.wire
-        ]
+        shown = [row for line in judgement.wire for row in _rows(line)]
         yield from _fenced("text", shown)
     if judgement.reproduction:
         yield from _fenced("sh", list(map(safe, judgement.reproduction.splitlines())))
@@ -165,3 +162,11 @@ def _fenced(language: str, lines: list[str]) -> Iterator[str]:
     yield f"\n{fence}{language}"
     yield from lines
     yield fence
+
+
+def _rows(line: WireLine) -> Iterator[str]:
+    """Yield a line of the conversation, and the HTTP request or response that carried it."""
+    mark = ">" if line.guilty else " "
+    yield f"{mark} {line.n:>4} {line.arrow} {cut(safe(line.text), _LINE)}"
+    if line.http:
+        yield f"         {cut(safe(line.http), _LINE)}"

@@ -95,7 +95,7 @@ def _rule(clause: Clause) -> dict[str, Any]:
         ("Not flagged", clause.not_flagged),
         ("Decision", clause.decision),
     ]
-    told = [(label, text) for label, text in parts if text]
+    filled = [(label, text) for label, text in parts if text]
     tags = ["mcp", clause.group, f"{clause.group}/{clause.chapter}", clause.grade]
     properties: dict[str, Any] = {"precision": "very-high", "revisions": list(clause.revisions)}
     level = _BREACHES[clause.breach]
@@ -112,9 +112,9 @@ def _rule(clause: Clause) -> dict[str, Any]:
         "shortDescription": {"text": _escaped(cut(f"Broken rule: {clause.statement}", _LONGEST))},
         "fullDescription": {"text": _escaped(cut(clause.statement, _LONGEST))},
         "help": {
-            "text": "\n\n".join([*(f"{a}: {b}" for a, b in told), *links]),
+            "text": "\n\n".join([*(f"{a}: {b}" for a, b in filled), *links]),
             "markdown": "\n\n".join(
-                [*(f"**{a}.** {b}" for a, b in told), *(f"- <{link}>" for link in links)]
+                [*(f"**{a}.** {b}" for a, b in filled), *(f"- <{link}>" for link in links)]
             ),
         },
         "helpUri": links[0] if links else OWASP if threat else HOME,

@@ -156,7 +156,8 @@ def closing(run: Run) -> tuple[str, str, str]:
     if nothing:
         return "not checked", MAGENTA, nothing
     good, rest = passed(run)
-    warnings = len({verdict.clause.id for verdict in run.of(Outcome.WARN)})
+    own = {verdict.clause.id for verdict in run.of(Outcome.WARN) if not run.is_apart(verdict)}
+    warnings = len(own)
     warned = f"; {plural(warnings, 'warning')}, which --strict counts" if warnings else ""
     return good, GREEN, rest + warned
 

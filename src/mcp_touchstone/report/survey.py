@@ -7,11 +7,11 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.needs import SHOWN_ONLY, WORDS
 from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
-from mcp_touchstone.report.text import cut, safe
+from mcp_touchstone.report.text import cut, last_lines, safe
 from mcp_touchstone.wire.framing import brief
 
 WIDTH: Final = 100
-LABEL: Final = 24
+LABEL: Final = 27
 SHOWN: Final = 3
 """Examples shown for a word; the JSON has them all."""
 
@@ -47,7 +47,7 @@ def _revision(profile: ServerProfile, revision: str) -> dict[str, Any]:
             if not profile.lacks((word,), revision)
         },
         "lacks": {
-            word: profile.why(word, revision).partition(": ")[2]
+            word: profile.why(word, revision)
             for word in _words(revision)
             if profile.lacks((word,), revision)
         },
@@ -91,6 +91,8 @@ def text(
         yield from _row("inherits", names)
     if not profile.spoken:
         yield f"nothing could be learnt: {safe(profile.trouble)}"
+        for number, line in enumerate(last_lines(profile.stderr)):
+            yield f"  {'' if number else 'stderr':<{LABEL}}{cut(safe(line), WIDTH - LABEL - 2)}"
         return
     yield from _row("server", profile.name)
     yield from _row("sdk", str(profile.sdk))
@@ -106,12 +108,12 @@ def text(
     before: dict[str, str] = {}
     for revision in reversed(shown):
         found = dict(_facts(profile, revision))
-        told = {label: words for label, words in found.items() if before.get(label) != words}
+        changed = {label: words for label, words in found.items() if before.get(label) != words}
         gone = [label for label in before if label not in found]
         yield ""
         same = "" if not before else "   (where it differs from the revision above)"
         yield f"{revision}{same}"
-        for label, words in told.items():
+        for label, words in changed.items():
             yield from _row(label, words)
         if gone:
             yield from _row("not here", ", ".join(gone))
@@ -142,10 +144,10 @@ def _facts(profile: ServerProfile, revision: str) -> Iterator[tuple[str, str]]:
     yield "lists", ", ".join(listed) or "nothing"
     for word in _words(revision):
         if word not in OPENING and not profile.lacks((word,), revision):
-            yield word, _told(spoken, word)
+            yield word, _examples(spoken, word)
     for word in _words(revision):
         if word not in OPENING and profile.lacks((word,), revision):
-            yield f"no {word}", profile.why(word, revision).partition(": ")[2]
+            yield f"no {word}", profile.why(word, revision)
 
 
 def _declared(capabilities: dict[str, Any]) -> Iterator[str]:
@@ -154,11 +156,11 @@ def _declared(capabilities: dict[str, Any]) -> Iterator[str]:
         yield f"{name} ({', '.join(members)})" if members else name
 
 
-def _told(spoken: Spoken, word: str) -> str:
+def _examples(spoken: Spoken, word: str) -> str:
     examples = spoken.examples(word)
-    told = [_shown(example) for example in examples[:SHOWN]]
-    more = len(examples) - len(told)
-    return "; ".join([*told, *([f"{more} more"] if more > 0 else [])]) or "yes"
+    texts = [_shown(example) for example in examples[:SHOWN]]
+    more = len(examples) - len(texts)
+    return "; ".join([*texts, *([f"{more} more"] if more > 0 else [])]) or "yes"
 
 
 def _shown(example: Example) -> str:
@@ -174,4 +176,4 @@ def _shown(example: Example) -> str:
 def _row(label: str, words: str) -> Iterator[str]:
     lines = textwrap.wrap(safe(words), WIDTH - LABEL - 2, break_on_hyphens=False) or [""]
     for number, line in enumerate(lines[:3]):
-        yield f"  {cut(label, LABEL) if not number else '':<{LABEL}}{line}"
+        yield f"  {cut(label, LABEL - 1) if not number else '':<{LABEL}}{line}"

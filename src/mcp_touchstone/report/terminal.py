@@ -27,7 +27,7 @@ from mcp_touchstone.report.digest import (
     noun,
 )
 from mcp_touchstone.report.progress import Heartbeat, Progress
-from mcp_touchstone.report.text import cut, masked, middle, plural, safe
+from mcp_touchstone.report.text import cut, last_lines, masked, middle, plural, safe
 from mcp_touchstone.results.run import PlannedCase, Run
 from mcp_touchstone.results.verdict import AffectedTool, Outcome, WireLine
 from mcp_touchstone.runtime.timing import Cost
@@ -52,7 +52,6 @@ LABEL = 11
 WIDEST = 120
 LONGEST = 1200
 """Characters of a value that are printed; the middle of a longer one is left out."""
-STDERR_LINES = 12
 
 
 LISTED = 10
@@ -179,7 +178,8 @@ class Terminal:
 
     def _row(self, label: str, text: str, style: str = "") -> None:
         text = masked(middle(safe(text), LONGEST), self._environment)
-        lines = textwrap.wrap(text, max(30, self.width - LABEL - 2)) or [""]
+        gap = " " * max(0, len(label) + 1 - LABEL)
+        lines = textwrap.wrap(text, max(30, self.width - LABEL - 2), initial_indent=gap) or [""]
         for number, line in enumerate(lines):
             self.say("  ", (f"{label if not number else '':<{LABEL}}", "dim"), (line, style))
 
@@ -275,6 +275,9 @@ class Terminal:
                 pieces = [cut(text, room)]
             for position, piece in enumerate(pieces):
                 self.say((head if not position else " " * len(head), "dim"), (piece, style))
+            if line.http:
+                http = masked(middle(safe(line.http), LONGEST), self._environment)
+                self.say(" " * len(head), (http if self.verbose else cut(http, room), "dim"))
         self.say("")
 
     def _broken(self, run: Run) -> None:
@@ -307,8 +310,7 @@ class Terminal:
                 self.say("  ", line)
 
     def _words(self, stderr: str) -> None:
-        lines = [line for line in stderr.splitlines() if line.strip()][-STDERR_LINES:]
-        for number, line in enumerate(lines):
+        for number, line in enumerate(last_lines(stderr)):
             label = "stderr" if not number else ""
             self.say("  ", (f"{label:<{LABEL}}", "dim"), cut(safe(line), self.width - LABEL - 2))
 
@@ -398,8 +400,8 @@ class Terminal:
         if left and not self.quiet:
             self.say((f"{plural(left, noun(run))} not selected", "dim"), wrap=True)
         if short := [v for v in run.verdicts if any(j.left for j in v.judgements)]:
-            told = _agree(len(short), "were not attacked in full, because a tool took too long")
-            self.say((f"{told}; -v lists what was left out", STYLES[Outcome.NOTE]), wrap=True)
+            sentence = _agree(len(short), "were not attacked in full, because a tool took too long")
+            self.say((f"{sentence}; -v lists what was left out", STYLES[Outcome.NOTE]), wrap=True)
         self.say(*self._next(run), wrap=True)
 
     def _next(self, run: Run) -> Iterator[str | tuple[str, str]]:

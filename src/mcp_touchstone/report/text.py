@@ -46,6 +46,11 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(1, width - 1)] + "…"
 
 
+def last_lines(text: str, most: int = 12) -> list[str]:
+    """Return the last lines of a text that are not empty."""
+    return [line for line in text.splitlines() if line.strip()][-most:]
+
+
 def middle(text: str, most: int) -> str:
     """Replace the middle of a text of more than ``most`` characters by its length."""
     if len(text) <= most:

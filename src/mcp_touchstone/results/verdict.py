@@ -1,11 +1,12 @@
 """Outcomes, judgements and their evidence. Plain values; pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from mcp_touchstone.catalog.threat import Severity
+from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.transcript import Entry, Source
 
 TEXT_KEPT: Final = 4000
@@ -42,12 +43,21 @@ ARROWS: Final = {Source.US: "→", Source.THEM: "←", Source.EVENT: "·"}
 
 @dataclass(frozen=True, slots=True)
 class WireLine:
-    """One line of the conversation, as printed with a finding."""
+    """One line of the conversation, as printed with a finding.
+
+    Attributes:
+        n: its number.
+        arrow: its direction.
+        text: its beginning.
+        guilty: whether it proves the finding.
+        http: the HTTP request or response that carried it, in a few words; empty on stdio.
+    """
 
     n: int
     arrow: str
     text: str
     guilty: bool = False
+    http: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +146,19 @@ def worst(judgements: Iterable[Judgement]) -> Judgement:
 
 
 def evidence(
-    entries: Sequence[Entry], guilty: int | None, related: Iterable[int] = ()
+    entries: Sequence[Entry],
+    guilty: int | None,
+    related: Iterable[int] = (),
+    exchanges: Iterable[Exchange] = (),
 ) -> tuple[WireLine, ...]:
-    """Select the lines that prove a finding: the guilty one, related ones, the ones before."""
+    """Select the lines that prove a finding: the guilty one, related ones, the ones before.
+
+    Args:
+        entries: the lines.
+        guilty: number of the one that proves it; None for none.
+        related: numbers of further ones.
+        exchanges: the HTTP exchanges of the conversation.
+    """
     if not entries:
         return ()
     wanted = set(related)
@@ -149,11 +169,35 @@ def evidence(
         if len(wanted) >= CONTEXT:
             break
         wanted.add(n)
+    carried = carriers(exchanges)
     return tuple(
-        WireLine(entry.n, ARROWS[entry.source], _shown(entry), entry.n == guilty)
+        WireLine(
+            entry.n,
+            ARROWS[entry.source],
+            _shown(entry),
+            entry.n == guilty,
+            carrier(entry, carried),
+        )
         for entry in entries
         if entry.n in wanted
     )
+
+
+def carriers(exchanges: Iterable[Exchange]) -> dict[int, Exchange]:
+    """Return the HTTP exchange of each line of ours that was sent in one."""
+    found: dict[int, Exchange] = {}
+    for exchange in list(exchanges):
+        if exchange.line:
+            found.setdefault(exchange.line, exchange)
+    return found
+
+
+def carrier(entry: Entry, carried: Mapping[int, Exchange]) -> str:
+    """Return the HTTP request or response that carried a line, in a few words; empty for none."""
+    if entry.origin is not None:
+        return str(entry.origin)
+    exchange = carried.get(entry.n) if entry.source is Source.US else None
+    return "" if exchange is None else exchange.request
 
 
 def _shown(entry: Entry) -> str:

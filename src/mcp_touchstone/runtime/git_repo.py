@@ -37,8 +37,8 @@ def commit(folder: Path, names: Iterable[str], subject: str = "First commit") ->
         (git / below).mkdir(parents=True)
     blobs = {name: _keep(git, b"blob", (folder / name).read_bytes()) for name in sorted(names)}
     tree = _tree(git, {tuple(name.split("/")): blob for name, blob in blobs.items()})
-    told = f"tree {tree.hex()}\nauthor {WHO}\ncommitter {WHO}\n\n{subject}\n"
-    made = _keep(git, b"commit", told.encode())
+    text = f"tree {tree.hex()}\nauthor {WHO}\ncommitter {WHO}\n\n{subject}\n"
+    made = _keep(git, b"commit", text.encode())
     (git / "refs/heads/main").write_text(f"{made.hex()}\n", encoding="ascii")
     (git / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
     (git / "config").write_text(

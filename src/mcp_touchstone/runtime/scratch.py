@@ -180,7 +180,8 @@ def entries(folder: Path) -> frozenset[str] | None:
     found: list[str] = []
     for place, below, names in os.walk(folder):
         below[:] = [name for name in below if name not in SKIPPED and not name.startswith(".")]
-        found += [os.path.relpath(os.path.join(place, name), folder) for name in names]  # noqa: PTH118
+        beside = os.path.relpath(place, folder)  # once for each folder: it is slow
+        found += names if beside == "." else [f"{beside}{os.sep}{name}" for name in names]
         if len(found) + len(below) > LOOKED_AT:
             return None
     return frozenset(found)

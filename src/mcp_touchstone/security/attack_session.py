@@ -58,6 +58,7 @@ class AttackSession(Conversation):
     Attributes:
         field: the trees around the root of the server.
         claims: promises of the server, and options of the user.
+        reuses: whether another attack used the process before.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class AttackSession(Conversation):
         library: Path,
         target: Target,
         claims: Claims,
+        reuses: bool = False,
         **more: Any,
     ) -> None:
         """Create the session.
@@ -77,10 +79,12 @@ class AttackSession(Conversation):
             library: folder of the payloads.
             target: how the server is started, for reproductions.
             claims: promises of the server, and options of the user.
+            reuses: whether another attack used the process before.
             more: keyword arguments of ``Conversation``.
         """
         super().__init__(*words, **more)
         self.field = field
+        self.reuses = reuses
         self._library = payload.load(library)
         self._target = target
         self.claims = claims
@@ -91,7 +95,8 @@ class AttackSession(Conversation):
     def scene(self) -> Scene:
         """The surroundings that the script of a finding must recreate."""
         denies = Area.DENIED in self._protected
-        return Scene(self.field, self._target, self.revision, denies, self.wire.process.sandbox)
+        sandbox = self.wire.process.sandbox if self._target.started else None
+        return Scene(self.field, self._target, self.revision, denies, sandbox)
 
     @property
     def is_apart(self) -> bool:
@@ -141,7 +146,8 @@ class AttackSession(Conversation):
         Raises:
             Broken: it does not open.
         """
-        self.field.names["pid"] = str(self.wire.process.own_pid)
+        if self._target.started:
+            self.field.names["pid"] = str(self.wire.process.own_pid)
         if self.wire.opening is None and self.wire.open().result is None:
             raise Broken(f"the server did not open: {self.wire.opening}")
 

@@ -52,11 +52,11 @@ def attack_paths(
         operations: operations whose bindings are attacked; by default all.
     """
     _protect(session, groups)
-    stands = [row for row in session.payloads(*groups) if not _is_open(row)]
-    if not any(True for _ in session.field.each(stands)):
+    closed = [row for row in session.payloads(*groups) if not _is_open(row)]
+    if not any(True for _ in session.field.each(closed)):
         session.unseen(threat, NAMELESS)
         return
-    attack_calls(session, threat, session.targeting.calls(stands, set(operations)))
+    attack_calls(session, threat, session.targeting.calls(closed, set(operations)))
 
 
 def _protect(session: AttackSession, groups: Iterable[str]) -> None:
@@ -187,9 +187,9 @@ class _CallAttack:
         limit = max(PATIENCE, session.pace.reply)
         limit = min(limit, budget.each)
         reply = session.wire.request(method, params, required=False, seconds=limit)
-        told = session.field.canaries.found_in_message(params, session.protected)
+        sent = session.field.canaries.found_in_message(params, session.protected)
         seen = [
-            canary for canary in session.canaries(reply, session.protected) if canary not in told
+            canary for canary in session.canaries(reply, session.protected) if canary not in sent
         ]
         if seen:
             first = next((canary for canary in seen if not canary.is_name), seen[0])
@@ -207,7 +207,7 @@ class _CallAttack:
                     what = f"{whose(canary)} are in {where} now"
                     tally.hits.append(Hit(shot, what, session.wire, reply))
                     remove(session.field.path / where)
-            session.field.mend(damage if len(tally.hits) == before else None)
+            session.field.restore(damage if len(tally.hits) == before else None)
         if budget.ends and not (reply.answered or session.wire.gone):
             budget.left[tool] += 1
             budget.spent[tool] = budget.each
@@ -285,8 +285,8 @@ class _CallAttack:
             shot = shown.shot
             steps = (*shot.before, shot.call, *shot.after)
             died = shown in tally.deaths
-            told = script(session.scene, shot.text, *steps, still=still, died=died)
-            session.judgements[-1] = replace(session.judgements[-1], reproduction=told)
+            reproduction = script(session.scene, shot.text, *steps, still=still, died=died)
+            session.judgements[-1] = replace(session.judgements[-1], reproduction=reproduction)
 
     def _is_listless(self, threat: str, readers: list[Binding]) -> bool:
         """Return whether all denied files can be read by plain name, and no deny list was promised.

@@ -52,6 +52,10 @@ It is long past, so a write in the same tick of the clock changes it.
 """
 
 
+TreeState = tuple[dict[str, Fact], int, tuple[str, ...], dict[str, str], bool]
+"""Facts by path, then the numbers and texts that an attack adds to the trees' record."""
+
+
 class FixtureTree(World):
     """A world with canaries in it.
 
@@ -299,7 +303,7 @@ class FixtureTree(World):
         for canary in [c for c in self.canaries.planted if c.is_name]:
             folder = (self.path / canary.where).parent
             if folder.parent == self.path and folder not in {self.root, self.home, self.tmp}:
-                tell(folder, canary)
+                commit_name(folder, canary)
 
     def commit_all(self) -> None:
         """Make the root and the folders beside it repositories, unless they are."""
@@ -322,7 +326,46 @@ class FixtureTree(World):
             or (c.area is Area.DENIED and self.denied.lists(Path(c.where).parent.parts[1:]))
         ]
 
+    def release_pipes(self, names: Iterable[str]) -> None:
+        """Release the readers of named pipes of the root, so that a server can exit.
+
+        The pipes are removed; whoever opens one later would wait again.
+        """
+        for name in names:
+            with contextlib.suppress(OSError):
+                pipe = self.root / name
+                end = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+                pipe.unlink()
+                os.close(end)
+
     # --- checks
+
+    def state(self) -> TreeState:
+        """Return what the trees and this record of them contain, without times and inodes.
+
+        The home and the temporary folder belong to the server, and are left out.
+        """
+        own = {self.home.name, self.tmp.name}
+        facts = take(self.path, own.__contains__)
+        if self.canaries.at(f"{self.home.name}/{CANARY}"):
+            facts[self.home.name] = fact(f"{self.home}/{CANARY}")
+        return (
+            {path: _lasting(seen) for path, seen in facts.items()},
+            len(self.canaries.planted),
+            tuple(self.made),
+            {name: value for name, value in self.names.items() if name != "pid"},
+            self.is_repository,
+        )
+
+    def restored(self, state: TreeState) -> bool:
+        """Restore a state: remove new files, write planted ones; return whether it is reached."""
+        self.restore()
+        for folder, below, files in os.walk(self.root):
+            for name in (*below, *files):
+                path = Path(folder, name)
+                if self.shown(path) not in state[0]:
+                    remove(path)
+        return self.state() == state
 
     def shown(self, path: Path) -> str:
         """Return a path as shown in a finding: relative to the parent if it is below it."""
@@ -345,7 +388,7 @@ class FixtureTree(World):
 
         These are the paths outside the root, its home and its temporary folder, the canary file in
         the home, and the denied paths in the root if they are built. All facts read are kept in
-        ``_seen`` for ``mend``.
+        ``_seen`` for ``restore``.
         """
         own = {p.name for p in (self.root, self.home, self.tmp)}
         found = take(self.path, own.__contains__, self._before)
@@ -377,7 +420,7 @@ class FixtureTree(World):
         return found
 
     def damage(self) -> list[TreeChange]:
-        """Return the forbidden changes since the trees were built or last mended."""
+        """Return the forbidden changes since the trees were built or last restored."""
         return changes(self._before, self._forbidden())
 
     def laundered(self, areas: Iterable[Area]) -> list[tuple[str, Canary]]:
@@ -416,14 +459,14 @@ class FixtureTree(World):
                 here.unlink(missing_ok=True)
                 here.mkdir()
 
-    def mend(self, damage: Sequence[TreeChange] | None = None) -> None:
+    def restore(self, damage: Sequence[TreeChange] | None = None) -> None:
         """Restore all planted files and links, and remove new files outside the root.
 
         Args:
             damage: the current result of ``damage``, if it is known; None to compute it.
         """
         found = self.damage() if damage is None else damage
-        mended = bool(found)
+        changed = bool(found)
         for change in found:
             if change.path not in self._planted and change.what.startswith("made"):
                 remove(self.path / change.path)
@@ -431,7 +474,7 @@ class FixtureTree(World):
             was = self._kept.get(where)
             if was and was == (self._seen.get(where) or fact(f"{self.path}/{where}", was)):
                 continue
-            mended = True
+            changed = True
             path = self.path / where
             with contextlib.suppress(OSError):
                 if isinstance(kept, str):
@@ -444,11 +487,18 @@ class FixtureTree(World):
                     remove(path)
                     write_dated(path, kept)
             self._kept[where] = fact(str(path))
-        if mended:
+        if changed:
             self._before = self._forbidden()
 
 
-def tell(folder: Path, name: Canary) -> None:
+def _lasting(seen: Fact) -> Fact:
+    """Return the facts of a path that remain if it is written again with the same content."""
+    if seen[0] == "file":
+        return ("file", *seen[1:4], seen[-1])
+    return seen[:2] if seen[0] == "folder" else seen
+
+
+def commit_name(folder: Path, name: Canary) -> None:
     """Make a folder a repository that names a file in its log, status and diff.
 
     An existing repository in the folder is removed.

@@ -217,7 +217,7 @@ class LineAttack:
                     if canary not in self._given:
                         return LineHit(f"{whose(canary)} came back", at=entry)
         if damage := field.damage():
-            field.mend()
+            field.restore()
             return LineHit(str(damage[0]))
         return hit or look(line)
 
@@ -318,7 +318,7 @@ class LineAttack:
         if not self.session.judges(threat):
             return
         self.ready()
-        wire, tried, told = self.session.wire, 0, []
+        wire, tried, effects = self.session.wire, 0, []
         for binding in self._makers():
             for without, id_ in (("without an id", {}), ("with null for an id", {"id": None})):
                 params, path = self._making(binding)
@@ -332,13 +332,13 @@ class LineAttack:
                     for message in entry.messages
                 )
                 if path.exists() and not answered:
-                    told.append(f"{path.name} was made by a call {without}: {shown(call)}")
+                    effects.append(f"{path.name} was made by a call {without}: {shown(call)}")
                 if hit is not None:
-                    told.append(hit.what)
+                    effects.append(hit.what)
                     self.ready()
         self.session.conclude(
             threat,
-            told[0] if told else "",
+            effects[0] if effects else "",
             expected="what nobody can be answered for is not done",
             passed=f"{tried} calls made nothing",
         )

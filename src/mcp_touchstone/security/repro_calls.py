@@ -130,7 +130,7 @@ def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[
     )
     seen = '[ -e "$F" ]' if old is None else '{ [ "$F" -nt "$D.old" ] || [ ! -e "$F" ]; }'
     same = '[ ! -e "$F" ]' if old is None else 'cmp -s "$F" "$D.old"'
-    told = 'echo "FOUND: neither the old file nor the new one: $(ls -l "$F" 2>&1)"'
+    report = 'echo "FOUND: neither the old file nor the new one: $(ls -l "$F" 2>&1)"'
     return scene.script(
         FILE,
         [
@@ -143,7 +143,7 @@ def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[
             *sent(_spread(again, repeated)),
             f"N=0; until {seen} || [ $N -ge {LOOKS} ]; do N=$((N+1)); done; kill -KILL $P",
             "sleep 0.3",
-            f'{same} || cmp -s "$F" "$D.new" || {told} > "{FOUND}"',
+            f'{same} || cmp -s "$F" "$D.new" || {report} > "{FOUND}"',
         ],
         waits=FIRST + 1,
         tries=KILLS,

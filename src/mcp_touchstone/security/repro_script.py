@@ -22,7 +22,9 @@ from mcp_touchstone.security.fixture_tree import GIT, VARIABLE, FixtureTree
 from mcp_touchstone.security.payload import CANARY
 from mcp_touchstone.security.targeting import FILE
 from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.transport.http_channel import WITH_VERSION
 from mcp_touchstone.transport.sandbox import Method, Sandbox, bubblewrap
+from mcp_touchstone.wire.exchange import EVENTS, JSON
 
 PLACE: Final = "@D@"
 """Placeholder for the folder of the script in the lines it sends."""
@@ -75,6 +77,19 @@ _INHERITED: Final = " ".join([
     *(f'${{{name}:+"{name}=${name}"}}' for name in ("LANG", "PYTHONPATH", "NODE_PATH")),
 ])  # fmt: skip
 """The variables that a sandboxed server inherits from the script."""
+
+_SERVED: Final = f"""\
+U=$0; "$@" >&2 & S=$!; H=$TMPDIR/.mcp-head
+N=0; until curl -s -o /dev/null "$U" || [ $N -ge 300 ]; do sleep 0.1; N=$((N+1)); done
+while IFS= read -r L; do [ -n "$L" ] || continue
+curl -sS -N -m {PATIENCE} -D "$H" @HEADERS@ ${{I:+-H "Mcp-Session-Id: $I"}} --data-binary "$L" "$U"
+echo; [ -n "$I" ] || I=$(tr -d '\\r' < "$H" | sed -n 's/^[Mm]cp-[Ss]ession-[Ii]d: *//p')
+done; kill $S; wait $S; rm -f "$H"
+"""
+"""Shell commands that start a server and POST each line to it, in one session."""
+
+PORT_USED: Final = 18_431
+"""Port of the server that a script starts."""
 
 _FACTS: Final = "-type f -exec cksum {} + -o -print | sort"
 _OUTSIDE: Final = (
@@ -209,7 +224,7 @@ class Scene:
             for name, value in self.target.env.items()
         ]
         variable = f"{VARIABLE}={self.field.variable.token}"
-        words = [*self.target.apart, *self.target.command]
+        words = [*self.target.apart, *self._command()]
         within = "" if self.target.cwd is None else f"cd {_word(self.target.cwd)} && "
         inherits = "env" if self.sandbox is None else f"env -i {_INHERITED}"
         ours = f'{inherits} HOME="$D/home" TMPDIR="$D/tmp" {variable}'
@@ -219,6 +234,24 @@ class Scene:
             within += f'set -- {started}; {_IF_WANTED} || set -- {self._shelter()} -- "$@"; '
             started = '"$@"'
         return f'({within}{" ".join([*first, started])}; echo "it ended with status $?")'
+
+    def _command(self) -> list[str]:
+        """Return the command of the server; over HTTP, one that sends it lines by curl."""
+        if not self.target.url:
+            return list(self.target.command)
+        placed = self.target.on_port(PORT_USED)
+        headers = {"Content-Type": JSON, "Accept": f"{JSON}, {EVENTS}"}
+        if self.revision >= WITH_VERSION:
+            headers["MCP-Protocol-Version"] = self.revision
+        words = [f"-H '{name}: {value}'" for name, value in headers.items()]
+        words += [f'-H "{name}: ${variable}"' for name, variable in self.target.headers.items()]
+        return [
+            "sh",
+            "-c",
+            _SERVED.replace("@HEADERS@", " ".join(words)),
+            placed.url,
+            *placed.command,
+        ]
 
     def _shelter(self) -> str:
         """Return the bubblewrap command for the folder of the script."""

@@ -42,7 +42,8 @@ from mcp_touchstone.security import glob_search as walking
 from mcp_touchstone.security import line_payloads, payload, reachability, rlimits
 from mcp_touchstone.security import script_payloads as scripting
 from mcp_touchstone.security.attack_session import PATIENCE, SECRET, AttackSession
-from mcp_touchstone.security.bind_tools import OWN, Binder
+from mcp_touchstone.security.bind_calls import OWN
+from mcp_touchstone.security.bind_tools import Binder
 from mcp_touchstone.security.call_attack import (
     NAMELESS,
     attack_bases,
@@ -52,8 +53,8 @@ from mcp_touchstone.security.call_attack import (
     attack_with_extra_arguments,
 )
 from mcp_touchstone.security.file_facts import FileFacts, unique
-from mcp_touchstone.security.fixture_tree import CONTROL, remove, write_dated
-from mcp_touchstone.security.fixture_tree import tell as commit_with_name
+from mcp_touchstone.security.fixture_tree import CONTROL, commit_name, remove, write_dated
+from mcp_touchstone.security.http_caller import SESSION, HttpCaller, served
 from mcp_touchstone.security.http_listener import RequestListener
 from mcp_touchstone.security.inotify import OpenWatcher
 from mcp_touchstone.security.line_attack import NOBODY, LineAttack, LineHit
@@ -97,6 +98,7 @@ __all__ = [
     "PATIENCE",
     "PIPE",
     "SECRET",
+    "SESSION",
     "TEXT",
     "URL",
     "Area",
@@ -113,6 +115,7 @@ __all__ = [
     "Entry",
     "Fact",
     "FileFacts",
+    "HttpCaller",
     "LineAttack",
     "LineHit",
     "LinePayload",
@@ -146,7 +149,7 @@ __all__ = [
     "candidates",
     "changes",
     "command_line",
-    "commit_with_name",
+    "commit_name",
     "cpu_share",
     "dry_run",
     "encode",
@@ -170,6 +173,7 @@ __all__ = [
     "rlimits",
     "scripted_calls",
     "scripting",
+    "served",
     "shown",
     "sleep",
     "slots",

@@ -287,7 +287,7 @@ _DEFAULT: Final[Mapping[str, tuple[str, ...]]] = {
     "denied_deep_folder": ("__pycache__",),
     "denied_deep_file": (".env",),
 }
-"""Every other name of the default list stands in rows of its own."""
+"""Other rows contain every other name of the default list."""
 
 DEFAULT: Final = Denied(
     tuple(map(entry, _NAMES)), tuple(map(entry, ("bin", "obj"))), is_default=True

@@ -19,7 +19,7 @@ from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
 from mcp_touchstone.transport.sandbox import Method
 
 ROOT: Final = "{root}"
-"""Stands in a command, an environment value or ``--cwd`` for the folder made for the server."""
+"""In a command, an environment value or ``--cwd``, replaced by the root made for the server."""
 
 PYTHON: Final = "{python}"
 """In a command, replaced by the interpreter that runs this program."""
@@ -34,7 +34,7 @@ Arguments = Mapping[str, Any] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """What the user says may be used, beside what is found without being told.
+    """What the user says may be used, beside what mcp-touchstone finds.
 
     Attributes:
         calls: tools that may be called, with arguments that work.
@@ -59,7 +59,7 @@ def with_arguments(text: str) -> tuple[str, Arguments]:
     """Read ``NAME={"json": "arguments"}``, or a name alone.
 
     Raises:
-        ValueError: behind the name stands no JSON object.
+        ValueError: the text after the name is not a JSON object.
     """
     name, equals, rest = text.partition("=")
     if not equals:
@@ -95,7 +95,7 @@ class Target:
         terms: how it is started for a promise, and what more is said of it.
         seed: a folder whose content is copied into each root; None for none.
         world: a folder to make the roots in; None leaves it to the harness.
-        told: what its tools do to files, beside what is found by trying.
+        declarations: what its tools do to files, as the user declares it.
         origin: words of a command line that name it instead; no values of a configuration.
         apart: words in front of the command that keep it from the network; empty for none.
         sandbox: how its processes are kept from the user's files and processes; None where they
@@ -113,7 +113,7 @@ class Target:
     named: Named = Named()
     promises: frozenset[str] = frozenset()
     terms: Mapping[str, PromiseTerms] = field(default_factory=dict)
-    told: tuple[Declaration, ...] = ()
+    declarations: tuple[Declaration, ...] = ()
     origin: tuple[str, ...] = ()
     seed: Path | None = None
     world: Path | None = None
@@ -219,14 +219,14 @@ class Target:
         found += [] if self.ca_file is None else ["--ca-file", str(self.ca_file)]
         found += ["--intrusive"] if self.intrusive else []
         found += replace(self.named, calls=calls).words()
-        found += [word for one in self.told for word in ("--bindings", one.text)]
+        found += [word for one in self.declarations for word in ("--bindings", one.text)]
         for promise in sorted(self.promises - ours.promises):
             found += ["--promise", shown(promise, self.on(promise))]
         return found
 
     @property
     def rooted(self) -> bool:
-        """Whether the server is told of the throw-away root, so that it serves that."""
+        """Whether the command, the variables or the working folder name the throw-away root."""
         words = (*self.command, *self.env.values(), self.cwd or "")
         return any(ROOT in word for word in words)
 
@@ -284,7 +284,7 @@ class Target:
         return {name: value.replace(ROOT, str(root)) for name, value in self.env.items()}
 
     def folders_in(self, root: Path) -> tuple[Path, ...]:
-        """Give the folders the server is told of: its own, and what its words and variables name.
+        """Return the working folder, and the folders that its arguments and variables name.
 
         A word may be a path, an option with a path, or several paths with separators.
         """

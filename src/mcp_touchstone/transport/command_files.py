@@ -335,9 +335,9 @@ def _editable(packages: Path) -> Iterator[Path]:
         yield from (Path(line) for line in lines if line.startswith("/") and Path(line).is_dir())
     for file in packages.glob("*.dist-info/direct_url.json"):
         try:
-            told = json.loads(file.read_text(encoding="utf-8"))
-            url = urlsplit(told["url"])
-            is_editable = told.get("dir_info", {}).get("editable")
+            record = json.loads(file.read_text(encoding="utf-8"))
+            url = urlsplit(record["url"])
+            is_editable = record.get("dir_info", {}).get("editable")
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
         if url.scheme == "file" and is_editable:

@@ -8,7 +8,7 @@ import contextlib
 import itertools
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mcp_touchstone import __version__
@@ -45,7 +45,7 @@ LINES_KEPT: Final = 100
 """Lines of the output of an HTTP server that are kept for people."""
 
 HIDDEN: Final = b"(hidden)"
-"""Stands for a secret in a record."""
+"""Replaces a secret in a record."""
 
 SECRET_LENGTH: Final = 8
 """Least characters of a part of a header that is hidden; a shorter one could be a common word."""
@@ -66,6 +66,36 @@ LONGEST_RETRY: Final = 5.0
 """Greatest delay in seconds before a stream is resumed."""
 
 OK: Final = range(200, 300)
+
+
+class RequestRate:
+    """Keeps a distance between the requests of all channels to one server.
+
+    Args:
+        most: greatest number of requests a second.
+        clock: returns the time in seconds.
+        pause: waits some seconds.
+    """
+
+    def __init__(
+        self,
+        most: float,
+        clock: Callable[[], float] = now,
+        pause: Callable[[float], object] = sleep,
+    ) -> None:
+        self._distance = 1 / most
+        self._clock = clock
+        self._pause = pause
+        self._next = 0.0
+        self._lock = threading.Lock()
+
+    def wait(self) -> None:
+        """Wait until the next request may be sent."""
+        with self._lock:
+            begin = max(self._clock(), self._next)
+            self._next = begin + self._distance
+        if (left := begin - self._clock()) > 0:
+            self._pause(left)
 
 
 class ServerOutput:
@@ -120,6 +150,7 @@ class HttpChannel:
         startup: seconds that it may take until it accepts connections.
         secrets: further headers of each request, which are never recorded.
         born: time of the start.
+        rate: keeps a distance between requests; None for none.
 
     Attributes:
         session: the session.
@@ -136,8 +167,10 @@ class HttpChannel:
         startup: float = 0.0,
         secrets: Mapping[str, str] = {},
         born: float | None = None,
+        rate: RequestRate | None = None,
     ) -> None:
         self.endpoint = endpoint
+        self._rate = rate
         self.transcript = transcript
         self.session = Session()
         self.born = now() if born is None else born
@@ -153,6 +186,11 @@ class HttpChannel:
         self._streams: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._leaving = threading.Event()
+
+    @property
+    def started(self) -> bool:
+        """Whether we started the server."""
+        return self._server is not None
 
     @property
     def process(self) -> ServerProcess:
@@ -245,14 +283,8 @@ class HttpChannel:
             self._let_arrive()
         for key in keys:
             self._asked[key] = said.n
-        body = self._headers(said.value)
-        headers = (
-            ("Content-Type", JSON),
-            ("Content-Length", str(sum(map(len, pieces)))),
-            ("Accept", f"{JSON}, {EVENTS}"),
-            *body,
-        )
-        response = self._begin("POST", headers, said.n)
+        headers = (*_post_headers(sum(map(len, pieces))), *self._headers(said.value))
+        response = self._begin("POST", self._shown(headers), said.n)
         self._responses[said.n] = response
         self._send(response, headers, pieces, seconds, pause)
         if self.transcript[said.n].malformed:  # on a pipe too, it is read before the next message
@@ -270,28 +302,102 @@ class HttpChannel:
         seconds: float,
         pause: float = 0.0,
     ) -> None:
-        exchange = response.exchange
-        full = (
+        head = request_bytes(response.exchange.verb, self.endpoint.path, self._complete(headers))
+        self._write(response, head, pieces, seconds, pause)
+
+    def _shown(self, headers: Headers) -> Headers:
+        """Return headers for the record."""
+        return (*headers, *((name, HIDDEN.decode()) for name in self._secrets))
+
+    def _complete(self, headers: Headers) -> Headers:
+        """Return the headers of a request with those that every request has."""
+        return (
             ("Host", self.endpoint.authority),
             ("User-Agent", AGENT),
             *headers,
             *self._secrets.items(),
             ("Connection", "close"),
         )
-        head = request_bytes(exchange.verb, self.endpoint.path, full)
+
+    def _write(
+        self,
+        response: HttpResponse,
+        head: bytes,
+        pieces: Sequence[bytes],
+        seconds: float,
+        pause: float,
+    ) -> None:
+        if self._rate is not None:
+            self._rate.wait()
+        exchange = response.exchange
         first, *rest = pieces or [b""]
         try:
             response.send([head + first, *rest], seconds, lambda: sleep(pause))
         except OSError as error:
             raise Gone(f"was not reached: {exchange.fault}") from error
 
-    def _begin(self, verb: str, headers: Headers, line: int) -> HttpResponse:
+    # --- requests as a caller writes them
+
+    def ordinary_headers(self, verb: str, value: Any, length: int) -> Headers:
+        """Return the headers that a request would have, secret values included.
+
+        Args:
+            verb: the HTTP method.
+            value: the message in its body; None for none.
+            length: bytes of its body.
+        """
+        if verb == "POST":
+            return self._complete((*_post_headers(length), *self._headers(value)))
+        accept = (("Accept", EVENTS),) if verb == "GET" else ()
+        return self._complete((*accept, *self._session_headers()))
+
+    def exchange(
+        self,
+        verb: str,
+        path: str,
+        headers: Headers,
+        pieces: Sequence[bytes],
+        seconds: float,
+        *,
+        line: int = 0,
+        pause: float = 0.0,
+    ) -> HttpResponse:
+        """Send a request exactly as given, and begin to read its response.
+
+        Nothing is checked, added or repaired: two ``Host`` headers, a wrong ``Content-Length`` or
+        half a body are sent as they are. A stream that breaks off is not resumed.
+
+        Args:
+            verb: the HTTP method.
+            path: the target of the request.
+            headers: all of its headers, in order.
+            pieces: its body, as it is written, with a pause after each piece.
+            seconds: limit for the connection, and for each piece.
+            line: number of the line of the transcript that it carries; 0 for none.
+            pause: seconds.
+
+        Returns:
+            The response. If the server was not reached, it is closed, and its exchange has the
+            fault.
+        """
+        if not self._leaving.is_set():
+            self._await_start()
+        shown = tuple((name, self.hidden(value)) for name, value in headers)
+        response = self._begin(verb, shown, line)
+        response.exchange.crafted = True
+        if line:
+            self._responses[line] = response
+        with contextlib.suppress(Gone):
+            self._write(response, request_bytes(verb, path, headers), pieces, seconds, pause)
+        return response
+
+    def _begin(self, verb: str, sent: Headers, line: int) -> HttpResponse:
         with self._lock:
             exchange = Exchange(
                 number=next(self._numbers),
                 verb=verb,
                 line=line,
-                sent=(*headers, *((name, "(hidden)") for name in self._secrets)),
+                sent=sent,
                 began=now() - self.born,
             )
             self.transcript.exchanges.append(exchange)
@@ -301,6 +407,7 @@ class HttpChannel:
                 lambda: now() - self.born,
                 self._heard,
                 lambda: self._changed(response),
+                hidden=self.hidden,
             )
             self._open.add(response)
         return response
@@ -311,9 +418,12 @@ class HttpChannel:
             exchange.body = self._hide(exchange.body)
             with self._lock:
                 self._open.discard(response)
-            if exchange.line and not exchange.left and not self._leaving.is_set():
+            told = exchange.line or exchange.crafted
+            if told and not exchange.left and not self._leaving.is_set():
                 self._note(response)
-                if self._resumes(exchange):
+                # a resumed stream is resumed again by the thread that follows it
+                first = exchange.verb == "POST" and not exchange.crafted
+                if first and self._resumes(exchange):
                     self._listen(exchange.events[-1].id, exchange)
         self.transcript.changed()
 
@@ -327,7 +437,8 @@ class HttpChannel:
             return
         text = exchange.body[:200].decode("utf-8", "replace").strip()
         shown = f": {' '.join(text.split())}" if text else ""
-        self.transcript.happened(f"to line {exchange.line}: {exchange}{shown}")
+        what = f"line {exchange.line}" if exchange.line else f"that {exchange.verb}"
+        self.transcript.happened(f"to {what}: {exchange}{shown}")
 
     def _headers(self, value: Any) -> Headers:
         if self.modern:
@@ -408,6 +519,10 @@ class HttpChannel:
             raw = raw.replace(secret, HIDDEN)
         return raw
 
+    def hidden(self, text: str) -> str:
+        """Return a text for the record, with secrets replaced."""
+        return self._hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")
+
     def _open_session(self, exchange: Exchange) -> None:
         found = self.transcript.answer_to(exchange.line)
         if found is None or found[1].method != "initialize":
@@ -453,7 +568,9 @@ class HttpChannel:
             headers: Headers = (("Accept", EVENTS), *self._session_headers())
             if last is not None:
                 headers = (*headers, ("Last-Event-ID", last))
-            response = self._begin("GET", headers, 0 if resumed is None else resumed.line)
+            response = self._begin(
+                "GET", self._shown(headers), 0 if resumed is None else resumed.line
+            )
             if resumed is not None:
                 self._responses[resumed.line] = response
             try:
@@ -475,7 +592,12 @@ class HttpChannel:
         if response is None or not response.closed.is_set() or self.transcript.overflow:
             return ""
         exchange = response.exchange
-        if exchange.verb == "POST" and self._resumes(exchange) and not self._leaving.is_set():
+        if (
+            not exchange.crafted
+            and exchange.verb == "POST"
+            and self._resumes(exchange)
+            and not self._leaving.is_set()
+        ):
             return ""
         if exchange.left:
             return "we closed its response"
@@ -504,7 +626,7 @@ class HttpChannel:
     def _is_old_transport(self) -> bool:
         """Return whether a GET opens the stream of HTTP+SSE (2024-11-05)."""
         headers: Headers = (("Accept", EVENTS),)
-        response = self._begin("GET", headers, 0)
+        response = self._begin("GET", self._shown(headers), 0)
         with contextlib.suppress(Gone):
             self._send(response, headers, (), LAST_WORDS)
             until = now() + LAST_WORDS
@@ -535,7 +657,7 @@ class HttpChannel:
 
     def _delete(self, seconds: float) -> None:
         headers = tuple(self._session_headers())
-        response = self._begin("DELETE", headers, 0)
+        response = self._begin("DELETE", self._shown(headers), 0)
         with contextlib.suppress(Gone):
             self._send(response, headers, (), seconds)
             response.headed.wait(seconds)
@@ -565,6 +687,14 @@ class HttpChannel:
             thread.join(seconds)
         if self._server is not None:
             self._server.join(seconds)
+
+
+def _post_headers(length: int) -> Headers:
+    return (
+        ("Content-Type", JSON),
+        ("Content-Length", str(length)),
+        ("Accept", f"{JSON}, {EVENTS}"),
+    )
 
 
 def _secret_parts(values: Iterable[str]) -> Iterator[bytes]:

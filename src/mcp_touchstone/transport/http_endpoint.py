@@ -7,8 +7,8 @@ import re
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -44,11 +44,13 @@ class Endpoint:
         url: the URL, which may contain ``{port}`` until ``on`` is called.
         secrets: header -> variable of the environment with its value.
         ca_file: certificates to accept beside those of the system; None for none.
+        open_socket: makes a socket of a family in the network of the server; None for our own.
     """
 
     url: str
     secrets: Mapping[str, str] = field(default_factory=dict)
     ca_file: Path | None = None
+    open_socket: Callable[[int], socket.socket] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Check it.
@@ -72,7 +74,7 @@ class Endpoint:
 
     def on(self, port: int) -> "Endpoint":
         """Return the endpoint with a port filled in."""
-        return Endpoint(self.url.replace(PORT, str(port)), self.secrets, self.ca_file)
+        return replace(self, url=self.url.replace(PORT, str(port)))
 
     @cached_property
     def _parts(self) -> tuple[str, str, int, str]:
@@ -117,7 +119,7 @@ class Endpoint:
         Raises:
             OSError: there is none, or no valid certificate (``ssl.SSLError``).
         """
-        plain = socket.create_connection((self.host, self.port), max(seconds, 0.01))
+        plain = self._connected(max(seconds, 0.01))
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not self.secure:
             return plain
@@ -126,6 +128,20 @@ class Endpoint:
         except BaseException:
             plain.close()
             raise
+
+    def _connected(self, seconds: float) -> socket.socket:
+        if self.open_socket is None:
+            return socket.create_connection((self.host, self.port), seconds)
+        version6 = ":" in self.host
+        made = self.open_socket(socket.AF_INET6 if version6 else socket.AF_INET)
+        try:
+            made.settimeout(seconds)
+            host = "127.0.0.1" if self.host == "localhost" else self.host
+            made.connect((host, self.port))
+        except BaseException:
+            made.close()
+            raise
+        return made
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:

@@ -5,6 +5,7 @@ that a judge must be able to send, for instance one with two ``Host`` headers.
 """
 
 import contextlib
+import select
 import socket
 import ssl
 import threading
@@ -20,6 +21,9 @@ from mcp_touchstone.wire.sse import EventReader
 
 CHUNK: Final = 65_536
 
+PIECE: Final = 2048
+"""Bytes that a socket takes without waiting if it takes any."""
+
 HEAD_LIMIT: Final = 256 * 1024
 """Greatest size of the status line and the headers of a response, in bytes."""
 
@@ -29,7 +33,7 @@ MOST_INTERIM: Final = 100
 MOST_EVENTS: Final = 50_000
 """Greatest number of events of one stream."""
 
-BODY_KEPT: Final = 2048
+BODY_KEPT: Final = 16_384
 """Bytes of a body without a message that are kept."""
 
 HTTP2: Final = b"\x00\x00"
@@ -65,11 +69,13 @@ class HttpResponse:
         clock: returns seconds since the start of the process.
         heard: called with each message and its origin; returns whether to read on.
         changed: called when the status has come, and at the end.
+        hidden: replaces secrets in a text that is kept.
 
     Attributes:
         headed: set when the status and the headers have come, or never will.
         closed: set at the end.
         noted: whether the transcript mentions it.
+        raw: whether a caller wrote the request, and reads the response itself.
     """
 
     def __init__(
@@ -79,6 +85,8 @@ class HttpResponse:
         clock: Callable[[], float],
         heard: Callable[[Line, Origin], bool],
         changed: Callable[[], None],
+        *,
+        hidden: Callable[[str], str] = str,
     ) -> None:
         self.exchange = exchange
         self.headed = threading.Event()
@@ -88,6 +96,7 @@ class HttpResponse:
         self._clock = clock
         self._heard = heard
         self._changed = changed
+        self._hidden = hidden
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
         self._first = b""
@@ -131,6 +140,25 @@ class HttpResponse:
             # it may have answered before it read all, as after a Content-Length it refuses
             return
 
+    def write(self, data: bytes, seconds: float) -> bool:
+        """Write more of the body while the response is read; return False if it is not taken.
+
+        Args:
+            data: the bytes.
+            seconds: limit for all of them.
+        """
+        connection = self._socket
+        until = self._clock() + seconds
+        while data and connection is not None and not self.closed.is_set():
+            left = until - self._clock()
+            if left <= 0 or not select.select([], [connection], [], left)[1]:
+                return False
+            try:
+                data = data[connection.send(data[:PIECE]) :]
+            except (OSError, ValueError):
+                return False
+        return not data
+
     def leave(self) -> None:
         """Close the connection before the end of the response, if that has not come."""
         with self._closing:
@@ -160,7 +188,7 @@ class HttpResponse:
         self._end("" if self.exchange.left else fault)
 
     def _end(self, fault: str) -> None:
-        self.exchange.fault = fault
+        self.exchange.fault = self._hidden(fault)
         self.exchange.ended = self._clock()
         if self._socket is not None:
             with contextlib.suppress(OSError):
@@ -205,7 +233,7 @@ class HttpResponse:
     def _begin(self, response: h11.Response) -> "_Body":
         exchange = self.exchange
         exchange.headers = tuple(
-            (name.decode("latin-1"), value.decode("latin-1"))
+            (name.decode("latin-1"), self._hidden(value.decode("latin-1")))
             for name, value in response.headers.raw_items()
         )
         exchange.headed = self._clock()

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterable
@@ -13,6 +14,10 @@ import psutil
 
 from mcp_touchstone.transport.process import MARK, alive, everybody, launched
 
+PARENT: Final = "MCP_TOUCHSTONE_PARENT"
+"""Variable with the process id of the program of ours that started this one, see ``fleet``."""
+
+_PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
 _adopting: Final = threading.Event()
 
@@ -28,6 +33,15 @@ def adopt() -> None:
             libc = ctypes.CDLL(None, use_errno=True)
             if not libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
                 _adopting.set()
+
+
+def end_with_parent() -> None:
+    """Get SIGTERM when the program of ours that started this one ends (Linux)."""
+    parent = os.environ.pop(PARENT, "")  # it is not for programs that this one starts
+    if sys.platform == "linux" and parent.isdecimal():
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != int(parent):  # it ended before
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _end_adopted() -> int:

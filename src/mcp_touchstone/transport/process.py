@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import IO, Final, Protocol
 
@@ -25,7 +26,15 @@ import psutil
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.transport.cpu_wait import turns
 from mcp_touchstone.transport.deadline import Patience
-from mcp_touchstone.transport.sandbox import COMMAND, Sandbox, command_pid, is_helper, listen, wrap
+from mcp_touchstone.transport.sandbox import (
+    COMMAND,
+    Sandbox,
+    SandboxSockets,
+    command_pid,
+    is_helper,
+    listen,
+    wrap,
+)
 from mcp_touchstone.transport.sdk import ProcessFacts
 from mcp_touchstone.transport.stdin_writer import Feed
 from mcp_touchstone.wire.framing import Line, LineSplitter, is_whole
@@ -172,6 +181,7 @@ class ServerProcess:
         self._splitting = threading.Lock()
         self.sandbox = sandbox
         self._found: int | None = None
+        self._sandbox_sockets: SandboxSockets | None = None
         self._popen = _launch(self.command, env, cwd, sandbox)
         launched.add(self._popen.pid)
         assert self._popen.stdin is not None  # noqa: S101  (a pipe was asked for)
@@ -204,6 +214,25 @@ class ServerProcess:
         if self.sandbox is None or self.sandbox.network:
             return None
         return listen(self.pid, host, port, kind=kind, addresses=addresses)
+
+    @property
+    def dial(self) -> Callable[[int], socket.socket] | None:
+        """Makes sockets in the network of the server; None if it is that of this machine."""
+        if self.sandbox is None or self.sandbox.network:
+            return None
+        if self._sandbox_sockets is None:
+            self._sandbox_sockets = SandboxSockets(self._started_pid)
+        return self._sandbox_sockets.make
+
+    def _started_pid(self) -> int:
+        """Return the process id of the server in its sandbox.
+
+        Raises:
+            OSError: it has not started there yet.
+        """
+        if self.pid == self._popen.pid:
+            raise ConnectionRefusedError("the server has not started")
+        return self.pid
 
     @property
     def running(self) -> bool:
@@ -331,6 +360,8 @@ class ServerProcess:
         if self.ending is not None:
             return self.ending
         self.heed()
+        if self._sandbox_sockets is not None:
+            self._sandbox_sockets.close()
         begun = now()
         step = Step.TERMINATED if self._terminated else Step.ITSELF
         status = self._popen.poll()
@@ -384,11 +415,19 @@ class ServerProcess:
 
     def listening(self) -> list[int]:
         """Return the TCP ports on which it or a descendant listens; empty if unknown."""
-        found: set[int] = set()
+        return sorted({port for _, port in self._sockets()})
+
+    def addresses(self, port: int) -> list[str]:
+        """Return the addresses on which it or a descendant listens at a port; empty if unknown."""
+        return sorted(address for address, number in self._sockets() if number == port)
+
+    def _sockets(self) -> set[tuple[str, int]]:
+        """Return the addresses and ports on which it or a descendant listens."""
+        found: set[tuple[str, int]] = set()
         for pid in (self._popen.pid, *(process.pid for process in self._family())):
             with contextlib.suppress(OSError):
                 found |= _listening(pid)
-        return sorted(found)
+        return found
 
     def facts(self) -> list[ProcessFacts]:
         """Return the processes of the server that run now, the latest first."""
@@ -503,8 +542,8 @@ def alive(process: psutil.Process) -> bool:
     return False
 
 
-def _listening(pid: int) -> set[int]:
-    """Return the TCP ports on which a process listens, in its own network (Linux only).
+def _listening(pid: int) -> set[tuple[str, int]]:
+    """Return the addresses and ports on which a process listens, in its own network (Linux only).
 
     Raises:
         OSError: it has exited, or the system does not say.
@@ -517,8 +556,17 @@ def _listening(pid: int) -> set[int]:
             for row in list(rows)[1:]:
                 cells = row.split()
                 if cells[3] == LISTENING and f"socket:[{cells[9]}]" in own:
-                    found.add(int(cells[1].rpartition(":")[2], 16))
+                    address, _, port = cells[1].rpartition(":")
+                    found.add((_address(address), int(port, 16)))
     return found
+
+
+def _address(digits: str) -> str:
+    """Return an address of /proc/net/tcp or tcp6: words of four bytes, the lowest byte first."""
+    words = [bytes.fromhex(digits[at : at + 8])[::-1] for at in range(0, len(digits), 8)]
+    address = ip_address(b"".join(words))
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)
 
 
 def _await_exit(process: "subprocess.Popen[bytes]", seconds: float) -> None:

@@ -12,7 +12,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -257,6 +258,69 @@ def listen(
     return socket.socket(fileno=descriptors[0])
 
 
+class SandboxSockets:
+    """Makes sockets in the network of a sandbox, in a process that is started at first use.
+
+    Args:
+        pid: returns the id of a process of the sandbox, as seen outside.
+    """
+
+    def __init__(self, pid: Callable[[], int]) -> None:
+        self._pid = pid
+        self._lock = threading.Lock()
+        self._ours: socket.socket | None = None
+        self._maker: subprocess.Popen[bytes] | None = None
+
+    def make(self, family: int) -> socket.socket:
+        """Return a TCP socket of ``AF_INET`` or ``AF_INET6`` that is not connected.
+
+        Raises:
+            OSError: the sandbox has not started, or has ended.
+        """
+        with self._lock:
+            if self._ours is None:
+                self._ours = self._start()
+            try:
+                self._ours.sendall(b"6" if family == socket.AF_INET6 else b"4")
+                data, descriptors, _, _ = socket.recv_fds(self._ours, 1, 1)
+            except OSError:
+                self._end()
+                raise
+            if not data:
+                self._end()
+                raise ConnectionRefusedError("the sandbox has ended")
+        return socket.socket(fileno=descriptors[0])
+
+    def _start(self) -> socket.socket:
+        pid = self._pid()  # before the pair, which an error would leave open
+        python = os.path.realpath(sys.executable)
+        ours, theirs = socket.socketpair()
+        ours.settimeout(PATIENCE)
+        words = [str(pid), str(theirs.fileno())]
+        with theirs:
+            self._maker = subprocess.Popen(
+                [python, "-I", "-S", _init(), "sockets", *words],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        return ours
+
+    def _end(self) -> None:
+        if self._ours is not None:
+            self._ours.close()
+        if self._maker is not None:
+            self._maker.kill()
+            self._maker.wait()
+        self._ours = self._maker = None
+
+    def close(self) -> None:
+        """End the process that makes them."""
+        with self._lock:
+            self._end()
+
+
 def is_helper(pid: int) -> bool:
     """Return whether a process below the started one is ours or bubblewrap's."""
     numbers = _numbers(pid)
@@ -359,8 +423,29 @@ def _init() -> str:
 
     spec = sandbox_init.__spec__
     assert spec is not None  # noqa: S101  (it is a file)
-    compiled = spec.cached or ""
-    return compiled if Path(compiled).is_file() else str(spec.origin)
+    compiled, source = Path(spec.cached or ""), Path(str(spec.origin))
+    return str(compiled if _is_current(compiled, source) else source)
+
+
+def _is_current(compiled: Path, source: Path) -> bool:
+    """Return whether a file of bytecode was compiled from a source as it is now.
+
+    Python does not refresh it if PYTHONDONTWRITEBYTECODE is set. The header of the file is defined
+    by PEP 552: magic number, flags, then time in seconds and size of the source, or its hash.
+    """
+    from importlib.util import MAGIC_NUMBER  # noqa: PLC0415  (needed by sandboxes only)
+
+    try:
+        with compiled.open("rb") as file:
+            header = file.read(16)
+        state = source.stat()
+    except OSError:
+        return False
+    magic, flags, time, size = header[:4], header[4:8], header[8:12], header[12:]
+    if magic != MAGIC_NUMBER or any(flags):
+        return False
+    now = (int(state.st_mtime) & 0xFFFFFFFF, state.st_size & 0xFFFFFFFF)
+    return (int.from_bytes(time, "little"), int.from_bytes(size, "little")) == now
 
 
 @lru_cache

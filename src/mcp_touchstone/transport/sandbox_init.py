@@ -8,6 +8,7 @@ to every start of a server. ``sandbox.wrap`` writes its command line. It has thr
 - *inside*: process 1 of the sandbox. It starts the command as process 2, reaps orphans, and
   reports how the command ended.
 - *listen*: it listens in the network of a sandbox, and sends the socket to its caller.
+- *sockets*: it makes sockets in the network of a sandbox, one for each byte of its caller.
 
 With ``bwrap`` the outside starts bubblewrap, which starts the inside. With ``unshare`` the
 outside makes the namespaces itself and forks; it understands the same options for mounts.
@@ -506,10 +507,7 @@ def listen(words: list[str]) -> None:
     import socket  # noqa: PLC0415  (the other parts have no use for it)
 
     pid, kind, host, port, descriptor, *addresses = words
-    network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
-    owner = check("owner of the network", libc.ioctl(network, NS_GET_USERNS))
-    check("setns", libc.setns(owner, NEWUSER))
-    check("setns", libc.setns(network, NEWNET))
+    enter_network(pid)
     for number, address in enumerate(addresses):
         add_address(f"lo:{number}", socket.inet_aton(address))
     if kind == "udp":
@@ -522,6 +520,40 @@ def listen(words: list[str]) -> None:
         listener = socket.create_server(("" if ":" in host else host, int(port)))
     with listener, socket.socket(fileno=int(descriptor)) as caller:
         socket.send_fds(caller, [b"."], [listener.fileno()])
+
+
+def sockets(words: list[str]) -> None:
+    """Send TCP sockets of the network of a sandbox, one for each byte that is received.
+
+    A socket stays in the network in which it was made, so the caller can connect it.
+
+    Args:
+        words: id of a process in the sandbox, as seen outside, and the descriptor of the Unix
+            socket of the caller. A byte ``6`` asks for IPv6.
+
+    Raises:
+        OSError: the sandbox has ended.
+    """
+    import socket  # noqa: PLC0415  (the other parts have no use for it)
+
+    pid, descriptor = words
+    enter_network(pid)
+    with socket.socket(fileno=int(descriptor)) as caller:
+        while asked := caller.recv(1):
+            with socket.socket(socket.AF_INET6 if asked == b"6" else socket.AF_INET) as made:
+                socket.send_fds(caller, [b"."], [made.fileno()])
+
+
+def enter_network(pid: str) -> None:
+    """Enter the network of a process.
+
+    Raises:
+        OSError: it has ended.
+    """
+    network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+    owner = check("owner of the network", libc.ioctl(network, NS_GET_USERNS))
+    check("setns", libc.setns(owner, NEWUSER))
+    check("setns", libc.setns(network, NEWNET))
 
 
 def add_address(label: str, address: bytes) -> None:
@@ -588,5 +620,11 @@ def fail(error: OSError) -> "NoReturn":
 
 
 if __name__ == "__main__":
-    PARTS = {"bwrap": outside_bwrap, "unshare": outside_unshare, "inside": inside, "listen": listen}
+    PARTS = {
+        "bwrap": outside_bwrap,
+        "unshare": outside_unshare,
+        "inside": inside,
+        "listen": listen,
+        "sockets": sockets,
+    }
     PARTS[sys.argv[1]](sys.argv[2:])

@@ -186,7 +186,7 @@ def _python_start(words: Sequence[str], cwd: Path) -> tuple[str, Path, str] | No
         if re.fullmatch(r"-[A-Za-z]*m", word):
             return "module", cwd, next(rest, "")
         if re.fullmatch(r"-[A-Za-z]*c", word):
-            return "code", cwd, next(rest, "")
+            return "code", cwd, next(rest, "").replace(";", "\n")
         if word in _PYTHON_VALUED:
             next(rest, "")
         elif not word.startswith("-"):

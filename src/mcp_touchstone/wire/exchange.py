@@ -1,5 +1,7 @@
 """One HTTP request of ours and its response, as observed. Pure values."""
 
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -31,6 +33,7 @@ class Exchange:
         fault: what broke the response off; empty if nothing did.
         left: whether we closed the connection before its end.
         events: the events of a stream, without their data.
+        crafted: whether a scenario wrote the request itself.
     """
 
     number: int
@@ -47,11 +50,17 @@ class Exchange:
     fault: str = ""
     left: bool = False
     events: list[ServerEvent] = field(default_factory=list)
+    crafted: bool = False
 
     def header(self, name: str) -> str | None:
         """Return the first value of a response header; None if it is absent."""
         wanted = name.lower()
         return next((value for known, value in self.headers if known.lower() == wanted), None)
+
+    def said(self, name: str) -> str | None:
+        """Return the first value of a header of the request; None if it is absent."""
+        wanted = name.lower()
+        return next((value for known, value in self.sent if known.lower() == wanted), None)
 
     @property
     def kind(self) -> str:
@@ -62,6 +71,18 @@ class Exchange:
     def streams(self) -> bool:
         """Whether the response is a stream of events."""
         return self.kind == EVENTS
+
+    @property
+    def request(self) -> str:
+        """The request in a few words: the method, and the headers that matter to the protocol."""
+        kept = [f"{name}: {value}" for name, value in self.sent if _matters(name)]
+        return "; ".join([self.verb, *kept])
+
+    @property
+    def response(self) -> str:
+        """The response in a few words, with the session id that it sets."""
+        known = self.header("Mcp-Session-Id")
+        return f"{self}; Mcp-Session-Id: {known}" if known else str(self)
 
     def __str__(self) -> str:
         """Return the response in a few words, for a reader."""
@@ -89,3 +110,42 @@ class Origin:
     def refuses(self) -> bool:
         """Whether the response has the status of an error."""
         return self.exchange.status >= 400  # noqa: PLR2004  (4xx and 5xx are errors)
+
+    def __str__(self) -> str:
+        """Return it in a few words, for a reader."""
+        if self.event is None:
+            return self.exchange.response
+        known = "" if self.event.id is None else f" with the id {self.event.id}"
+        stream = "" if self.exchange.verb == "POST" else f" of a {self.exchange.verb}"
+        return f"{self.exchange.response}{stream}; an event{known}"
+
+
+MATTERS: Final = frozenset({"last-event-id", "origin"})
+"""Further request headers that a reader of a finding needs."""
+
+
+def _matters(name: str) -> bool:
+    low = name.lower()
+    return low.startswith("mcp-") or low in MATTERS
+
+
+def curl(url: str, exchange: Exchange, body: bytes, variables: Mapping[str, str]) -> str:
+    """Return the curl command that sends a request again.
+
+    Args:
+        url: where it was sent.
+        exchange: the request.
+        body: its body.
+        variables: header with a secret -> the variable of the environment that has its value.
+    """
+    secret = {name.lower(): variable for name, variable in variables.items()}
+    words = ["curl -sS -i -N", f"-X {exchange.verb}"]
+    for name, value in exchange.sent:
+        low = name.lower()
+        if low in secret:
+            words.append(f'-H "{name}: ${secret[low]}"')
+        elif low not in {"content-length", "connection", "user-agent", "host"}:
+            words.append(f"-H {shlex.quote(f'{name}: {value}')}")
+    if body:
+        words.append(f"--data-binary {shlex.quote(body.decode('utf-8', 'replace').strip())}")
+    return " ".join([*words, shlex.quote(url)])

@@ -159,7 +159,8 @@ class SessionState:
 
         Args:
             value: the JSON value.
-            refused: number of our line, if the value is the body of an HTTP error to it.
+            refused: number of our line, if the value is the body of an HTTP error to it; 0 if it
+                is the body of an HTTP error to a request without a message, such as a GET.
         """
         batched = isinstance(value, list)
         for message in value if batched else [value]:

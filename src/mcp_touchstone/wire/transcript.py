@@ -83,6 +83,11 @@ class Entry:
         """The line as text, with replacement characters for invalid UTF-8."""
         return self.raw.decode("utf-8", "replace")
 
+    def follows(self, other: "Entry") -> bool:
+        """Whether it was sent after another line; two HTTP streams have no common order."""
+        streams = {id(one.origin.exchange) for one in (self, other) if one.origin is not None}
+        return self.n > other.n and len(streams) <= 1
+
 
 @dataclass(slots=True)
 class Transcript:
@@ -95,7 +100,7 @@ class Transcript:
         scenario: the running scenario; copied to each entry.
         overflow: the reason we stopped listening; empty while we listen.
         limit: the limit of the run that was reached, if that is the reason; later entries then
-            tell nothing about the server.
+            say nothing about the server.
         ended: whether the server's output reached end of file.
         spoke: whether the server ever wrote a line.
         memo: results that rules computed from it, for later rules.
@@ -250,9 +255,14 @@ class Transcript:
                 self._answers[message.answers] = entry, message
 
     def _refused(self, origin: Origin | None) -> int | None:
-        """Return our line that an HTTP error answers, if it is a message; None if there is none."""
-        if origin is None or not origin.refuses or not origin.exchange.line:
+        """Return our line that an HTTP error answers; 0 for a request without a message.
+
+        None: it is no HTTP error, or the answer to a line that was malformed on purpose.
+        """
+        if origin is None or not origin.refuses:
             return None
+        if not origin.exchange.line:
+            return 0
         said = self._entries[origin.exchange.line - 1]
         return said.n if not said.malformed or _is_notification(said.value) else None
 

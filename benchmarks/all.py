@@ -1,0 +1,327 @@
+"""Everything docs/performance.md says about runs, as ratios with their spread, in one command.
+
+    python benchmarks/all.py --peers FOLDER [--runs N] [--only PART ...] [--memory N]
+
+FOLDER has the packages of npm (``node_modules/.bin``): @modelcontextprotocol/server-everything and
+@modelcontextprotocol/server-filesystem, and an interpreter with the SDK ``mcp`` 2.x
+(``py/bin/python``). The official suite is installed into ``FOLDER/official`` if it is missing.
+
+In each round all parts are measured once, one after the other, and a ratio compares two numbers of
+one round. So a busy machine lengthens both sides. Seconds depend on the machine; processor time and
+numbers of processes hardly do. The program is the ``mcp-touchstone`` beside this interpreter: use
+one that has it installed from a wheel, and do not set PYTHONDONTWRITEBYTECODE, since the time for
+compiling would count.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.reference import BARE
+from benchmarks.soak import memory
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.engine.runner import Choice, judge
+from mcp_touchstone.target.target import Target, absolute, reference
+from tests.referee.suite import VERSION, Suite, install
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+REVISION = "2025-11-25"
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": REVISION,
+        "capabilities": {},
+        "clientInfo": {"name": "benchmark", "version": "1"},
+    },
+}
+ONE_REVISION = ("--revision", REVISION, "--examples", "0")
+COPIED, COPIES = "echoes_the_id_as_sent", 200
+PATIENCE = 120.0
+
+GOALS = {
+    "one revision: seconds / official suite": "<= 2.0",
+    "one revision: clauses per s / checks per s": ">= 1.0",
+    "one revision: judgements per s / checks per s": ">= 2.5",
+    "one revision: efficiency": ">= 0.7",
+    "reference: efficiency": ">= 0.8",
+    "reference: s": "<= 4",
+    "everything: efficiency": ">= 0.8",
+    "sdk: efficiency": ">= 0.8",
+    "security: efficiency": ">= 0.7",
+    "security: s": "<= 15",
+    "quick reference: s beyond two start-ups": "<= 0.3",
+    "quick everything: s beyond two start-ups": "<= 0.3",
+    "serve: seconds / ten-line loop": "<= 2.0",
+    "serve: processor / ten-line loop": "<= 2.0",
+}
+"""Row -> the value to reach; other rows only explain these."""
+
+Row = tuple[str, float]
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a command took: seconds, processor seconds with all descendants, and its output."""
+
+    seconds: float
+    processor: float
+    output: bytes = b""
+
+
+def timed(*command: str, first: bytes = b"", cwd: Path | None = None) -> Spent:
+    """Run a command to its end, or send it a line and close its input after the answer."""
+    before, begun = os.times(), time.monotonic()
+    sends = subprocess.PIPE if first else subprocess.DEVNULL
+    with subprocess.Popen(
+        command, stdin=sends, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=cwd
+    ) as process:
+        try:
+            if first and process.stdin and process.stdout:
+                process.stdin.write(first)
+                process.stdin.flush()
+                process.stdout.readline()
+                answered = time.monotonic() - begun
+            output, _ = process.communicate(timeout=PATIENCE * 5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise SystemExit(f"{shlex.join(command)} does not end") from None
+    seconds = answered if first else time.monotonic() - begun
+    after = os.times()
+    return Spent(seconds, sum(after[2:4]) - sum(before[2:4]), output)
+
+
+def program() -> str:
+    """Return the path of the measured program."""
+    return str(Path(sys.executable).with_name("mcp-touchstone"))
+
+
+def check(*words: str) -> tuple[Spent, dict[str, Any]]:
+    """Run ``mcp-touchstone check`` and return what it took and its JSON report."""
+    with tempfile.TemporaryDirectory() as place:
+        report = Path(place, "report.json")
+        spent = timed(program(), "check", "-q", "--json", str(report), *words, cwd=CHECKOUT)
+        if not report.exists():
+            raise SystemExit(f"check {shlex.join(words)}: {spent.output.decode()}")
+        return spent, json.loads(report.read_text(encoding="utf-8"))
+
+
+def described(name: str, spent: Spent, report: dict[str, Any]) -> Iterator[Row]:
+    """Yield the rows about one run."""
+    run = report["summary"]
+    yield f"{name}: s", spent.seconds
+    yield f"{name}: processor s", spent.processor
+    yield f"{name}: processes", run["processes"]
+    yield f"{name}: s listening to silence", run["cost"]["silence"]
+    yield f"{name}: efficiency", run["cost"]["efficiency"]
+
+
+@dataclass(frozen=True)
+class Peers:
+    """The servers and tools that are measured, in one folder."""
+
+    folder: Path
+
+    def npm(self, name: str, *words: str) -> tuple[str, ...]:
+        """Return the command of an npm package."""
+        return (str(self.folder / "node_modules" / ".bin" / name), *words)
+
+    @property
+    def everything(self) -> tuple[str, ...]:
+        """The command of server-everything over stdio."""
+        return self.npm("mcp-server-everything", "stdio")
+
+    @property
+    def sdk(self) -> tuple[str, ...]:
+        """The command of a low-level server on the SDK."""
+        return (str(self.folder / "py" / "bin" / "python"), "tests/witnesses/mcp2_low.py")
+
+    def official(self) -> Suite:
+        """Return the official suite, installed if it is missing."""
+        return install(self.folder / "official")
+
+
+@contextmanager
+def listening(*command: str) -> Iterator[str]:
+    """Start a server over HTTP; yield its URL as soon as it listens."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        number = int(one.getsockname()[1])
+    quiet = subprocess.DEVNULL
+    env = {**os.environ, "PORT": str(number)}
+    with subprocess.Popen(command, env=env, stdout=quiet, stderr=quiet) as server:
+        try:
+            begun = time.monotonic()
+            while time.monotonic() - begun < PATIENCE:
+                with socket.socket() as one:
+                    if not one.connect_ex(("127.0.0.1", number)):
+                        yield f"http://127.0.0.1:{number}/mcp"
+                        return
+                time.sleep(0.02)
+            raise SystemExit(f"{shlex.join(command)}: nothing listens on {number}")
+        finally:
+            server.kill()
+
+
+def one_revision(peers: Peers) -> Iterator[Row]:
+    """Measure one revision of server-everything beside the official suite.
+
+    The start of the server counts on both sides. A check of the suite is one assertion about one
+    exchange, as a judgement is.
+    """
+    suite = peers.official()
+    begun = time.monotonic()
+    with (
+        listening(*peers.npm("mcp-server-everything", "streamableHttp")) as url,
+        tempfile.TemporaryDirectory() as place,
+    ):
+        checks = sum(map(len, suite.judge(url, REVISION, Path(place)).checks.values()))
+        theirs = time.monotonic() - begun
+    spent, report = check(*ONE_REVISION, "--", *peers.everything)
+    judged = [v for v in report["verdicts"] if v["outcome"] != "unseen"]
+    judgements = sum(j["outcome"] != "unseen" for v in judged for j in v["judgements"])
+    yield "one revision: seconds / official suite", spent.seconds / theirs
+    per_second = checks / theirs
+    yield (
+        "one revision: clauses per s / checks per s",
+        len(judged) / spent.seconds / per_second,
+    )
+    yield (
+        "one revision: judgements per s / checks per s",
+        judgements / spent.seconds / per_second,
+    )
+    yield from described("one revision", spent, report)
+
+
+def all_revisions(peers: Peers) -> Iterator[Row]:
+    """Measure all revisions of three servers."""
+    yield from described("reference", *check("--self"))
+    yield from described("everything", *check("--", *peers.everything))
+    yield from described("sdk", *check("--", *peers.sdk))
+
+
+def security(peers: Peers) -> Iterator[Row]:
+    """Measure the security suite on server-filesystem."""
+    filesystem = peers.npm("mcp-server-filesystem", "{root}")
+    yield from described("security", *check("--suite", "security", "--", *filesystem))
+
+
+def quick(peers: Peers) -> Iterator[Row]:
+    """Measure quick runs from prompt to prompt."""
+    line = json.dumps(INITIALIZE).encode() + b"\n"
+    ours = (sys.executable, "-m", "reference_server")
+    for name, command, words in (
+        ("reference", ours, ("--self",)),
+        ("everything", peers.everything, ("--", *peers.everything)),
+    ):
+        alone = timed(*command, first=line, cwd=CHECKOUT).seconds
+        spent, _ = check("--quick", *words)
+        yield f"quick {name}: s beyond two start-ups", spent.seconds - 2 * alone
+        yield f"quick {name}: s / start-up", spent.seconds / alone
+        yield f"quick {name}: processor s", spent.processor
+
+
+def serve(_peers: Peers) -> Iterator[Row]:
+    """Measure the start of ``serve`` beside a loop of ten lines in the same interpreter."""
+    line = json.dumps(INITIALIZE).encode() + b"\n"
+    with tempfile.TemporaryDirectory() as place:
+        loop = Path(place, "bare.py")
+        loop.write_text(BARE, encoding="utf-8")
+        pairs = [
+            (timed(sys.executable, str(loop), first=line), timed(program(), "serve", first=line))
+            for _ in range(5)
+        ]
+    seconds = [[one.seconds for one in side] for side in zip(*pairs, strict=True)]
+    processor = [[one.processor for one in side] for side in zip(*pairs, strict=True)]
+    for name, (bare, ours) in (("seconds", seconds), ("processor", processor)):
+        yield f"serve: {name} / ten-line loop", statistics.median(ours) / statistics.median(bare)
+
+
+def scenario(_peers: Peers) -> Iterator[Row]:
+    """Measure what one more scenario costs on the reference server, in each revision."""
+    spent = []
+    for copies in (0, COPIES):
+        before = sum(os.times()[:4])
+        run = judge(reference(), _grown(copies), Choice(select=("basic",), examples=0))
+        spent.append(sum(os.times()[:4]) - before)
+    more = COPIES * max(1, len(run.profile.spoken))
+    yield "one more scenario: processor ms", 1000 * (spent[1] - spent[0]) / more
+
+
+def _grown(copies: int) -> Registry:
+    """Return the suite with copies of one scenario added. Each copy has its own id."""
+    whole = load()
+    one = next(each for each in whole.scenarios if each.name == COPIED)
+    made = [
+        replace(one, id=f"{one.id}_{number}", order=len(whole.cases()) + number)
+        for number in range(copies)
+    ]
+    return Registry(whole.catalogue, [*whole.scenarios, *made], list(whole.ambients))
+
+
+PARTS: dict[str, Callable[[Peers], Iterator[Row]]] = {
+    "one-revision": one_revision,
+    "all-revisions": all_revisions,
+    "security": security,
+    "quick": quick,
+    "serve": serve,
+    "scenario": scenario,
+}
+
+
+def remember(runs: int) -> None:
+    """Judge the reference server with all suites several times; print the memory in MiB."""
+    registry = load("all")
+    target: Target = replace(reference(), command=absolute(reference().command))
+    marks = {1, *(runs * part // 4 for part in range(1, 5))}
+    print(f"\n{'runs of --suite all in one process':<52}{'MiB':>8}   goal: flat, below 150")
+    for number in range(1, runs + 1):
+        judge(target, registry, Choice())
+        if number in marks:
+            print(f"{number:<52}{memory():>8.0f}", flush=True)
+
+
+def main() -> None:
+    """Measure the parts in turns and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peers", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--runs", type=int, default=5, metavar="N")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART")
+    parser.add_argument("--memory", type=int, default=0, metavar="N")
+    options = parser.parse_args()
+    peers = Peers(options.peers.resolve())
+    found: dict[str, list[float]] = {}
+    for _ in range(options.runs):
+        for part in options.only:
+            for name, value in PARTS[part](peers):
+                found.setdefault(name, []).append(value)
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {options.runs} rounds")
+    print(f"official suite {VERSION}, revision {REVISION}\n")
+    print(f"{'':<52}{'median':>8}{'least':>8}{'most':>8}   goal")
+    for name, values in found.items():
+        middle = statistics.median(values)
+        goal = GOALS.get(name, "")
+        print(f"{name:<52}{middle:>8.2f}{min(values):>8.2f}{max(values):>8.2f}   {goal}")
+    if options.memory:
+        remember(options.memory)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,357 @@
+"""http/authorization: requests without a valid token, and the metadata of the resource."""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp_touchstone.suite import Breach, Change, Conversation, HttpAnswer, scenario
+
+SESSION = "Mcp-Session-Id"
+UNAUTHORIZED = 401
+BAD_REQUEST = 400
+OK = 200
+SUCCESS = range(200, 300)
+OFFLINE = "offline_access"
+FAR = 4_102_444_800
+"""A time in the year 2100, as in the claims of a JWT."""
+PAST = 946_684_800
+"""A time in the year 2000."""
+
+GARBAGE = "touchstone-garbage-5f0c1d7e9b"
+CLAIMS = {"iss": "https://touchstone.invalid", "sub": "touchstone", "exp": FAR, "iat": PAST}
+
+PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+
+
+def encoded(data: bytes) -> str:
+    """Return Base64 for URLs, as in a JWT."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def web_token(header: dict[str, Any], claims: dict[str, Any]) -> str:
+    """Return a JWT; one of HS256 is signed with a key of ours."""
+    parts = [encoded(json.dumps(one).encode()) for one in (header, claims)]
+    signature = b""
+    if header["alg"] != "none":
+        signature = hmac.new(b"touchstone", ".".join(parts).encode(), hashlib.sha256).digest()
+    return ".".join([*parts, encoded(signature)])
+
+
+def altered(token: str) -> str | None:
+    """Return a JWT with another time of expiry and its old signature; None if it is no JWT."""
+    parts = token.split(".")
+    try:
+        raw = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
+        claims = json.loads(raw)
+    except (IndexError, ValueError):
+        return None
+    if len(parts) != 3 or not isinstance(claims, dict):
+        return None
+    changed = encoded(json.dumps({**claims, "exp": PAST}).encode())
+    return ".".join([parts[0], changed, parts[2]])
+
+
+def attempt(talk: Conversation, authorization: Change, path: str | None = None) -> HttpAnswer:
+    """Send the first request of a client with another Authorization header."""
+    answer = talk.http.first_request({"Authorization": authorization}, path=path)
+    talk.http.end_session(answer)
+    return answer
+
+
+def challenged(talk: Conversation, *clauses: str) -> HttpAnswer | None:
+    """Send a request without the user's token; return its refusal.
+
+    If there is no token, or it is not needed, the clauses are unseen and the result is None.
+    """
+    if talk.http.credentials() is None:
+        why = "no token was given: --header Authorization=env:NAME"
+    else:
+        answer = attempt(talk, None)
+        if answer.reply.result is None and answer.status:
+            return answer
+        why = f"the server serves a request without a token: {answer}"
+    for clause in clauses:
+        if talk.judges(clause):
+            talk.unseen(clause, why)
+    return None
+
+
+@scenario("authorization-missing-401")
+def wants_a_token_with_401(talk: Conversation) -> None:
+    """A request without a token is answered by 401."""
+    answer = challenged(talk, "authorization-missing-401")
+    if answer is not None:
+        talk.judge(
+            "authorization-missing-401",
+            answer.status == UNAUTHORIZED,
+            expected="401 Unauthorized",
+            actual=answer,
+            at=answer.line,
+        )
+
+
+@scenario("authorization-each-request")
+def wants_a_token_with_each_request(talk: Conversation) -> None:
+    """A request of a session without a token is answered by 401."""
+    if challenged(talk, "authorization-each-request") is None:
+        return
+    answer = talk.http.post(talk.wire.build("ping"), {"Authorization": None})
+    talk.judge(
+        "authorization-each-request",
+        answer.status == UNAUTHORIZED,
+        expected="401 Unauthorized for a request of a session without a token",
+        actual=answer,
+        at=answer.line,
+    )
+
+
+INVALID = (
+    "authorization-garbage-401",
+    "authorization-unsigned-401",
+    "authorization-self-signed-401",
+    "authorization-altered-401",
+)
+
+
+def invalid_tokens(talk: Conversation) -> Iterator[tuple[str, str | None]]:
+    """Yield each clause on invalid tokens, and its token; None if there can be none."""
+    own = (talk.http.credentials() or "").rpartition(" ")[2]
+    tokens = (
+        GARBAGE,
+        web_token({"alg": "none", "typ": "JWT"}, CLAIMS),
+        web_token({"alg": "HS256", "typ": "JWT"}, CLAIMS),
+        altered(own),
+    )
+    return iter(zip(INVALID, tokens, strict=True))
+
+
+@scenario(*INVALID)
+def refuses_invalid_tokens_with_401(talk: Conversation) -> None:
+    """Invalid tokens are answered by 401."""
+    if challenged(talk, *INVALID) is None:
+        return
+    for clause, token in invalid_tokens(talk):
+        if not talk.judges(clause):
+            continue
+        if token is None:
+            talk.unseen(clause, "the token of the user is no JWT")
+            continue
+        answer = attempt(talk, f"Bearer {token}")
+        talk.judge(
+            clause,
+            answer.status == UNAUTHORIZED,
+            expected="401 Unauthorized for an invalid token",
+            actual=answer,
+            at=answer.line,
+            mild=Breach.WARN if answer.status == BAD_REQUEST else None,
+            because="400 is for malformed requests" if answer.status == BAD_REQUEST else "",
+        )
+
+
+@scenario("authorization-token-in-query")
+def ignores_a_token_in_the_query(talk: Conversation) -> None:
+    """A token in the query of the URL is not accepted."""
+    if challenged(talk, "authorization-token-in-query") is None:
+        return
+    token = (talk.http.credentials() or "").rpartition(" ")[2]
+    mark = "&" if "?" in talk.http.path else "?"
+    answer = attempt(talk, None, f"{talk.http.path}{mark}access_token={token}")
+    talk.judge(
+        "authorization-token-in-query",
+        answer.reply.result is None,
+        expected="no service for a token in the query",
+        actual=answer,
+        at=answer.line,
+    )
+
+
+# --- the challenge and the metadata
+
+
+def challenge(answer: HttpAnswer) -> dict[str, str]:
+    """Return the parameters of the WWW-Authenticate headers of a response."""
+    found: dict[str, str] = {}
+    for name, value in answer.exchange.headers:
+        if name.lower() == "www-authenticate":
+            for parameter, quoted, plain in PARAMETER.findall(value):
+                found.setdefault(parameter.lower(), quoted or plain)
+    return found
+
+
+def documents(talk: Conversation, answer: HttpAnswer) -> Iterator[str]:
+    """Yield the paths at which the metadata can be; none if they are on another host."""
+    named = challenge(answer).get("resource_metadata")
+    own = urlsplit(f"//{talk.http.authority}")
+    if named is not None:
+        parts = urlsplit(named)
+        if parts.netloc in {"", own.netloc}:
+            yield parts.path + (f"?{parts.query}" if parts.query else "")
+        return
+    path = urlsplit(talk.http.path).path
+    if path != "/":
+        yield f"/.well-known/oauth-protected-resource{path}"
+    yield "/.well-known/oauth-protected-resource"
+
+
+def fetch(talk: Conversation, path: str) -> HttpAnswer:
+    """GET a document without a token."""
+    change: dict[str, Change] = {
+        "Authorization": None,
+        SESSION: None,
+        "MCP-Protocol-Version": None,
+        "Accept": "application/json",
+    }
+    return talk.http.get(change, path=path)
+
+
+def read(answer: HttpAnswer) -> Any:
+    """Return the JSON value of a document; None if it has none."""
+    try:
+        return json.loads(answer.exchange.body)
+    except ValueError:
+        return None
+
+
+@scenario("authorization-challenge", "authorization-scope")
+def says_what_to_ask_for(talk: Conversation) -> None:
+    """The challenge of a 401 names the metadata and the scope."""
+    clauses = ("authorization-challenge", "authorization-scope")
+    answer = challenged(talk, *clauses)
+    if answer is None:
+        return
+    found = challenge(answer)
+    if answer.status != UNAUTHORIZED:
+        for clause in clauses:
+            talk.unseen(clause, f"there is no 401: {answer}")
+        return
+    talk.judge(
+        "authorization-challenge",
+        "resource_metadata" in found,
+        expected="WWW-Authenticate with resource_metadata",
+        actual=answer.header("WWW-Authenticate") or "no WWW-Authenticate",
+        at=answer.line,
+    )
+    said = answer.header("WWW-Authenticate") or ""
+    if "bearer" not in said.lower():
+        talk.unseen("authorization-scope", "there is no Bearer challenge")
+        return
+    talk.judge(
+        "authorization-scope",
+        "scope" in found,
+        expected="WWW-Authenticate with scope",
+        actual=said,
+        at=answer.line,
+    )
+
+
+METADATA = (
+    "authorization-metadata-found",
+    "authorization-metadata-document",
+    "authorization-metadata-servers",
+    "authorization-metadata-resource",
+    "authorization-no-offline-access",
+)
+
+
+@scenario(*METADATA)
+def publishes_its_metadata(talk: Conversation) -> None:
+    """The metadata of the resource are found, and name their authorization servers."""
+    refusal = challenged(talk, *METADATA)
+    if refusal is None:
+        return
+    elsewhere = True
+    found: HttpAnswer | None = None
+    for path in documents(talk, refusal):
+        elsewhere = False
+        found = fetch(talk, path)
+        if found.status == OK:
+            break
+    missing = not elsewhere and (found is None or found.status != OK)
+    talk.judge(
+        "authorization-metadata-found",
+        not missing,
+        expected="the metadata of the resource",
+        actual=found or "no document",
+        at=refusal.line if found is None else found.line,
+    )
+    if elsewhere or missing or found is None:
+        why = "the document is on another host" if elsewhere else "there is no document"
+        for clause in METADATA[1:]:
+            if talk.judges(clause):
+                talk.unseen(clause, why)
+        return
+    _judge_document(talk, refusal, found)
+
+
+def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) -> None:
+    document = read(found)
+    members = document if isinstance(document, dict) else {}
+    resource = members.get("resource")
+    whole = isinstance(document, dict) and isinstance(resource, str)
+    talk.judge(
+        "authorization-metadata-document",
+        whole,
+        expected="a JSON object with a text under resource",
+        actual=found if not isinstance(document, dict) else f"resource {resource!r}",
+        at=found.line,
+    )
+    servers = members.get("authorization_servers")
+    urls = servers if isinstance(servers, list) else []
+    talk.judge(
+        "authorization-metadata-servers",
+        bool(urls) and all(isinstance(one, str) and urlsplit(one).scheme for one in urls),
+        expected="at least one URL in authorization_servers",
+        actual=f"authorization_servers {servers!r}",
+        at=found.line,
+    )
+    if whole:
+        talk.judge(
+            "authorization-metadata-resource",
+            _is_own(talk, str(resource)),
+            expected="the URL of the server, or a part of it",
+            actual=f"resource {resource}",
+            at=found.line,
+        )
+    else:
+        talk.unseen("authorization-metadata-resource", "there is no resource")
+    if talk.judges("authorization-no-offline-access"):
+        scopes = [*challenge(refusal).get("scope", "").split()]
+        supported = members.get("scopes_supported")
+        scopes += supported if isinstance(supported, list) else []
+        talk.judge(
+            "authorization-no-offline-access",
+            OFFLINE not in scopes,
+            expected=f"no {OFFLINE}",
+            actual=f"the scopes {', '.join(map(str, scopes))}",
+            at=found.line,
+        )
+
+
+def _is_own(talk: Conversation, resource: str) -> bool:
+    """Whether a resource is the URL of the server, or its beginning."""
+    parts = urlsplit(resource)
+    path = urlsplit(talk.http.path).path.rstrip("/")
+    said = parts.path.rstrip("/")
+    same_host = parts.netloc.lower() == talk.http.authority.lower()
+    return same_host and (path == said or path.startswith(f"{said}/"))
+
+
+@scenario("authorization-server-metadata")
+def publishes_the_metadata_of_its_authorization_server(talk: Conversation) -> None:
+    """The metadata of the authorization server are at the well-known path."""
+    clause = "authorization-server-metadata"
+    if challenged(talk, clause) is None:
+        return
+    found = fetch(talk, "/.well-known/oauth-authorization-server")
+    talk.judge(
+        clause,
+        found.status in SUCCESS and isinstance(read(found), dict),
+        expected="a JSON object",
+        actual=found,
+        at=found.line,
+    )

@@ -1,0 +1,180 @@
+"""http/endpoint: the methods of the endpoint, and the status and the type of its answers."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mcp_touchstone.suite import (
+    META,
+    Conversation,
+    HttpAnswer,
+    Record,
+    Seen,
+    ambient,
+    scenario,
+)
+
+ACCEPTED = 202
+BAD_REQUEST = 400
+NOT_FOUND = 404
+NOT_ALLOWED = 405
+SUCCESS = range(200, 300)
+TYPES = ("application/json", "text/event-stream")
+INVALID_PARAMS = -32602
+MISSING_CAPABILITY = -32021
+
+CANCEL = {
+    "jsonrpc": "2.0",
+    "method": "notifications/cancelled",
+    "params": {"requestId": "touchstone-no-such-request"},
+}
+
+
+def judge_accepted(talk: Conversation, clause: str, answer: HttpAnswer, what: str) -> None:
+    """Judge the response to a message that gets no answer."""
+    if answer.refused or not answer.status:
+        talk.unseen(clause, f"the server does not accept {what}: {answer}")
+        return
+    empty = not answer.messages and not answer.exchange.body.strip()
+    talk.judge(
+        clause,
+        answer.status == ACCEPTED and empty,
+        expected=f"202 Accepted without a body for {what}",
+        actual=answer if empty else f"{answer} with a body",
+        at=answer.line,
+    )
+
+
+@scenario("endpoint-notification-accepted", "endpoint-notification-refused")
+def accepts_a_notification(talk: Conversation) -> None:
+    """A notification is answered by 202 without a body, or by the status of an error."""
+    answer = talk.http.post(CANCEL)
+    if answer.error_code is not None and not answer.refused:
+        talk.unseen("endpoint-notification-accepted", f"the notification is refused: {answer}")
+        talk.judge(
+            "endpoint-notification-refused",
+            False,
+            expected="the status of an error for a notification that is not accepted",
+            actual=answer,
+            at=answer.line,
+        )
+        return
+    judge_accepted(talk, "endpoint-notification-accepted", answer, "a notification")
+    if answer.refused:
+        talk.judge("endpoint-notification-refused", True, expected="the status of an error")
+    else:
+        talk.unseen("endpoint-notification-refused", "the notification is accepted")
+
+
+@scenario("endpoint-response-accepted")
+def accepts_a_response(talk: Conversation) -> None:
+    """A response is answered by 202 without a body, or by the status of an error."""
+    response = {"jsonrpc": "2.0", "id": "touchstone-no-such-request", "result": {}}
+    judge_accepted(talk, "endpoint-response-accepted", talk.http.post(response), "a response")
+
+
+@scenario("endpoint-batch-accepted")
+def accepts_a_batch_of_notifications(talk: Conversation) -> None:
+    """A batch of notifications is answered by 202 without a body."""
+    answer = talk.http.post([CANCEL, CANCEL])
+    judge_accepted(talk, "endpoint-batch-accepted", answer, "a batch of notifications")
+
+
+def _has_request(value: Any) -> bool:
+    members: Sequence[Any] = value if isinstance(value, list) else [value]
+    return any(isinstance(one, dict) and "method" in one and "id" in one for one in members)
+
+
+@ambient("endpoint-request-content-type")
+def answers_requests_with_json_or_a_stream(record: Record) -> Iterator[Seen]:
+    """The answer to a request is JSON or a stream of events."""
+    for exchange in record.transcript.exchanges:
+        if exchange.verb != "POST" or not exchange.line or exchange.status not in SUCCESS:
+            continue
+        said = record.transcript[exchange.line]
+        if said.malformed or not _has_request(said.value):
+            continue
+        yield Seen(
+            "endpoint-request-content-type",
+            exchange.kind in TYPES,
+            exchange.line,
+            "application/json or text/event-stream",
+            exchange.kind or "no Content-Type",
+        )
+
+
+@ambient("endpoint-get-stream-or-405")
+def opens_a_stream_for_get_or_refuses_with_405(record: Record) -> Iterator[Seen]:
+    """A GET opens a stream of events, or is answered by 405."""
+    for exchange in record.transcript.exchanges:
+        ordinary = exchange.verb == "GET" and not exchange.crafted and not exchange.line
+        if not ordinary or not exchange.status or not exchange.said("Accept"):
+            continue
+        opened = exchange.status in SUCCESS and exchange.streams
+        yield Seen(
+            "endpoint-get-stream-or-405",
+            opened or exchange.status == NOT_ALLOWED,
+            None,
+            "text/event-stream, or 405 Method Not Allowed",
+            f"{exchange} for GET",
+        )
+        return  # the server may allow one stream for each session
+
+
+@scenario("endpoint-removed-methods")
+def refuses_get_and_delete(talk: Conversation) -> None:
+    """A server without a handshake answers GET and DELETE by 405."""
+    for answer in (talk.http.get(), talk.http.delete()):
+        talk.judge(
+            "endpoint-removed-methods",
+            answer.status == NOT_ALLOWED,
+            expected=f"405 Method Not Allowed for {answer.exchange.verb}",
+            actual=answer,
+            at=answer.line,
+        )
+        answer.close()
+
+
+@scenario("endpoint-unknown-method-404")
+def answers_an_unknown_method_with_404(talk: Conversation) -> None:
+    """A method that does not exist is answered by 404."""
+    answer = talk.http.post(talk.wire.build("touchstone/no-such-method"))
+    talk.judge(
+        "endpoint-unknown-method-404",
+        answer.status == NOT_FOUND,
+        expected="404 Not Found",
+        actual=answer,
+        at=answer.line,
+    )
+
+
+@scenario("endpoint-missing-meta-400")
+def answers_an_incomplete_meta_with_400(talk: Conversation) -> None:
+    """A request without the capabilities of the client is refused with 400."""
+    meta = talk.wire.meta()
+    del meta[META + "clientCapabilities"]
+    answer = talk.http.post(talk.wire.build(talk.wire.everyday, meta=meta), malformed=True)
+    if answer.error_code != INVALID_PARAMS:
+        talk.unseen("endpoint-missing-meta-400", f"no error {INVALID_PARAMS}: {answer}")
+        return
+    talk.judge(
+        "endpoint-missing-meta-400",
+        answer.status == BAD_REQUEST,
+        expected=f"400 Bad Request with the error {INVALID_PARAMS}",
+        actual=answer,
+        at=answer.line,
+    )
+
+
+@ambient("endpoint-missing-capability-400")
+def answers_a_missing_capability_with_400(record: Record) -> Iterator[Seen]:
+    """The error about a missing capability of the client has the status 400."""
+    for entry, message in record.messages():
+        if message.code == MISSING_CAPABILITY and entry.origin is not None:
+            exchange = entry.origin.exchange
+            yield Seen(
+                "endpoint-missing-capability-400",
+                exchange.status == BAD_REQUEST,
+                entry.n,
+                f"400 Bad Request with the error {MISSING_CAPABILITY}",
+                str(exchange),
+            )

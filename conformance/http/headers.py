@@ -1,0 +1,290 @@
+"""http/headers: the version header, and the headers that repeat parts of the body."""
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mcp_touchstone.suite import (
+    Change,
+    Conversation,
+    Example,
+    HttpAnswer,
+    marked_arguments,
+    scenario,
+)
+
+HEADER_MISMATCH = -32020
+UNSUPPORTED_VERSION = -32022
+BAD_REQUEST = 400
+
+OLD = "1999-01-01"
+NAMED = ("callable-tool", "readable-resource", "rendered-prompt")
+STRANGE = "\xe9"
+REJECTED = ("headers-mismatch-status", "headers-mismatch-code")
+
+
+def served(answer: HttpAnswer) -> bool:
+    """Whether a request got a result."""
+    return answer.reply.result is not None
+
+
+def encoded(text: str) -> str:
+    """The Base64 form of a header."""
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
+# --- revisions with a handshake
+
+
+@scenario("headers-version-invalid")
+def refuses_an_invalid_version(talk: Conversation) -> None:
+    """A version header that the server does not support is refused with 400."""
+    for version in (OLD, "not-a-version"):
+        answer = talk.http.post(talk.wire.build("ping"), {"MCP-Protocol-Version": version})
+        talk.judge(
+            "headers-version-invalid",
+            answer.status == BAD_REQUEST,
+            expected=f"400 Bad Request for the version {version}",
+            actual=answer,
+            at=answer.line,
+        )
+
+
+@scenario("headers-version-absent")
+def serves_a_request_without_the_version(talk: Conversation) -> None:
+    """A request of a session without the version header is served."""
+    answer = talk.http.post(talk.wire.build("ping"), {"MCP-Protocol-Version": None})
+    talk.judge(
+        "headers-version-absent",
+        served(answer),
+        expected="a result: the session or 2025-03-26 decides the version",
+        actual=answer,
+        at=answer.line,
+    )
+
+
+# --- 2026-07-28
+
+
+def judge_rejected(talk: Conversation, clause: str, answer: HttpAnswer, what: str) -> None:
+    """Judge whether a request with a wrong header was rejected."""
+    talk.judge(
+        clause,
+        not served(answer),
+        expected=f"a rejection of {what}",
+        actual=answer,
+        at=answer.line,
+    )
+
+
+def rejects(
+    talk: Conversation, clause: str, answer: HttpAnswer, what: str, *, version: bool = False
+) -> None:
+    """Judge a request with a wrong header, and the form of its rejection."""
+    judge_rejected(talk, clause, answer, what)
+    if served(answer) or not answer.status:
+        return
+    if talk.judges("headers-mismatch-status"):
+        talk.judge(
+            "headers-mismatch-status",
+            answer.status == BAD_REQUEST,
+            expected=f"400 Bad Request for {what}",
+            actual=answer,
+            at=answer.line,
+        )
+    allowed = {HEADER_MISMATCH, *({UNSUPPORTED_VERSION} if version else ())}
+    if talk.judges("headers-mismatch-code"):
+        talk.judge(
+            "headers-mismatch-code",
+            answer.error_code in allowed,
+            expected=f"a JSON-RPC error {HEADER_MISMATCH} for {what}",
+            actual=answer,
+            at=answer.line,
+        )
+
+
+@scenario(
+    "headers-version-mismatch-rejected",
+    "headers-method-mismatch-rejected",
+    "headers-method-missing-rejected",
+    "headers-value-case",
+    *REJECTED,
+)
+def compares_the_headers_with_the_body(talk: Conversation) -> None:
+    """A request whose headers differ from its body is rejected with 400 and -32020."""
+    method = talk.wire.everyday
+    other = "tools/list" if method != "tools/list" else "server/discover"
+    wrong: tuple[tuple[str, str, Mapping[str, Change]], ...] = (
+        ("headers-method-mismatch-rejected", f"Mcp-Method {other}", {"Mcp-Method": other}),
+        ("headers-method-missing-rejected", "a request without Mcp-Method", {"Mcp-Method": None}),
+        ("headers-value-case", "an Mcp-Method in capitals", {"Mcp-Method": method.upper()}),
+    )
+    for clause, what, change in wrong:
+        rejects(talk, clause, talk.http.post(talk.wire.build(method), change), what)
+    request = talk.wire.build(method, meta=talk.wire.meta(version="2025-11-25"))
+    older = talk.http.post(request, {"MCP-Protocol-Version": talk.revision}, malformed=True)
+    what = "a version header that differs from _meta"
+    rejects(talk, "headers-version-mismatch-rejected", older, what, version=True)
+    judged = {judgement.clause for judgement in talk.judgements}
+    for clause in REJECTED:
+        if clause not in judged:
+            talk.unseen(clause, "no request was rejected because of a header")
+
+
+@scenario("headers-version-missing-rejected")
+def refuses_a_request_without_the_version(talk: Conversation) -> None:
+    """A server without a handshake rejects a request without the version header."""
+    request = talk.wire.build(talk.wire.everyday)
+    answer = talk.http.post(request, {"MCP-Protocol-Version": None})
+    rejects(talk, "headers-version-missing-rejected", answer, "a request without the version")
+
+
+@scenario("headers-version-unsupported-status")
+def answers_an_unsupported_version_with_400(talk: Conversation) -> None:
+    """A version that the server does not implement is answered by 400."""
+    meta = talk.wire.meta(version=OLD)
+    request = talk.wire.build(talk.wire.everyday, meta=meta)
+    answer = talk.http.post(request, {"MCP-Protocol-Version": OLD}, malformed=True)
+    talk.judge(
+        "headers-version-unsupported-status",
+        answer.status == BAD_REQUEST,
+        expected="400 Bad Request",
+        actual=answer,
+        at=answer.line,
+    )
+
+
+@scenario("headers-name-case")
+def accepts_header_names_in_any_case(talk: Conversation) -> None:
+    """Names of headers may be in small or in capital letters."""
+    talk.need(talk.probe(), "an ordinary request")
+    for spell in (str.lower, str.upper):
+        request = talk.wire.build(talk.wire.everyday)
+        body = talk.http.body(request)
+        ordinary = talk.http.headers("POST", request, len(body))
+        spelt = tuple((spell(name), value) for name, value in ordinary)
+        answer = talk.http.post(request, headers=spelt)
+        talk.judge(
+            "headers-name-case",
+            served(answer),
+            expected="a result, whatever the case of the header names",
+            actual=answer,
+            at=answer.line,
+        )
+
+
+def named_examples(talk: Conversation) -> Iterator[Example]:
+    """Yield one example of each kind of request with a name."""
+    for word in NAMED:
+        yield from talk.examples(word)[:1]
+
+
+@scenario(
+    "headers-name-mismatch-rejected",
+    "headers-name-missing-rejected",
+    "headers-name-decoded-mismatch",
+    "headers-invalid-characters",
+)
+def compares_the_name_with_the_body(talk: Conversation) -> None:
+    """A call, a read or a prompt whose Mcp-Name differs from its body is rejected."""
+    for example in named_examples(talk):
+        name = str(example.params.get("name") or example.params.get("uri"))
+        changes: tuple[tuple[str, str, Change], ...] = (
+            ("headers-name-mismatch-rejected", "another Mcp-Name", "touchstone-no-such-name"),
+            ("headers-name-missing-rejected", "a request without Mcp-Name", None),
+            ("headers-name-decoded-mismatch", "another encoded Mcp-Name", encoded("no-such")),
+            ("headers-name-decoded-mismatch", "a broken encoding", "=?base64?%%%?="),
+            ("headers-invalid-characters", "the byte 0xE9 in Mcp-Name", name + STRANGE),
+        )
+        for clause, what, value in changes:
+            request = talk.wire.build(example.method, example.params)
+            answer = talk.http.post(request, {"Mcp-Name": value})
+            judge_rejected(talk, clause, answer, what)
+
+
+@scenario("headers-name-decoded")
+def decodes_the_name(talk: Conversation) -> None:
+    """An Mcp-Name in the Base64 form is compared after it was decoded."""
+    for example in named_examples(talk):
+        name = str(example.params.get("name") or example.params.get("uri"))
+        request = talk.wire.build(example.method, example.params)
+        answer = talk.http.post(request, {"Mcp-Name": encoded(name)})
+        talk.judge(
+            "headers-name-decoded",
+            served(answer),
+            expected="a result: the encoded name is the name in the body",
+            actual=answer,
+            at=answer.line,
+        )
+
+
+# --- headers that repeat arguments
+
+PARAMS = (
+    "headers-param-mismatch-rejected",
+    "headers-param-missing-rejected",
+    "headers-param-not-expected",
+    "headers-param-decoded",
+    "headers-param-invalid-characters",
+    "headers-param-integer",
+)
+
+
+@scenario(*PARAMS)
+def compares_the_annotated_arguments(talk: Conversation) -> None:
+    """Headers of annotated arguments are compared with the arguments of the call."""
+    tools = {
+        tool.get("name"): tool
+        for page in talk.pages("tools/list")
+        for tool in (page.result or {}).get("tools", ())
+        if isinstance(tool, dict)
+    }
+    judged: set[str] = set()
+    for example in talk.examples("callable-tool"):
+        tool = tools.get(example.params.get("name"), {})
+        arguments = example.params.get("arguments") or {}
+        for name, header in marked_arguments(tool):
+            if isinstance(arguments.get(name), str | int):
+                judged |= _compares_one(talk, example, header, arguments[name])
+            elif name not in arguments:
+                judged.add("headers-param-not-expected")
+                _expects(talk, "headers-param-not-expected", example, {}, "without the argument")
+    for clause in PARAMS:
+        if clause not in judged:
+            talk.unseen(clause, "no tool that may be called has such an argument")
+
+
+def _call(talk: Conversation, example: Example, change: Mapping[str, Change]) -> HttpAnswer:
+    return talk.http.post(talk.wire.build(example.method, example.params), change)
+
+
+def _expects(
+    talk: Conversation, clause: str, example: Example, change: Mapping[str, Change], what: str
+) -> None:
+    answer = _call(talk, example, change)
+    talk.judge(
+        clause,
+        answer.error_code != HEADER_MISMATCH,
+        expected=f"no header mismatch for a call {what}",
+        actual=answer,
+        at=answer.line,
+    )
+
+
+def _compares_one(talk: Conversation, example: Example, header: str, value: Any) -> set[str]:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    wrong: tuple[tuple[str, str, Change], ...] = (
+        ("headers-param-mismatch-rejected", f"another {header}", text + "0"),
+        ("headers-param-missing-rejected", f"a call without {header}", None),
+        ("headers-param-invalid-characters", f"the byte 0xE9 in {header}", text + STRANGE),
+    )
+    for clause, what, change in wrong:
+        judge_rejected(talk, clause, _call(talk, example, {header: change}), what)
+    _expects(
+        talk, "headers-param-decoded", example, {header: encoded(text)}, "with an encoded value"
+    )
+    judged = {clause for clause, _, _ in wrong} | {"headers-param-decoded"}
+    if isinstance(value, int) and not isinstance(value, bool):
+        judged.add("headers-param-integer")
+        _expects(talk, "headers-param-integer", example, {header: text + ".0"}, "with .0")
+    return judged

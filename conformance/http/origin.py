@@ -1,0 +1,88 @@
+"""http/origin: requests of foreign web pages, and the address to listen on."""
+
+from ipaddress import ip_address
+
+from mcp_touchstone.suite import (
+    Breach,
+    Conversation,
+    HttpAnswer,
+    scenario,
+)
+
+FOREIGN = "http://touchstone.invalid"
+SESSION = "Mcp-Session-Id"
+SUCCESS = range(200, 300)
+FORBIDDEN = 403
+
+
+def judge_origin(talk: Conversation, clause: str, answer: HttpAnswer, *, served: bool) -> None:
+    """Judge a request with a foreign Origin, and the status of its refusal."""
+    talk.judge(
+        clause,
+        not served,
+        expected=f"no service for the Origin {FOREIGN}",
+        actual=answer,
+        at=answer.line,
+        mild=None if talk.http.local else Breach.WARN,
+        because="" if talk.http.local else "a server on the internet may permit every origin",
+    )
+    if not talk.judges("origin-status-403"):
+        return
+    if served or not answer.status:
+        talk.unseen("origin-status-403", f"the request was not refused: {answer}")
+        return
+    talk.judge(
+        "origin-status-403",
+        answer.status == FORBIDDEN,
+        expected=f"403 Forbidden for the Origin {FOREIGN}",
+        actual=answer,
+        at=answer.line,
+    )
+
+
+@scenario("origin-refused", "origin-status-403")
+def refuses_the_first_request_of_a_foreign_page(talk: Conversation) -> None:
+    """The first request of a client with a foreign Origin is refused with 403."""
+    answer = talk.http.first_request({"Origin": FOREIGN})
+    judge_origin(talk, "origin-refused", answer, served=answer.reply.result is not None)
+    talk.http.end_session(answer)
+
+
+@scenario("origin-refused-in-session")
+def refuses_a_request_of_a_foreign_page_in_a_session(talk: Conversation) -> None:
+    """A request of a session with a foreign Origin is refused with 403."""
+    answer = talk.http.post(talk.wire.build(talk.wire.everyday), {"Origin": FOREIGN})
+    served = answer.reply.result is not None
+    judge_origin(talk, "origin-refused-in-session", answer, served=served)
+
+
+@scenario("origin-refused-on-get")
+def opens_no_stream_for_a_foreign_page(talk: Conversation) -> None:
+    """A GET with a foreign Origin opens no stream."""
+    ordinary = [one for one in talk.wire.transcript.exchanges if one.verb == "GET"]
+    if not any(one.streams and one.status in SUCCESS for one in ordinary):
+        talk.unseen("origin-refused-on-get", "the server opens no stream for a GET")
+        return
+    opening = talk.http.first_request()  # our session has a stream already
+    session = {SESSION: opening.header(SESSION)}
+    answer = talk.http.get({"Origin": FOREIGN, **session})
+    served = answer.status in SUCCESS and answer.exchange.streams
+    judge_origin(talk, "origin-refused-on-get", answer, served=served)
+    answer.close()
+    talk.http.end_session(opening)
+
+
+@scenario("origin-local-address")
+def listens_on_loopback_only(talk: Conversation) -> None:
+    """A local server listens on the loopback address only."""
+    addresses = talk.http.addresses()
+    if not addresses:
+        talk.unseen("origin-local-address", "the addresses of the server cannot be seen")
+        return
+    wide = [one for one in addresses if not ip_address(one).is_loopback]
+    talk.judge(
+        "origin-local-address",
+        not wide,
+        expected="loopback addresses only",
+        actual=f"it listens on {', '.join(wide)}",
+    )

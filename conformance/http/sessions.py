@@ -1,0 +1,164 @@
+"""http/sessions: session ids, and the end of a session."""
+
+from collections.abc import Iterator
+
+from mcp_touchstone.suite import (
+    Conversation,
+    Record,
+    Seen,
+    ambient,
+    brief,
+    guessable,
+    is_modern,
+    scenario,
+)
+
+SESSION = "Mcp-Session-Id"
+BAD_REQUEST = 400
+NOT_FOUND = 404
+NOT_ALLOWED = 405
+SUCCESS = range(200, 300)
+VISIBLE = range(0x21, 0x7F)
+SESSIONS = 3
+NONE = "the server issues no session ids"
+
+
+def opens_session(talk: Conversation) -> str | None:
+    """Open a session beside ours; return its id, None for none."""
+    answer = talk.http.first_request()
+    return answer.header(SESSION) if answer.reply.result is not None else None
+
+
+@ambient("sessions-id-visible-ascii")
+def issues_ids_of_visible_characters(record: Record) -> Iterator[Seen]:
+    """A session id has visible ASCII characters only."""
+    for exchange in record.transcript.exchanges:
+        issued = exchange.header(SESSION)
+        if issued is not None and exchange.verb == "POST":
+            strange = [character for character in issued if ord(character) not in VISIBLE]
+            yield Seen(
+                "sessions-id-visible-ascii",
+                bool(issued) and not strange,
+                exchange.line or None,
+                "characters from 0x21 to 0x7E",
+                f"the id {brief(issued)}",
+            )
+
+
+@scenario("sessions-id-unique")
+def issues_ids_that_cannot_be_guessed(talk: Conversation) -> None:
+    """Ids of sessions are unique, and too random to be guessed."""
+    ids = [one for one in (opens_session(talk) for _ in range(SESSIONS)) if one is not None]
+    for one in ids:
+        talk.http.delete({SESSION: one})
+    if len(ids) < SESSIONS:
+        talk.unseen("sessions-id-unique", NONE)
+        return
+    repeated = len(set(ids)) < len(ids)
+    talk.judge(
+        "sessions-id-unique",
+        not repeated and not guessable(ids),
+        expected="session ids that differ and cannot be guessed",
+        actual=f"the same id twice: {ids[0]}" if repeated else f"the ids {', '.join(ids)}",
+    )
+
+
+@scenario("sessions-id-required")
+def refuses_a_request_without_the_id_with_400(talk: Conversation) -> None:
+    """A request without a session id is answered by 400, if the server wants an id."""
+    if talk.http.session_id is None:
+        talk.unseen("sessions-id-required", NONE)
+        return
+    answer = talk.http.post(talk.wire.build("ping"), {SESSION: None})
+    if not answer.refused:
+        talk.unseen("sessions-id-required", f"it does not require an id: {answer}")
+        return
+    talk.judge(
+        "sessions-id-required",
+        answer.status == BAD_REQUEST,
+        expected="400 Bad Request for a request without a session id",
+        actual=answer,
+        at=answer.line,
+    )
+
+
+@scenario("sessions-ended-404", "sessions-ended-get-404")
+def answers_404_after_the_end_of_a_session(talk: Conversation) -> None:
+    """The id of a session that we ended is answered by 404."""
+    clauses = ("sessions-ended-404", "sessions-ended-get-404")
+    session = opens_session(talk)
+    if session is None:
+        for clause in clauses:
+            talk.unseen(clause, NONE)
+        return
+    ended = talk.http.delete({SESSION: session})
+    if ended.status not in SUCCESS:
+        for clause in clauses:
+            talk.unseen(clause, f"the server does not let clients end a session: {ended}")
+        return
+    answer = talk.http.post(talk.wire.build("ping"), {SESSION: session})
+    talk.judge(
+        "sessions-ended-404",
+        answer.status == NOT_FOUND,
+        expected="404 Not Found for a request of an ended session",
+        actual=answer,
+        at=answer.line,
+        also=(ended.line,),
+    )
+    stream = talk.http.get({SESSION: session})
+    if stream.status == NOT_ALLOWED:
+        talk.unseen("sessions-ended-get-404", "the server has no stream for GET")
+        return
+    talk.judge(
+        "sessions-ended-get-404",
+        stream.status == NOT_FOUND,
+        expected="404 Not Found for a GET of an ended session",
+        actual=stream,
+        at=stream.line,
+        also=(ended.line,),
+    )
+    stream.close()
+
+
+@ambient("sessions-none-minted")
+def issues_no_session_id(record: Record) -> Iterator[Seen]:
+    """An answer of 2026-07-28 has no session id."""
+    for exchange in record.transcript.exchanges:
+        said = exchange.said("MCP-Protocol-Version") or ""
+        if exchange.verb == "POST" and exchange.status and is_modern(said):
+            issued = exchange.header(SESSION)
+            repeated = issued is not None and issued == exchange.said(SESSION)
+            yield Seen(
+                "sessions-none-minted",
+                issued is None or repeated,
+                exchange.line or None,
+                f"no {SESSION}",
+                f"the id {brief(issued)}",
+            )
+
+
+@scenario("sessions-header-ignored")
+def ignores_a_session_id(talk: Conversation) -> None:
+    """A session id on a request is ignored."""
+    request = talk.wire.build(talk.wire.everyday)
+    answer = talk.http.post(request, {SESSION: "touchstone-no-such-session"})
+    talk.judge(
+        "sessions-header-ignored",
+        answer.reply.result is not None and answer.header(SESSION) is None,
+        expected=f"a result without {SESSION}",
+        actual=answer if answer.header(SESSION) is None else f"{answer} that repeats the id",
+        at=answer.line,
+    )
+
+
+@scenario("sessions-last-event-id-ignored")
+def ignores_the_id_of_an_event(talk: Conversation) -> None:
+    """A Last-Event-ID on a request is ignored."""
+    answer = talk.http.post(talk.wire.build(talk.wire.everyday), {"Last-Event-ID": "1-1"})
+    talk.judge(
+        "sessions-last-event-id-ignored",
+        answer.reply.result is not None,
+        expected="a result",
+        actual=answer,
+        at=answer.line,
+    )

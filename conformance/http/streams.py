@@ -1,0 +1,405 @@
+"""http/streams: when streams begin and end, what they carry, and how they are resumed."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    Breach,
+    Conversation,
+    Entry,
+    Example,
+    HttpAnswer,
+    HttpExchange,
+    Kind,
+    Pending,
+    Record,
+    Role,
+    Seen,
+    ambient,
+    id_key,
+    scenario,
+)
+
+SUCCESS = range(200, 300)
+LAST_EVENT = "Last-Event-ID"
+PROGRESS = "notifications/progress"
+LOGGED = "notifications/message"
+GRACE = 2.0
+"""Seconds in which a stream ends after its response."""
+
+
+def streams(record: Record, verb: str) -> Iterator[HttpExchange]:
+    """Yield the streams that requests with an HTTP method opened."""
+    for exchange in record.transcript.exchanges:
+        if exchange.verb == verb and exchange.streams and exchange.status in SUCCESS:
+            yield exchange
+
+
+def entries_of(record: Record, exchange: HttpExchange) -> list[Entry]:
+    """Return the lines that came in a response."""
+    return [e for e in record.lines() if e.origin is not None and e.origin.exchange is exchange]
+
+
+def answered_in(record: Record, exchange: HttpExchange) -> Entry | None:
+    """Return the line with the last response in a stream; None if there is none."""
+    answers = [
+        entry
+        for entry in entries_of(record, exchange)
+        for message in entry.messages
+        if message.answers == exchange.line
+    ]
+    return answers[-1] if answers else None
+
+
+def closed_early(record: Record, exchange: HttpExchange) -> bool:
+    """Whether the server closed the stream of a request before the response."""
+    if not exchange.line or exchange.left or exchange.fault or exchange.ended is None:
+        return False
+    requests = record.transcript[exchange.line].value
+    has_id = isinstance(requests, dict) and "id" in requests and "method" in requests
+    return has_id and answered_in(record, exchange) is None
+
+
+# --- the beginning and the end of the stream of a request
+
+
+@ambient("streams-primed")
+def primes_the_client(record: Record) -> Iterator[Seen]:
+    """The stream of a request begins with an event that has an id and empty data."""
+    for exchange in streams(record, "POST"):
+        other = exchange.crafted and exchange.said("MCP-Protocol-Version") != record.revision
+        if other or not any(event.id is not None for event in exchange.events):
+            continue
+        first = exchange.events[0]
+        holding = [e for e in entries_of(record, exchange) if e.origin and e.origin.event is first]
+        primed = first.id is not None and not holding
+        yield Seen(
+            "streams-primed",
+            primed,
+            exchange.line or None,
+            "an event with an id and empty data first",
+            "a message in the first event" if holding else "a first event without an id",
+        )
+
+
+@ambient("streams-retry-before-close")
+def sends_retry_before_it_closes(record: Record) -> Iterator[Seen]:
+    """A stream that is closed before the response has an event with retry."""
+    for exchange in streams(record, "POST"):
+        if closed_early(record, exchange) and any(event.id for event in exchange.events):
+            yield Seen(
+                "streams-retry-before-close",
+                any(event.retry is not None for event in exchange.events),
+                exchange.line,
+                "an event with retry before the connection is closed",
+                "no retry in the stream",
+            )
+
+
+@ambient("streams-open-until-response")
+def keeps_the_stream_open_until_the_response(record: Record) -> Iterator[Seen]:
+    """The stream of a request is open until its response."""
+    for exchange in streams(record, "POST"):
+        if exchange.line and exchange.ended is not None and not exchange.left:
+            early = closed_early(record, exchange)
+            yield Seen(
+                "streams-open-until-response",
+                not early,
+                exchange.line,
+                "the response before the end of the stream",
+                "the server closed the stream",
+            )
+
+
+@scenario("streams-end-after-response")
+def ends_the_stream_after_the_response(talk: Conversation) -> None:
+    """The stream of a request ends after its response."""
+    answer = streamed(talk)
+    if not answer.exchange.streams or not answer.reply.answered:
+        talk.unseen("streams-end-after-response", f"it answers without a stream: {answer}")
+        return
+    closed = answer.wait_closed(GRACE)
+    talk.judge(
+        "streams-end-after-response",
+        closed,
+        expected="the end of the stream after the response",
+        actual=f"a stream that is still open {GRACE:.0f} s later",
+        at=answer.line,
+    )
+    answer.close()
+
+
+# --- the messages of a stream
+
+
+@ambient("streams-no-response-on-get")
+def sends_no_response_on_the_stream_of_a_get(record: Record) -> Iterator[Seen]:
+    """The stream of a GET carries no responses."""
+    for exchange in streams(record, "GET"):
+        if exchange.said(LAST_EVENT) is not None or exchange.line:
+            continue
+        yield Seen("streams-no-response-on-get", True, None)
+        for entry in entries_of(record, exchange):
+            for message in entry.messages:
+                yield Seen(
+                    "streams-no-response-on-get",
+                    message.kind not in {Kind.RESULT, Kind.ERROR},
+                    entry.n,
+                    "requests and notifications only",
+                    f"a {message.kind} on the stream of a GET",
+                )
+
+
+@ambient("streams-no-requests")
+def sends_no_requests(record: Record) -> Iterator[Seen]:
+    """No response of 2026-07-28 carries a request of the server."""
+    for exchange in record.transcript.exchanges:
+        if exchange.status in SUCCESS:
+            yield Seen("streams-no-requests", True, exchange.line or None)
+    for entry, message in record.messages(Role.REQUEST):
+        yield Seen(
+            "streams-no-requests",
+            False,
+            entry.n,
+            "notifications and the response only",
+            f"the request {message.method}",
+        )
+
+
+@ambient("streams-no-buffering")
+def asks_proxies_not_to_buffer(record: Record) -> Iterator[Seen]:
+    """A stream has the header X-Accel-Buffering: no."""
+    for exchange in streams(record, "POST"):
+        said = exchange.header("X-Accel-Buffering") or ""
+        yield Seen(
+            "streams-no-buffering",
+            said.strip().lower() == "no",
+            exchange.line or None,
+            "X-Accel-Buffering: no",
+            f"X-Accel-Buffering: {said}" if said else "no X-Accel-Buffering",
+        )
+
+
+@ambient("streams-event-ids-unique")
+def gives_events_unique_ids(record: Record) -> Iterator[Seen]:
+    """The id of an event is unique in its session."""
+    used: dict[tuple[str | None, str], int] = {}
+    for exchange in record.transcript.exchanges:
+        if not exchange.streams or exchange.said(LAST_EVENT) is not None:
+            continue
+        session = exchange.said("Mcp-Session-Id") or exchange.header("Mcp-Session-Id")
+        for event in exchange.events:
+            if event.id:
+                first = used.setdefault((session, event.id), exchange.number)
+                again = first != exchange.number
+                yield Seen(
+                    "streams-event-ids-unique",
+                    not again,
+                    exchange.line or None,
+                    "an event id that no other event has",
+                    f"the id {event.id} of an event of exchange {first}",
+                )
+
+
+def progress_of(talk: Conversation, token: Any, line: int) -> list[tuple[Entry, HttpExchange]]:
+    """Return the progress with a token after a line, and the responses it came in."""
+    return [
+        (entry, entry.origin.exchange)
+        for entry in talk.since(line)
+        for message in entry.messages
+        if entry.origin is not None
+        and message.method == PROGRESS
+        and id_key((message.value.get("params") or {}).get("progressToken")) == id_key(token)
+    ]
+
+
+def shortest(talk: Conversation) -> Example:
+    """Return the fastest call that reports progress."""
+    talk.example("progress-call")
+    return min(talk.examples("progress-call"), key=lambda example: example.seconds)
+
+
+@scenario("streams-get-unrelated", "streams-post-related", "streams-notifications-related")
+def sends_progress_on_the_stream_of_its_request(talk: Conversation) -> None:
+    """Progress comes on the stream of the request that has its token."""
+    call = shortest(talk)
+    tokens = ("touchstone-one", "touchstone-two")
+    calls = [talk.start(call, token=token) for token in tokens]
+    for pending in calls:
+        talk.need_answer(pending.reply(), "a call that reports progress")
+    for pending in calls:
+        _judge_progress(talk, pending)
+
+
+def _judge_progress(talk: Conversation, pending: Pending) -> None:
+    found = progress_of(talk, pending.token, pending.line)
+    own = {entry.raw for entry, exchange in found if exchange.line == pending.line}
+    on_get = [e for e, exchange in found if exchange.verb == "GET" and not exchange.line]
+    on_get = [entry for entry in on_get if entry.raw not in own]
+    on_other = [
+        entry for entry, exchange in found if exchange.line and exchange.line != pending.line
+    ]
+    if talk.judges("streams-get-unrelated"):
+        talk.judge(
+            "streams-get-unrelated",
+            not on_get,
+            expected="progress on the stream of its request",
+            actual="progress on the stream of the GET",
+            at=on_get[0] if on_get else pending.line,
+        )
+    for clause in ("streams-post-related", "streams-notifications-related"):
+        if talk.judges(clause):
+            talk.judge(
+                clause,
+                not on_other,
+                expected="progress on the stream of its request",
+                actual="progress on the stream of another request",
+                at=on_other[0] if on_other else pending.line,
+            )
+
+
+@scenario("streams-listen-scope")
+def sends_no_progress_on_a_subscription(talk: Conversation) -> None:
+    """The stream of a subscription carries no progress and no log messages."""
+    stream = talk.subscribe({"toolsListChanged": True})
+    stream.acknowledged()
+    pending = talk.start(shortest(talk), token="touchstone-beside", level="debug")  # noqa: S106
+    talk.need_answer(pending.reply(), "a call that reports progress")
+    wrong = [
+        entry
+        for entry in talk.since(stream.line)
+        for message in entry.messages
+        if entry.origin is not None
+        and entry.origin.exchange.line == stream.line
+        and message.method in {PROGRESS, LOGGED}
+    ]
+    stream.cancel()
+    talk.judge(
+        "streams-listen-scope",
+        not wrong,
+        expected="only news that the subscription asked for",
+        actual="a notification of another request",
+        at=wrong[0] if wrong else stream.line,
+    )
+
+
+@scenario("streams-no-broadcast", willing=True)
+def sends_each_request_on_one_stream(talk: Conversation) -> None:
+    """A request of the server comes on one stream only."""
+    words = ("elicits", "samples", "lists-roots")
+    example = next(e for word in words for e in talk.examples(word))
+    start = len(talk.wire.transcript)
+    talk.provoke(example)
+    talk.quiet()
+    seen: dict[Any, tuple[Entry, HttpExchange]] = {}
+    for entry in talk.since(start):
+        for message in entry.messages:
+            if message.role is not Role.REQUEST or entry.origin is None:
+                continue
+            exchange = entry.origin.exchange
+            key = id_key(message.value.get("id"))
+            first = seen.setdefault(key, (entry, exchange))
+            again = first[1] is not exchange and exchange.said(LAST_EVENT) is None
+            talk.judge(
+                "streams-no-broadcast",
+                not again or entry.raw != first[0].raw,
+                expected="each request on one stream only",
+                actual=f"the request {message.method} on two streams",
+                at=entry,
+                also=(first[0].n,),
+            )
+    if not seen:
+        talk.judge("streams-no-broadcast", True, expected="each request on one stream only")
+
+
+# --- resuming a stream
+
+
+def streamed(talk: Conversation, *, ids: bool = False) -> HttpAnswer:
+    """Send a request whose answer is a stream, if there is one; ``ids`` wants ids of events."""
+    answer = talk.http.post(talk.wire.build(talk.wire.everyday))
+    calls = talk.examples("progress-call")
+    if calls and not (_ids(answer) if ids else answer.exchange.streams):
+        call = min(calls, key=lambda example: example.seconds)
+        meta = talk.wire.tagged(token=f"touchstone-{len(talk.wire.transcript)}")
+        answer = talk.http.post(talk.wire.build(call.method, call.params, meta=meta))
+    return answer
+
+
+def _ids(answer: HttpAnswer) -> list[str]:
+    return [event.id for event in answer.exchange.events if event.id]
+
+
+def resumed(talk: Conversation, last: str) -> HttpAnswer | None:
+    """Resume a stream behind an event; return the stream, None if the server refuses."""
+    stream = talk.http.get({LAST_EVENT: last})
+    return stream if stream.status in SUCCESS and stream.exchange.streams else None
+
+
+def answers_in(stream: HttpAnswer) -> Iterable[int]:
+    """Yield the lines of our requests that a stream answers."""
+    for entry in stream.entries:
+        for message in entry.messages:
+            if message.answers is not None:
+                yield message.answers
+
+
+@scenario("streams-replay-own", fresh=True)
+def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
+    """A resumed stream repeats no messages of another stream."""
+    talk.wire.open()
+    talk.wire.transcript.judged = False  # the second answers in it are repeated as we ask
+    first, second = streamed(talk, ids=True), streamed(talk, ids=True)
+    if not _ids(first) or not second.reply.answered:
+        talk.unseen("streams-replay-own", "the events of the server have no ids")
+        return
+    stream = resumed(talk, _ids(first)[0])
+    if stream is None:
+        talk.unseen("streams-replay-own", "the server resumes no streams")
+        return
+    stream.wait_messages()
+    talk.quiet()
+    stream.close()
+    talk.judge(
+        "streams-replay-own",
+        second.line not in answers_in(stream),
+        expected="no response to another request in a resumed stream",
+        actual=f"the response to line {second.line}",
+        at=second.line,
+        also=(first.line, stream.line),
+    )
+
+
+@scenario("streams-disconnect-is-no-cancellation", fresh=True, lasts=True)
+def goes_on_after_a_disconnection(talk: Conversation) -> None:
+    """A call goes on after its connection was closed, and its stream can be resumed."""
+    clause = "streams-disconnect-is-no-cancellation"
+    talk.wire.open()
+    talk.wire.transcript.judged = False  # its answer comes on another stream as we ask
+    call = max(talk.examples("slow-call"), key=lambda example: example.seconds)
+    meta = talk.wire.tagged(token="touchstone-closed")  # noqa: S106
+    answer = talk.http.post(talk.wire.build(call.method, call.params, meta=meta), wait=False)
+    talk.wire.wait(lambda: _ids(answer) or answer.closed, call.seconds + talk.pace.reply)
+    if answer.reply.answered or not _ids(answer):
+        talk.unseen(clause, "there was no event with an id before the response")
+        return
+    answer.close()
+    stream = resumed(talk, _ids(answer)[-1])
+    if stream is None:
+        talk.unseen(clause, "the server resumes no streams")
+        return
+    limit = call.seconds + talk.pace.reply
+    talk.wire.wait(lambda: answer.reply.answered or stream.closed, limit)
+    if not answer.reply.answered and not stream.closed:
+        talk.unseen(clause, "the resumed stream is open and has no response yet")
+        stream.close()
+        return
+    talk.judge(
+        clause,
+        answer.reply.answered,
+        expected="the response in the resumed stream",
+        actual="the end of the stream without a response",
+        at=answer.line,
+        also=(stream.line,),
+        mild=Breach.WARN,
+    )

@@ -1,0 +1,202 @@
+"""Other callers: what they get although it is not theirs is the effect."""
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from mcp_touchstone.security.suite import (
+    SESSION,
+    AttackSession,
+    HttpCaller,
+    Spoken,
+    attack,
+    served,
+)
+
+IDS: Final = 5
+"""Session ids that are looked at before the next one is computed."""
+
+LEAST: Final = 3
+"""Least number of ids from which the next one is computed."""
+
+ROUNDS: Final = 15
+"""Pairs of requests with the same id in two sessions."""
+
+STREAMS: Final = 4
+
+NO_IDS: Final = "the server gives out no session id"
+NO_EVENTS: Final = "no stream had event ids"
+UNNEEDED: Final = "a request without a session id is served too"
+
+
+@attack("callers-guessed", "callers-made-up", "callers-crossed", "callers-replayed",
+        fixtures=("base",))  # fmt: skip
+def keeps_sessions_apart(session: AttackSession) -> None:
+    """Ids of sessions cannot be guessed or made up, and sessions get only their own messages."""
+    session.open()
+    caller = HttpCaller(session)
+    threats = ("callers-guessed", "callers-made-up", "callers-crossed", "callers-replayed")
+    if session.http.session_id is None:
+        for threat in threats:
+            session.unseen(threat, NO_IDS)
+        return
+    _guess(session, caller)
+    _make_up(session, caller)
+    other = caller.another()
+    if other is None:
+        session.unseen("callers-crossed", "the server opens one session only")
+        session.unseen("callers-replayed", "the server opens one session only")
+        return
+    _cross(session, caller, other)
+    _replay(session, caller, other)
+    caller.leave(other)
+
+
+def _guess(session: AttackSession, caller: HttpCaller) -> None:
+    threat = "callers-guessed"
+    session.mark()
+    own = session.http.session_id
+    ids = [known for _ in range(IDS) if (known := caller.another()) is not None]
+    guesses = following(ids)
+    answer = caller.begin()
+    last = answer.header(SESSION)
+    found = ""
+    at: int | None = answer.reply.entry
+    if last is not None and last in guesses:
+        found = f"the next session id was computed from the {len(ids)} before it: {last}"
+    elif len({own, *ids, last}) < len(ids) + 1:
+        found = "the same session id was given out twice"
+    for known in (*ids, last):
+        caller.leave(known)
+    if not found and session.scene.target.started and session.judges(threat):
+        session.renew()
+        session.wire.transcript.judged = False
+        if session.http.session_id == own:
+            found = f"a new process gave out the same first session id: {own}"
+            at = session.opening.entry
+    session.conclude(
+        threat,
+        found,
+        expected="session ids that nobody can compute",
+        passed=f"{len(ids) + 1} session ids were not computed",
+        at=at or None,
+    )
+
+
+def following(ids: Sequence[str]) -> set[str]:
+    """Return the ids that could come next, if a number in the ids grows by the same step."""
+    found = set()
+    for base, digits, form in ((10, "[0-9]+", "d"), (16, "[0-9a-f]+", "x")):
+        splits = [re.split(f"({digits})", one) for one in ids]
+        if len(ids) < LEAST or len({len(parts) for parts in splits}) != 1:
+            continue
+        for place in range(1, len(splits[0]), 2):
+            rest = {(*parts[:place], *parts[place + 1 :]) for parts in splits}
+            numbers = [int(parts[place], base) for parts in splits]
+            steps = {later - earlier for earlier, later in itertools.pairwise(numbers)}
+            if len(rest) == 1 and len(steps) == 1 and steps != {0}:
+                before, last, after = splits[-1][:place], splits[-1][place], splits[-1][place + 1 :]
+                text = f"{numbers[-1] + steps.pop():0{len(last)}{form}}"
+                found.add("".join((*before, text, *after)))
+    return found
+
+
+def _make_up(session: AttackSession, caller: HttpCaller) -> None:
+    session.mark()
+    without = session.http.post(caller.request("ping"), {SESSION: None})
+    if served(without):
+        session.unseen("callers-made-up", UNNEEDED)
+        return
+    found = ""
+    at: int | None = None
+    for known in (caller.marker("session"), "1"):
+        answer = session.http.post(caller.request("ping"), {SESSION: known})
+        if served(answer):
+            found, at = f"a ping in the made-up session {known} got a result", answer.reply.entry
+            break
+    session.conclude(
+        "callers-made-up",
+        found,
+        expected="no result in a session that does not exist",
+        passed="made-up session ids got no result",
+        at=at or None,
+    )
+
+
+def _cross(session: AttackSession, caller: HttpCaller, other: str) -> None:
+    session.mark()
+    listing = _list_of(session.spoken)
+    if listing is None:
+        session.unseen("callers-crossed", "the server lists nothing, so answers look alike")
+        return
+    member, method = listing
+    found = ""
+    at: int | None = None
+    for _ in range(ROUNDS):
+        marker = caller.marker("same")
+        asked = session.http.post(caller.request(method, {}, marker), wait=False)
+        pinged = session.http.post(caller.request("ping", None, marker), {SESSION: other})
+        asked.wait_closed() if not asked.exchange.streams else asked.wait_messages()
+        for answer, wrong in ((pinged, True), (asked, False)):
+            for one, entry in zip(answer.messages, answer.entries, strict=False):
+                result = one.get("result") if isinstance(one, dict) else None
+                if isinstance(result, dict) and (member in result) is wrong:
+                    what = f"the answer to {method}" if wrong else "the answer to ping"
+                    found, at = f"{what} of another session came", entry.n
+        if found:
+            break
+    session.conclude(
+        "callers-crossed",
+        found,
+        expected="each session gets the answer to its own request",
+        passed=f"{ROUNDS} pairs of requests with the same id were kept apart",
+        at=at or None,
+    )
+
+
+def _list_of(spoken: Spoken) -> tuple[str, str] | None:
+    """Return a list that the server offers: the member of its result, and the method."""
+    for name in ("tools", "resources", "prompts"):
+        if spoken.named(name):
+            return name, f"{name}/list"
+    return None
+
+
+def _replay(session: AttackSession, caller: HttpCaller, other: str) -> None:
+    session.mark()
+    first: list[tuple[str, str, int]] = []
+    listing = _list_of(session.spoken)
+    method = listing[1] if listing else "ping"
+    for _ in range(STREAMS):
+        marker = caller.marker("mine")
+        answer = session.http.post(caller.request(method, {}, marker))
+        answer.wait_closed()
+        known = next((event.id for event in answer.exchange.events if event.id), None)
+        if known is not None:
+            first.append((known, marker, answer.line))
+    if not first:
+        session.unseen("callers-replayed", NO_EVENTS)
+        return
+    found = ""
+    at: int | None = None
+    mine = {marker for _, marker, _ in first}
+    asked = 0
+    for known, _, line in first:
+        for change in ({SESSION: other}, dict(caller.stranger)):
+            stolen = session.http.get({**change, "Last-Event-ID": known})
+            stolen.wait_closed(1.0)
+            for one, entry in zip(stolen.messages, stolen.entries, strict=False):
+                if isinstance(one, dict) and one.get("id") in mine:
+                    who = "another session" if change.get(SESSION) else "a caller without a session"
+                    found, at = f"{who} got an answer again with its event id {known}", entry.n
+                    asked = line
+            stolen.close()
+    session.conclude(
+        "callers-replayed",
+        found,
+        expected="no message of another session",
+        passed=f"{len(first)} event ids of another session got none of its messages",
+        at=at or None,
+        also=(asked,) if asked else (),
+    )

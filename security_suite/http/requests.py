@@ -1,0 +1,222 @@
+"""Requests with two ends or none, streams without a reader, and line breaks in names."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from mcp_touchstone.security.suite import (
+    SESSION,
+    AttackSession,
+    HttpCaller,
+    ResourceUsage,
+    attack,
+    now,
+    sleep,
+)
+
+UNFINISHED: Final = 48
+"""Connections in the middle of a request; more than the threads of common pools."""
+
+ENDLESS: Final = 32
+"""Pieces of a mebibyte of a body in chunks."""
+
+ANSWER: Final = 3.0
+"""Seconds for the answers to two requests; both are short."""
+
+WAITING: Final = 20.0
+"""Greatest seconds for the server to close what its clients closed."""
+
+FEW: Final = 15
+"""Streams of the first round; there are twice as many in the second."""
+
+
+@attack("requests-smuggled", "requests-injected", "requests-endless", "requests-abandoned",
+        fixtures=("base",), lasts=True)  # fmt: skip
+def reads_requests_to_their_end(session: AttackSession) -> None:
+    """Requests with two ends or none do no harm, and closed streams cost nothing."""
+    session.open()
+    caller = HttpCaller(session)
+    _smuggle(session, caller)
+    _inject(session, caller)
+    _abandon(session, caller)
+    _never_end(session, caller)
+
+
+def _smuggle(session: AttackSession, caller: HttpCaller) -> None:
+    session.mark()
+    found, tried = "", 0
+    at: int | None = None
+    for what, lines, before in _ends():
+        inner = caller.marker("inner")
+        message = caller.request("ping", None, inner)
+        ping = session.http.body(message)
+        head = caller.head(("Content-Length", str(len(ping))), drop=("content-length",))
+        second = b"POST " + session.http.path.encode() + b" HTTP/1.1\r\n"
+        second += "".join(f"{name}: {value}\r\n" for name, value in head).encode() + b"\r\n" + ping
+        outer = session.http.body(caller.request("ping"))
+        shorter, longer = len(before(outer)), len(before(outer)) + len(second)
+        filled = [(name, value.format(short=shorter, long=longer)) for name, value in lines]
+        headers = caller.head(*filled, drop=("content-length", "connection"))
+        with contextlib.suppress(OSError):
+            note = f"we sent a POST with {what}, and a second one behind its shorter end"
+            answer = caller.raw(headers, before(outer) + second, message, note, ANSWER)
+            tried += 1
+            if inner in answer.results:
+                found, at = f"the second request behind {what} was carried out", answer.line
+                break
+    session.conclude(
+        "requests-smuggled",
+        found,
+        expected="no request out of the body of another",
+        passed=f"{tried} requests with two ends were not split",
+        at=at,
+    )
+
+
+def _whole(body: bytes) -> bytes:
+    return body
+
+
+def _chunked(body: bytes) -> bytes:
+    return f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
+
+
+def _ends() -> Iterator[tuple[str, list[tuple[str, str]], Callable[[bytes], bytes]]]:
+    """Yield requests with two ends: in words, their headers, and the form of the first body."""
+    length = "Content-Length"
+    yield "a short and a long length", [(length, "{short}"), (length, "{long}")], _whole
+    yield "a long and a short length", [(length, "{long}"), (length, "{short}")], _whole
+    yield "a length and chunks", [(length, "{long}"), ("Transfer-Encoding", "chunked")], _chunked
+    yield (
+        "a length with a blank before the colon",
+        [(length, "{short}"), (length + " ", "{long}")],
+        _whole,
+    )
+    yield (
+        "a length behind a bare carriage return",
+        [(length, "{short}"), ("X-Note", "a\rContent-Length: {long}")],
+        _whole,
+    )
+
+
+def _inject(session: AttackSession, caller: HttpCaller) -> None:
+    session.mark()
+    name = caller.marker("x-touchstone")
+    text = f"touchstone\r\n{name}: 1"
+    coded = text.replace("\r", "%0d").replace("\n", "%0a").replace(" ", "%20")
+    sent = [
+        caller.request("tools/call", {"name": text, "arguments": {}}),
+        caller.request(text),
+        caller.request("resources/read", {"uri": f"file:///{text}"}),
+        caller.request("prompts/get", {"name": text}),
+        caller.request("ping", None, f"{caller.marker('id')}{text}"),
+    ]
+    opening = caller.opening()
+    opening["params"]["protocolVersion"] = text
+    found = ""
+    at: int | None = None
+    answers = [session.http.post(one) for one in sent]
+    answers.append(session.http.post(opening, {SESSION: None}))
+    caller.leave(answers[-1].header(SESSION))
+    answers.append(session.http.post(caller.request("ping"), path=f"{session.http.path}?a={coded}"))
+    for answer in answers:
+        if answer.header(name) is not None:
+            found, at = "a name with a line break set a header of the response", answer.line
+            break
+    session.conclude(
+        "requests-injected",
+        found,
+        expected="no header that a message chose",
+        passed=f"{len(answers)} requests set no header",
+        at=at,
+    )
+
+
+def _abandon(session: AttackSession, caller: HttpCaller) -> None:
+    threat = "requests-abandoned"
+    session.mark()
+    if not session.scene.target.started:
+        session.unseen(threat, "we did not start the server")
+        return
+    usage = ResourceUsage(session.wire.process.pid)
+    before = usage.descriptors()
+    if before is None:
+        session.unseen(threat, "this system does not show the descriptors of a process")
+        return
+    other = caller.another()  # the connection listens on the stream of its own session
+    left = []
+    for count in (FEW, 2 * FEW):
+        for _ in range(count):
+            stream = session.http.get({SESSION: other})
+            stream.close()
+            asked = session.http.post(caller.request("ping"), wait=False)
+            asked.close()
+        left.append(_settled(usage, before, count))
+    caller.leave(other)
+    grown = left[0] >= FEW and left[1] - left[0] >= 2 * FEW
+    line = session.wire.transcript.happened(
+        f"descriptors more than before: {left[0]} after {FEW} streams, {left[1]} after {3 * FEW}"
+    )
+    session.conclude(
+        threat,
+        f"{left[1]} descriptors stayed open after {3 * FEW} closed streams" if grown else "",
+        expected="closed connections are closed by the server too",
+        passed=f"{3 * FEW} closed streams left {max(0, left[1])} descriptors",
+        at=line if grown else None,
+    )
+
+
+def _settled(usage: ResourceUsage, before: int, count: int) -> int:
+    """Return the descriptors that stay; waits while there are as many as closed streams."""
+    until = now() + WAITING
+    while (left := (usage.descriptors() or before) - before) >= count // 2 and now() < until:
+        sleep(0.2)
+    return left
+
+
+def _never_end(session: AttackSession, caller: HttpCaller) -> None:
+    session.mark()
+    found, at = "", None
+    with contextlib.ExitStack() as opened:
+        for data in _beginnings(session, caller):
+            with contextlib.suppress(OSError):
+                connection = opened.enter_context(caller.connect(ANSWER))
+                connection.settimeout(ANSWER)
+                connection.sendall(data)
+        session.wire.transcript.happened(f"we hold {UNFINISHED} unfinished requests open")
+        reply = session.wire.probe(seconds=max(20.0, session.pace.reply), required=False)
+        if not reply.answered:
+            found, at = f"with {UNFINISHED} unfinished requests a ping got no answer", reply
+    if not found:
+        with contextlib.suppress(OSError):
+            _pour(session, caller)
+        reply = session.wire.probe(seconds=max(20.0, session.pace.reply), required=False)
+        if not reply.answered:
+            found, at = "after a body without an end a ping got no answer", reply
+    session.conclude(
+        "requests-endless",
+        found,
+        expected="other callers are answered",
+        passed=f"{UNFINISHED} unfinished requests and {ENDLESS} MiB of a body were borne",
+        at=at,
+    )
+
+
+def _beginnings(session: AttackSession, caller: HttpCaller) -> Iterator[bytes]:
+    line = f"POST {session.http.path} HTTP/1.1\r\n".encode()
+    headers = caller.head(("Content-Length", "100000"), drop=("content-length",))
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers).encode()
+    for number in range(UNFINISHED):
+        yield line + head if number % 2 else line + head + b"\r\n{"
+
+
+def _pour(session: AttackSession, caller: HttpCaller) -> None:
+    headers = caller.head(("Transfer-Encoding", "chunked"), drop=("content-length",))
+    line = f"POST {session.http.path} HTTP/1.1\r\n".encode()
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers).encode()
+    session.wire.transcript.happened(f"we sent {ENDLESS} MiB of a body in chunks, without an end")
+    with caller.connect(ANSWER) as connection:
+        connection.settimeout(ANSWER)
+        connection.sendall(line + head + b"\r\n")
+        for _ in range(ENDLESS):
+            connection.sendall(b"100000\r\n" + b" " * (1 << 20) + b"\r\n")

@@ -1,0 +1,165 @@
+"""``mcp-touchstone serve --http``: the reference server over HTTP, a process for each session.
+
+By hand, as the server's own options are read: they are passed on word for word.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mcp_touchstone.bridge.child import Launch
+from mcp_touchstone.bridge.headers import LOOPBACK
+from mcp_touchstone.bridge.listener import Listener, until_signal
+
+SESSIONS: Final = 64
+"""Sessions at a time; an idle one ends for a new one."""
+
+STARTUP: Final = 60.0
+"""Seconds a process may take until its first answer."""
+
+SHORTEST_TOKEN: Final = 16
+
+HTTP: Final = "--http"
+TOKEN: Final = "--http-token"  # noqa: S105  (the name of an option)
+NAME: Final = "--http-name"
+
+_ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]/\s]+):(\d{1,5})")
+_NAME: Final = re.compile(r"[a-z0-9.-]+|\[[0-9a-f:.]+\]")
+_TOKEN_TEXT: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+_LAST_PORT: Final = 65_535
+
+
+class WrongWordError(Exception):
+    """An option is wrong; the message says which, and the remedy."""
+
+
+@dataclass
+class Options:
+    """The options about HTTP.
+
+    Attributes:
+        host: address to listen on.
+        port: port to listen on; 0 for any free one.
+        names: further host names under which clients reach it.
+        token: the bearer token; empty for none.
+        rest: the options of the server itself.
+        env: the environment of its processes, without the token.
+    """
+
+    host: str
+    port: int
+    token: str
+    names: frozenset[str] = frozenset()
+    rest: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def main(
+    program: str,
+    command: Sequence[str],
+    words: Sequence[str],
+    check: Callable[[Sequence[str]], object],
+    wrong: type[Exception],
+) -> int:
+    """Serve until a signal.
+
+    Args:
+        program: the name of the program, for messages.
+        command: starts the same server over stdio.
+        words: the arguments of the program.
+        check: reads the options of the server itself.
+        wrong: what ``check`` raises for a wrong one.
+
+    Returns:
+        The exit status.
+    """
+    try:
+        options = read(words, os.environ)
+        check(options.rest)
+    except (WrongWordError, wrong) as error:
+        return _refuse(f"{program}: {error}")
+    launch = Launch(command=(*command, *options.rest), env=options.env)
+    try:
+        listener = Listener(
+            launch,
+            port=options.port,
+            most=SESSIONS,
+            startup=STARTUP,
+            host=options.host,
+            names=options.names,
+            token=options.token,
+        )
+    except OSError as error:
+        address = f"{options.host}:{options.port}"
+        return _refuse(f"{program}: {address} cannot be used: {error.strerror}")
+    with listener:
+        return until_signal(lambda: print(listener.start(), flush=True))  # noqa: T201
+
+
+def read(words: Sequence[str], environment: Mapping[str, str]) -> Options:
+    """Read the options about HTTP, and keep the others.
+
+    Raises:
+        WrongWordError: one is wrong.
+    """
+    given: dict[str, list[str]] = {HTTP: [], TOKEN: [], NAME: []}
+    rest: list[str] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        option, equals, value = word.partition("=")
+        if option not in given:
+            rest.append(word)
+            continue
+        if not equals:
+            if not left or left[0].startswith("--"):
+                raise WrongWordError(f"{option} needs a value")
+            value = left.pop(0)
+        given[option].append(value)
+    if not given[HTTP]:
+        raise WrongWordError("write --http HOST:PORT too")
+    host, port = _address(given[HTTP][-1])
+    names = frozenset(one.lower() for one in given[NAME])
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise WrongWordError(f"--http-name {name}: write a host name without a port")
+    variable = given[TOKEN][-1] if given[TOKEN] else ""
+    token = _token(variable, environment) if given[TOKEN] else ""
+    if not names and host.strip("[]") not in {one.strip("[]") for one in LOOPBACK}:
+        raise WrongWordError(
+            f"--http {host}: only loopback is served, such as 127.0.0.1; for another address say "
+            "with --http-name under which name clients reach it"
+        )
+    if names and not token:
+        raise WrongWordError("--http-name needs --http-token: any machine could use the server")
+    env = {name: value for name, value in environment.items() if name != variable}
+    address = "127.0.0.1" if host == "localhost" else host.strip("[]")
+    return Options(address, port, token, names, tuple(rest), env)
+
+
+def _address(value: str) -> tuple[str, int]:
+    found = _ADDRESS.fullmatch(value)
+    if found is None or int(found[2]) > _LAST_PORT:
+        raise WrongWordError(f"--http {value}: write HOST:PORT, such as 127.0.0.1:8080")
+    return found[1].lower(), int(found[2])
+
+
+def _token(variable: str, environment: Mapping[str, str]) -> str:
+    """Return the value of a variable, which no message shows."""
+    value = environment.get(variable, "")
+    if not value:
+        raise WrongWordError(f"--http-token {variable}: the variable is not set")
+    if len(value) < SHORTEST_TOKEN or not _TOKEN_TEXT.fullmatch(value):
+        raise WrongWordError(
+            f"--http-token {variable}: the variable must have {SHORTEST_TOKEN} or more of the "
+            "characters of a bearer token, made at random"
+        )
+    return value
+
+
+def _refuse(sentence: str) -> int:
+    print(sentence, file=sys.stderr)  # noqa: T201
+    return 2

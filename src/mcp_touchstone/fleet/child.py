@@ -1,0 +1,96 @@
+"""Run a program under limits of time and memory, so that it ends with us."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from mcp_touchstone.transport.orphans import PARENT
+
+if sys.platform == "linux":
+    import resource
+
+GRACE: Final = 20.0
+"""Seconds between SIGTERM and SIGKILL."""
+
+OUTPUT: Final = 65536
+"""Bytes of the end of an output that are kept."""
+
+
+@dataclass(slots=True)
+class Running:
+    """The programs that run now; several threads use it."""
+
+    stopping: bool = False
+    pids: set[int] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def stop(self) -> None:
+        """End all programs; later ones are ended at once."""
+        with self.lock:
+            self.stopping = True
+            for pid in self.pids:
+                with contextlib.suppress(OSError):
+                    os.killpg(pid, signal.SIGTERM)
+
+
+def run(
+    words: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    seconds: float,
+    running: Running,
+    memory: int = 0,
+) -> tuple[str, int | None]:
+    """Run a program to its end; return the end of its output, and its status.
+
+    Args:
+        words: program and arguments.
+        cwd: its folder.
+        env: its variables.
+        seconds: limit of time; it then gets SIGTERM, and SIGKILL after ``GRACE``.
+        running: ends it early if it is stopped.
+        memory: greatest size of the data of each process, in bytes; 0 for no limit. Linux only.
+
+    Returns:
+        The status is None if it was ended at its limit.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    with (
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(
+            words, cwd=cwd, env={**env, PARENT: str(os.getpid())}, stdin=subprocess.DEVNULL,
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+        ) as process,
+    ):  # fmt: skip
+        if memory and sys.platform == "linux":
+            with contextlib.suppress(OSError):
+                resource.prlimit(process.pid, resource.RLIMIT_DATA, (memory, memory))
+        with running.lock:
+            running.pids.add(process.pid)
+        if running.stopping:
+            process.terminate()
+        status: int | None = None
+        try:
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(GRACE)
+        finally:
+            with running.lock:
+                running.pids.discard(process.pid)
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+        output.seek(max(output.seek(0, os.SEEK_END) - OUTPUT, 0))
+        return output.read().decode("utf-8", "replace"), status

@@ -1,0 +1,296 @@
+"""Judge the servers of a list, on this machine or a cluster; append a row for each to a file."""
+
+import contextlib
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from filelock import FileLock, Timeout
+
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.fleet.child import Running
+from mcp_touchstone.fleet.judge import Plan, judge, matches, unjudged
+from mcp_touchstone.fleet.servers import Entry, Start
+from mcp_touchstone.transport.process import now
+
+TRIES: Final = 2
+"""Attempts at a server, if the first one fails by a fault of ours or of the machine."""
+
+CONNECT: Final = 15
+"""Seconds to wait for the scheduler of a cluster."""
+
+_MINUTE: Final = 60
+
+
+class FleetError(UserError, ValueError):
+    """A fleet cannot be judged; the message says why."""
+
+
+class Rows:
+    """The file of rows, one JSON object in a line; used by one program at a time.
+
+    A last line that was cut off is removed. Each row is on the disk before the next one is written.
+
+    Args:
+        path: the file.
+        plan: the settings; rows of others are not mixed with ours.
+        resume: whether the file may have rows.
+    """
+
+    def __init__(self, path: Path, plan: Plan, *, resume: bool) -> None:
+        self.done: set[str] = set()
+        self._path = path
+        self._lock = FileLock(f"{path}.lock")
+        self._plan = plan
+        self._resume = resume
+
+    def __enter__(self) -> Self:
+        try:
+            self._lock.acquire(blocking=False)
+        except Timeout:
+            raise FleetError(f"{self._path}: another fleet writes to it") from None
+        try:
+            self._open()
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def _open(self) -> None:
+        self._file = self._path.open("ab")
+        if self._path.stat().st_size and not self._resume:
+            raise FleetError(f"{self._path} has rows; add --resume, or name another with --out")
+        self._file.truncate(_whole(self._path))
+        for row in read(self._path):
+            why = matches(row, self._plan)
+            if why:
+                raise FleetError(f"{self._path} has rows of {why}; name another with --out")
+            if row["start"]["class"] == Start.HARNESS:
+                self.done.discard(row["key"])
+            else:
+                self.done.add(row["key"])
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._release()
+
+    def _release(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):
+            self._file.close()
+        self._lock.release()
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Append a row and wait until it is on the disk.
+
+        Raises:
+            OSError: it cannot be written; the file then ends with the row before.
+        """
+        size = self._path.stat().st_size
+        try:
+            self._file.write(json.dumps(row, separators=(",", ":")).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.truncate(self._path, size)
+            raise
+        self.done.add(row["key"])
+
+
+def _whole(path: Path) -> int:
+    """Return the size of a file up to the end of its last whole line, in bytes."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        at = size
+        while at > 0:
+            start = max(at - 65536, 0)
+            file.seek(start)
+            found = file.read(at - start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+            at = start
+    return 0
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file, without a last line that was cut off.
+
+    Raises:
+        FleetError: it is no such file.
+    """
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    row = None
+                if not isinstance(row, dict) or "key" not in row or "start" not in row:
+                    raise FleetError(f"{path}:{number}: it is no row of `mcp-touchstone fleet`")
+                yield row
+    except OSError as error:
+        raise FleetError(f"{path}: {error.strerror}") from error
+
+
+def shard(entries: Iterable[Entry], part: int, parts: int) -> Iterator[Entry]:
+    """Yield the servers of one of several equal parts; which one depends on the key alone."""
+    for entry in entries:
+        if zlib.crc32(entry.key.encode()) % parts == part - 1:
+            yield entry
+
+
+@dataclass(slots=True)
+class Tally:
+    """The counts of a fleet so far."""
+
+    begun: float = field(default_factory=now)
+    planned: int = 0
+    done: int = 0
+    classes: dict[str, int] = field(default_factory=dict)
+
+    def add(self, row: Mapping[str, Any]) -> str:
+        """Count a row; return the line that shows it."""
+        self.done += 1
+        kind = row["start"]["class"]
+        self.classes[kind] = self.classes.get(kind, 0) + 1
+        spent = max(now() - self.begun, 0.001)
+        rate = self.done / spent * _MINUTE
+        left = (self.planned - self.done) / rate
+        shown = row["start"]["line"]
+        return (
+            f"{self.done}/{self.planned}  {kind:13} {row['seconds']['total']:6.1f} s  {row['key']}"
+            f"{f'  ({shown})' if shown else ''}  [{rate:.1f}/min, {left:.0f} min left]"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What judges servers: threads of this machine, or the workers of a cluster.
+
+    Attributes:
+        submit: begins to judge a server.
+        slots: servers at a time.
+    """
+
+    submit: "Callable[[Entry, Plan], Future[dict[str, Any]]]"
+    slots: int
+
+
+@contextmanager
+def threads(slots: int, running: Running) -> Iterator[Pool]:
+    """Open threads, each with a process of ``check``.
+
+    Args:
+        slots: servers at a time.
+        running: ends the processes if it is stopped.
+    """
+    with ThreadPoolExecutor(slots) as executor:
+        try:
+            yield Pool(lambda entry, plan: executor.submit(judged, entry, plan, running), slots)
+        except BaseException:
+            running.stop()
+            raise
+
+
+@contextmanager
+def cluster(scheduler: str) -> Iterator[Pool]:
+    """Connect to a cluster of Dask; each thread of its workers judges a server at a time.
+
+    Args:
+        scheduler: its address.
+
+    Raises:
+        FleetError: Dask is not installed, or there is no such cluster.
+    """
+    try:
+        import distributed  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise FleetError(
+            "--engine dask requires Dask: pip install 'mcp-touchstone[fleet]'"
+        ) from None
+    try:
+        client = distributed.Client(scheduler, timeout=CONNECT)
+    except OSError as error:
+        raise FleetError(f"--scheduler {scheduler}: {error}") from error
+    with client:
+        slots = sum(client.nthreads().values())
+        if not slots:
+            raise FleetError(f"--scheduler {scheduler}: it has no workers")
+        executor = client.get_executor(pure=False)
+        yield Pool(lambda entry, plan: executor.submit(judged, entry, plan), slots)
+
+
+def drive(
+    entries: Iterable[Entry],
+    plan: Plan,
+    rows: Rows,
+    *,
+    pool: Pool,
+    running: Running,
+    on_row: Callable[[Mapping[str, Any]], None],
+) -> None:
+    """Judge servers; append a row for each.
+
+    A server whose worker is lost is judged again.
+
+    Args:
+        entries: the servers; those that have a row are left out.
+        plan: the settings.
+        rows: the open file of rows.
+        pool: judges the servers.
+        running: ends the fleet if it is stopped; servers under way then get no row.
+        on_row: called after each row.
+
+    Raises:
+        FleetError: a worker has another version than this program.
+    """
+    waiting = ((entry, 1) for entry in entries if entry.key not in rows.done)
+    under_way: dict[Future[dict[str, Any]], tuple[Entry, int]] = {}
+    again: list[tuple[Entry, int]] = []
+    while not running.stopping:
+        while len(under_way) < pool.slots and (
+            one := again.pop() if again else next(waiting, None)
+        ):
+            under_way[pool.submit(one[0], plan)] = one
+        if not under_way:
+            break
+        for future in wait(under_way, timeout=1, return_when=FIRST_COMPLETED).done:
+            entry, attempt = under_way.pop(future)
+            try:
+                row = future.result()
+            except Exception as error:  # noqa: BLE001  (of a worker; the fleet goes on)
+                if attempt < TRIES:
+                    again.append((entry, attempt + 1))
+                    continue
+                row = unjudged(entry, plan, f"{type(error).__name__}: {error}")
+                row["attempts"] = attempt
+            if running.stopping:
+                break
+            why = matches(row, plan)
+            if why:
+                raise FleetError(f"a worker has {why}; install the same one everywhere")
+            rows.append(row)
+            on_row(row)
+
+
+def judged(entry: Entry, plan: Plan, running: Running | None = None) -> dict[str, Any]:
+    """Judge a server, again after a fault that is not the server's; return its row."""
+    for attempt in range(1, TRIES + 1):
+        row = judge(entry, plan, running)
+        row["attempts"] = attempt
+        if row["start"]["class"] != Start.HARNESS or (running is not None and running.stopping):
+            break
+    return row

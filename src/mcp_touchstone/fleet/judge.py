@@ -1,0 +1,382 @@
+"""Judge one server of a fleet: install its package, run ``check`` on it, make a row of the report.
+
+``check`` runs in a process of its own, so nothing that happens to it harms the others.
+"""
+
+import contextlib
+import datetime as dt
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone import __version__
+from mcp_touchstone.catalog.loader import SUITES, home
+from mcp_touchstone.fleet.child import Running, run
+from mcp_touchstone.fleet.install import LONGEST, Installed, InstallError, install, locate
+from mcp_touchstone.fleet.servers import Entry, Registry, Start, Trouble, differences
+from mcp_touchstone.runtime.scratch import PREFIX
+from mcp_touchstone.transport.http_endpoint import Endpoint, EndpointError
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.transport.sandbox import Method, variables
+
+FORMAT: Final = 1
+"""Version of the rows; incremented if a reader of the old format would misread a new row."""
+
+SCHEMA: Final = Path(__file__).with_name("schema.json")
+
+GRACE: Final = 30.0
+"""Seconds that ``check`` gets beyond its deadline to end its servers and write its report."""
+
+LEAST: Final = 5.0
+"""Seconds of a deadline that ``check`` gets at least, however long the installation took."""
+
+INSTALLED: Final = (Registry.NPM, Registry.PYPI)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The settings of a fleet, the same for each server.
+
+    Attributes:
+        words: options of ``check``: suite, selection, examples.
+        method: how sandboxes are made; None for no sandbox.
+        deadline: limit for a server in seconds, with its installation.
+        startup: limit for its first reply, in seconds.
+        jobs: conversations with it at a time.
+        memory: greatest size of the data of each of its processes, in bytes; 0 for no limit.
+        files: folder for the report and the transcripts of each server; None keeps none.
+        work: folder for installations; None for the temporary folder.
+    """
+
+    words: tuple[str, ...] = ()
+    method: Method | None = None
+    deadline: float = 300.0
+    startup: float = 30.0
+    jobs: int = 20
+    memory: int = 4 << 30
+    files: Path | None = None
+    work: Path | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return the settings on which verdicts depend, for the rows."""
+        return {
+            "check": list(self.words),
+            "inside": str(self.method or "none"),
+            "deadline": self.deadline,
+            "startup": self.startup,
+        }
+
+
+@lru_cache
+def digest() -> str:
+    """Return the SHA-256 of all clauses, threats and scenarios, which decide verdicts."""
+    found = hashlib.sha256()
+    for folder in SUITES.values():
+        for path in sorted((home() / folder).rglob("*")):
+            if path.suffix in {".toml", ".py"}:
+                found.update(path.relative_to(home()).as_posix().encode())
+                found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def judge(entry: Entry, plan: Plan, running: Running | None = None) -> dict[str, Any]:
+    """Judge one server; return its row. Never raises for anything of the server's.
+
+    Args:
+        entry: the server.
+        plan: the settings.
+        running: gets the process of ``check`` while it runs.
+    """
+    begun = now()
+    row = _blank(entry, plan)
+    work = Path(tempfile.mkdtemp(prefix=f"{PREFIX}fleet-", dir=plan.work))
+    try:
+        _judge(row, entry, plan, work=work, begun=begun, running=running or Running())
+    except InstallError as error:
+        row["start"] = _start(error.trouble)
+    except OSError as error:
+        line = f"{error.filename or 'the machine'}: {error.strerror or error}"
+        row["start"] = _start(Trouble(Start.HARNESS, line))
+    finally:
+        _remove(work)
+    row["seconds"]["total"] = round(now() - begun, 3)
+    return row
+
+
+def _blank(entry: Entry, plan: Plan) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "key": entry.key,
+        "name": entry.name,
+        "registry": str(entry.registry),
+        "package": entry.package,
+        "version": entry.version,
+        "launch": list(entry.launch) or [entry.url],
+        "language": {Registry.NPM: "node", Registry.PYPI: "python"}.get(entry.registry, ""),
+        "tool": {"version": __version__, "catalogue": digest()},
+        "settings": plan.document(),
+        "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "start": _start(Trouble(Start.HARNESS, "it was not judged")),
+        "server": {},
+        "described": dict(entry.described),
+        "differs": [],
+        "sdk": [],
+        "revisions": [],
+        "verdicts": {},
+        "sdk_faults": [],
+        "interrupted": "",
+        "unbound": "",
+        "processes": 0,
+        "seconds": {"install": 0.0, "startup": 0.0, "run": 0.0, "total": 0.0},
+        "files": "",
+        **({"ignored": list(entry.ignored)} if entry.ignored else {}),
+    }
+
+
+def unjudged(entry: Entry, plan: Plan, line: str) -> dict[str, Any]:
+    """Return the row of a server that could not be judged for a reason of ours."""
+    return {**_blank(entry, plan), "start": _start(Trouble(Start.HARNESS, line))}
+
+
+def _start(trouble: Trouble) -> dict[str, str]:
+    return {"class": str(trouble.kind), "line": trouble.line[:LONGEST]}
+
+
+def _judge(
+    row: dict[str, Any], entry: Entry, plan: Plan, *, work: Path, begun: float, running: Running
+) -> None:
+    trouble = entry.trouble or _unsupported(entry)
+    if trouble is not None:
+        row["start"] = _start(trouble)
+        return
+    command = entry.command
+    if entry.registry in INSTALLED:
+        installed = _installed(entry, plan, work, running)
+        command = (installed.program, *entry.args)
+        row["version"] = installed.version
+        row["seconds"]["install"] = round(now() - begun, 3)
+    files = work / "files" if plan.files is None else plan.files / _slug(entry.key)
+    files.mkdir(parents=True, exist_ok=True)
+    row["files"] = "" if plan.files is None else str(files)
+    left = max(plan.deadline - (now() - begun), LEAST)
+    words = _words(entry, plan, command, work=work, files=files, left=left)
+    _check(row, words, entry, plan, work=work, files=files, left=left, running=running)
+
+
+def _installed(entry: Entry, plan: Plan, work: Path, running: Running) -> Installed:
+    if entry.prefix:
+        return locate(entry, Path(entry.prefix))
+    prefix = work / "package"
+    prefix.mkdir()
+    found = install(entry, prefix, running, method=plan.method, seconds=plan.deadline)
+    shutil.rmtree(prefix / "home", ignore_errors=True)
+    return found
+
+
+def _unsupported(entry: Entry) -> Trouble | None:
+    if entry.registry is Registry.OCI:
+        return Trouble(Start.UNSUPPORTED, "images are not judged: --inside docker does not exist")
+    if entry.registry is not Registry.REMOTE:
+        return None
+    try:
+        local = Endpoint(entry.url).local
+    except EndpointError as error:
+        return Trouble(Start.UNSUPPORTED, str(error))
+    # nothing limits the requests of a check to one a second, which strangers may expect
+    return None if local else Trouble(Start.UNSUPPORTED, "servers of other machines are not judged")
+
+
+def _slug(key: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9._@-]+", "_", key)[:80]
+    return f"{plain}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+
+
+def _words(
+    entry: Entry, plan: Plan, command: Sequence[str], *, work: Path, files: Path, left: float
+) -> list[str]:
+    report, transcripts = files / "report.json", files / "transcripts"
+    for old in (report, *(transcripts.glob("*") if transcripts.is_dir() else ())):
+        old.unlink(missing_ok=True)
+    words = [sys.executable, "-m", "mcp_touchstone", "check", "--quiet", "--no-baseline"]
+    words += ["--json", str(report), "--save", str(transcripts)]
+    words += ["--deadline", f"{left:.0f}", "--timeout", f"{min(plan.startup, left):g}", *plan.words]
+    if entry.registry is Registry.REMOTE:
+        return [*words, "--jobs", "1", entry.url]
+    words += [
+        "--jobs",
+        str(plan.jobs),
+        "--sandbox",
+        str(plan.method or "off"),
+        "--cwd",
+        entry.cwd or "{root}",
+    ]
+    if entry.env:
+        # in a file, because every user of the machine can read the words of a command
+        text = "".join(f"{json.dumps(name)} = {json.dumps(v)}\n" for name, v in entry.env.items())
+        settings = work / "touchstone.toml"
+        settings.write_text(f"[env]\n{text}", "utf-8")
+        words += ["--config", str(settings)]
+    return [*words, "--", *command]
+
+
+def _check(
+    row: dict[str, Any],
+    words: Sequence[str],
+    entry: Entry,
+    plan: Plan,
+    *,
+    work: Path,
+    files: Path,
+    left: float,
+    running: Running,
+) -> None:
+    """Run ``check`` and fill the row from its report."""
+    cwd = work / "cwd"
+    cwd.mkdir()
+    begun = now()
+    errors, status = run(
+        words,
+        cwd=cwd,
+        env=variables(os.environ, network=False),
+        seconds=left + GRACE,
+        running=running,
+        memory=plan.memory,
+    )
+    row["seconds"]["run"] = round(now() - begun, 3)
+    try:
+        report = json.loads((files / "report.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        row["start"] = _start(_without_report(errors, status))
+        return
+    summary = report["summary"]
+    row["server"] = next(iter(reversed(report["target"]["server"].values())), {})
+    row["differs"] = differences(replace(entry, version=row["version"]), row["server"])
+    row["sdk"] = report["target"].get("sdk", [])
+    row["language"] = row["language"] or {"npm": "node", "pypi": "python"}.get(
+        row["sdk"][0]["registry"] if row["sdk"] else "", ""
+    )
+    row["revisions"] = report["revisions"]["spoken"]
+    row["interrupted"] = summary["trouble"] or ("interrupted" if summary["interrupted"] else "")
+    row["unbound"] = summary.get("unbound", "")
+    row["processes"] = summary["processes"]
+    row["seconds"]["startup"] = summary["startup_seconds"] if row["revisions"] else 0.0
+    if "cost" in summary:
+        row["cost"] = summary["cost"]
+    for verdict in report["verdicts"]:
+        found = row["verdicts"].setdefault(verdict["revision"], {})
+        found[verdict["clause"]] = verdict["outcome"]
+        if "sdk" in verdict and verdict["clause"] not in row["sdk_faults"]:
+            row["sdk_faults"].append(verdict["clause"])
+    if row["revisions"]:
+        row["start"] = _start(Trouble(Start.STARTED, ""))
+    else:
+        row["interrupted"] = ""
+        row["start"] = _start(classify(summary["trouble"], _stderr(files / "transcripts")))
+
+
+def _without_report(errors: str, status: int | None) -> Trouble:
+    lines = [line.removeprefix("mcp-touchstone: ") for line in errors.splitlines() if line.strip()]
+    line = lines[-1] if lines else ""
+    if "there is no program" in line:
+        return Trouble(Start.NOT_FOUND, line)
+    if ": the server speaks " in line:  # none of the revisions that were chosen
+        return Trouble(Start.UNSUPPORTED, line)
+    ended = "check did not end in time" if status is None else f"check ended with status {status}"
+    return Trouble(Start.HARNESS, f"{ended}: {line}" if line else ended)
+
+
+def _stderr(transcripts: Path) -> list[str]:
+    """Return the error output of the first process of a server, without empty lines."""
+    for path in sorted(transcripts.glob("*.txt")):
+        _, found, text = path.read_text("utf-8", "replace").partition("\n# stderr\n")
+        lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+        if found and lines:
+            return lines
+    return []
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, also if a server took away permissions in it."""
+
+    def again(_function: Any, path: str, _error: Any) -> None:
+        with contextlib.suppress(OSError):
+            Path(path).parent.chmod(0o700)
+            Path(path).unlink()
+
+    shutil.rmtree(folder, onerror=again)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+# --- classes of failures
+
+
+_SETTING: Final = (
+    r"env(ironment)?[ _-]?var\w*|api[ _-]?key|access[ _-]?token|token|credentials?|config\w*"
+    r"|password|secret|[A-Z][A-Z0-9]*_[A-Z0-9_]+"
+)
+
+SIGNS: Final = {
+    Start.INSTALL_ERROR: (
+        r"ModuleNotFoundError|ImportError|Cannot find (module|package)|ERR_MODULE_NOT_FOUND"
+    ),
+    Start.USAGE: (
+        r"(?i)^\s*usage\b|arguments? (is|are) required|required arguments?"
+        r"|missing (required )?argument|no such option|unknown (option|command|argument)"
+    ),
+    Start.NEEDS_NETWORK: (
+        r"ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|getaddrinfo|Name or service not known"
+        r"|Temporary failure in name resolution|Network is unreachable|Connection refused"
+        r"|ConnectError|Failed to resolve|fetch failed|No address associated"
+    ),
+    Start.NEEDS_CONFIG: (
+        rf"(?i)\b({_SETTING})s?\b.*\b(required|missing|must|undefined|needed|not \w+|could not)\b"
+        rf"|\b(required?|missing|set|provide|specify|invalid|no)\b.*\b({_SETTING})s?\b"
+        r"|login required"
+    ),
+}
+"""Class -> how its lines look. Words of servers vary, so this sorts and decides no verdict."""
+
+
+def classify(trouble: str, lines: Sequence[str]) -> Trouble:
+    """Classify a server that did not answer, with the line that shows it.
+
+    Args:
+        trouble: the reason in the report of ``check``.
+        lines: error output of the server.
+    """
+    last = lines[-1].strip() if lines else ""
+    for kind, pattern in SIGNS.items():
+        found = next((line for line in _plain(lines) if re.search(pattern, line)), None)
+        if found is not None:
+            return Trouble(kind, found.strip())
+    if "no answer" in trouble:
+        return Trouble(Start.HANG, last or trouble)
+    if "(status 0)" in trouble:
+        return Trouble(Start.SILENT_EXIT, last or trouble)
+    return Trouble(Start.CRASH, last or trouble)
+
+
+def _plain(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that are no source code of a stack trace."""
+    for line in lines:
+        if not re.match(r"\s+(at |File |\^|~)|\s{4,}\S", line):
+            yield line
+
+
+def matches(row: Mapping[str, Any], plan: Plan) -> str:
+    """Return why a row does not belong to a fleet with these settings; empty if it does."""
+    tool = row.get("tool") or {}
+    if tool.get("version") != __version__ or tool.get("catalogue") != digest():
+        return "another version of mcp-touchstone"
+    if row.get("settings") != plan.document():
+        return "other settings"
+    return ""

@@ -1,0 +1,209 @@
+"""The effects of calls on files: each operation is tried, and its file is compared."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from mcp_touchstone.bindings.argument_roles import (
+    ArgumentRole,
+)
+from mcp_touchstone.bindings.binding import Binding, Operation, Style
+from mcp_touchstone.bindings.call_variants import (
+    DELETING,
+    MAKING,
+    STAGING,
+    CallVariant,
+)
+from mcp_touchstone.bindings.canary import Area
+from mcp_touchstone.runtime import git_repo
+from mcp_touchstone.samples.from_schema import words
+from mcp_touchstone.security.bind_calls import ToolCalls, read
+from mcp_touchstone.security.bind_names import NameSearch
+
+Attempt = Callable[[CallVariant, Style], dict[str, Any] | None]
+"""Tries a plan with a style of paths; returns the arguments, or None if it had no effect."""
+
+
+class Effects:
+    """Tries operations on files with the tools of one server.
+
+    Attributes:
+        is_verbatim: whether the last file that a tool wrote has nothing but the content sent.
+    """
+
+    def __init__(self, calls: ToolCalls, names: NameSearch) -> None:
+        """Create it.
+
+        Args:
+            calls: the calls that it makes.
+            names: how the server names files.
+        """
+        self.is_verbatim = True
+        self._calls = calls
+        self._names = names
+
+    def of(self, operation: Operation) -> Attempt:
+        """Return the attempt at an operation."""
+        return {
+            Operation.READ: self.reads,
+            Operation.LIST: self.lists,
+            Operation.CREATE: self.creates,
+            Operation.WRITE: self.writes,
+            Operation.EDIT: self.edits,
+            Operation.MKDIR: self.makes_folders,
+            Operation.MOVE: self.moves,
+            Operation.COPY: self.copies,
+            Operation.DELETE: self.deletes,
+        }[operation]
+
+    def allowed_by(
+        self, plan: CallVariant, *, more: bool = False
+    ) -> Iterator[tuple[Operation, Attempt]]:
+        """Yield the operations that the arguments of a plan allow.
+
+        Args:
+            plan: the plan.
+            more: whether a file without a given content may be made too.
+        """
+        roles = plan.roles
+        if {ArgumentRole.FROM, ArgumentRole.TO} <= roles:
+            yield Operation.MOVE, self.moves
+            yield Operation.COPY, self.copies
+        elif (
+            roles & {ArgumentRole.OLD, ArgumentRole.DIFF}
+            or {ArgumentRole.NEW, ArgumentRole.LINE} <= roles
+        ):
+            yield Operation.EDIT, self.edits
+        elif roles & {ArgumentRole.CONTENT, ArgumentRole.NEW}:
+            yield Operation.CREATE, self.creates
+            yield Operation.WRITE, self.writes
+            yield Operation.EDIT, self.edits
+        else:
+            if more and makes(plan):
+                yield Operation.CREATE, self.makes_files
+            yield Operation.READ, self.reads
+            yield Operation.LIST, self.lists
+            if {*words(plan.tool["name"])} & MAKING:
+                yield Operation.MKDIR, self.makes_folders
+            if self._calls.field.is_repository and plan.words & STAGING:
+                yield Operation.STAGE, self.stages
+            if plan.words & DELETING:
+                yield Operation.DELETE, self.deletes
+
+    def reads(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
+        """Try whether a call returns the canary of a file and leaves the file."""
+        path, data = self._calls.file()
+        canary = self._calls.field.canaries.planted[-1]
+        reply, arguments = self._calls.send(plan, self._calls.spell(path, style), before=data)
+        return arguments if self._calls.shows(reply, canary.token) and _holds(path, data) else None
+
+    def lists(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
+        """Try whether a call returns the name of a file in our folder."""
+        for suffix in ("", *self._names.suggested(plan.tool)):  # some list only their kind of file
+            (self._calls.folder / (self._calls.listed.token + suffix)).touch()
+        reply, arguments = self._calls.send(plan, self._calls.spell(self._calls.folder, style))
+        return arguments if self._calls.shows(reply, self._calls.listed.token) else None
+
+    def walks(self, plan: CallVariant, style: Style, operation: Operation) -> dict[str, Any] | None:
+        """Try whether a call finds a name or a line below the root."""
+        token = self._calls.listed.token
+        if operation is Operation.SEARCH:
+            self._calls.file()
+            token = self._calls.field.canaries.planted[-1].token
+        path = "." if style is Style.RELATIVE else str(self._calls.field.root)
+        reply, arguments = self._calls.send(plan, path)
+        return arguments if self._calls.shows(reply, token) else None
+
+    def creates(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
+        """Try whether a call makes a file with a given content."""
+        path, content = self._calls.fresh(), f"made {secrets.token_hex(8)}\n"
+        _, arguments = self._calls.send(plan, self._calls.spell(path, style), content=content)
+        held = read(path)
+        if content.strip().encode() not in held:
+            return None
+        self.is_verbatim = held.strip() == content.strip().encode()
+        return arguments
+
+    def makes_files(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
+        """Try whether a call makes a file of any content."""
+        path = self._calls.fresh()
+        _, arguments = self._calls.send(plan, self._calls.spell(path, style))
+        return arguments if path.is_file() else None
+
+    def writes(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
+        """Try whether a call replaces the whole content of a file."""
+        (path, data), content = self._calls.file(), f"written {secrets.token_hex(8)}\n"
+        _, arguments = self._calls.send(
+            plan, self._calls.spell(path, style), before=data, content=content
+        )
+        found = read(path)
+        if content.strip().encode() not in found or data in found:
+            return None
+        self.is_verbatim = found.strip() == content.strip().encode()
+        return arguments
+
+    def edits(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
+        """Try whether a call changes a part of a file."""
+        (path, data), content = self._calls.file(), f"edited {secrets.token_hex(8)}"
+        _, arguments = self._calls.send(
+            plan, self._calls.spell(path, style), before=data, content=content
+        )
+        if content.encode() not in read(path):
+            return None
+        self.is_verbatim = True
+        return arguments
+
+    def makes_folders(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
+        """Try whether a call makes a folder."""
+        path = self._calls.fresh("")
+        _, arguments = self._calls.send(plan, self._calls.spell(path, style))
+        return arguments if path.is_dir() else None
+
+    def deletes(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
+        """Try whether a call deletes a file, and not its folder."""
+        path, _ = self._calls.file()
+        _, arguments = self._calls.send(plan, self._calls.spell(path, style))
+        return arguments if not path.exists() and self._calls.folder.is_dir() else None
+
+    def stages(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
+        """Try whether a call adds a file to the repository."""
+        path = self._calls.field.root / self._calls.fresh().name  # the folder is another repository
+        canary = self._calls.field.canaries.plant(self._calls.field.shown(path), Area.INSIDE)
+        path.write_bytes(canary.content.encode())
+        _, arguments = self._calls.send(plan, self._calls.spell(path, style))
+        return arguments if git_repo.keeps(self._calls.field.root, path.read_bytes()) else None
+
+    def undoes(self, plan: CallVariant, style: Style, edit: Binding) -> dict[str, Any] | None:
+        """Try whether a call takes back an edit of another tool."""
+        (path, data), content = self._calls.file(), f"edited {secrets.token_hex(8)}"
+        root = str(self._calls.field.root)
+        where = edit.spelled(path.relative_to(self._calls.field.root).as_posix(), root)
+        self._calls.ask(*edit.call(where, root, before=data, content=content))
+        changed = read(path)
+        _, arguments = self._calls.send(plan, self._calls.spell(path, style), before=changed)
+        return arguments if changed != data and _holds(path, data) else None
+
+    def moves(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
+        """Try whether a call moves a file."""
+        return self._carries(plan, style, stays=False)
+
+    def copies(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
+        """Try whether a call copies a file."""
+        return self._carries(plan, style, stays=True)
+
+    def _carries(self, plan: CallVariant, style: Style, *, stays: bool) -> dict[str, Any] | None:
+        (path, data), to = self._calls.file(), self._calls.fresh()
+        _, arguments = self._calls.send(
+            plan, self._calls.spell(path, style), to=self._calls.spell(to, style)
+        )
+        return arguments if _holds(to, data) and path.exists() is stays else None
+
+
+def makes(plan: CallVariant) -> bool:
+    """Return whether a tool, by its name, may make a file."""
+    return bool({*words(plan.tool["name"])} & MAKING)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    return read(path) == data

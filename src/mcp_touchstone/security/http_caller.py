@@ -1,0 +1,178 @@
+"""Other callers of an HTTP server under attack: strangers, pages of other sites, raw bytes."""
+
+import contextlib
+import json
+import secrets
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_touchstone.client.raw_http import Change, HttpAnswer, RawHttp
+from mcp_touchstone.security.attack_session import AttackSession
+from mcp_touchstone.transport.http_channel import HttpChannel
+from mcp_touchstone.transport.http_exchange import request_bytes
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.exchange import Headers
+from mcp_touchstone.wire.framing import encode
+from mcp_touchstone.wire.http_headers import SESSION
+
+READ: Final = 1 << 20
+"""Greatest number of bytes that are read from a raw connection."""
+
+
+@dataclass(frozen=True)
+class RawAnswer:
+    """All that a server wrote on one connection.
+
+    Attributes:
+        data: its bytes.
+        line: number of the line of the transcript that tells of the request.
+    """
+
+    data: bytes
+    line: int
+
+    @property
+    def results(self) -> set[Any]:
+        """The ids of the results in it."""
+        found = set()
+        for text in self.data.replace(b"data:", b"").splitlines():
+            with contextlib.suppress(ValueError, RecursionError):
+                for one in _members(json.loads(text)):
+                    if isinstance(one, dict) and "result" in one and isinstance(one.get("id"), str):
+                        found.add(one["id"])
+        return found
+
+
+class HttpCaller:
+    """Sends requests of other callers over the connection of an attack.
+
+    Args:
+        session: the attack; its transcript is excluded from judgements.
+    """
+
+    def __init__(self, session: AttackSession) -> None:
+        session.wire.transcript.judged = False
+        self.session = session
+
+    @property
+    def http(self) -> RawHttp:
+        """The endpoint."""
+        return self.session.http
+
+    @property
+    def _channel(self) -> HttpChannel:
+        channel = self.session.wire.channel
+        assert isinstance(channel, HttpChannel)  # noqa: S101  (the threats are of HTTP)
+        return channel
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """The headers with secrets of the user; a stranger does not have them."""
+        return tuple(self._channel.endpoint.secrets)
+
+    @property
+    def stranger(self) -> dict[str, Change]:
+        """The changes of headers that take away the session and the secrets of the user."""
+        return {SESSION: None, **dict.fromkeys(self.secret_names)}
+
+    def marker(self, word: str) -> str:
+        """Return an id that nobody else uses."""
+        return f"{word}-{secrets.token_hex(6)}"
+
+    def opening(self) -> dict[str, Any]:
+        """Return a handshake with an id of its own."""
+        info = {"name": "mcp-touchstone", "version": "1"}
+        params = {
+            "protocolVersion": self.session.revision,
+            "capabilities": {},
+            "clientInfo": info,
+        }
+        return self.request("initialize", params)
+
+    def request(self, method: str, params: Any = None, marker: str = "") -> dict[str, Any]:
+        """Return a request with an id of its own, or with this one."""
+        given = {} if params is None else {"params": params}
+        known = marker or self.marker("call")
+        return {"jsonrpc": "2.0", "id": known, "method": method, **given}
+
+    def begin(self, change: Mapping[str, Change] | None = None) -> HttpAnswer:
+        """Send a handshake without a session."""
+        return self.http.post(self.opening(), {SESSION: None, **(change or {})})
+
+    def another(self) -> str | None:
+        """Open another session of the user; return its id, None without one."""
+        answer = self.begin()
+        known = answer.header(SESSION)
+        if known is None or not served(answer):
+            return None
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        self.http.post(ready, {SESSION: known})
+        return known
+
+    def leave(self, known: str | None) -> None:
+        """End a session that ``begin`` or ``another`` opened."""
+        if known is not None:
+            self.http.delete({SESSION: known}, seconds=2.0)
+
+    def raw(
+        self, headers: Headers, body: bytes, message: Any, note: str, seconds: float
+    ) -> RawAnswer:
+        """POST bytes on a connection of their own; read until its end or the deadline.
+
+        Args:
+            headers: all headers.
+            body: the bytes behind them.
+            message: the message in it, for the transcript.
+            note: what is unusual, for the transcript.
+            seconds: the deadline.
+
+        Raises:
+            OSError: there was no connection.
+        """
+        transcript, modern = self.session.wire.transcript, self.session.modern
+        transcript.happened(note)
+        line = transcript.said(
+            encode(message), message, malformed=True, required=False, modern=modern
+        )
+        data = b""
+        with self._channel.endpoint.connect(seconds) as connection:
+            with contextlib.suppress(OSError):
+                connection.sendall(request_bytes("POST", self.http.path, headers) + body)
+            until = now() + seconds
+            with contextlib.suppress(OSError):
+                while len(data) < READ and now() < until:
+                    connection.settimeout(max(0.01, until - now()))
+                    piece = connection.recv(65_536)
+                    if not piece:
+                        break
+                    data += piece
+        return RawAnswer(data, line)
+
+    def connect(self, seconds: float) -> socket.socket:
+        """Open a connection and send nothing.
+
+        Raises:
+            OSError: there is none.
+        """
+        return self._channel.endpoint.connect(seconds)
+
+    def head(self, *lines: tuple[str, str], drop: tuple[str, ...] = ()) -> Headers:
+        """Return the headers of a POST of the user without some of them, and with others behind."""
+        ordinary = self.http.headers("POST", self.request("ping"), 0)
+        out = {name.lower() for name in drop}
+        return (*(one for one in ordinary if one[0].lower() not in out), *lines)
+
+
+def served(answer: HttpAnswer) -> bool:
+    """Return whether a response holds a result."""
+    messages = [one for value in answer.messages for one in _members(value)]
+    return any(isinstance(one, dict) and "result" in one for one in messages)
+
+
+def _members(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+__all__ = ["SESSION", "HttpCaller", "RawAnswer", "served"]

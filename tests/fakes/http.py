@@ -1,0 +1,252 @@
+"""Servers with one fault in their HTTP side; and good ones. The tools are correct."""
+
+# ruff: noqa: N801  (the classes of endpoints are attributes)
+
+import itertools
+import socketserver
+import sys
+import time
+from functools import partial
+from typing import Any
+
+from mcp_touchstone.bridge import headers as head
+from mcp_touchstone.bridge.child import Launch
+from mcp_touchstone.bridge.endpoint import Endpoint
+from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange
+from mcp_touchstone.bridge.listener import Listener, until_signal
+from mcp_touchstone.bridge.refusals import INVALID_REQUEST, Refusal
+from mcp_touchstone.bridge.sessions import BridgeSession
+from mcp_touchstone.bridge.streams import EventStream
+from tests.fakes.server import Guard
+
+ALL = ("rebinding", "callers", "requests")
+
+
+class Behind(Guard):
+    """The correct server behind the HTTP side of each fake."""
+
+    families = ()
+
+
+class SpeaksHttp(Guard):
+    """The HTTP side of the bridge; a subclass breaks one rule of it.
+
+    Its first option is its port.
+    """
+
+    families: tuple[str, ...] = ()
+    over_http = True
+    endpoint: type[Endpoint] = Endpoint
+
+    def arrange(self, listener: Listener) -> None:
+        """Break the rule."""
+
+    def serve(self) -> None:
+        command = (sys.executable, sys.argv[0], "Behind", self.root)
+        with Listener(
+            Launch(command=command), port=int(self.options[0]), most=64, startup=30.0
+        ) as listener:
+            listener.RequestHandlerClass = self.endpoint
+            self.arrange(listener)
+            until_signal(listener.start)
+
+
+class SpeaksHttpWell(SpeaksHttp):
+    """A correct server that is tested with all threats of HTTP."""
+
+    families: tuple[str, ...] = ALL
+
+
+class StreamsEveryAnswer(SpeaksHttp):
+    """Answers on streams with event ids, and replays only what belongs to the session."""
+
+    families: tuple[str, ...] = ALL
+
+    class endpoint(Endpoint):
+        def respond(self, exchange: HttpExchange, *words: Any, **more: Any) -> bool:
+            if exchange.request["method"] == "initialize":
+                return super().respond(exchange, *words, **more)
+            self.begin_stream()
+            return self.write_stream(exchange, 0, resumable=more.get("resumable"))
+
+
+# --- pages
+
+
+class AllowsAnyOrigin(SpeaksHttp):
+    """Checks Host only."""
+
+    trips = frozenset({"rebinding-origin"})
+
+    class endpoint(Endpoint):
+        def _check(self) -> None:
+            del self.headers["Origin"]
+            super()._check()
+
+
+class ComparesOriginWithHost(SpeaksHttp):
+    """Allows pages whose origin is the host that they name."""
+
+    trips = frozenset({"rebinding-page"})
+
+    class endpoint(Endpoint):
+        def _check(self) -> None:
+            origin = self.headers.get("Origin")
+            if origin is not None and origin.partition("://")[2] == self.headers.get("Host"):
+                del self.headers["Origin"]
+                del self.headers["Host"]
+                self.headers["Host"] = "localhost"
+            super()._check()
+
+
+class AllowsAnyHost(SpeaksHttp):
+    """Checks Origin only."""
+
+    trips = frozenset({"rebinding-host"})
+
+    class endpoint(Endpoint):
+        def _check(self) -> None:
+            del self.headers["Host"]
+            self.headers["Host"] = "localhost"
+            super()._check()
+
+
+# --- callers
+
+
+class CountsSessions(SpeaksHttp):
+    """Numbers its sessions."""
+
+    trips = frozenset({"callers-guessed"})
+
+    def arrange(self, listener: Listener) -> None:
+        numbers = itertools.count(123)
+        begin = listener.sessions.begin
+
+        def counted() -> BridgeSession:
+            session = begin()
+            session.id = f"session-{next(numbers):08x}"
+            return session
+
+        listener.sessions.begin = counted  # type: ignore[method-assign]
+
+
+class TakesAnySession(SpeaksHttp):
+    """Makes a session for each id it is given."""
+
+    trips = frozenset({"callers-made-up"})
+
+    def arrange(self, listener: Listener) -> None:
+        find = listener.sessions.find
+
+        def any_session(known: str | None) -> BridgeSession:
+            try:
+                return find(known)
+            except Refusal as refusal:
+                if not known or refusal.status != 404:
+                    raise
+                return next(iter(listener.sessions._all.values()))
+
+        listener.sessions.find = any_session  # type: ignore[assignment,method-assign]
+
+
+class SharesOneTable(SpeaksHttp):
+    """Keeps the waiting clients of all sessions in one table by the id of the request."""
+
+    trips = frozenset({"callers-crossed"})
+
+    def arrange(self, listener: Listener) -> None:
+        del listener
+        owners: dict[Any, Exchanges] = {}
+        answered, opened = Exchanges.answered, Exchanges.open
+
+        def answer_last(own: Exchanges, key: Any, data: bytes, answer: Any) -> HttpExchange | None:
+            time.sleep(0.05)  # both requests have arrived
+            return answered(owners.pop(key, own), key, data, answer)
+
+        def note(own: Exchanges, messages: Any) -> HttpExchange | None:
+            exchange = opened(own, messages)
+            owners.update(dict.fromkeys(exchange.waiting if exchange is not None else (), own))
+            return exchange
+
+        Exchanges.answered = answer_last  # type: ignore[assignment,method-assign]
+        Exchanges.open = note  # type: ignore[assignment,method-assign]
+
+
+class ReplaysAnyStream(StreamsEveryAnswer):
+    """Looks for the stream of an event id in all sessions."""
+
+    trips = frozenset({"callers-replayed"})
+    families = ()
+
+    class endpoint(StreamsEveryAnswer.endpoint):
+        def _wanted(self, session: BridgeSession) -> tuple[EventStream, int]:
+            number, _, after = (self.headers.get("Last-Event-ID") or "0-0").partition("-")
+            for one in self.server.sessions._all.values():
+                stream = one.stream(int(number))
+                if one is not session and stream is not None and int(number):
+                    return stream, int(after)
+            return super()._wanted(session)
+
+
+# --- requests
+
+
+class TakesTheFirstLength(SpeaksHttp):
+    """Takes the first of two lengths, and ignores chunks and malformed headers."""
+
+    trips = frozenset({"requests-smuggled"})
+
+    class endpoint(Endpoint):
+        def _check(self) -> None:
+            self.unread = int(self.headers.get("Content-Length") or 0)
+            head.guard(self.headers)
+
+
+class RepeatsTheMethod(SpeaksHttp):
+    """Repeats the method of a request in a header of the response."""
+
+    trips = frozenset({"requests-injected"})
+
+    class endpoint(Endpoint):
+        method = ""
+
+        def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
+            self.method = str(messages[0].get("method"))
+            super()._post(line, messages)
+
+        def end_headers(self) -> None:
+            if self.method:
+                self.send_header("X-Method", self.method)
+            super().end_headers()
+
+
+class ServesOneAtATime(SpeaksHttp):
+    """Has one thread for all connections."""
+
+    trips = frozenset({"requests-endless"})
+
+    class endpoint(Endpoint):
+        def do_GET(self) -> None:  # noqa: N802  (the base class's name)
+            with self.refusing():
+                raise Refusal(405, INVALID_REQUEST, "no stream")
+
+    def arrange(self, listener: Listener) -> None:
+        serve = partial(socketserver.BaseServer.process_request, listener)
+        listener.process_request = serve  # type: ignore[method-assign]
+
+
+class KeepsConnections(SpeaksHttp):
+    """Never closes a connection."""
+
+    trips = frozenset({"requests-abandoned"})
+
+    def arrange(self, listener: Listener) -> None:
+        kept: list[Any] = []
+        close = listener.shutdown_request
+
+        def keep(request: Any) -> None:
+            kept.append(request.dup())
+            close(request)
+
+        listener.shutdown_request = keep  # type: ignore[method-assign]

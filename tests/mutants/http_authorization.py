@@ -1,0 +1,260 @@
+"""HTTP servers that break a rule of http/authorization."""
+
+import json
+from typing import Any, ClassVar
+
+from mcp_touchstone.bridge.refusals import INVALID_REQUEST, Refusal
+from tests.mutants.http_kit import BEARER, TOKEN, Extra, HttpFault
+from tests.mutants.kit import LEGACY, MODERN, control, mutant
+
+OLDEST = "2025-03-26"
+OLDER = "2025-06-18"
+WELL_KNOWN = "/.well-known/oauth-protected-resource"
+SERVER = "/.well-known/oauth-authorization-server"
+SESSION = "Mcp-Session-Id"
+
+INVALID = (
+    "authorization-garbage-401",
+    "authorization-unsigned-401",
+    "authorization-self-signed-401",
+    "authorization-altered-401",
+)
+DOCUMENT = (
+    "authorization-metadata-document",
+    "authorization-metadata-servers",
+    "authorization-metadata-resource",
+)
+
+
+class Protected(HttpFault):
+    """Our HTTP server, which wants a token."""
+
+    headers_sent: ClassVar[dict[str, str]] = {"Authorization": TOKEN}
+    scope: ClassVar[str] = "mcp:use"
+
+    @property
+    def origin(self) -> str:
+        """The origin of the server."""
+        return f"http://{self.header('Host')}"
+
+    def _check(self) -> None:
+        super()._check()
+        if not self.admits(self.header("Authorization") or ""):
+            self.refuse_token()
+
+    def admits(self, authorization: str) -> bool:
+        """Whether a request is served with this header."""
+        return authorization == BEARER
+
+    def refuse_token(self) -> None:
+        """Refuse a request without a valid token."""
+        raise Refusal(
+            401, INVALID_REQUEST, "a token is needed", **{"WWW-Authenticate": self.challenge()}
+        )
+
+    def challenge(self) -> str:
+        """Return the challenge."""
+        return f'Bearer resource_metadata="{self.origin}{WELL_KNOWN}/mcp", scope="{self.scope}"'
+
+    def document(self) -> Any:
+        """Return the metadata of the resource; None for none."""
+        return {
+            "resource": f"{self.origin}/mcp",
+            "authorization_servers": [self.origin],
+            "scopes_supported": [self.scope],
+        }
+
+    def do_GET(self) -> None:  # noqa: N802  (the name in the base class)
+        if self.path.startswith("/.well-known/"):
+            known = {
+                f"{WELL_KNOWN}/mcp": self.document(),
+                SERVER: {"issuer": self.origin},
+            }.get(self.path)
+            self.answer(404 if known is None else 200, json.dumps(known or {}).encode())
+            return
+        super().do_GET()
+
+
+@control(
+    "authorization-missing-401",
+    "authorization-each-request",
+    *INVALID,
+    "authorization-token-in-query",
+    "authorization-metadata-found",
+    *DOCUMENT,
+    "authorization-scope",
+    revision=LEGACY,
+)
+class ProtectsSessions(Protected):
+    """Keeps every rule on authorization in sessions."""
+
+
+@control("authorization-challenge", revision=OLDER)
+class ProtectsOlderSessions(Protected):
+    """Keeps every rule on authorization in sessions of 2025-06-18."""
+
+
+@control("authorization-server-metadata", revision=OLDEST)
+class ProtectsOldestSessions(Protected):
+    """Keeps every rule on authorization in sessions of 2025-03-26."""
+
+
+@control(
+    "authorization-missing-401",
+    *INVALID,
+    "authorization-metadata-found",
+    *DOCUMENT,
+    "authorization-scope",
+    "authorization-no-offline-access",
+    revision=MODERN,
+)
+class ProtectsRequests(Protected):
+    """Keeps every rule on authorization without sessions."""
+
+
+@mutant("authorization-missing-401", revision=OLDER)
+class WantsATokenWith403(Protected):
+    """Answers a first request without a token by 403."""
+
+    def refuse_token(self) -> None:
+        if self.header("Authorization") is None and self.header(SESSION) is None:
+            raise Refusal(403, INVALID_REQUEST, "a token is needed")
+        super().refuse_token()
+
+
+@mutant("authorization-each-request", revision=LEGACY)
+class TrustsSessionIds(Protected):
+    """Serves a request of a session without a token."""
+
+    def admits(self, authorization: str) -> bool:
+        return super().admits(authorization) or (not authorization and bool(self.header(SESSION)))
+
+
+@mutant("authorization-garbage-401", revision=LEGACY)
+class AdmitsGarbage(Protected):
+    """Serves each request with a token that is no JWT."""
+
+    def admits(self, authorization: str) -> bool:
+        return super().admits(authorization) or (bool(authorization) and "." not in authorization)
+
+
+@mutant("authorization-garbage-401", revision=MODERN)
+class RefusesGarbageWith403(Protected):
+    """Answers a token that is no JWT by 403."""
+
+    def refuse_token(self) -> None:
+        said = self.header("Authorization")
+        if said is not None and "." not in said:
+            raise Refusal(403, INVALID_REQUEST, "no such token")
+        super().refuse_token()
+
+
+def _algorithm(authorization: str) -> str:
+    """Return the algorithm of the tokens of this file and of our scenarios."""
+    if "." not in authorization:
+        return ""
+    return "none" if authorization.endswith(".") else "signed"
+
+
+@mutant("authorization-unsigned-401", revision=LEGACY)
+class AdmitsUnsignedTokens(Protected):
+    """Serves each request with a JWT without a signature."""
+
+    def admits(self, authorization: str) -> bool:
+        return super().admits(authorization) or _algorithm(authorization) == "none"
+
+
+@mutant("authorization-self-signed-401", revision=LEGACY)
+class AdmitsStrangersSignatures(Protected):
+    """Serves each request with a JWT that has another signature than its own."""
+
+    def admits(self, authorization: str) -> bool:
+        own = BEARER.rpartition(".")[2]
+        stranger = _algorithm(authorization) == "signed" and not authorization.endswith(own)
+        return super().admits(authorization) or stranger
+
+
+@mutant("authorization-altered-401", revision=LEGACY)
+class AdmitsAlteredTokens(Protected):
+    """Compares the signature of a JWT only."""
+
+    def admits(self, authorization: str) -> bool:
+        return authorization.rpartition(".")[2] == BEARER.rpartition(".")[2]
+
+
+@mutant("authorization-token-in-query", revision=LEGACY)
+class AdmitsTokensInTheQuery(Protected):
+    """Takes a token from the query of the URL."""
+
+    def admits(self, authorization: str) -> bool:
+        said = self.path.partition("access_token=")[2]
+        return super().admits(authorization) or f"Bearer {said}" == BEARER
+
+
+@mutant("authorization-challenge", revision=OLDER)
+class NamesNoMetadata(Protected):
+    """Names no metadata in its challenge."""
+
+    def challenge(self) -> str:
+        return f'Bearer scope="{self.scope}"'
+
+
+@mutant("authorization-metadata-found", revision=LEGACY)
+class HasNoMetadata(Protected):
+    """Has no metadata of the resource."""
+
+    def challenge(self) -> str:
+        return f'Bearer scope="{self.scope}"'
+
+    def document(self) -> Any:
+        return None
+
+
+@mutant("authorization-metadata-document", revision=LEGACY)
+class NamesNoResource(Protected):
+    """Has metadata without the resource."""
+
+    def document(self) -> Any:
+        return {"authorization_servers": [self.origin]}
+
+
+@mutant("authorization-metadata-servers", revision=MODERN)
+class NamesNoAuthorizationServer(Protected):
+    """Has metadata with an empty list of authorization servers."""
+
+    def document(self) -> Any:
+        return {**super().document(), "authorization_servers": []}
+
+
+@mutant("authorization-metadata-resource", revision=LEGACY)
+class NamesAnotherResource(Protected):
+    """Has the metadata of another resource."""
+
+    def document(self) -> Any:
+        return {**super().document(), "resource": "https://elsewhere.example/mcp"}
+
+
+@mutant("authorization-scope", revision=LEGACY)
+class NamesNoScope(Protected):
+    """Names no scope in its challenge."""
+
+    def challenge(self) -> str:
+        return f'Bearer resource_metadata="{self.origin}{WELL_KNOWN}/mcp"'
+
+
+@mutant("authorization-no-offline-access", revision=MODERN)
+class WantsOfflineAccess(Protected):
+    """Asks for offline_access."""
+
+    scope: ClassVar[str] = "mcp:use offline_access"
+
+    def document(self) -> Any:
+        return {**super().document(), "scopes_supported": self.scope.split()}
+
+
+@mutant("authorization-server-metadata", revision=OLDEST)
+class HidesItsAuthorizationServer(Protected):
+    """Has no metadata of its authorization server."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        return (404 if self.path == SERVER else status), body, extra

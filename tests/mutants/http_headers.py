@@ -1,0 +1,348 @@
+"""HTTP servers that break a rule of http/headers."""
+
+from typing import Any, ClassVar
+
+from tests.mutants.http_kit import Extra, HttpFault, WithoutHandshake, meta_version, named
+from tests.mutants.kit import (
+    LEGACY,
+    META,
+    MODERN,
+    AskingTool,
+    Json,
+    ModernOnly,
+    control,
+    mutant,
+)
+
+VERSION = "MCP-Protocol-Version"
+
+
+@control(
+    "headers-version-invalid",
+    "headers-version-absent",
+    revision=LEGACY,
+)
+class HttpWithSessions(HttpFault):
+    """Keeps every rule on headers with a session."""
+
+
+@mutant("headers-version-invalid", revision=LEGACY)
+class ServesEveryVersion(HttpFault):
+    """Ignores the version header in a session."""
+
+    def _session(self) -> Any:
+        self.set_header(VERSION, None)
+        return super()._session()
+
+
+@mutant("headers-version-invalid", revision="2025-06-18")
+class RefusesVersionsWith500(HttpFault):
+    """Refuses an invalid version with 500."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        refused = status == 400 and self.header(VERSION) not in {None, "2025-06-18"}
+        return 500 if refused else status, body, extra
+
+
+@mutant("headers-version-absent", revision=LEGACY)
+class WantsTheVersion(HttpFault):
+    """Refuses a request of a session without the version header."""
+
+    def _session(self) -> Any:
+        if self.header(VERSION) is None:
+            self.set_header(VERSION, "absent")
+        return super()._session()
+
+
+# --- 2026-07-28
+
+
+@control(
+    "headers-version-mismatch-rejected",
+    "headers-version-missing-rejected",
+    "headers-version-unsupported-status",
+    "headers-method-mismatch-rejected",
+    "headers-method-missing-rejected",
+    "headers-value-case",
+    "headers-name-case",
+    "headers-name-mismatch-rejected",
+    "headers-name-missing-rejected",
+    "headers-name-decoded",
+    "headers-name-decoded-mismatch",
+    "headers-invalid-characters",
+    "headers-mismatch-status",
+    "headers-mismatch-code",
+    revision=MODERN,
+)
+class HttpWithoutSessions(WithoutHandshake):
+    """Keeps every rule on headers without a session."""
+
+
+@control(revision=MODERN)
+class SpeaksModernOnly(ModernOnly):
+    """Has no handshake."""
+
+
+class Corrects(HttpFault):
+    """Corrects headers of stateless requests before they are compared with the body."""
+
+    def _post(self, line: bytes, messages: Any) -> None:
+        if meta_version(messages[0]) is not None:
+            self.correct(messages[0])
+        super()._post(line, messages)
+
+    def correct(self, message: Json) -> None:
+        """Change the headers."""
+
+
+@mutant("headers-version-mismatch-rejected", revision=MODERN)
+class IgnoresTheVersionHeader(Corrects):
+    """Serves a request whose version header differs from its body."""
+
+    def correct(self, message: Json) -> None:
+        if self.header(VERSION) not in {None, meta_version(message)}:
+            message["params"]["_meta"][META + "protocolVersion"] = self.header(VERSION)
+
+
+@mutant("headers-version-missing-rejected", revision=MODERN)
+class NeedsNoVersionHeader(Corrects, WithoutHandshake):
+    """Serves a request without the version header, and knows no handshake."""
+
+    def correct(self, message: Json) -> None:
+        if self.header(VERSION) is None:
+            self.set_header(VERSION, meta_version(message))
+
+
+@mutant("headers-version-unsupported-status", revision=MODERN)
+class AnswersAnUnsupportedVersionWith200(HttpFault):
+    """Sends the error about an unsupported version with the status 200."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        return 200 if b"-32022" in body else status, body, extra
+
+
+@mutant("headers-method-mismatch-rejected", revision=MODERN)
+class IgnoresTheMethodHeader(Corrects):
+    """Serves a request whose Mcp-Method is another method."""
+
+    def correct(self, message: Json) -> None:
+        said = self.header("Mcp-Method")
+        if said is not None and said.lower() != str(message["method"]).lower():
+            self.set_header("Mcp-Method", message["method"])
+
+
+@mutant("headers-method-missing-rejected", revision=MODERN)
+class NeedsNoMethodHeader(Corrects):
+    """Serves a request without Mcp-Method."""
+
+    def correct(self, message: Json) -> None:
+        if self.header("Mcp-Method") is None:
+            self.set_header("Mcp-Method", message["method"])
+
+
+@mutant("headers-value-case", revision=MODERN)
+class ComparesMethodsInAnyCase(Corrects):
+    """Compares Mcp-Method without regard to case."""
+
+    def correct(self, message: Json) -> None:
+        if (self.header("Mcp-Method") or "").lower() == str(message["method"]).lower():
+            self.set_header("Mcp-Method", message["method"])
+
+
+@mutant("headers-name-case", revision=MODERN)
+class WantsHeaderNamesAsWritten(Corrects):
+    """Knows the standard headers in one spelling only."""
+
+    def correct(self, message: Json) -> None:
+        del message
+        if "Mcp-Method" not in [name for name, _ in self.headers.items()]:
+            self.set_header("Mcp-Method", None)
+
+
+@mutant("headers-name-mismatch-rejected", revision=MODERN)
+class IgnoresTheNameHeader(Corrects):
+    """Serves a call whose plain Mcp-Name is another name."""
+
+    def correct(self, message: Json) -> None:
+        said = self.header("Mcp-Name")
+        if said is not None and said.isascii() and not said.startswith("=?"):
+            self.set_header("Mcp-Name", named(message))
+
+
+@mutant("headers-name-missing-rejected", revision=MODERN)
+class NeedsNoNameHeader(Corrects):
+    """Serves a call without Mcp-Name."""
+
+    def correct(self, message: Json) -> None:
+        if self.header("Mcp-Name") is None and named(message) is not None:
+            self.set_header("Mcp-Name", named(message))
+
+
+@mutant("headers-name-decoded", revision=MODERN)
+class ComparesEncodedNames(Corrects):
+    """Compares an encoded Mcp-Name as it is written."""
+
+    def correct(self, message: Json) -> None:
+        if (self.header("Mcp-Name") or "").startswith("=?base64?"):
+            self.set_header("Mcp-Name", "as-written")
+
+
+@mutant("headers-name-decoded-mismatch", revision=MODERN)
+class TrustsEncodedNames(Corrects):
+    """Does not compare an encoded Mcp-Name."""
+
+    def correct(self, message: Json) -> None:
+        if (self.header("Mcp-Name") or "").startswith("=?base64?"):
+            self.set_header("Mcp-Name", named(message))
+
+
+@mutant("headers-invalid-characters", revision=MODERN)
+class DropsInvalidCharacters(Corrects):
+    """Drops invalid characters from Mcp-Name before it compares it."""
+
+    def correct(self, message: Json) -> None:
+        del message
+        said = self.header("Mcp-Name")
+        if said is not None and not said.isascii():
+            self.set_header("Mcp-Name", said.encode("ascii", "ignore").decode())
+
+
+@mutant("headers-mismatch-status", revision=MODERN)
+class AnswersMismatchesWith422(HttpFault):
+    """Rejects a request because of a header with 422."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        return 422 if b"-32020" in body else status, body, extra
+
+
+@mutant("headers-mismatch-code", revision=MODERN)
+class RejectsMismatchesAsInvalidRequests(HttpFault):
+    """Rejects a request because of a header with the code -32600."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        return status, body.replace(b"-32020", b"-32600"), extra
+
+
+# --- headers that repeat arguments
+
+
+@control(revision=MODERN)
+class MarksArguments(AskingTool):
+    """Has a tool that may be called, with two required annotated arguments and an optional one."""
+
+    TOOL: ClassVar[Json] = {
+        **AskingTool.TOOL,
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "region": {"type": "string", "enum": ["eu-west"], "x-mcp-header": "Region"},
+                "count": {"type": "integer", "minimum": 42, "x-mcp-header": "Count"},
+                "place": {"type": "string", "x-mcp-header": "Place"},
+            },
+            "required": ["region", "count"],
+        },
+    }
+
+
+PARAMS = (
+    "headers-param-mismatch-rejected",
+    "headers-param-missing-rejected",
+    "headers-param-not-expected",
+    "headers-param-decoded",
+    "headers-param-invalid-characters",
+    "headers-param-integer",
+)
+
+
+@control(*PARAMS, revision=MODERN)
+class ComparesArguments(Corrects):
+    """Keeps every rule on headers of arguments."""
+
+    behind: ClassVar[str] = "MarksArguments"
+
+    def correct(self, message: Json) -> None:
+        params = message.get("params")
+        arguments = params.get("arguments") if isinstance(params, dict) else None
+        if isinstance(arguments, dict) and "region" in arguments:
+            self.change(arguments)
+
+    def change(self, arguments: Json) -> None:
+        """Change the headers of a call of the tool."""
+
+    def replace_if(self, condition: bool, header: str, value: object) -> None:
+        """Replace a header."""
+        if condition:
+            self.set_header(header, None if value is None else str(value))
+
+
+@mutant("headers-param-mismatch-rejected", revision=MODERN)
+class IgnoresArgumentHeaders(ComparesArguments):
+    """Serves a call whose plain argument header has another value."""
+
+    def change(self, arguments: Json) -> None:
+        said = self.header("Mcp-Param-Region") or ""
+        plain = said.isascii() and said != "" and not said.startswith("=?")
+        self.replace_if(plain, "Mcp-Param-Region", arguments["region"])
+
+
+@mutant("headers-param-missing-rejected", revision=MODERN)
+class NeedsNoArgumentHeaders(ComparesArguments):
+    """Serves a call without the header of an argument."""
+
+    def change(self, arguments: Json) -> None:
+        absent = self.header("Mcp-Param-Region") is None
+        self.replace_if(absent, "Mcp-Param-Region", arguments["region"])
+
+
+@mutant("headers-param-not-expected", revision=MODERN)
+class WantsEveryArgumentHeader(ComparesArguments):
+    """Refuses a call without the header of an argument that it does not have.
+
+    It does so once its tools were listed after a call: otherwise no call would ever succeed.
+    """
+
+    progress: ClassVar[list[str]] = []
+
+    def correct(self, message: Json) -> None:
+        if message["method"] in {"tools/call", "tools/list"}:
+            self.progress.append(message["method"])
+        super().correct(message)
+
+    def change(self, arguments: Json) -> None:
+        listed = "tools/call tools/list" in " ".join(self.progress)
+        ordinary = (
+            self.header("Mcp-Param-Region") == arguments["region"]
+            and self.header("Mcp-Param-Count") == str(arguments["count"])
+            and "place" not in arguments
+        )
+        self.replace_if(listed and ordinary, "Mcp-Param-Place", "wanted")
+
+
+@mutant("headers-param-decoded", revision=MODERN)
+class ComparesEncodedArguments(ComparesArguments):
+    """Compares an encoded argument header as it is written."""
+
+    def change(self, arguments: Json) -> None:
+        del arguments
+        encoded = (self.header("Mcp-Param-Region") or "").startswith("=?base64?")
+        self.replace_if(encoded, "Mcp-Param-Region", "as-written")
+
+
+@mutant("headers-param-invalid-characters", revision=MODERN)
+class DropsInvalidCharactersOfArguments(ComparesArguments):
+    """Drops invalid characters from an argument header before it compares it."""
+
+    def change(self, arguments: Json) -> None:
+        strange = not (self.header("Mcp-Param-Region") or "").isascii()
+        self.replace_if(strange, "Mcp-Param-Region", arguments["region"])
+
+
+@mutant("headers-param-integer", revision=MODERN)
+class ComparesIntegersAsText(ComparesArguments):
+    """Compares the header of an integer as text."""
+
+    def change(self, arguments: Json) -> None:
+        said = self.header("Mcp-Param-Count")
+        other = said is not None and said.isascii() and "=?" not in said
+        differs = other and said != str(arguments["count"])
+        self.replace_if(differs, "Mcp-Param-Count", "as text")

@@ -1,0 +1,123 @@
+"""HTTP servers that break a rule of http/sessions."""
+
+import itertools
+from typing import Any, ClassVar
+
+from tests.mutants.http_kit import Extra, HttpFault, WithoutHandshake
+from tests.mutants.kit import LEGACY, MODERN, control, mutant
+
+SESSION = "Mcp-Session-Id"
+
+
+@control(
+    "sessions-id-visible-ascii",
+    "sessions-id-unique",
+    "sessions-id-required",
+    "sessions-ended-404",
+    "sessions-ended-get-404",
+    revision=LEGACY,
+)
+class EndsSessions(HttpFault):
+    """Keeps every rule on sessions."""
+
+
+class RenamesSessions(HttpFault):
+    """Issues other ids than the sessions have."""
+
+    names: ClassVar[dict[str, str]] = {}
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        if SESSION in extra:
+            name = self.name(extra[SESSION])
+            self.names[name] = extra[SESSION]
+            extra[SESSION] = name
+        return status, body, extra
+
+    def _session(self) -> Any:
+        said = self.header(SESSION)
+        if said is not None:
+            self.set_header(SESSION, self.names.get(said, "unknown"))
+        return super()._session()
+
+    def name(self, session: str) -> str:
+        """Return the id that is issued."""
+        return session
+
+
+@mutant("sessions-id-visible-ascii", revision=LEGACY)
+class IssuesIdsWithSpaces(RenamesSessions):
+    """Issues session ids with a space in them."""
+
+    def name(self, session: str) -> str:
+        return f"session {session}"
+
+
+@mutant("sessions-id-unique", revision=LEGACY)
+class CountsSessions(RenamesSessions):
+    """Issues session ids that count."""
+
+    numbers: ClassVar[Any] = itertools.count(1)
+
+    def name(self, session: str) -> str:
+        del session
+        return f"session-{next(self.numbers)}"
+
+
+@mutant("sessions-id-required", revision=LEGACY)
+class AnswersAMissingIdWith404(HttpFault):
+    """Answers a request without a session id by 404."""
+
+    def _session(self) -> Any:
+        if self.header(SESSION) is None:
+            self.set_header(SESSION, "none")
+        return super()._session()
+
+
+@mutant("sessions-ended-404", revision=LEGACY)
+class AnswersAnEndedSessionWith400(HttpFault):
+    """Answers a request of an ended session by 400."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        ended = status == 404 and self.command == "POST"
+        return (400 if ended else status), body, extra
+
+
+@mutant("sessions-ended-get-404", revision=LEGACY)
+class AnswersGetOfAnEndedSessionWith400(HttpFault):
+    """Answers a GET of an ended session by 400."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        ended = status == 404 and self.command == "GET"
+        return (400 if ended else status), body, extra
+
+
+@mutant("sessions-none-minted", revision=MODERN)
+class IssuesAnIdPerRequest(HttpFault):
+    """Issues a session id with each answer of 2026-07-28."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        if self.command == "POST" and self.is_modern:
+            extra[SESSION] = "0b7f5a2e-4a3c-4f6e-9b7d-0c1d2e3f4a5b"
+        return status, body, extra
+
+
+@mutant("sessions-header-ignored", revision=MODERN)
+class RefusesSessionIds(WithoutHandshake):
+    """Has no handshake, and refuses a request with a session id."""
+
+    def _post(self, line: bytes, messages: Any) -> None:
+        if self.header(SESSION) is not None:
+            self.answer(404)
+            return
+        super()._post(line, messages)
+
+
+@mutant("sessions-last-event-id-ignored", revision=MODERN)
+class RefusesLastEventIds(WithoutHandshake):
+    """Has no handshake, and refuses a request with a Last-Event-ID."""
+
+    def _post(self, line: bytes, messages: Any) -> None:
+        if self.header("Last-Event-ID") is not None:
+            self.answer(400)
+            return
+        super()._post(line, messages)

@@ -1,0 +1,278 @@
+"""HTTP servers that break a rule of http/streams."""
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from mcp_touchstone.bridge.streams import event
+from tests.mutants.http_kit import HttpFault
+from tests.mutants.kit import LEGACY, MODERN, control, mutant
+
+OLDER = "2025-06-18"
+
+CROSSING = 0.3
+"""Seconds for a message on another stream to arrive before the next one of its request."""
+
+
+@control(
+    "streams-primed",
+    "streams-end-after-response",
+    "streams-no-response-on-get",
+    "streams-get-unrelated",
+    "streams-post-related",
+    "streams-event-ids-unique",
+    "streams-replay-own",
+    "streams-disconnect-is-no-cancellation",
+    revision=LEGACY,
+)
+class StreamsOfSessions(HttpFault):
+    """Keeps every rule on streams with sessions."""
+
+
+@control("streams-open-until-response", "streams-end-after-response", revision=OLDER)
+class StreamsOfOlderSessions(HttpFault):
+    """Keeps every rule on streams of 2025-06-18."""
+
+
+@control(
+    "streams-end-after-response",
+    "streams-notifications-related",
+    "streams-listen-scope",
+    "streams-no-requests",
+    "streams-no-buffering",
+    revision=MODERN,
+)
+class StreamsOfRequests(HttpFault):
+    """Keeps every rule on streams without sessions."""
+
+
+@mutant("streams-primed", revision=LEGACY)
+class DoesNotPrime(HttpFault):
+    """Begins a stream with a message."""
+
+    def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
+        return super().write_stream(stream, after, resumable=False)
+
+
+class ClosesEarly(HttpFault):
+    """Closes the stream of a request before its response, and resumes it later."""
+
+    FIRST: ClassVar[bytes] = b""
+
+    def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
+        if self.command != "POST" or resumable is None:
+            return super().write_stream(stream, after, resumable=resumable)
+        self._chunk(b"id: %d-%d\n%sdata: \n\n" % (stream.number, after, self.FIRST))
+        self._chunk(b"")
+        return True
+
+
+@control("streams-retry-before-close", revision=LEGACY)
+class ClosesEarlyWithRetry(ClosesEarly):
+    """Sends retry before it closes the stream of a request."""
+
+    FIRST: ClassVar[bytes] = b"retry: 50\n"
+
+
+@mutant("streams-retry-before-close", revision=LEGACY)
+class ClosesEarlyWithoutRetry(ClosesEarly):
+    """Closes the stream of a request without retry."""
+
+
+@mutant("streams-open-until-response", revision=OLDER)
+class ClosesEarlyInAnOlderSession(ClosesEarly):
+    """Closes the stream of a request before its response in 2025-06-18."""
+
+    FIRST: ClassVar[bytes] = b"retry: 50\n"
+
+
+class NeverEndsStreams(HttpFault):
+    """Leaves the stream of a request open after its response."""
+
+    def _chunk(self, data: bytes) -> None:
+        if not data and self.command == "POST":
+            while not self._client_left():
+                time.sleep(0.1)
+        super()._chunk(data)
+
+
+@mutant("streams-end-after-response", revision=LEGACY)
+class NeverEndsStreamsOfSessions(NeverEndsStreams):
+    """Leaves the stream of a request open after its response in a session."""
+
+
+@mutant("streams-end-after-response", revision=MODERN)
+class NeverEndsStatelessStreams(NeverEndsStreams):
+    """Leaves the stream of a request open after its response in 2026-07-28."""
+
+
+@mutant("streams-no-response-on-get", revision=LEGACY)
+class AnswersPingsOnTheOtherStream(HttpFault):
+    """Sends the answer to a ping on the stream of the GET."""
+
+    def respond(self, exchange: Any, *more: Any, **others: Any) -> bool:
+        session = self.header("Mcp-Session-Id")
+        if exchange.request.get("method") != "ping" or session is None:
+            return super().respond(exchange, *more, **others)
+        exchange.wait_closed(10.0)
+        listening = self.server.sessions.find(session).listening
+        if not listening.attached:
+            return super().respond(exchange, *more, **others)
+        listening.put(exchange.only())
+        time.sleep(0.5)
+        self.begin_stream()
+        self._chunk(b"")
+        return True
+
+
+class Diverts(HttpFault):
+    """Sends some messages of a request on another stream."""
+
+    running: ClassVar[list[Any]] = []
+    lock: ClassVar[Any] = threading.Lock()
+
+    def respond(self, exchange: Any, *more: Any, **others: Any) -> bool:
+        put = exchange.put
+        exchange.put = lambda data: self.divert(exchange, data, put)
+        exchange.straight = put
+        with self.lock:
+            self.running.append(exchange)
+        try:
+            return super().respond(exchange, *more, **others)
+        finally:
+            with self.lock:
+                self.running.remove(exchange)
+
+    def divert(self, exchange: Any, data: bytes, put: Callable[[bytes], None]) -> None:
+        """Take a message for an exchange."""
+        del exchange
+        put(data)
+
+    def other(self, exchange: Any, fits: Callable[[Any], bool]) -> Any:
+        """Return another running exchange that fits; None for none."""
+        with self.lock:
+            found = [one for one in self.running if one is not exchange and fits(one)]
+        return next((one for one in found if not one.closed), None)
+
+
+@mutant("streams-get-unrelated", revision=LEGACY)
+class SendsProgressOnTheOtherStream(Diverts):
+    """Sends progress on the stream of the GET."""
+
+    def divert(self, exchange: Any, data: bytes, put: Callable[[bytes], None]) -> None:
+        session = self.header("Mcp-Session-Id")
+        if b"notifications/progress" in data and session:
+            self.server.sessions.find(session).listening.put(data)
+            time.sleep(CROSSING)
+        else:
+            put(data)
+
+
+class SwapsProgress(Diverts):
+    """Sends progress on the stream of another call that runs."""
+
+    def divert(self, exchange: Any, data: bytes, put: Callable[[bytes], None]) -> None:
+        other = None
+        if b"notifications/progress" in data:
+            other = self.other(exchange, lambda one: one.tokens)
+        (put if other is None else other.straight)(data)
+
+
+@mutant("streams-post-related", revision=LEGACY)
+class SwapsProgressOfSessions(SwapsProgress):
+    """Sends progress on the stream of another call of the session."""
+
+
+@mutant("streams-notifications-related", revision=MODERN)
+class SwapsStatelessProgress(SwapsProgress):
+    """Sends progress on the stream of another call in 2026-07-28."""
+
+
+@mutant("streams-listen-scope", revision=MODERN)
+class SendsProgressToSubscribers(Diverts):
+    """Sends progress on the stream of a subscription."""
+
+    def divert(self, exchange: Any, data: bytes, put: Callable[[bytes], None]) -> None:
+        other = None
+        if b"notifications/progress" in data:
+            other = self.other(
+                exchange, lambda one: one.request.get("method") == "subscriptions/listen"
+            )
+        (put if other is None else other.straight)(data)
+        if other is not None:
+            time.sleep(CROSSING)
+
+
+@mutant("streams-no-requests", revision=MODERN)
+class PingsOnStreams(HttpFault):
+    """Sends a request on the stream of a call."""
+
+    def respond(self, exchange: Any, *more: Any, **others: Any) -> bool:
+        if exchange.request.get("method") == "tools/call" and self.is_modern:
+            exchange.put(b'{"jsonrpc":"2.0","id":"own-%d","method":"roots/list"}' % exchange.number)
+        return super().respond(exchange, *more, **others)
+
+
+@control("streams-no-broadcast", revision=LEGACY)
+class SendsRequestsOnce(HttpFault):
+    """Sends each request on the stream of its call."""
+
+    behind: ClassVar[str] = "Samples"
+
+
+@mutant("streams-no-broadcast", revision=LEGACY)
+class SendsRequestsEverywhere(Diverts):
+    """Sends its requests on the stream of the call and on that of the GET."""
+
+    behind: ClassVar[str] = "Samples"
+
+    def divert(self, exchange: Any, data: bytes, put: Callable[[bytes], None]) -> None:
+        session = self.header("Mcp-Session-Id")
+        if b'"method"' in data and b'"id"' in data and b'"notifications/' not in data and session:
+            self.server.sessions.find(session).listening.put(data)
+        put(data)
+
+
+@mutant("streams-event-ids-unique", revision=LEGACY)
+class NumbersEventsPerStream(HttpFault):
+    """Gives the first events of different streams the same id."""
+
+    def _chunk(self, data: bytes) -> None:
+        super()._chunk(re.sub(rb"^id: \d+-0\b", b"id: 1-0", data))
+
+
+@mutant("streams-replay-own", revision=LEGACY)
+class RepeatsEverything(HttpFault):
+    """Repeats the messages of all streams on a resumed one."""
+
+    def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
+        if self.command == "GET" and self.header("Last-Event-ID"):
+            session = self.server.sessions.find(self.header("Mcp-Session-Id"))
+            for other in list(session._finished):
+                if other is not stream:
+                    for number, data in other.after(0, 0.0):
+                        self._chunk(event(data, id=f"{other.number}-{number}"))
+        return super().write_stream(stream, after, resumable=resumable)
+
+
+@mutant("streams-disconnect-is-no-cancellation", revision=LEGACY)
+class CancelsAfterADisconnection(HttpFault):
+    """Takes the end of a connection for a cancellation."""
+
+    def respond(self, exchange: Any, *more: Any, **others: Any) -> bool:
+        stayed = super().respond(exchange, *more, **others)
+        session = self.header("Mcp-Session-Id")
+        if not stayed and session and not exchange.closed:
+            exchange.close()
+        return stayed
+
+
+@mutant("streams-no-buffering", revision=MODERN)
+class LetsProxiesBuffer(HttpFault):
+    """Sends streams without X-Accel-Buffering."""
+
+    def send_header(self, keyword: str, value: str) -> None:
+        if keyword != "X-Accel-Buffering":
+            super().send_header(keyword, value)

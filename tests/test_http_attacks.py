@@ -1,0 +1,68 @@
+"""Attacks over HTTP: on files, where we start the server; and those that only HTTP has."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone.catalog.clause import Transport
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.loader import SECURITY, load
+from mcp_touchstone.config import resolve
+from mcp_touchstone.config.parser import parse
+from mcp_touchstone.config.settings import Settings
+from mcp_touchstone.transport.sandbox import choose
+from tests.conftest import HERE
+from tests.http_canned import mcp, serving
+from tests.test_cli import touchstone
+
+URL = "http://127.0.0.1:{port}/mcp"
+BRIDGE = (sys.executable, "-m", "mcp_touchstone", "bridge", "--port", "{port}", "--")
+
+
+def only(*words: str) -> Settings:
+    [found] = resolve.settings(parse(["check", *words]))
+    return found
+
+
+@pytest.mark.skipif(choose("auto")[0] is None, reason="there is no sandbox here")
+def test_file_attack_over_http_finds_the_fault_and_reproduces_it(tmp_path: Path) -> None:
+    fake = (*BRIDGE, sys.executable, str(HERE / "fakes"), "Joined", "{root}")
+    report, scripts = tmp_path / "report.json", tmp_path / "scripts"
+    select = ("--suite", "security", "--select", "traversal-dotdot")
+    kept = ("--json", str(report), "--scripts", str(scripts))
+
+    done = touchstone("check", *select, *kept, "--http", URL, "--", *fake)
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    [verdict] = json.loads(report.read_text())["verdicts"]
+    assert (verdict["clause"], verdict["outcome"]) == ("traversal-dotdot", "fail")
+    [script] = scripts.iterdir()
+    again = subprocess.run(["sh", str(script)], capture_output=True, timeout=120, check=False)
+    assert again.returncode == 1, (again.stdout, again.stderr)
+    assert b"FOUND: a canary came back" in again.stdout
+
+
+def test_server_that_we_did_not_start_gets_no_file_attacks() -> None:
+    with serving(mcp()) as server:
+        select = ("--suite", "security", "--select", "traversal-dotdot")
+        done = touchstone("check", *select, server.url)
+
+    assert done.returncode == 2
+    assert "it needs a server that we start" in done.stderr
+    assert "no file tool is attacked: we did not start the server" in done.stdout
+
+
+def test_attacks_on_a_server_of_somebody_need_an_option() -> None:
+    with pytest.raises(UserError, match="--intrusive allows that"):
+        resolve.target(only("https://example.org/mcp", "--suite", "security"))
+    assert resolve.target(only("https://example.org/mcp", "--suite", "security", "--intrusive"))
+
+
+def test_attacks_on_lines_are_for_stdio_only() -> None:
+    rows = load(SECURITY).catalogue
+
+    assert rows["lines-broken"].transports == (Transport.STDIO,)
+    assert rows["traversal-dotdot"].transports == tuple(Transport)
