@@ -112,6 +112,10 @@ def test_ends_by_the_signal_that_ended_the_command(box: Sandbox, name: str) -> N
 
 
 def test_sigterm_is_forwarded_once(box: Sandbox, world: Path) -> None:
+    assert_sigterm_is_forwarded_once(box, world)
+
+
+def assert_sigterm_is_forwarded_once(box: Sandbox, world: Path) -> None:
     script = "trap 'echo got >> caught; exit 7' TERM; echo ready; while :; do sleep 0.1; done"
     process = start(box, "sh", "-c", script)
     assert process.stdout is not None
@@ -120,6 +124,18 @@ def test_sigterm_is_forwarded_once(box: Sandbox, world: Path) -> None:
     assert process.wait(PATIENCE) == 7
     assert (world / "caught").read_text() == "got\n"
     process.communicate()
+
+
+def test_sigterm_is_forwarded_when_the_command_is_faster(
+    box: Sandbox, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Path(sandbox.__file__).with_name("sandbox_init.py").read_text()
+    first = "    os.close(report[1])\n"
+    assert source.count(first) == 1
+    slow = tmp_path / "slow_init.py"
+    slow.write_text(source.replace(first, f"    import time; time.sleep(2)\n{first}"))
+    monkeypatch.setattr(sandbox, "_init", lambda: str(slow))
+    assert_sigterm_is_forwarded_once(box, world)
 
 
 def test_sigterm_ends_a_command_that_does_not_catch_it(box: Sandbox) -> None:

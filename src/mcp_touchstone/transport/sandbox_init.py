@@ -100,9 +100,11 @@ def outside_bwrap(words: list[str]) -> "NoReturn":
         os.dup2(number, STDIO[number])
     os.dup2(report[1], STATUS)
     os.dup2(info[1], INFO)
+    mask = hold_signals()
     child = os.fork()
     if not child:
         os.setsid()  # signals to the group of the outside must not end bubblewrap
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.dup2(null, 0)
         os.dup2(null, 1)
         try:
@@ -112,7 +114,7 @@ def outside_bwrap(words: list[str]) -> "NoReturn":
     os.close(info[1])
     os.closerange(STDIO[0], INFO + 1)
     child_info = read_all(info[0]).partition(b'"child-pid":')[2].replace(b"}", b",")
-    follow(child, int(child_info.partition(b",")[0] or child), report, null)
+    follow(child, int(child_info.partition(b",")[0] or child), report, null, mask)
 
 
 def outside_unshare(words: list[str]) -> "NoReturn":
@@ -130,11 +132,13 @@ def outside_unshare(words: list[str]) -> "NoReturn":
         write("/proc/self/setgroups", "deny")
         write("/proc/self/uid_map", f"{user} {user} 1")
         write("/proc/self/gid_map", f"{group} {group} 1")
+        mask = hold_signals()
         child = os.fork()
         if not child:
             os.close(report[0])
             os.close(ready[1])
             os.setsid()
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             build([word for word in mounts if word != "--unshare-net"], most=int(rest[4]))
             drop_capabilities()
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -150,10 +154,21 @@ def outside_unshare(words: list[str]) -> "NoReturn":
     except OSError as error:
         fail(error)
     os.close(STATUS)
-    follow(child, child, report, null)
+    follow(child, child, report, null, mask)
 
 
-def follow(child: int, inside_pid: int, report: tuple[int, int], null: int) -> "NoReturn":
+def hold_signals() -> set[int]:
+    """Delay signals until ``follow`` can pass them on; return the mask of before.
+
+    The command may run before this process runs again. Without the delay a signal that is sent
+    then ends this process, and the command gets no signal.
+    """
+    return signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+
+
+def follow(
+    child: int, inside_pid: int, report: tuple[int, int], null: int, mask: set[int]
+) -> "NoReturn":
     """Pass signals on to the inside, wait for the command, and end as the command ended.
 
     Args:
@@ -161,6 +176,7 @@ def follow(child: int, inside_pid: int, report: tuple[int, int], null: int) -> "
         inside_pid: id of process 1 of the sandbox, as seen outside.
         report: both ends of the pipe through which the inside reports.
         null: a descriptor of ``/dev/null``.
+        mask: the signals that were blocked before ``hold_signals``.
     """
     os.close(report[1])
     for number in (0, 1, 2):  # so that the caller notices when the command closes its output
@@ -168,6 +184,7 @@ def follow(child: int, inside_pid: int, report: tuple[int, int], null: int) -> "
     if os.read(report[0], 1):
         for number in PASSED_ON:
             signal.signal(number, lambda caught, _frame: os.kill(inside_pid, caught))
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     words = read_line(report[0]).split()
     if not words or words[0] == ALONE:
         _, status = os.waitpid(child, 0)
