@@ -410,8 +410,8 @@ def test_values_of_variables_are_in_no_command(tmp_path: Path) -> None:
 words = [word for one in psutil.Process().parents() for word in one.cmdline()]
 VERSION = os.environ["TOKEN"] + str(any("secret" in word for word in words))
 """
-    told = code + SERVER.replace('"version": "1"', '"version": VERSION')
-    entry = replace(command("told", told, tmp_path), env={"TOKEN": 'a "secret" {root}'})
+    program = code + SERVER.replace('"version": "1"', '"version": VERSION')
+    entry = replace(command("variables", program, tmp_path), env={"TOKEN": 'a "secret" {root}'})
 
     version = judge(entry, PLAN)["server"]["version"]
 

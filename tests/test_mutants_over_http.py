@@ -144,7 +144,7 @@ def found_over_http(name: str) -> dict[str, str]:
         except UserError:
             return {}
         found = {verdict.clause.id: str(verdict.outcome) for verdict in run.of(*FOUND)}
-        if found == expected(name):
+        if found == expected(name) or not found.items() <= expected(name).items():
             break
     return found
 
@@ -159,11 +159,12 @@ def expected(name: str) -> dict[str, str]:
 def test_mutant_is_found_by_the_same_clauses_over_http(
     name: str, record_property: Callable[[str, object], None]
 ) -> None:
-    # The mutant is a child of the HTTP server. Limits do not leave out the time for which it waits
-    # for a core, so a busy machine may need a second try; all tests together may need few.
+    # Three processes answer one after the other. A limit leaves out only the longest time for which
+    # one of their threads waited for a core, so a busy machine may miss a finding. A surplus
+    # finding is a false alarm, even if the next try does not repeat it.
     for _ in range(TRIES):
         found = found_over_http(name)
-        if found == expected(name):
+        if found == expected(name) or not found.items() <= expected(name).items():
             break
         record_property(RETRIED, name)
 

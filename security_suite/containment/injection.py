@@ -3,8 +3,8 @@
 Arguments that a program behind a tool may take for its options, or for commands.
 
 Fired at every text a tool takes, be it a path, a pattern, a revision or a name: a caller's word
-that enters a command line is more than a word. What is judged is what the payload asks
-for: the file it names outside is there, or bytes from outside came back.
+that enters a command line is more than a word. The attack succeeds if the server does what the
+payload asks for: it creates the file that the payload names outside, or returns bytes from outside.
 """
 
 import itertools

@@ -418,8 +418,8 @@ class HttpChannel:
             exchange.body = self._hide(exchange.body)
             with self._lock:
                 self._open.discard(response)
-            told = exchange.line or exchange.crafted
-            if told and not exchange.left and not self._leaving.is_set():
+            is_ours = exchange.line or exchange.crafted
+            if is_ours and not exchange.left and not self._leaving.is_set():
                 self._note(response)
                 # a resumed stream is resumed again by the thread that follows it
                 first = exchange.verb == "POST" and not exchange.crafted
