@@ -167,6 +167,12 @@ def test_system_without_schedstat_gives_no_cpu_times(
     assert turns(os.getpid()) == {}
 
 
+def free(pid: int, cores: set[int]) -> None:
+    """Let a process use all cores like any other."""
+    os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+    os.sched_setaffinity(pid, cores)
+
+
 @contextmanager
 def connected(
     program: str, *, patience: float = 20.0, crowded: float = 0.0
@@ -175,16 +181,23 @@ def connected(
     transcript = Transcript("2025-11-25", now)
     process = StdioChannel([sys.executable, "-S", "-c", program], transcript, env={})
     hogs: list[subprocess.Popen[bytes]] = []
+    timer: threading.Timer | None = None
     try:
         if crowded:
             os.sched_setaffinity(process.pid, {0})
             os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
+            usual = os.sched_getaffinity(0)
+            timer = threading.Timer(crowded, free, (process.pid, usual))
+            timer.start()
             for _ in range(HOGS):
                 hogging = [sys.executable, "-S", "-c", HOG, str(crowded)]
                 hogs += [subprocess.Popen(hogging, start_new_session=True)]
                 os.sched_setaffinity(hogs[-1].pid, {0})
         yield Connection(process, transcript, Pace(patience))
     finally:
+        if timer is not None:
+            timer.cancel()
+            timer.join()
         for hog in hogs:
             hog.kill()
             hog.wait()

@@ -3,6 +3,8 @@
 import gzip
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +15,7 @@ from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.http_channel import MOST_RESUMED, HttpChannel
-from mcp_touchstone.transport.http_endpoint import Endpoint, EndpointError, free_port
+from mcp_touchstone.transport.http_endpoint import FIRST_PORT, Endpoint, EndpointError, free_port
 from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.lifecycle import Role
@@ -409,3 +411,17 @@ def test_chosen_ports_differ() -> None:
     choose: Callable[[], int] = free_port
 
     assert len({choose() for _ in range(20)}) == 20
+
+
+def test_other_runs_choose_other_ports() -> None:
+    code = (
+        "import itertools; from mcp_touchstone.transport import http_endpoint;"
+        "http_endpoint._ports = itertools.count({}); print(http_endpoint.free_port())"
+    )
+    ours = free_port() - FIRST_PORT
+
+    done = subprocess.run(
+        [sys.executable, "-c", code.format(ours)], capture_output=True, text=True, check=True
+    )
+
+    assert int(done.stdout) > FIRST_PORT + ours

@@ -49,7 +49,7 @@ class Holder:
         task: the id of its task; empty if it has none.
         over: its response without a task; None before it.
         cancelled: whether we cancelled it.
-        terminal: the line on which its task became terminal; None before it.
+        terminal: the line on which its task became terminal; None before.
         reached: the value of the last report; None before the first.
     """
 
@@ -58,7 +58,7 @@ class Holder:
     task: str = ""
     over: Entry | None = None
     cancelled: bool = False
-    terminal: int | None = None
+    terminal: Entry | None = None
     reached: Any = None
 
 
@@ -130,7 +130,7 @@ class Watch:
         holder = self._by_task.get(own) if isinstance(own, str) else None
         status = state.get("status") if holder is not None else None
         if holder is not None and holder.terminal is None and isinstance(status, str):
-            holder.terminal = entry.n if status in TERMINAL else None
+            holder.terminal = entry if status in TERMINAL else None
 
     def _reported(self, entry: Entry, params: dict[str, Any]) -> Iterator[Seen]:
         key = id_key(params.get("progressToken"))
@@ -149,7 +149,7 @@ class Watch:
         token = brief(holder.token, 60)
         if holder.task:
             clause = "progress-task-stops-terminal"
-            passed = holder.terminal is None or entry.n <= holder.terminal
+            passed = holder.terminal is None or not entry.follows(holder.terminal)
             expected = "no progress of a finished task"
             yield Seen(clause, passed, entry.n, expected, f"progress of {token}")
         elif not holder.cancelled:
@@ -285,17 +285,17 @@ def reports_on_a_task_until_it_ends(talk: Conversation) -> None:
         talk.unseen(clause, "the task did not end" if not task.ended else "it sent no progress")
         return
     ended = next(
-        shown.entry.n
+        shown.entry
         for shown in sightings(talk.wire.transcript)
         if shown.id == task.id and shown.status in TERMINAL
     )
-    late = task.request.progress(ended)
+    late = [entry for entry, _ in task.request.progress() if entry.follows(ended)]
     talk.judge(
         clause,
         not late,
         expected="no progress of a finished task",
         actual=f"{len(late)} more reports after the state {brief(task.status)}",
-        at=late[0][0] if late else None,
+        at=late[0] if late else None,
     )
 
 

@@ -152,8 +152,9 @@ def _judge_prompt(talk: Conversation, task: Task, example: Example) -> None:
         for shown in sightings(talk.wire.transcript)
         if shown.id == task.id and shown.status in TERMINAL
     ]
-    early = [shown for shown in ends if shown.entry.n < (task.created.entry or 0)]
-    late = bool(early)
+    answer = talk.wire.transcript[task.created.entry] if task.created.entry else None
+    early = any(answer is not None and answer.follows(shown.entry) for shown in ends)
+    late = early
     if not early and _was_late(talk, task, example):
         again = talk.task(example)
         again.get()

@@ -238,7 +238,11 @@ def keeps_terminal_task_states(record: Record) -> Iterator[Seen]:
     for shown in _all(record):
         before = ended.get(shown.id)
         # A request sent before the end was reported may be answered with the earlier state.
-        late = before is not None and (shown.asked is None or shown.asked > before.entry.n)
+        late = before is not None and (
+            shown.entry.follows(before.entry)
+            if shown.asked is None
+            else shown.asked > before.entry.n
+        )
         # tasks-cancel-transition judges the first tasks/get after a cancellation.
         first = (last.get(shown.id), shown.method) == ("tasks/cancel", "tasks/get")
         last[shown.id] = shown.method

@@ -401,7 +401,9 @@ class Terminal:
             self.say((f"{plural(left, noun(run))} not selected", "dim"), wrap=True)
         if short := [v for v in run.verdicts if any(j.left for j in v.judgements)]:
             sentence = _agree(len(short), "were not attacked in full, because a tool took too long")
-            self.say((f"{sentence}; -v lists the requests not sent", STYLES[Outcome.NOTE]), wrap=True)
+            self.say(
+                (f"{sentence}; -v lists the requests not sent", STYLES[Outcome.NOTE]), wrap=True
+            )
         self.say(*self._next(run), wrap=True)
 
     def _next(self, run: Run) -> Iterator[str | tuple[str, str]]:

@@ -1,12 +1,12 @@
 """The address of an HTTP server, and connections to it."""
 
-import contextlib
 import itertools
 import os
 import re
 import socket
 import ssl
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,12 +24,16 @@ FIRST_PORT: Final = 10_240
 LAST_PORT: Final = 32_000
 """We choose ports below those that systems give to clients: a connection could take them."""
 
+RESERVED: Final = 32
+"""Ports that a run keeps from other runs; more servers than that do not start at a time."""
+
 PLAIN: Final = {"http": 80, "https": 443}
 
 _LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1", re.IGNORECASE)
 
 _ports: Final = itertools.count(FIRST_PORT + os.getpid() * 37 % (LAST_PORT - FIRST_PORT))
 _choosing: Final = threading.Lock()
+_reserved: Final = deque[socket.socket]()
 
 
 class EndpointError(UserError, ValueError):
@@ -155,15 +159,27 @@ class Endpoint:
 def free_port() -> int:
     """Return a port on 127.0.0.1 that nobody uses, and that was not returned before.
 
+    Other runs on this machine choose other ports, even if no server listens yet: a run reserves
+    its last ``RESERVED`` ports with UDP sockets.
+
     Raises:
         OSError: there is none.
     """
     with _choosing:
         for _ in range(LAST_PORT - FIRST_PORT):
             port = FIRST_PORT + next(_ports) % (LAST_PORT - FIRST_PORT)
-            with contextlib.suppress(OSError), socket.socket() as probe:
-                probe.bind(("127.0.0.1", port))
-                return port
+            reservation = socket.socket(type=socket.SOCK_DGRAM)
+            try:
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", port))
+                reservation.bind(("127.0.0.1", port))
+            except OSError:
+                reservation.close()
+                continue
+            _reserved.append(reservation)
+            if len(_reserved) > RESERVED:
+                _reserved.popleft().close()
+            return port
     raise OSError("no port is free on 127.0.0.1")
 
 
