@@ -41,7 +41,7 @@ class AnswersTwiceOnce(Fault):
         mark = self.root / "answered"
         if request.get("method") == "ping" and request.get("params") == {} and not mark.exists():
             mark.touch()
-            self.tell(message)
+            self.emit(message)
         return message  # type: ignore[no-any-return]
 
 

@@ -101,7 +101,7 @@ class _KeepsReporting(_Cancelled):
     def report(self, request: Json, step: int) -> None:
         """Report one step more."""
         body = {"progressToken": meta(request).get("progressToken", 0), "progress": 1000 + step}
-        self.tell({"jsonrpc": "2.0", "method": "notifications/progress", "params": body})
+        self.emit({"jsonrpc": "2.0", "method": "notifications/progress", "params": body})
 
 
 @mutant("cancellation-stop-work")
@@ -209,7 +209,7 @@ class _Cancels(SaysMore):
     def cancel(self, own: Any) -> None:
         """Say that a request is cancelled."""
         body = {"requestId": own, "reason": "taken back"}
-        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
+        self.emit({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
 
 
 @mutant("cancellation-server-own-requests")
@@ -228,7 +228,7 @@ class CancelsWithoutAnId(SaysMore):
 
     def more(self) -> None:
         body = {"reason": "taken back"}
-        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
+        self.emit({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
 
 
 @mutant("cancellation-notification-shape", revision=MODERN)
@@ -236,7 +236,7 @@ class CancelsNull(SaysMore):
     """Cancels null."""
 
     def more(self) -> None:
-        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": None}})
+        self.emit({"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": None}})
 
 
 class _Withdraws(AskingTool):
@@ -258,7 +258,7 @@ class _Withdraws(AskingTool):
     def withdraw(self, own: str) -> None:
         """Take the question back."""
         body = {"requestId": own, "reason": "no longer needed"}
-        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
+        self.emit({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
 
 
 @control(
@@ -286,7 +286,7 @@ class AnswersLateAnswers(_Withdraws):
         own = message.get("id") if isinstance(message, dict) and "method" not in message else None
         if isinstance(own, str) and own in self.withdrawn:
             error = {"code": -32600, "message": "Unknown response id"}
-            self.tell({"jsonrpc": "2.0", "id": None, "error": error})
+            self.emit({"jsonrpc": "2.0", "id": None, "error": error})
             return None
         return super().heard(line, message)
 
@@ -307,7 +307,7 @@ class CancelsAnAnsweredRequest(AskingTool):
     def cancel(self, request: Json, own: str) -> None:
         """Say that the question is cancelled, and answer the call."""
         body = {"requestId": own}
-        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
+        self.emit({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
         super().on_answer(request, {})
 
 
@@ -329,7 +329,7 @@ class CancelsARequestOfAnEarlierCall(CancelsAnAnsweredRequest):
 
     def withdraw(self, own: str) -> None:
         """Say that the question is cancelled."""
-        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": own}})
+        self.emit({"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": own}})
 
 
 class _AsksForATask(AskingTool):
@@ -376,7 +376,7 @@ class _AsksForATask(AskingTool):
         """Notify the client that its task is not wanted any more."""
         del own
         body = {"taskId": task}
-        self.tell(
+        self.emit(
             {"jsonrpc": "2.0", "id": f"cancel-{task}", "method": "tasks/cancel", "params": body}
         )
 
@@ -392,4 +392,4 @@ class CancelsTheRequest(_AsksForATask):
 
     def give_up(self, own: str, task: str) -> None:
         body = {"requestId": own, "reason": "no longer needed"}
-        self.tell({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
+        self.emit({"jsonrpc": "2.0", "method": CANCELLED, "params": body})

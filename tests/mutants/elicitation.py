@@ -76,7 +76,7 @@ class _Links(Elicits):
 
     def complete(self, own: str) -> None:
         """Report that an elicitation is complete."""
-        self.tell({"jsonrpc": "2.0", "method": COMPLETED, "params": {"elicitationId": own}})
+        self.emit({"jsonrpc": "2.0", "method": COMPLETED, "params": {"elicitationId": own}})
 
 
 @control(
@@ -386,7 +386,7 @@ class CompletesWithoutAnId(_Links):
 
     def complete(self, own: str) -> None:
         del own
-        self.tell({"jsonrpc": "2.0", "method": COMPLETED, "params": {}})
+        self.emit({"jsonrpc": "2.0", "method": COMPLETED, "params": {}})
 
 
 # --- the answer

@@ -96,7 +96,7 @@ class SendsTheRemovedCompletion(_Links):
 
     def finish(self, request: Json) -> None:
         body = {"elicitationId": "e"}
-        self.tell({"jsonrpc": "2.0", "method": COMPLETED, "params": body})
+        self.emit({"jsonrpc": "2.0", "method": COMPLETED, "params": body})
         super().finish(request)
 
 

@@ -85,7 +85,7 @@ class AnswersNegativeIdsTwice(Fault):
     def said(self, message: Any, request: Json) -> Out:
         own = request.get("id")
         if isinstance(own, int) and own < -1000:
-            self.tell(message)
+            self.emit(message)
         return message  # type: ignore[no-any-return]
 
 

@@ -119,7 +119,7 @@ class AnswersPingsTwice(Fault):
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "ping":
-            self.tell(message)
+            self.emit(message)
         return message  # type: ignore[no-any-return]
 
 
@@ -129,7 +129,7 @@ class AnswersEverythingTwice(Fault):
 
     def said(self, message: Any, request: Json) -> Out:
         if request:
-            self.tell(message)
+            self.emit(message)
         return message  # type: ignore[no-any-return]
 
 
@@ -138,7 +138,7 @@ class ReportsJobsAsResponses(SaysMore):
     """Reports the end of a job of its own as an unsolicited response."""
 
     def more(self) -> None:
-        self.tell({"jsonrpc": "2.0", "id": "job-1", "result": {"done": True}})
+        self.emit({"jsonrpc": "2.0", "id": "job-1", "result": {"done": True}})
 
 
 @mutant("jsonrpc-notification-no-response")
@@ -147,7 +147,7 @@ class AnswersEveryNotification(Fault):
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if notifies(message):
-            self.tell({"jsonrpc": "2.0", "result": {}})
+            self.emit({"jsonrpc": "2.0", "result": {}})
         return line
 
 
@@ -158,7 +158,7 @@ class RefusesUnknownNotifications(Fault):
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if notifies(message) and "unknown" in message["method"]:
             error = {"code": -32601, "message": "Method not found"}
-            self.tell({"jsonrpc": "2.0", "id": None, "error": error})
+            self.emit({"jsonrpc": "2.0", "id": None, "error": error})
         return line
 
 
@@ -171,7 +171,7 @@ class AcknowledgesInitialized(Fault):
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if notifies(message) and not self.answered:
             self.answered = True
-            self.tell({"jsonrpc": "2.0", "id": None, "result": {}})
+            self.emit({"jsonrpc": "2.0", "id": None, "result": {}})
         return line
 
 
@@ -192,7 +192,7 @@ class RefusesMalformedNotifications(Fault):
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if notifies(message) and isinstance(message.get("params"), list):
             error = {"code": -32600, "message": "Invalid request"}
-            self.tell({"jsonrpc": "2.0", "id": None, "error": error})
+            self.emit({"jsonrpc": "2.0", "id": None, "error": error})
         return line
 
 

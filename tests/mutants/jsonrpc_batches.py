@@ -59,7 +59,7 @@ class RefusesBatches(Batching):
 
     def on_batch(self, batch: list[Any]) -> bool:
         if requests(batch):
-            self.tell(refusal())
+            self.emit(refusal())
         return bool(requests(batch))
 
 
@@ -82,7 +82,7 @@ class AnswersBatchesTwice(Fault):
         del request
         for member in message if isinstance(message, list) else []:
             if "result" in member:
-                self.tell(member)
+                self.emit(member)
         return message  # type: ignore[no-any-return]
 
 
@@ -110,7 +110,7 @@ class RefusesABatchOverOneMember(Batching):
 
     def on_batch(self, batch: list[Any]) -> bool:
         if has_invalid(batch):
-            self.tell(refusal())
+            self.emit(refusal())
             return True
         return False
 
@@ -135,7 +135,7 @@ class AnswersNotificationsWithAnEmptyArray(Batching):
 
     def on_batch(self, batch: list[Any]) -> bool:
         if is_notifications(batch):
-            self.tell([])
+            self.emit([])
         return False
 
 
@@ -145,7 +145,7 @@ class RefusesNotificationsInBatches(Batching):
 
     def on_batch(self, batch: list[Any]) -> bool:
         if is_notifications(batch):
-            self.tell([refusal(-32601) for _ in batch])
+            self.emit([refusal(-32601) for _ in batch])
         return False
 
 
@@ -155,7 +155,7 @@ class RefusesABatchOfNotificationsAlone(Batching):
 
     def on_batch(self, batch: list[Any]) -> bool:
         if is_notifications(batch):
-            self.tell(refusal(-32600))
+            self.emit(refusal(-32600))
         return is_notifications(batch)
 
 
@@ -175,7 +175,7 @@ class AnswersAnEmptyBatchWithAnEmptyArray(Batching):
 
     def on_batch(self, batch: list[Any]) -> bool:
         if not batch:
-            self.tell([])
+            self.emit([])
         return not batch
 
 
@@ -185,7 +185,7 @@ class WrapsTheRefusalOfAnEmptyBatch(Batching):
 
     def on_batch(self, batch: list[Any]) -> bool:
         if not batch:
-            self.tell([refusal()])
+            self.emit([refusal()])
         return not batch
 
 
@@ -195,7 +195,7 @@ class AcceptsAnEmptyBatch(Batching):
 
     def on_batch(self, batch: list[Any]) -> bool:
         if not batch:
-            self.tell({"jsonrpc": "2.0", "id": None, "result": {}})
+            self.emit({"jsonrpc": "2.0", "id": None, "result": {}})
         return not batch
 
 
@@ -223,7 +223,7 @@ class RefusesAnEmptyBatchAsUnreadable(Batching):
 
     def on_batch(self, batch: list[Any]) -> bool:
         if not batch:
-            self.tell(refusal(-32700))
+            self.emit(refusal(-32700))
         return not batch
 
 
@@ -235,7 +235,7 @@ class SendsAnEmptyBatch(SaysMore):
     """Sends its outgoing batch even if it is empty."""
 
     def more(self) -> None:
-        self.tell([])
+        self.emit([])
 
 
 @mutant("jsonrpc-batch-send", revision=BATCHES)
@@ -243,7 +243,7 @@ class SendsNullMembers(SaysMore):
     """Puts null in place of a removed member of its batch."""
 
     def more(self) -> None:
-        self.tell([None])
+        self.emit([None])
 
 
 @mutant("jsonrpc-batch-send", revision=BATCHES)
@@ -253,7 +253,7 @@ class MixesItsBatches(AskingTool):
     def on_ask(self, request: Json) -> None:
         result = {"content": [{"type": "text", "text": "nothing to ask"}]}
         ping = {"jsonrpc": "2.0", "id": f"mine-{request['id']}", "method": "ping"}
-        self.tell([{"jsonrpc": "2.0", "id": request["id"], "result": result}, ping])
+        self.emit([{"jsonrpc": "2.0", "id": request["id"], "result": result}, ping])
 
 
 @mutant("jsonrpc-no-batch-output")
@@ -262,7 +262,7 @@ class WrapsAnAnswer(AskingTool):
 
     def on_ask(self, request: Json) -> None:
         result = {"content": [{"type": "text", "text": "nothing to ask"}]}
-        self.tell([{"jsonrpc": "2.0", "id": request["id"], "result": result}])
+        self.emit([{"jsonrpc": "2.0", "id": request["id"], "result": result}])
 
 
 @mutant("jsonrpc-no-batch-output", revision="2024-11-05")
@@ -271,7 +271,7 @@ class SendsBatchesInTheFirstRevision(SaysMore):
 
     def more(self) -> None:
         if self.turn < 5:  # more would be too many pings
-            self.tell([{"jsonrpc": "2.0", "id": f"mine-{self.turn}", "method": "ping"}])
+            self.emit([{"jsonrpc": "2.0", "id": f"mine-{self.turn}", "method": "ping"}])
 
 
 @mutant("jsonrpc-no-batch-output", revision=MODERN)

@@ -23,7 +23,7 @@ class OmitsTheResultType(AskingTool):
     def on_ask(self, request: Json) -> None:
         info = {"name": "mutant", "version": "1"}
         result = {"content": [], "_meta": {META + "serverInfo": info}}
-        self.tell({"jsonrpc": "2.0", "id": request["id"], "result": result})
+        self.emit({"jsonrpc": "2.0", "id": request["id"], "result": result})
 
 
 @mutant("jsonrpc-result-type-required", revision=MODERN)

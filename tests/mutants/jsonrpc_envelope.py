@@ -62,7 +62,7 @@ class NotifiesWithoutAName(SaysMore):
     """Sends a notification whose method is null."""
 
     def more(self) -> None:
-        self.tell({"jsonrpc": "2.0", "method": None, "params": {}})
+        self.emit({"jsonrpc": "2.0", "method": None, "params": {}})
 
 
 @mutant("jsonrpc-message-kind", revision=MODERN)
@@ -70,7 +70,7 @@ class KeepsAliveWithEmptyObjects(SaysMore):
     """Writes objects with only jsonrpc, to keep the connection alive."""
 
     def more(self) -> None:
-        self.tell({"jsonrpc": "2.0"})
+        self.emit({"jsonrpc": "2.0"})
 
 
 @mutant("jsonrpc-message-kind", outcome="warn")
@@ -87,7 +87,7 @@ class OmitsEmptyResults(AskingTool):
     """Leaves out an empty result."""
 
     def on_ask(self, request: Json) -> None:
-        self.tell({"jsonrpc": "2.0", "id": request["id"]})
+        self.emit({"jsonrpc": "2.0", "id": request["id"]})
 
 
 @mutant("jsonrpc-response-not-both")
@@ -113,7 +113,7 @@ class ReturnsABareString(AskingTool):
     """Returns the text of a tool as the result itself."""
 
     def on_ask(self, request: Json) -> None:
-        self.tell({"jsonrpc": "2.0", "id": request["id"], "result": "nothing to ask"})
+        self.emit({"jsonrpc": "2.0", "id": request["id"], "result": "nothing to ask"})
 
 
 @mutant("jsonrpc-result-is-object", revision=MODERN)
@@ -121,7 +121,7 @@ class ReturnsNull(AskingTool):
     """Returns null in place of an empty result."""
 
     def on_ask(self, request: Json) -> None:
-        self.tell({"jsonrpc": "2.0", "id": request["id"], "result": None})
+        self.emit({"jsonrpc": "2.0", "id": request["id"], "result": None})
 
 
 # --- what it sends unasked
@@ -138,7 +138,7 @@ class Announces(SaysMore):
     def announce(self, **more: Any) -> None:
         """Say that the tools have changed."""
         note = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", **more}
-        self.tell(note)
+        self.emit(note)
 
 
 @control("jsonrpc-notification-no-id", "jsonrpc-params-object")
@@ -190,7 +190,7 @@ class PassesParamsByPosition(Pings):
     """Sends a request with an empty array as params."""
 
     def ping(self) -> None:
-        self.tell({"jsonrpc": "2.0", "id": f"p-{self.turn}", "method": "ping", "params": []})
+        self.emit({"jsonrpc": "2.0", "id": f"p-{self.turn}", "method": "ping", "params": []})
 
 
 @control("jsonrpc-server-request-id", "jsonrpc-server-request-id-unique")
@@ -199,7 +199,7 @@ class PingsItsClient(Pings):
 
     def ping(self) -> None:
         own = str(self.turn) if self.turn % 2 else self.turn
-        self.tell({"jsonrpc": "2.0", "id": own, "method": "ping"})
+        self.emit({"jsonrpc": "2.0", "id": own, "method": "ping"})
 
 
 @mutant("jsonrpc-server-request-id")
@@ -207,7 +207,7 @@ class PingsUnderIdNull(Pings):
     """Pings the client under the id null."""
 
     def ping(self) -> None:
-        self.tell({"jsonrpc": "2.0", "id": None, "method": "ping"})
+        self.emit({"jsonrpc": "2.0", "id": None, "method": "ping"})
 
 
 @mutant("jsonrpc-server-request-id")
@@ -215,7 +215,7 @@ class PingsUnderFractionalIds(Pings):
     """Numbers its own requests with the seconds since its start."""
 
     def ping(self) -> None:
-        self.tell({"jsonrpc": "2.0", "id": self.turn + 0.25, "method": "ping"})
+        self.emit({"jsonrpc": "2.0", "id": self.turn + 0.25, "method": "ping"})
 
 
 @mutant("jsonrpc-server-request-id")
@@ -223,7 +223,7 @@ class PingsWithoutAnId(Pings):
     """Sends a ping in the form of a notification."""
 
     def ping(self) -> None:
-        self.tell({"jsonrpc": "2.0", "method": "ping"})
+        self.emit({"jsonrpc": "2.0", "method": "ping"})
 
 
 @mutant("jsonrpc-server-request-id-unique")
@@ -232,4 +232,4 @@ class PingsUnderOneId(Pings):
 
     def ping(self) -> None:
         for _ in range(2):
-            self.tell({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+            self.emit({"jsonrpc": "2.0", "id": 1, "method": "ping"})

@@ -56,7 +56,7 @@ class AcknowledgesBadJson(BadJson):
     """Answers a line that is not JSON with a result."""
 
     def on_bad_json(self) -> None:
-        self.tell({"jsonrpc": "2.0", "id": None, "result": {}})
+        self.emit({"jsonrpc": "2.0", "id": None, "result": {}})
 
 
 @mutant("jsonrpc-parse-error", outcome="warn")
@@ -64,7 +64,7 @@ class RefusesBadJsonAsABadRequest(BadJson):
     """Answers a line that is not JSON with -32600."""
 
     def on_bad_json(self) -> None:
-        self.tell(without_id(INVALID))
+        self.emit(without_id(INVALID))
 
 
 @mutant("jsonrpc-parse-error", outcome="warn")
@@ -72,7 +72,7 @@ class ExitsAfterBadJson(BadJson):
     """Answers a line that is not JSON with -32700 and exits."""
 
     def on_bad_json(self) -> None:
-        self.tell(without_id(UNREADABLE))
+        self.emit(without_id(UNREADABLE))
         os._exit(0)
 
 
@@ -81,7 +81,7 @@ class InventsAnId(BadJson):
     """Answers a line that is not JSON under an invented id."""
 
     def on_bad_json(self) -> None:
-        self.tell({**without_id(UNREADABLE), "id": "unknown"})
+        self.emit({**without_id(UNREADABLE), "id": "unknown"})
 
 
 @mutant("jsonrpc-error-id-unreadable", revision=MODERN)
@@ -89,7 +89,7 @@ class RepeatsTheLastId(BadJson):
     """Answers a line that is not JSON under the id of the last readable request."""
 
     def on_bad_json(self) -> None:
-        self.tell({**without_id(UNREADABLE), "id": [*self.asked][-1]})
+        self.emit({**without_id(UNREADABLE), "id": [*self.asked][-1]})
 
 
 # --- JSON that is no request
@@ -198,7 +198,7 @@ class RefusesUnderAnotherId(OddRequest):
 
     def on_odd(self, message: Any) -> bool:
         if isinstance(message, dict) and isinstance(message.get("method"), int):
-            self.tell({**without_id(INVALID), "id": -1})
+            self.emit({**without_id(INVALID), "id": -1})
             return True
         return False
 
@@ -209,6 +209,6 @@ class RefusesUnderIdNull(OddRequest):
 
     def on_odd(self, message: Any) -> bool:
         if isinstance(message, dict) and isinstance(message.get("method"), int):
-            self.tell(without_id(INVALID))
+            self.emit(without_id(INVALID))
             return True
         return False

@@ -57,7 +57,7 @@ class Fault:
     def heard(self, line: bytes, message: Any) -> bytes | None:
         """Take a line of the client (``message`` is its JSON, or None); return the line to pass on.
 
-        None drops the line; ``tell`` can answer it instead.
+        None drops the line; ``emit`` can answer it instead.
         """
         del message
         return line
@@ -78,7 +78,7 @@ class Fault:
 
     # --- tools for hooks
 
-    def tell(self, message: Out) -> None:
+    def emit(self, message: Out) -> None:
         """Write something to the client now."""
         if message is None:
             return
@@ -92,11 +92,11 @@ class Fault:
         if isinstance(result, dict) and is_modern(request):
             info = {META + "serverInfo": {"name": "mutant", "version": "1"}}
             result = {"resultType": "complete", "_meta": info, **result}
-        self.tell({"jsonrpc": "2.0", "id": request["id"], "result": result})
+        self.emit({"jsonrpc": "2.0", "id": request["id"], "result": result})
 
     def refuse(self, request: Json, code: int, message: str, data: Any = None) -> None:
         """Answer a request with an error."""
-        self.tell(refusal(request, code, message, data))
+        self.emit(refusal(request, code, message, data))
 
     def pass_on(self, message: Any) -> None:
         """Send the reference server a message of the mutant."""
@@ -175,7 +175,7 @@ class AskingTool(Fault):
         own = f"ask-{request['id']}-{self._asks}"
         self._asks += 1
         self.waiting[own] = request
-        self.tell({"jsonrpc": "2.0", "id": own, "method": method, "params": params or {}})
+        self.emit({"jsonrpc": "2.0", "id": own, "method": method, "params": params or {}})
         return own
 
 
@@ -186,7 +186,7 @@ class SaysMore(Fault):
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "tools/list" and "result" in message:
-            self.tell(message)
+            self.emit(message)
             self.turn += 1
             self.more()
             return None
@@ -406,7 +406,7 @@ def run(fault: Fault, root: str) -> int:
             request: Json = {}
             if isinstance(message, dict) and "method" not in message:
                 request = fault.asked.get(message.get("id"), {})
-            fault.tell(fault.said(message, request))
+            fault.emit(fault.said(message, request))
 
     def leave(_number: int, _frame: object) -> None:
         """End as the reference server does: as if the input had ended, with its last words."""

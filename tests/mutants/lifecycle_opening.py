@@ -51,7 +51,7 @@ class AnnouncesItsToolsAtStart(Fault):
     """Sends tools/list_changed before any message of the client."""
 
     def start(self) -> None:
-        self.tell({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        self.emit({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
 
 @mutant("lifecycle-initialize-first", revision="2024-11-05")
@@ -59,7 +59,7 @@ class RequestsRootsAtStart(Fault):
     """Sends roots/list before any message of the client."""
 
     def start(self) -> None:
-        self.tell({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"})
+        self.emit({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"})
 
 
 @mutant("lifecycle-initialize-first", outcome="warn")
@@ -67,7 +67,7 @@ class PingsAtStart(Fault):
     """Pings before any message of the client."""
 
     def start(self) -> None:
-        self.tell({"jsonrpc": "2.0", "id": "early", "method": "ping"})
+        self.emit({"jsonrpc": "2.0", "id": "early", "method": "ping"})
 
 
 @mutant("lifecycle-initialize-first", outcome="warn")

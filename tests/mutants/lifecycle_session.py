@@ -57,7 +57,7 @@ class Notifies(Fault):
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("method") == "notifications/initialized":
-            self.tell({"jsonrpc": "2.0", "method": self.method, "params": self.params})
+            self.emit({"jsonrpc": "2.0", "method": self.method, "params": self.params})
         return line
 
     def said(self, message: Any, request: Json) -> Out:
@@ -213,7 +213,7 @@ class CancelsAbandonedRequests(Waits):
         if own in self.waiting:
             why = {"requestId": own, "reason": "timeout"}
             note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": why}
-            self.tell(note)
+            self.emit(note)
         super().give_up(request, own)
 
 

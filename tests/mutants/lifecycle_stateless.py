@@ -111,7 +111,7 @@ class ServesOneAtATime(Fault):
         for message in held[1:]:
             self.refuse(message, -32603, "busy")
         for message in held[:1]:
-            self.tell(message)
+            self.emit(message)
 
 
 # --- what one process gave and another is shown

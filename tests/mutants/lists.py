@@ -103,7 +103,7 @@ class Announcing(Growing):
     """Announces that its list has grown."""
 
     def changed(self) -> None:
-        self.tell({"jsonrpc": "2.0", "method": f"notifications/{self.feature}/list_changed"})
+        self.emit({"jsonrpc": "2.0", "method": f"notifications/{self.feature}/list_changed"})
 
 
 class Subscribed(Growing):
@@ -128,7 +128,7 @@ class Subscribed(Growing):
     def notify(self, method: str, body: Json) -> None:
         """Send a notification on the subscription."""
         own = {"_meta": {"io.modelcontextprotocol/subscriptionId": self.stream}}
-        self.tell({"jsonrpc": "2.0", "method": method, "params": {**own, **body}})
+        self.emit({"jsonrpc": "2.0", "method": method, "params": {**own, **body}})
 
     def is_time(self) -> bool:
         return self.stream is not None and self.lists == 2

@@ -79,7 +79,7 @@ class _Logs(AskingTool):
 
     def write(self, body: Json) -> None:
         """Write one message."""
-        self.tell({"jsonrpc": "2.0", "method": "notifications/message", "params": body})
+        self.emit({"jsonrpc": "2.0", "method": "notifications/message", "params": body})
 
 
 def _severity(level: str) -> int:

@@ -128,7 +128,7 @@ class NotifiesWithANullMeta(Fault):
         self.open = self.open or method == "notifications/initialized"
         if self.open and method == "tools/list":
             changed = "notifications/tools/list_changed"
-            self.tell({"jsonrpc": "2.0", "method": changed, "params": {"_meta": None}})
+            self.emit({"jsonrpc": "2.0", "method": changed, "params": {"_meta": None}})
         return line
 
 

@@ -183,13 +183,13 @@ class AsksInMessages(Interviews):
 class AsksTwiceUnderOneKey(Interviews):
     """Uses one key twice in inputRequests."""
 
-    def tell(self, message: Out) -> None:
+    def emit(self, message: Out) -> None:
         interim = isinstance(message, dict) and "inputRequests" in message.get("result", {})
         if interim and isinstance(message, dict):
             form = json.dumps(FORM).encode()
             raw = encode(message)
             message = raw.replace(b'"inputRequests":{', b'"inputRequests":{"who":' + form + b",")
-        super().tell(message)
+        super().emit(message)
 
 
 @mutant("mrtr-undeclared-capability", revision=MODERN)

@@ -110,7 +110,7 @@ class PingsAllTheTime(Fault):
         if isinstance(message, dict) and message.get("method") == "notifications/initialized":
             for number in range(self.pings):
                 own = f"mine-{number}-{time.time_ns()}"
-                self.tell({"jsonrpc": "2.0", "id": own, "method": "ping"})
+                self.emit({"jsonrpc": "2.0", "id": own, "method": "ping"})
         return line
 
 

@@ -37,7 +37,7 @@ class _Reports(Fault):
         """Report something of our own, beyond all that was reported."""
         self.reached += 1
         body = {"progressToken": token, "progress": self.reached, **more}
-        self.tell({"jsonrpc": "2.0", "method": PROGRESS, "params": body})
+        self.emit({"jsonrpc": "2.0", "method": PROGRESS, "params": body})
 
 
 # --- the token
@@ -110,7 +110,7 @@ class _ReportsTheEnd(_Reports):
     def said(self, message: Any, request: Json) -> Out:
         token = meta(request).get("progressToken")
         if request.get("method") == "tools/call" and "task" not in params(request) and token:
-            self.tell(message)
+            self.emit(message)
             self.more(token)
             return None
         return super().said(message, request)
@@ -140,7 +140,7 @@ class ReportsAfterTheEndOfATask(_Reports):
             self.tokens[result["task"]["taskId"]] = meta(request).get("progressToken")
         token = self.tokens.get(result.get("taskId"))
         if request.get("method") == "tasks/get" and result.get("status") == "completed" and token:
-            self.tell(message)
+            self.emit(message)
             related = {"io.modelcontextprotocol/related-task": {"taskId": result["taskId"]}}
             self.more(token, _meta=related)
             return None
@@ -152,7 +152,7 @@ class RepeatsEachValue(_Reports):
     """Reports each value twice."""
 
     def report(self, message: Json) -> Out:
-        self.tell(message)
+        self.emit(message)
         return message
 
 

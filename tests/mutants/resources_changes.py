@@ -148,7 +148,7 @@ class UpdatesWithoutAUri(_Requested):
 
     def take(self, line: bytes, request: Json) -> bytes | None:
         if params(request).get("uri") == README:
-            self.tell({"jsonrpc": "2.0", "method": UPDATED, "params": {"url": README}})
+            self.emit({"jsonrpc": "2.0", "method": UPDATED, "params": {"url": README}})
         return line
 
 
@@ -157,7 +157,7 @@ class UpdatesWithoutSubscription(SaysMore):
     """Announces an update without a subscription."""
 
     def more(self) -> None:
-        self.tell({"jsonrpc": "2.0", "method": UPDATED, "params": {"uri": README}})
+        self.emit({"jsonrpc": "2.0", "method": UPDATED, "params": {"uri": README}})
 
 
 @mutant("resources-no-updates-after-unsubscribe")

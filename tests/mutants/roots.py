@@ -44,7 +44,7 @@ class _Rooted(Fault):
         if method in {"notifications/initialized", CHANGED} and self.has_roots:
             self._questions += 1
             own = f"mine-{self._questions}"
-            self.tell({"jsonrpc": "2.0", "id": own, "method": "roots/list"})
+            self.emit({"jsonrpc": "2.0", "id": own, "method": "roots/list"})
         if method is None and str(message.get("id")).startswith("mine-"):
             self.stuck = self.trips(message)
             return None

@@ -181,7 +181,7 @@ class Notifies(SaysMore):
     params: ClassVar[Json]
 
     def more(self) -> None:
-        self.tell({"jsonrpc": "2.0", "method": self.method, "params": self.params})
+        self.emit({"jsonrpc": "2.0", "method": self.method, "params": self.params})
 
 
 @mutant("schema-result-conformance", revision="2025-06-18", moves="cancellation-notification-shape")

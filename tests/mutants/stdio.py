@@ -25,7 +25,7 @@ class PrintsABanner(Fault):
     """Prints a greeting to stdout before it serves."""
 
     def start(self) -> None:
-        self.tell(b"filesystem server 1.0 running on stdio\n")
+        self.emit(b"filesystem server 1.0 running on stdio\n")
 
 
 @mutant("stdio-stdout-only-messages", revision=MODERN)
@@ -42,7 +42,7 @@ class SaysGoodbye(Fault):
     """Prints a farewell to stdout when its input ends."""
 
     def end(self) -> None:
-        self.tell(b"\x1b[32mbye\x1b[0m\n")
+        self.emit(b"\x1b[32mbye\x1b[0m\n")
 
 
 @mutant("stdio-stdout-only-messages", revision="2025-06-18")
@@ -60,7 +60,7 @@ class StartsWithAByteOrderMark(Fault):
     """Begins its output with a byte order mark, like a Windows text stream."""
 
     def start(self) -> None:
-        self.tell(b"\xef\xbb\xbf")
+        self.emit(b"\xef\xbb\xbf")
 
 
 @mutant("stdio-stdout-only-messages")
@@ -145,7 +145,7 @@ class NeverFlushes(Fault):
         return None
 
     def end(self) -> None:
-        self.tell(self.buffer)
+        self.emit(self.buffer)
 
 
 @mutant("stdio-newline-terminated", outcome="warn")
@@ -153,7 +153,7 @@ class OmitsTheLastLineFeed(Fault):
     """Ends its output with a message without a line feed."""
 
     def end(self) -> None:
-        self.tell(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
+        self.emit(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
 
 
 # --- UTF-8
@@ -164,7 +164,7 @@ class WritesUtf16(Fault):
     """Writes UTF-16 with a byte order mark, like a redirected PowerShell."""
 
     def start(self) -> None:
-        self.tell(b"\xff\xfe")
+        self.emit(b"\xff\xfe")
 
     def said(self, message: Any, request: Json) -> Out:
         del request
@@ -185,7 +185,7 @@ class WritesOnlyAByteOrderMark(Fault):
     """Writes the byte order mark of UTF-16 and exits."""
 
     def end(self) -> None:
-        self.tell(b"\xff\xfe")
+        self.emit(b"\xff\xfe")
 
 
 @mutant("stdio-utf8-output", revision="2025-03-26")
@@ -249,7 +249,7 @@ class RefusesBytesBeyondAscii(Fault):
         readable = str(message.get("id")).isascii()
         error = {"code": -32700, "message": "Parse error"}
         own = message.get("id") if readable else None
-        self.tell({"jsonrpc": "2.0", "id": own, "error": error})
+        self.emit({"jsonrpc": "2.0", "id": own, "error": error})
         return None
 
 

@@ -79,7 +79,7 @@ class AnnouncesToolsWithoutSubscription(Fault):
     """Sends tools/list_changed at its start, without a subscription."""
 
     def start(self) -> None:
-        self.tell({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        self.emit({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
 
 @mutant("stdio-no-unsolicited-notifications=warn", "logging-capability-declared", revision=MODERN)
@@ -90,7 +90,7 @@ class LogsAfterItsAnswers(Fault):
         del request
         log: Json = {"level": "info", "data": "done"}
         note = {"jsonrpc": "2.0", "method": "notifications/message", "params": log}
-        self.later(0.02, lambda: self.tell(note))
+        self.later(0.02, lambda: self.emit(note))
         return message  # type: ignore[no-any-return]
 
 
@@ -130,7 +130,7 @@ class ExitsAtOnce(Fault):
         wanted = params(request).get("protocolVersion")
         if request.get("method") != "initialize" or "result" not in message:
             return message  # type: ignore[no-any-return]
-        self.tell(message)
+        self.emit(message)
         if message["result"]["protocolVersion"] != wanted:
             self.leave()
         return None

@@ -98,7 +98,7 @@ class NotifiesBeforeItAcknowledges(_Streams):
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         if self.wanted(request).get("resourcesListChanged"):
-            self.tell(_notification(NEW_RESOURCES, request["id"]))
+            self.emit(_notification(NEW_RESOURCES, request["id"]))
         return message
 
 
@@ -196,7 +196,7 @@ class AcceptsAMissingFilter(_Streams):
     def heard(self, line: bytes, message: Any) -> bytes | None:
         listens = isinstance(message, dict) and message.get("method") == LISTEN
         if listens and "notifications" not in params(message):
-            self.tell(_notification(ACKNOWLEDGED, message["id"], notifications={}))
+            self.emit(_notification(ACKNOWLEDGED, message["id"], notifications={}))
             return None
         return line
 
@@ -219,8 +219,8 @@ class AnnouncesToolsOnEverySubscription(_Streams):
     """Announces new tools on every subscription."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
-        self.tell(message)
-        self.tell(_notification(CHANGED, request["id"]))
+        self.emit(message)
+        self.emit(_notification(CHANGED, request["id"]))
         return None
 
 
@@ -229,9 +229,9 @@ class UpdatesOnAnEmptySubscription(_Streams):
     """Sends an update of a resource on an empty subscription."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
-        self.tell(message)
+        self.emit(message)
         if "resourceSubscriptions" not in self.wanted(request):
-            self.tell(_notification(UPDATED, request["id"], uri=README))
+            self.emit(_notification(UPDATED, request["id"], uri=README))
         return None
 
 
@@ -240,9 +240,9 @@ class UpdatesAnotherResource(_Streams):
     """Sends an update of another resource than the subscribed one."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
-        self.tell(message)
+        self.emit(message)
         if self.wanted(request).get("resourceSubscriptions"):
-            self.tell(_notification(UPDATED, request["id"], uri="workspace:///other.txt"))
+            self.emit(_notification(UPDATED, request["id"], uri="workspace:///other.txt"))
         return None
 
 
@@ -267,7 +267,7 @@ class AcknowledgesOutOfOrder(Fault):
         message["params"]["_meta"][ID] = str(_own(message))
         if not late:
             return message
-        self.later(0.3, lambda: self.tell(message))
+        self.later(0.3, lambda: self.emit(message))
         return None
 
 
@@ -326,7 +326,7 @@ class EndsAllStreamsAtOnce(_Streams):
         if cancels and wide and wide is not self.ended and self.is_narrow(message):
             self.ended = wide
             body = {"requestId": wide["id"]}
-            self.tell({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": body})
+            self.emit({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": body})
             self.close(wide)
         return line
 
@@ -341,7 +341,7 @@ class EndsAStreamAtOnce(_Streams):
     """Ends a subscription directly after the acknowledgment."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
-        self.tell(message)
+        self.emit(message)
         self.close(request)
         return None
 
@@ -351,7 +351,7 @@ class AcknowledgesTwice(_Streams):
     """Acknowledges a subscription twice."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
-        self.tell(message)
+        self.emit(message)
         return message
 
 
@@ -405,7 +405,7 @@ class _EndsItself(Fault):
     def announce(self, stream: Json) -> None:
         """Say that the stream is over."""
         body = {"requestId": stream["id"], "reason": "nobody listens"}
-        self.tell({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": body})
+        self.emit({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": body})
 
     def finish(self, stream: Json) -> None:
         """Answer the request of the stream."""

@@ -195,7 +195,7 @@ class BlocksDuringTasksResult(Watches):
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("id") in self.waiting:
-            self.tell(message)
+            self.emit(message)
             self.waiting.discard(request["id"])
             queue, self.queue = self.queue, []
             for one in queue:
@@ -217,7 +217,7 @@ class ExitsWithAResult(Watches):
         if self.works(message):
             self.waiting.add(message["id"])
         elif self.last and isinstance(message, dict) and message.get("method") == "tasks/get":
-            self.tell(self.last)
+            self.emit(self.last)
             os._exit(1)
         return line
 

@@ -230,7 +230,7 @@ class AnswersWithACompletedTask(_Holds):
 
     def release(self, created: Json, status: Json) -> None:
         created["result"]["task"] = status["params"]
-        self.tell(created)
+        self.emit(created)
 
 
 @mutant("tasks-create-result-prompt")
@@ -238,8 +238,8 @@ class AnswersAfterTheEndOfATask(_Holds):
     """Answers with a working task after the notification that it is completed."""
 
     def release(self, created: Json, status: Json) -> None:
-        self.tell(status)
-        self.tell(created)
+        self.emit(status)
+        self.emit(created)
 
 
 @mutant("tasks-create-result-prompt")
@@ -248,7 +248,7 @@ class AnswersLateWithAWorkingTask(_Holds):
 
     def release(self, created: Json, status: Json) -> None:
         del status
-        self.tell(created)
+        self.emit(created)
 
 
 @mutant("tasks-initial-status")
@@ -300,7 +300,7 @@ class NotifiesOfAnEarlierState(Fault):
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "tasks/cancel" and "result" in message:
-            self.tell(message)
+            self.emit(message)
             state = {**message["result"], "status": "working"}
             return {"jsonrpc": "2.0", "method": STATUS, "params": state}
         return message  # type: ignore[no-any-return]

@@ -146,7 +146,7 @@ class ExitsAfterARejectedVersion(Fault):
     def said(self, message: Any, request: Json) -> Out:
         del request
         if "error" in message and message["error"]["code"] == -32022:
-            self.tell(message)
+            self.emit(message)
             os._exit(0)
         return message  # type: ignore[no-any-return]
 
@@ -348,7 +348,7 @@ class NotifiesWithAnExtension(_Extended, AskingTool):
 
     def on_ask(self, request: Json) -> None:
         note = {"jobId": "1"}
-        self.tell({"jsonrpc": "2.0", "method": "notifications/jobs", "params": note})
+        self.emit({"jsonrpc": "2.0", "method": "notifications/jobs", "params": note})
         super().on_ask(request)
 
 

@@ -122,7 +122,7 @@ class Child:
             pass
         elif not reading.readable or not isinstance(reading.value, dict | list):
             shown = cut(safe(line.raw[: 4 * _SHOWN].decode("utf-8", "replace")), _SHOWN)
-            tell(f"the server wrote a line that is no message: {shown}")
+            log(f"the server wrote a line that is no message: {shown}")
         elif reading.faults & {Fault.NOT_UTF8, Fault.BYTE_ORDER_MARK}:
             self._hear(encode(reading.value).rstrip(b"\n"), reading.value)
         else:
@@ -159,9 +159,9 @@ def _pass_on(chunk: bytes) -> None:
     sys.stderr.buffer.flush()
 
 
-def tell(sentence: str) -> None:
+def log(sentence: str) -> None:
     """Print a sentence for the user, on one line."""
     print(f"mcp-touchstone bridge: {sentence}", file=sys.stderr, flush=True)  # noqa: T201
 
 
-__all__ = ["Child", "Gone", "Launch", "LaunchError", "tell"]
+__all__ = ["Child", "Gone", "Launch", "LaunchError", "log"]

@@ -197,7 +197,7 @@ class Endpoint(Responses):
             raise Refusal(400, INVALID_REQUEST, "a client of 2026-07-28 sends no responses")
         lane = self.server.stateless.lane()
         if kind is Kind.NOTIFICATION:
-            lane.tell(message)
+            lane.notify(message)
             self.answer(202)
             return
         head.check_repeated(self.headers, message)

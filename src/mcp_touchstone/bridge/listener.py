@@ -9,7 +9,7 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from mcp_touchstone.bridge.child import Launch, tell
+from mcp_touchstone.bridge.child import Launch, log
 from mcp_touchstone.bridge.endpoint import PATH, Endpoint
 from mcp_touchstone.bridge.sessions import Sessions
 from mcp_touchstone.bridge.stateless import Stateless
@@ -117,7 +117,7 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
         """Print the error of a connection, on one line."""
         error = sys.exception() if hasattr(sys, "exception") else sys.exc_info()[1]
         if not isinstance(error, ConnectionError | TimeoutError):
-            tell(f"a defect of the bridge: {error!r}")
+            log(f"a defect of the bridge: {error!r}")
 
 
 def until_signal(begin: Callable[[], object]) -> int:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final
 
-from mcp_touchstone.bridge.child import Child, Gone, Launch, tell
+from mcp_touchstone.bridge.child import Child, Gone, Launch, log
 from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange, is_request
 from mcp_touchstone.bridge.refusals import INVALID_REQUEST, NO_SESSION, Refusal
 from mcp_touchstone.bridge.streams import EventStream
@@ -167,7 +167,7 @@ class BridgeSession:
             if self._exchanges.answered(key, data, message) is None:
                 self._stray(data, message)
         elif kind is Kind.ODD or not isinstance(message["method"], str):
-            tell(f"the server wrote a line that is no message: {brief(message)}")
+            log(f"the server wrote a line that is no message: {brief(message)}")
         else:
             (self._for(message, kind) or self.listening).put(data)
 
@@ -177,7 +177,7 @@ class BridgeSession:
         if exchange is not None:
             exchange.put(data)
         else:
-            tell(f"the server answered a request that was not sent: {brief(message)}")
+            log(f"the server answered a request that was not sent: {brief(message)}")
 
     def _for(self, message: Any, kind: Kind) -> EventStream | None:
         method, params = message["method"], message.get("params")

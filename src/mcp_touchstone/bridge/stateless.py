@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from mcp_touchstone.bridge.child import Child, Gone, Launch, tell
+from mcp_touchstone.bridge.child import Child, Gone, Launch, log
 from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange
 from mcp_touchstone.bridge.headers import Headers, meta_of
 from mcp_touchstone.bridge.parameters import Parameters
@@ -184,7 +184,7 @@ class SharedProcess:
         self._send(ours, exchange)
         return exchange
 
-    def tell(self, message: Mapping[str, Any]) -> None:
+    def notify(self, message: Mapping[str, Any]) -> None:
         """Forward a notification.
 
         A cancellation is dropped: its id is not ours, and on HTTP the end of the stream has the
@@ -235,7 +235,7 @@ class SharedProcess:
             if kind in {Kind.RESULT, Kind.ERROR}:
                 self._answered(message)
             elif kind is Kind.ODD or not isinstance(message["method"], str):
-                tell(f"the server wrote a line that is no message: {brief(message)}")
+                log(f"the server wrote a line that is no message: {brief(message)}")
             else:
                 self._said(message)
 
@@ -245,7 +245,7 @@ class SharedProcess:
         if exchange is None and message.get("id") in self._taken_back:
             return
         if exchange is None:
-            tell(f"the server answered a request that was not sent: {brief(message)}")
+            log(f"the server answered a request that was not sent: {brief(message)}")
             return
         asked = exchange.asked
         if asked["method"] == "tools/list":
@@ -278,7 +278,7 @@ class SharedProcess:
         if exchange is None:
             named = meta.get(SUBSCRIPTION, params.get("progressToken"))
             if named not in self._taken_back:  # otherwise it was sent before that
-                tell(f"the server said what belongs to no request: {brief(message)}")
+                log(f"the server said what belongs to no request: {brief(message)}")
         else:
             exchange.put(encode({**message, "params": params} if params else message)[:-1])
 
