@@ -71,10 +71,10 @@ class Listener:
 
     @property
     def watches_list(self) -> bool:
-        """Whether a new file is news: not to a client that has never asked which there are."""
+        """Whether to announce a new file: only to a client that has listed the resources."""
         return self.listed is not None and self.wants_list("resources")
 
-    def tell(self, method: str, params: Params) -> None:
+    def notify(self, method: str, params: Params) -> None:
         """Send a notification."""
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
         if params:
@@ -85,11 +85,11 @@ class Listener:
         """Announce and remember changes; ``listed`` is None where the list does not matter."""
         for uri, path in self.paths.items():
             if path in looks and looks[path] != self.looks.get(path):
-                self.tell("notifications/resources/updated", {"uri": uri})
+                self.notify("notifications/resources/updated", {"uri": uri})
         self.looks.update((path, looks[path]) for path in self.paths.values() if path in looks)
         if listed is not None and listed != self.listed:
             self.listed = listed
-            self.tell("notifications/resources/list_changed", {})
+            self.notify("notifications/resources/list_changed", {})
 
 
 class Stream(Listener):
@@ -117,7 +117,7 @@ class Stream(Listener):
         """Whether a new file is news."""
         return "resources" in self._lists
 
-    def tell(self, method: str, params: Params) -> None:
+    def notify(self, method: str, params: Params) -> None:
         """Send a notification, marked as one of this stream."""
         self.call.notify(method, {"_meta": {SUBSCRIPTION_ID: self.call.id}, **params})
 
@@ -156,13 +156,13 @@ class Subscriptions:
         with self._lock:
             for listener in self._ready():
                 if uri in listener.paths:
-                    listener.tell("notifications/resources/updated", {"uri": uri})
+                    listener.notify("notifications/resources/updated", {"uri": uri})
 
     def _list_changed(self, name: str) -> None:
         with self._lock:
             for listener in self._ready():
                 if listener.wants_list(name):
-                    listener.tell(f"notifications/{name}/list_changed", {})
+                    listener.notify(f"notifications/{name}/list_changed", {})
 
     def _ready(self) -> list[Listener]:
         """Give the subscribers that may be notified now; forget the streams that have ended."""
@@ -231,7 +231,7 @@ class Subscriptions:
             self._ready()
             if len(self._streams) >= MOST_STREAMS:
                 raise invalid_request(f"at most {MOST_STREAMS} subscriptions can be open")
-            stream.tell("notifications/subscriptions/acknowledged", {"notifications": honoured})
+            stream.notify("notifications/subscriptions/acknowledged", {"notifications": honoured})
             self._streams.append(stream)
             self._watch()
 

@@ -183,7 +183,7 @@ class Call:
             total: The value at the end, in the same unit, if it is known.
             message: What is being done, for a person; without contents of files.
         """
-        self._progress.tell(done, total, message)
+        self._progress.report(done, total, message)
 
     def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """Send the client a log message, if it wants messages of that level (``client_log``).

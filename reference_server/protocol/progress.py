@@ -37,7 +37,7 @@ class Progress:
         self.sent = sent
         self._next = -math.inf
 
-    def tell(self, done: float, total: float | None, message: str | None) -> None:
+    def report(self, done: float, total: float | None, message: str | None) -> None:
         """Send one notification, unless it is not wanted, not news or too soon."""
         call = self._call
         if "progressToken" not in call.meta:
