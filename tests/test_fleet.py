@@ -592,6 +592,26 @@ def test_killed_driver_loses_and_repeats_no_server(tmp_path: Path) -> None:
     assert {row["start"]["class"] for row in rows} == {"started"}
 
 
+def test_next_fleet_removes_the_folders_of_a_killed_one(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    write_list(tmp_path, [command("mute", "import sys\nsys.stdin.read()", tmp_path)])
+    words = fleet(tmp_path, "--work", str(work))
+
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as driver:
+        checks = eventually(lambda: checks_below(driver.pid))
+        driver.send_signal(signal.SIGKILL)
+        driver.wait(60)
+    eventually(lambda: not any(one.is_running() for one in checks))
+    left = list(work.iterdir())
+    write_list(tmp_path, [small("small", tmp_path)])
+    done = subprocess.run([*words, "--resume"], check=False, capture_output=True, timeout=300)
+
+    assert len(left) == 1
+    assert done.returncode == 0, done.stderr
+    assert list(work.iterdir()) == []
+
+
 def test_interrupted_fleet_ends_soon_and_writes_no_row_for_what_it_left(tmp_path: Path) -> None:
     write_list(tmp_path, [command("mute", "import sys\nsys.stdin.read()", tmp_path)])
 

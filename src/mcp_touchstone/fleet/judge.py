@@ -3,7 +3,6 @@
 ``check`` runs in a process of its own, so nothing that happens to it harms the others.
 """
 
-import contextlib
 import datetime as dt
 import hashlib
 import json
@@ -23,7 +22,7 @@ from mcp_touchstone.catalog.loader import SUITES, home
 from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.install import LONGEST, Installed, InstallError, install, locate
 from mcp_touchstone.fleet.servers import Entry, Registry, Start, Trouble, differences
-from mcp_touchstone.runtime.scratch import PREFIX
+from mcp_touchstone.runtime.scratch import abandoned, clear, held
 from mcp_touchstone.transport.http_endpoint import Endpoint, EndpointError
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.transport.sandbox import Method, variables
@@ -98,16 +97,16 @@ def judge(entry: Entry, plan: Plan, running: Running | None = None) -> dict[str,
     """
     begun = now()
     row = _blank(entry, plan)
-    work = Path(tempfile.mkdtemp(prefix=f"{PREFIX}fleet-", dir=plan.work))
+    for folder in abandoned([plan.work or Path(tempfile.gettempdir())]):
+        clear(folder)
     try:
-        _judge(row, entry, plan, work=work, begun=begun, running=running or Running())
+        with held(plan.work) as work:
+            _judge(row, entry, plan, work=work, begun=begun, running=running or Running())
     except InstallError as error:
         row["start"] = _start(error.trouble)
     except OSError as error:
         line = f"{error.filename or 'the machine'}: {error.strerror or error}"
         row["start"] = _start(Trouble(Start.HARNESS, line))
-    finally:
-        _remove(work)
     row["seconds"]["total"] = round(now() - begun, 3)
     return row
 
@@ -302,18 +301,6 @@ def _stderr(transcripts: Path) -> list[str]:
         if found and lines:
             return lines
     return []
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder, also if a server took away permissions in it."""
-
-    def again(_function: Any, path: str, _error: Any) -> None:
-        with contextlib.suppress(OSError):
-            Path(path).parent.chmod(0o700)
-            Path(path).unlink()
-
-    shutil.rmtree(folder, onerror=again)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 # --- classes of failures
