@@ -20,13 +20,14 @@ import pytest
 
 from mcp_touchstone import cli
 from mcp_touchstone.config import values
-from mcp_touchstone.fleet import drive, report
-from mcp_touchstone.fleet.child import Running
+from mcp_touchstone.fleet import drive, report, servers
+from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.drive import FleetError, Rows
 from mcp_touchstone.fleet.install import InstallError, _failure, locate
-from mcp_touchstone.fleet.judge import SCHEMA, Plan, classify, judge
+from mcp_touchstone.fleet.judge import SCHEMA, Plan, classify, judge, unjudged
 from mcp_touchstone.fleet.servers import Entry, ListError, Registry, Start, read
 from mcp_touchstone.transport.sandbox import Method, probe
+from tests.http_canned import fixed, mcp, response, serving
 
 QUICK = ("--select", "ping-empty-response", "--revision", "2025-11-25")
 PLAN = Plan(words=QUICK, deadline=60, startup=20, memory=0)
@@ -196,8 +197,9 @@ def test_source_of_a_record_is_chosen_by_its_transport(tmp_path: Path) -> None:
         from_record(tmp_path, registryType="oci", identifier="ghcr.io/x/y", version="2"),
     ]
 
-    classes = [judge(entry, PLAN)["start"]["class"] for entry in entries]
-    assert classes == ["unsupported"] * 4
+    assert entries[0].url == "https://x.example/m"
+    classes = [judge(entry, PLAN)["start"]["class"] for entry in entries[1:]]
+    assert classes == ["unsupported"] * 3
     assert [str(entry.registry) for entry in entries] == ["remote", "command", "command", "oci"]
     assert entries[3].launch == ("docker", "run", "-i", "--rm", "ghcr.io/x/y:2")
 
@@ -241,6 +243,131 @@ def test_client_file_without_a_variable_needs_config(tmp_path: Path) -> None:
 def test_bad_list_is_refused(name: str, text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ListError, match=message.replace("[", r"\[")):
         read_text(text, name, tmp_path)
+
+
+def remote(url: str, name: str = "r") -> Entry:
+    return Entry(name=name, registry=Registry.REMOTE, url=url)
+
+
+def test_servers_of_a_host_are_in_one_part() -> None:
+    entries = [remote(f"https://h.example/{number}") for number in range(20)]
+
+    assert sorted(len(list(drive.shard(entries, part, 4))) for part in (1, 2, 3, 4)) == [
+        0,
+        0,
+        0,
+        20,
+    ]
+
+
+def test_servers_that_opted_out_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        {"url": "https://mcp.Example.org/mcp"},
+        {"url": "https://notexample.org/mcp"},
+        {"npm": "@x/y@1.0.0"},
+        {"npm": "z", "name": "Their Server"},
+    ]
+    (tmp_path / "list.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = tmp_path / "out.txt"
+    out.write_text("# asked by mail\nexample.org  # all of it\n\n@x/y\ntheir server\n")
+
+    found = list(servers.without(read(tmp_path / "list.jsonl"), servers.opt_outs(out), out))
+    status = cli.main(["fleet", str(tmp_path / "list.jsonl"), "--opt-out", str(out), "--list-only"])
+
+    starts = [judge(entry, PLAN)["start"] for entry in found if entry.trouble]
+    assert [one["line"] for one in starts] == [
+        "example.org is in out.txt",
+        "@x/y is in out.txt",
+        "their server is in out.txt",
+    ]
+    assert {one["class"] for one in starts} == {"opted-out"}
+    assert status == 0
+    assert "remote:https://notexample.org/mcp\n" in capsys.readouterr().out
+
+
+def test_missing_opt_out_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ListError, match="gone"):
+        servers.opt_outs(tmp_path / "gone")
+
+
+# --- servers at a URL
+
+
+ELSEWHERE = "127.1"
+"""A name of loopback that counts as another machine, because it is no usual one."""
+
+
+def test_server_of_another_machine_gets_few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[float] = []
+    commands: list[str] = []
+
+    def noted(words: list[str], **more: Any) -> tuple[str, int | None]:
+        commands.append(" ".join(words))
+        return run(words, **more)
+
+    monkeypatch.setattr("mcp_touchstone.fleet.judge.sleep", ends.append)
+    monkeypatch.setattr("mcp_touchstone.fleet.judge.run", noted)
+    plan = replace(PLAN, rate=1000)
+    with serving(mcp()) as server:
+        row = judge(remote(server.url.replace("127.0.0.1", ELSEWHERE)), plan)
+
+    assert row["start"]["class"] == "started"
+    assert row["verdicts"]["2025-11-25"]["ping-empty-response"] == "pass"
+    assert " --rate 1000 " in commands[0]
+    assert ends == [0.001]
+    assert Plan().rate == 1
+
+
+@pytest.mark.parametrize(("suite", "started"), [("security", "unsupported"), ("all", "started")])
+def test_server_at_a_url_is_never_attacked(suite: str, started: str) -> None:
+    with serving(mcp()) as server:
+        row = judge(remote(server.url), replace(PLAN, words=(*QUICK, "--suite", suite)))
+
+    assert row["start"]["class"] == started
+    assert bool(server.requests) is (suite == "all")
+    assert row["verdicts"].get("2025-11-25", {}).keys() <= {"ping-empty-response"}
+
+
+def test_server_that_wants_a_token_needs_config() -> None:
+    with serving(fixed(response("401 Unauthorized"))) as server:
+        row = judge(remote(server.url), PLAN)
+
+    assert row["start"]["class"] == "needs-config"
+    assert "401" in row["start"]["line"]
+
+
+def test_one_server_at_a_url_is_judged_at_a_time(tmp_path: Path) -> None:
+    entries = [remote(f"https://{host}.example", host) for host in "abc"]
+    entries += [Entry(name=name, registry=Registry.OCI, package=name) for name in "xyz"]
+    under_way: list[tuple[Entry, Future[dict[str, Any]]]] = []
+    seen: list[str] = []
+
+    def end(position: int) -> None:
+        entry, future = under_way.pop(position)
+        start = {"class": "hang", "line": ""}
+        future.set_result({**unjudged(entry, PLAN, ""), "start": start})
+
+    def submit(entry: Entry, _plan: Plan) -> "Future[dict[str, Any]]":
+        under_way.append((entry, Future()))
+        seen.append("".join(sorted(one.name for one, _ in under_way)))
+        future = under_way[-1][1]
+        if len(under_way) == 2 or entry.name in "bc":
+            end(-1)
+        return future
+
+    def on_row(_row: Mapping[str, Any]) -> None:
+        if seen[-1] == "az" and under_way:
+            end(0)
+
+    with Rows(tmp_path / "rows.jsonl", PLAN, resume=False) as rows:
+        drive.drive(
+            entries, PLAN, rows, pool=drive.Pool(submit, 2), running=Running(), on_row=on_row
+        )
+
+    assert seen == ["a", "ax", "ay", "az", "b", "c"]
+    assert len(rows.done) == 6
 
 
 def test_shards_are_disjoint_and_complete() -> None:
@@ -590,6 +717,26 @@ def test_killed_driver_loses_and_repeats_no_server(tmp_path: Path) -> None:
     rows = list(drive.read(path))
     assert sorted(row["name"] for row in rows) == names
     assert {row["start"]["class"] for row in rows} == {"started"}
+
+
+def test_next_fleet_removes_the_folders_of_a_killed_one(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    write_list(tmp_path, [command("mute", "import sys\nsys.stdin.read()", tmp_path)])
+    words = fleet(tmp_path, "--work", str(work))
+
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as driver:
+        checks = eventually(lambda: checks_below(driver.pid))
+        driver.send_signal(signal.SIGKILL)
+        driver.wait(60)
+    eventually(lambda: not any(one.is_running() for one in checks))
+    left = list(work.iterdir())
+    write_list(tmp_path, [small("small", tmp_path)])
+    done = subprocess.run([*words, "--resume"], check=False, capture_output=True, timeout=300)
+
+    assert len(left) == 1
+    assert done.returncode == 0, done.stderr
+    assert list(work.iterdir()) == []
 
 
 def test_interrupted_fleet_ends_soon_and_writes_no_row_for_what_it_left(tmp_path: Path) -> None:

@@ -332,7 +332,11 @@ def test_requests_keep_their_distance() -> None:
     assert waited == [0.25, 0.5, 0.75]
 
 
+@pytest.mark.parametrize(("rate", "shown", "distance"), [(0, "5", 0.2), (2, "2", 0.5)])
 def test_server_of_somebody_is_judged_gently_and_the_report_says_so(
+    rate: int,
+    shown: str,
+    distance: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     paused: list[float] = []
@@ -340,9 +344,10 @@ def test_server_of_somebody_is_judged_gently_and_the_report_says_so(
     monkeypatch.setattr(RequestRate.__init__, "__defaults__", (lambda: 100.0, paused.append))
     with serving(mcp()) as server:
         choice = Choice(select=("ping", "jsonrpc-request-answered"), revisions=(REVISION,))
-        run = judge(Target(command=(), url=server.url), load(), choice)
+        run = judge(Target(command=(), url=server.url, rate=rate), load(), choice)
 
-    assert any("we did not start this server" in remark for remark in run.profile.remarks)
+    assert any(f", {shown} requests a second" in remark for remark in run.profile.remarks)
+    assert paused[0] == pytest.approx(distance)
     assert len(server.requests) >= 5
     assert len(paused) >= len(server.requests) - 1
     assert all(b"User-Agent: mcp-touchstone/" in one for one in server.requests)

@@ -482,7 +482,10 @@ def _fleet(options: argparse.Namespace) -> int:
 
     if (options.engine == "dask") != bool(options.scheduler):
         return _complain("--engine dask and --scheduler ADDRESS belong together")
-    entries = list(drive.shard(servers.read(options.list), *options.shard))
+    listed = servers.read(options.list)
+    if options.opt_out is not None:
+        listed = servers.without(listed, servers.opt_outs(options.opt_out), options.opt_out)
+    entries = list(drive.shard(listed, *options.shard))
     if options.list_only:
         for entry in entries:
             trouble = "" if entry.trouble is None else f"  ({entry.trouble.line})"

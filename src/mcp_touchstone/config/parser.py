@@ -523,6 +523,11 @@ def _fleet(fleet: Parser) -> None:
         "--no-files", action="store_true", help="keep no reports and transcripts, only rows"
     )
     fleet.add_argument(
+        "--opt-out", type=Path, metavar="FILE",
+        help="leave out the hosts and the servers in this file: a host, a name or a package a "
+        "line, # begins a comment",
+    )  # fmt: skip
+    fleet.add_argument(
         "--list-only", action="store_true", help="print the servers of the list, and start none"
     )
     where = fleet.add_argument_group("where servers run")
@@ -661,6 +666,11 @@ def _how_it_is_run(
         how, "--intrusive", action="store_true",
         help="send malformed and heavy traffic also to a server on another machine, which we did "
         "not start",
+    )  # fmt: skip
+    _setting(
+        how, "--rate", read=values.whole(1, values.MOST_REQUESTS), metavar="N",
+        help="HTTP requests a second at most (default: 5 to a server on another machine that we "
+        "did not start, else no limit)",
     )  # fmt: skip
     how.add_argument("--target", "--server", metavar="NAME", help="name of the server in that file")
     _setting(

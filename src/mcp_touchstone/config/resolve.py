@@ -227,7 +227,11 @@ def _check_http(settings: Settings) -> None:
         UsageError: an option does not fit the server, or cannot be used.
     """
     if not settings.url:
-        for option, given in (("--header", settings.header), ("--ca-file", settings.ca_file)):
+        for option, given in (
+            ("--header", settings.header),
+            ("--ca-file", settings.ca_file),
+            ("--rate", settings.rate),
+        ):
             if given:
                 raise UsageError(f"{option} is for a server that speaks HTTP; name its URL")
         return
@@ -256,6 +260,7 @@ def _plain_target(settings: Settings) -> Target:
         headers=settings.header,
         ca_file=settings.ca_file,
         intrusive=settings.intrusive,
+        rate=settings.rate,
         env=settings.env,
         cwd=settings.cwd,
         startup=settings.timeout,

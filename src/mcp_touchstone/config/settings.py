@@ -38,6 +38,7 @@ class Settings:
         header: header -> variable of the environment with its value, for each HTTP request.
         ca_file: certificates to accept beside those of the system; None for none.
         intrusive: send malformed and heavy traffic also to a server on another machine.
+        rate: greatest number of HTTP requests a second; 0 for the default.
         bundled: use the bundled reference server instead of a command.
         env: variables set for the server.
         cwd: working folder of the server; None for the user's.
@@ -89,6 +90,7 @@ class Settings:
     header: Mapping[str, str] = field(default_factory=dict)
     ca_file: Path | None = None
     intrusive: bool = False
+    rate: int = 0
     bundled: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: str | None = None

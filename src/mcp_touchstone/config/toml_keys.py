@@ -53,6 +53,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "header": Key(_ENV, values.header),
     "ca-file": Key(_TEXT, Path),
     "intrusive": Key(_FLAG),
+    "rate": Key(_NUMBER, values.whole(1, values.MOST_REQUESTS)),
     "env": Key(_ENV),
     "cwd": Key(_TEXT),
     "root-from": Key(_TEXT, Path),

@@ -30,6 +30,7 @@ SHARED_REPORTS: Final = ("badge", "junit", "markdown", "sarif")
 HOUR: Final = 3600
 MOST_JOBS: Final = 64
 MOST_EXAMPLES: Final = 999_999_999
+MOST_REQUESTS: Final = 1_000_000
 
 
 def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:

@@ -94,7 +94,8 @@ class ProcessPool:
         self._closed = False
         self.has_repositories = world.is_repository
         self.is_single = False
-        self._rate = RequestRate(GENTLE_RATE) if target.gentle else None
+        rate = target.rate or (GENTLE_RATE if target.gentle else 0)
+        self._rate = RequestRate(rate) if rate else None
         self._doorway = StartLimiter(lambda: pace.started)
         self._profile = ServerProfile(pace)
 

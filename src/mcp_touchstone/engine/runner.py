@@ -48,7 +48,7 @@ from mcp_touchstone.wire import schema
 from mcp_touchstone.wire.transcript import Source
 
 GENTLE: Final = (
-    f"we did not start this server: one conversation at a time, {GENTLE_RATE:g} requests a second "
+    "we did not start this server: one conversation at a time, {:g} requests a second "
     "at most, nothing malformed or heavy; --intrusive allows more"
 )
 
@@ -389,7 +389,7 @@ def _converse(work: Work, probing: Probing, registry: Registry, choice: Choice, 
     plan, pool, profile = work.plan, work.pool, work.profile
     jobs = 1 if profile.is_single or pool.target.gentle else choice.jobs
     if pool.target.gentle:
-        profile.remarks.append(GENTLE)
+        profile.remarks.append(GENTLE.format(pool.target.rate or GENTLE_RATE))
     with (
         contextlib.closing(work.settings.drawn),
         ThreadPoolExecutor(jobs or JOBS, thread_name_prefix="lane") as threads,

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from filelock import FileLock, Timeout
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.fleet.child import Running
 from mcp_touchstone.fleet.judge import Plan, judge, matches, unjudged
-from mcp_touchstone.fleet.servers import Entry, Start
+from mcp_touchstone.fleet.servers import Entry, Registry, Start
 from mcp_touchstone.transport.process import now
 
 TRIES: Final = 2
@@ -146,9 +147,12 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def shard(entries: Iterable[Entry], part: int, parts: int) -> Iterator[Entry]:
-    """Yield the servers of one of several equal parts; which one depends on the key alone."""
+    """Yield the servers of one of several equal parts, those of a host in the same part.
+
+    The part depends on the host alone, or without one on the key.
+    """
     for entry in entries:
-        if zlib.crc32(entry.key.encode()) % parts == part - 1:
+        if zlib.crc32((entry.host or entry.key).encode()) % parts == part - 1:
             yield entry
 
 
@@ -244,7 +248,7 @@ def drive(
 ) -> None:
     """Judge servers; append a row for each.
 
-    A server whose worker is lost is judged again.
+    A server whose worker is lost is judged again. Of servers at a URL one is judged at a time.
 
     Args:
         entries: the servers; those that have a row are left out.
@@ -260,10 +264,20 @@ def drive(
     waiting = ((entry, 1) for entry in entries if entry.key not in rows.done)
     under_way: dict[Future[dict[str, Any]], tuple[Entry, int]] = {}
     again: list[tuple[Entry, int]] = []
+    remote: deque[tuple[Entry, int]] = deque()  # until no other server at a URL is under way
+
+    def following() -> tuple[Entry, int] | None:
+        busy = any(entry.registry is Registry.REMOTE for entry, _ in under_way.values())
+        if remote and not busy:
+            return remote.popleft()
+        while one := again.pop() if again else next(waiting, None):
+            if not busy or one[0].registry is not Registry.REMOTE:
+                return one
+            remote.append(one)
+        return None
+
     while not running.stopping:
-        while len(under_way) < pool.slots and (
-            one := again.pop() if again else next(waiting, None)
-        ):
+        while len(under_way) < pool.slots and (one := following()):
             under_way[pool.submit(one[0], plan)] = one
         if not under_way:
             break

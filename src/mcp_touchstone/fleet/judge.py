@@ -3,9 +3,9 @@
 ``check`` runs in a process of its own, so nothing that happens to it harms the others.
 """
 
-import contextlib
 import datetime as dt
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -23,9 +23,9 @@ from mcp_touchstone.catalog.loader import SUITES, home
 from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.install import LONGEST, Installed, InstallError, install, locate
 from mcp_touchstone.fleet.servers import Entry, Registry, Start, Trouble, differences
-from mcp_touchstone.runtime.scratch import PREFIX
+from mcp_touchstone.runtime.scratch import abandoned, clear, held
 from mcp_touchstone.transport.http_endpoint import Endpoint, EndpointError
-from mcp_touchstone.transport.process import now
+from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.transport.sandbox import Method, variables
 
 FORMAT: Final = 1
@@ -35,6 +35,9 @@ SCHEMA: Final = Path(__file__).with_name("schema.json")
 
 GRACE: Final = 30.0
 """Seconds that ``check`` gets beyond its deadline to end its servers and write its report."""
+
+RATE: Final = 1
+"""Requests a second to a server on another machine."""
 
 LEAST: Final = 5.0
 """Seconds of a deadline that ``check`` gets at least, however long the installation took."""
@@ -55,6 +58,7 @@ class Plan:
         memory: greatest size of the data of each of its processes, in bytes; 0 for no limit.
         files: folder for the report and the transcripts of each server; None keeps none.
         work: folder for installations; None for the temporary folder.
+        rate: greatest number of requests a second to a server on another machine.
     """
 
     words: tuple[str, ...] = ()
@@ -65,6 +69,7 @@ class Plan:
     memory: int = 4 << 30
     files: Path | None = None
     work: Path | None = None
+    rate: int = RATE
 
     def document(self) -> dict[str, Any]:
         """Return the settings on which verdicts depend, for the rows."""
@@ -98,16 +103,16 @@ def judge(entry: Entry, plan: Plan, running: Running | None = None) -> dict[str,
     """
     begun = now()
     row = _blank(entry, plan)
-    work = Path(tempfile.mkdtemp(prefix=f"{PREFIX}fleet-", dir=plan.work))
+    for folder in abandoned([plan.work or Path(tempfile.gettempdir())]):
+        clear(folder)
     try:
-        _judge(row, entry, plan, work=work, begun=begun, running=running or Running())
+        with held(plan.work) as work:
+            _judge(row, entry, plan, work=work, begun=begun, running=running or Running())
     except InstallError as error:
         row["start"] = _start(error.trouble)
     except OSError as error:
         line = f"{error.filename or 'the machine'}: {error.strerror or error}"
         row["start"] = _start(Trouble(Start.HARNESS, line))
-    finally:
-        _remove(work)
     row["seconds"]["total"] = round(now() - begun, 3)
     return row
 
@@ -154,7 +159,7 @@ def _start(trouble: Trouble) -> dict[str, str]:
 def _judge(
     row: dict[str, Any], entry: Entry, plan: Plan, *, work: Path, begun: float, running: Running
 ) -> None:
-    trouble = entry.trouble or _unsupported(entry)
+    trouble = entry.trouble or _unsupported(entry, plan)
     if trouble is not None:
         row["start"] = _start(trouble)
         return
@@ -182,17 +187,24 @@ def _installed(entry: Entry, plan: Plan, work: Path, running: Running) -> Instal
     return found
 
 
-def _unsupported(entry: Entry) -> Trouble | None:
+def _unsupported(entry: Entry, plan: Plan) -> Trouble | None:
     if entry.registry is Registry.OCI:
         return Trouble(Start.UNSUPPORTED, "images are not judged: --inside docker does not exist")
     if entry.registry is not Registry.REMOTE:
         return None
+    if _suite(plan) == "security":
+        return Trouble(Start.UNSUPPORTED, "servers at a URL are not attacked")
     try:
-        local = Endpoint(entry.url).local
+        Endpoint(entry.url)
     except EndpointError as error:
         return Trouble(Start.UNSUPPORTED, str(error))
-    # nothing limits the requests of a check to one a second, which strangers may expect
-    return None if local else Trouble(Start.UNSUPPORTED, "servers of other machines are not judged")
+    return None
+
+
+def _suite(plan: Plan) -> str:
+    """Return the suite that ``check`` runs; empty for the default."""
+    pairs = itertools.pairwise(plan.words)
+    return next((value for name, value in pairs if name == "--suite"), "")
 
 
 def _slug(key: str) -> str:
@@ -210,7 +222,8 @@ def _words(
     words += ["--json", str(report), "--save", str(transcripts)]
     words += ["--deadline", f"{left:.0f}", "--timeout", f"{min(plan.startup, left):g}", *plan.words]
     if entry.registry is Registry.REMOTE:
-        return [*words, "--jobs", "1", entry.url]
+        words += [] if Endpoint(entry.url).local else ["--rate", str(plan.rate)]
+        return [*words, "--suite", "conformance", "--jobs", "1", entry.url]
     words += [
         "--jobs",
         str(plan.jobs),
@@ -252,6 +265,8 @@ def _check(
         memory=plan.memory,
     )
     row["seconds"]["run"] = round(now() - begun, 3)
+    if "--rate" in words:
+        sleep(1 / plan.rate)  # before the next server, which may be on the same host
     try:
         report = json.loads((files / "report.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -280,7 +295,12 @@ def _check(
         row["start"] = _start(Trouble(Start.STARTED, ""))
     else:
         row["interrupted"] = ""
-        row["start"] = _start(classify(summary["trouble"], _stderr(files / "transcripts")))
+        stderr = _stderr(files / "transcripts")
+        row["start"] = _start(
+            _refused(summary["trouble"])
+            if entry.registry is Registry.REMOTE
+            else classify(summary["trouble"], stderr)
+        )
 
 
 def _without_report(errors: str, status: int | None) -> Trouble:
@@ -302,18 +322,6 @@ def _stderr(transcripts: Path) -> list[str]:
         if found and lines:
             return lines
     return []
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder, also if a server took away permissions in it."""
-
-    def again(_function: Any, path: str, _error: Any) -> None:
-        with contextlib.suppress(OSError):
-            Path(path).parent.chmod(0o700)
-            Path(path).unlink()
-
-    shutil.rmtree(folder, onerror=again)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 # --- classes of failures
@@ -363,6 +371,15 @@ def classify(trouble: str, lines: Sequence[str]) -> Trouble:
     if "(status 0)" in trouble:
         return Trouble(Start.SILENT_EXIT, last or trouble)
     return Trouble(Start.CRASH, last or trouble)
+
+
+def _refused(trouble: str) -> Trouble:
+    """Classify a server at a URL that did not answer."""
+    if re.search(r"\b(401|403)\b", trouble):
+        return Trouble(Start.NEEDS_CONFIG, trouble)
+    if re.search(r"\b404\b|no host of this name", trouble):
+        return Trouble(Start.NOT_FOUND, trouble)
+    return classify(trouble, [])
 
 
 def _plain(lines: Sequence[str]) -> Iterator[str]:

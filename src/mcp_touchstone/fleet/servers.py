@@ -10,11 +10,12 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.config import client_files
@@ -51,6 +52,7 @@ class Start(StrEnum):
     SILENT_EXIT = "silent-exit"
     HANG = "hang"
     UNSUPPORTED = "unsupported"
+    OPTED_OUT = "opted-out"
     HARNESS = "harness"
 
 
@@ -108,6 +110,14 @@ class Entry:
             [f"{self.registry}:{text}", *([shlex.join(self.args)] if self.args else ())]
         )
 
+    @property
+    def host(self) -> str:
+        """The host of its URL in lower case; empty without one."""
+        try:
+            return urlsplit(self.url).hostname or ""
+        except ValueError:
+            return ""
+
     def spec(self, joint: str) -> str:
         """Return package and version as a package manager reads them."""
         return f"{self.package}{joint}{self.version}" if self.version else self.package
@@ -142,6 +152,43 @@ def read(path: Path, environment: Mapping[str, str] | None = None) -> Iterator[E
         if entry.key not in seen:
             seen.add(entry.key)
             yield entry
+
+
+def opt_outs(path: Path) -> frozenset[str]:
+    """Return the hosts, names and packages in a file of servers that are left out, in lower case.
+
+    Raises:
+        ListError: it cannot be read.
+    """
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise ListError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ListError(f"{path}: it is not UTF-8") from error
+    words = (re.sub(r"(^|\s)#.*", "", line).strip().lower() for line in lines)
+    return frozenset(word for word in words if word)
+
+
+def without(entries: Iterable[Entry], names: Collection[str], path: Path) -> Iterator[Entry]:
+    """Yield servers; those that opted out have a trouble that says so.
+
+    A host stands for the hosts below it too: ``example.org`` for ``mcp.example.org``.
+
+    Args:
+        entries: the servers.
+        names: hosts, names and packages in lower case.
+        path: the file that has them.
+    """
+    for entry in entries:
+        labels = entry.host.split(".")
+        own = [".".join(labels[at:]) for at in range(len(labels))]
+        own += [entry.name.lower(), entry.package.lower()]
+        found = next((name for name in own if name in names), None)
+        if found is None:
+            yield entry
+        else:
+            yield replace(entry, trouble=Trouble(Start.OPTED_OUT, f"{found} is in {path.name}"))
 
 
 def record_of(path: Path, given: Collection[str] = ()) -> Entry:

@@ -11,7 +11,8 @@ import re
 import secrets
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -24,7 +25,7 @@ if sys.platform != "win32":
 PREFIX: Final = "mcp-touchstone-"
 
 HELD: Final = re.compile(rf"{PREFIX}held_\w+")
-"""Name of a world whose folder is locked as long as its process lives."""
+"""Name of a temporary folder that is locked as long as its process lives."""
 
 PLACES: Final = ("/dev/shm", "/Users/Shared")  # noqa: S108  (outside /tmp is the point)
 """Folders every user may write to that are neither temporary nor a home, by platform."""
@@ -200,7 +201,7 @@ def traces(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def abandoned(places: Iterable[Path] | None = None) -> list[Path]:
-    """Return the worlds whose process was killed before it could remove them."""
+    """Return the temporary folders whose process was killed before it could remove them."""
     if sys.platform == "win32":
         return []
     found = []
@@ -216,8 +217,26 @@ def abandoned(places: Iterable[Path] | None = None) -> list[Path]:
     return found
 
 
+@contextmanager
+def held(parent: Path | None = None) -> Iterator[Path]:
+    """Make a temporary folder, and remove it at the end.
+
+    If the process is killed before that, ``abandoned`` finds the folder.
+
+    Args:
+        parent: the folder to make it in; None for the usual temporary folder.
+    """
+    path, lock = _made(parent or Path(tempfile.gettempdir()))
+    try:
+        yield path
+    finally:
+        clear(path)
+        if lock is not None:
+            os.close(lock)
+
+
 def _is_held(path: Path) -> bool:
-    """Return whether a live process has locked a world; assume so if that is unknown."""
+    """Return whether a live process has locked a folder; assume so if that is unknown."""
     if sys.platform == "win32":
         return True
     try:

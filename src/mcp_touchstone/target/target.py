@@ -86,6 +86,7 @@ class Target:
         ca_file: certificates to accept beside those of the system.
         intrusive: whether malformed and heavy traffic may go to a server that runs on another
             machine.
+        rate: greatest number of HTTP requests a second; 0 for the default.
         env: variables set on top of ours; a value may hold ``{root}``.
         cwd: working folder, default the user's; may hold ``{root}``.
         startup: seconds to the first answer.
@@ -126,6 +127,7 @@ class Target:
     headers: Mapping[str, str] = field(default_factory=dict)
     ca_file: Path | None = None
     intrusive: bool = False
+    rate: int = 0
 
     @property
     def transport(self) -> Transport:
@@ -218,6 +220,7 @@ class Target:
             found += ["--header", f"{name}=env:{variable}"]
         found += [] if self.ca_file is None else ["--ca-file", str(self.ca_file)]
         found += ["--intrusive"] if self.intrusive else []
+        found += ["--rate", str(self.rate)] if self.rate else []
         found += replace(self.named, calls=calls).words()
         found += [word for one in self.declarations for word in ("--bindings", one.text)]
         for promise in sorted(self.promises - ours.promises):
