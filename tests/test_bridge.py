@@ -507,6 +507,36 @@ def test_clients_with_equal_ids_and_tokens_get_their_own_replies(bridge: Bridge)
             assert answer["result"]["content"][0]["text"] == f"napped {turns[-1]}"
 
 
+WITHOUT_HANDSHAKE = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    answer = {"result": {"supportedVersions": ["2026-07-28"], "capabilities": {}}}
+    if message.get("method") == "initialize":
+        answer = {"error": {"code": -32601, "message": "Method not found"}}
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
+"""
+
+
+def test_server_without_a_handshake_answers_get_and_delete_by_405(bridge: Bridge) -> None:
+    http = bridge(sys.executable, "-c", WITHOUT_HANDSHAKE)
+    with http.modern("server/discover") as reply:
+        assert reply.status == 200
+    for method in ("GET", "DELETE"):
+        reply = http.send(method)
+        assert reply.header("Allow") == "POST"
+        refused(reply, 405)
+
+
+def test_server_of_both_eras_wants_a_session_id_for_get_and_delete(bridge: Bridge) -> None:
+    http = bridge(*SCRIBE, "modern")
+    with http.modern("tools/list") as reply:
+        assert reply.status == 200
+    for method in ("GET", "DELETE"):
+        refused(http.send(method), 400)
+
+
 def test_modern_events_have_no_id(bridge: Bridge) -> None:
     params = {"name": "nap", "arguments": {"duration": 0.2}}
     with bridge(*TOY, "nap").modern("tools/call", params, meta={"progressToken": 1}) as reply:

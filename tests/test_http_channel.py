@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.raw_http import RawHttp
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.http_channel import MOST_RESUMED, HttpChannel
 from mcp_touchstone.transport.http_endpoint import FIRST_PORT, Endpoint, EndpointError, free_port
 from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.wire.framing import encode
-from mcp_touchstone.wire.lifecycle import Role
+from mcp_touchstone.wire.lifecycle import Phase, Role
 from mcp_touchstone.wire.transcript import Source, Transcript
 from tests.http_canned import (
     Answer,
@@ -188,6 +189,70 @@ def test_http_error_without_the_id_answers_its_request() -> None:
 
     assert reply.code == -32000
     assert entry.messages[0].role is Role.REFUSAL
+
+
+def expiring(body: bytes = b"", after: int = 1) -> Answer:
+    """Serve a session; answer every request behind some pings by 404."""
+    alive = mcp(session="abc")
+    pings = 0
+
+    def write(connection: socket.socket, request: bytes) -> None:
+        nonlocal pings
+        pings += message_of(request).get("method") == "ping"
+        if pings > after:
+            connection.sendall(response("404 Not Found", body=body))
+        else:
+            alive(connection, request)
+
+    return write
+
+
+NO_SESSION = b'{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"}}'
+
+
+@pytest.mark.parametrize("body", [b"", NO_SESSION], ids=["no body", "an error"])
+def test_nothing_is_sent_after_the_server_ended_the_session(body: bytes) -> None:
+    with talking(expiring(body)) as (wire, server):
+        wire.open()
+        assert wire.probe().result == {}
+        refused = wire.probe()
+        sent = len(server.requests)
+        later, other = wire.probe(), wire.request("tools/list")
+        wire.notify("notifications/cancelled", {"requestId": 1})
+        wire.end()
+        asked = wire.transcript.session.asked
+
+        assert len(server.requests) == sent
+
+    why = f"the server ended the session: HTTP 404 to line {refused.asked}"
+    assert (str(later), str(other)) == (why, why)
+    assert [e.text for e in wire.transcript if e.source is Source.EVENT].count(why) == 2
+    assert [one.phase is Phase.CLOSING for one in asked][-3:] == [False, True, True]
+
+
+def test_404_to_a_crafted_request_does_not_end_the_session() -> None:
+    with talking(expiring(after=0)) as (wire, server):
+        wire.open()
+        assert RawHttp(wire).post(wire.build("ping")).status == 404
+        server.answer = mcp(session="abc")
+
+        assert wire.probe().result == {}
+
+
+def test_404_with_the_error_about_a_method_does_not_end_the_session() -> None:
+    def answer(connection: socket.socket, request: bytes) -> None:
+        if message_of(request).get("method") != "x":
+            mcp(session="abc")(connection, request)
+            return
+        error = {"code": -32601, "message": "Method not found"}
+        body = encode({"jsonrpc": "2.0", "id": message_of(request)["id"], "error": error})
+        connection.sendall(response("404 Not Found", body=body))
+
+    with talking(answer) as (wire, _):
+        wire.open()
+
+        assert wire.request("x").error is not None
+        assert wire.probe().result == {}
 
 
 def test_cancellation_of_a_stateless_request_closes_its_stream() -> None:

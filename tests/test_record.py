@@ -1,9 +1,17 @@
 """The record of a connection, as rules on all traffic read it."""
 
+import importlib
+from typing import Any
+
+import pytest
+
+from mcp_touchstone.catalog.home import NAMESPACE
+from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.revision import META
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.framing import Line, encode
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.reply import Reply
@@ -20,6 +28,40 @@ def record(revision: str, *said: object) -> Record:
 def initialize(**capabilities: object) -> dict[str, object]:
     params = {"capabilities": capabilities}
     return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+
+
+def answered(
+    number: int, verb: str, status: int, began: float, headed: float, session: str = "a"
+) -> Exchange:
+    sent = (("Accept", "text/event-stream"), ("Mcp-Session-Id", session))
+    return Exchange(number, verb, 0, sent, began, status, headed=headed)
+
+
+@pytest.mark.parametrize(
+    ("others", "judged"),
+    [
+        ([], []),
+        ([("DELETE", 204, 0.5, 0.9)], []),
+        ([("POST", 200, 0.5, 3.0)], []),
+        ([("POST", 404, 2.5, 3.0)], []),
+        ([("POST", 200, 2.5, 3.0, "another")], []),
+        ([("POST", 200, 2.5, 3.0)], [False]),
+    ],
+    ids=["alone", "deleted", "overtaken", "ended", "another session", "outlived"],
+)
+def test_refused_get_is_judged_only_in_a_session_that_outlived_it(
+    others: list[Any], judged: list[bool]
+) -> None:
+    load()
+    chapter = importlib.import_module(f"{NAMESPACE}.conformance.http.endpoint")
+    seen = record("2025-11-25")
+    seen.transcript.exchanges.append(answered(1, "GET", 404, 1.0, 2.0))
+    for number, other in enumerate(others, 2):
+        seen.transcript.exchanges.append(answered(number, *other))
+
+    found = list(chapter.opens_a_stream_for_get_or_refuses_with_405(seen))
+
+    assert [one.passed for one in found] == judged
 
 
 def test_session_uses_the_capabilities_of_its_last_initialize() -> None:

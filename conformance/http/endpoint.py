@@ -7,12 +7,14 @@ from mcp_touchstone.suite import (
     META,
     Conversation,
     HttpAnswer,
+    HttpExchange,
     Record,
     Seen,
     ambient,
     scenario,
 )
 
+SESSION = "Mcp-Session-Id"
 ACCEPTED = 202
 BAD_REQUEST = 400
 NOT_FOUND = 404
@@ -102,6 +104,18 @@ def answers_requests_with_json_or_a_stream(record: Record) -> Iterator[Seen]:
         )
 
 
+def _outlived(record: Record, get: HttpExchange) -> bool:
+    """Whether the session was alive when a GET was answered: a later request in it succeeded."""
+    return any(
+        later.verb == "POST"
+        and later.status in SUCCESS
+        and later.said(SESSION) == get.said(SESSION)
+        and get.headed is not None
+        and later.began >= get.headed
+        for later in record.transcript.exchanges
+    )
+
+
 @ambient("endpoint-get-stream-or-405")
 def opens_a_stream_for_get_or_refuses_with_405(record: Record) -> Iterator[Seen]:
     """A GET opens a stream of events, or is answered by 405."""
@@ -109,6 +123,8 @@ def opens_a_stream_for_get_or_refuses_with_405(record: Record) -> Iterator[Seen]
         ordinary = exchange.verb == "GET" and not exchange.crafted and not exchange.line
         if not ordinary or not exchange.status or not exchange.said("Accept"):
             continue
+        if exchange.status >= BAD_REQUEST and not _outlived(record, exchange):
+            return  # the session may have ended before the GET was read
         opened = exchange.status in SUCCESS and exchange.streams
         yield Seen(
             "endpoint-get-stream-or-405",

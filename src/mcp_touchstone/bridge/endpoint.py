@@ -75,6 +75,7 @@ class Endpoint(Responses):
         """Open the listening stream of a session, or resume a broken stream."""
         with self.refusing():
             self._check()
+            self._check_handshake()
             head.check_accept(self.headers, head.EVENTS)
             session = self._session()
             stream, after = self._wanted(session)
@@ -90,6 +91,7 @@ class Endpoint(Responses):
         """End a session."""
         with self.refusing():
             self._check()
+            self._check_handshake()
             self.server.sessions.finish(self._session())
             self.answer(204)
 
@@ -116,6 +118,18 @@ class Endpoint(Responses):
             raise Refusal(404, INVALID_REQUEST, f"there is nothing here; the endpoint is {PATH}")
         if self.server.token:
             head.check_token(self.headers, self.server.token)
+
+    def _check_handshake(self) -> None:
+        """Refuse GET and DELETE before a server without sessions.
+
+        Source: 2026-07-28 basic/transports/streamable-http#earlier-streamable-http-revisions.
+
+        Raises:
+            Refusal: 405.
+        """
+        if not self.server.sessions.used and self.server.stateless.alone:
+            why = f"{self.command} has no meaning here: this server has no sessions"
+            raise Refusal(405, INVALID_REQUEST, why, Allow="POST")
 
     def _body(self) -> bytes:
         """Read the body as one line: in JSON a bare line break occurs only between tokens."""

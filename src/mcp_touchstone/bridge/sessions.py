@@ -200,9 +200,14 @@ def _names_a_request(message: Any) -> bool:
 
 
 class Sessions:
-    """The open sessions by their ids, up to a greatest number."""
+    """The open sessions by their ids, up to a greatest number.
+
+    Attributes:
+        used: whether there ever was one.
+    """
 
     def __init__(self, launch: Launch, most: int) -> None:
+        self.used = False
         self._launch = launch
         self._most = most
         self._all: dict[str, BridgeSession] = {}
@@ -223,6 +228,7 @@ class Sessions:
     def add(self, session: BridgeSession) -> None:
         """Make a session available to ``find``."""
         with self._lock:
+            self.used = True
             late = self._closed
             if not late:
                 self._all[session.id] = session

@@ -22,7 +22,7 @@ from mcp_touchstone.bridge.refusals import (
     UNSUPPORTED_VERSION,
     Refusal,
 )
-from mcp_touchstone.catalog.revision import LATEST_MODERN, META
+from mcp_touchstone.catalog.revision import LATEST_LEGACY, LATEST_MODERN, META
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.framing import Kind, brief, encode, id_key, kind_of
 
@@ -48,6 +48,12 @@ _META: Final = {
     META + "clientInfo": {"name": "mcp-touchstone bridge", "version": "1"},
 }
 
+_INITIALIZE: Final = {
+    "protocolVersion": LATEST_LEGACY,
+    "capabilities": {},
+    "clientInfo": _META[META + "clientInfo"],
+}
+
 
 class Stateless:
     """The process for all stateless requests; a new one is started after it exits.
@@ -63,6 +69,26 @@ class Stateless:
         self._lock = threading.Lock()
         self._lane: SharedProcess | None = None
         self._legacy = False
+        self._alone: bool | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether the server serves stateless requests, and refuses the handshake.
+
+        ``server/discover`` need not list legacy revisions, so a process is asked, once.
+
+        Raises:
+            LaunchError: it cannot be started.
+        """
+        with self._lock:
+            if self._alone is None and self._lane is not None:
+                other = SharedProcess(self._launch)
+                try:
+                    asked = other.ask("initialize", _INITIALIZE, self._startup) or {}
+                finally:
+                    other.end()
+                self._alone = "error" in asked
+            return bool(self._alone)
 
     def lane(self) -> "SharedProcess":
         """Return the process, started and checked to support 2026-07-28.

@@ -29,7 +29,7 @@ from mcp_touchstone.transport.process import (
     sleep,
 )
 from mcp_touchstone.wire.exchange import EVENTS, JSON, Exchange, Headers, Origin
-from mcp_touchstone.wire.framing import CUT, Line, id_key
+from mcp_touchstone.wire.framing import CUT, Line, id_key, read
 from mcp_touchstone.wire.http_headers import SESSION, VERSION, Path, annotated, repeated
 from mcp_touchstone.wire.transcript import Transcript
 
@@ -66,6 +66,10 @@ LONGEST_RETRY: Final = 5.0
 """Greatest delay in seconds before a stream is resumed."""
 
 OK: Final = range(200, 300)
+NOT_FOUND: Final = 404
+
+OF_THE_REQUEST: Final = frozenset({-32601, -32602, -32002})
+"""Codes of errors about a method, its parameters or a resource; some servers send them with 404."""
 
 
 class RequestRate:
@@ -186,6 +190,7 @@ class HttpChannel:
         self._streams: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._leaving = threading.Event()
+        self._expired = ""
 
     @property
     def started(self) -> bool:
@@ -254,7 +259,7 @@ class HttpChannel:
         """Send each message as a POST; wait for the response to each that is no proper request.
 
         Raises:
-            Gone: the server cannot be reached, or does not read.
+            Gone: the server cannot be reached, does not read, or has ended the session.
         """
         for one in said:
             self._post(one, seconds, [one.raw.rstrip(b"\n")])
@@ -275,6 +280,8 @@ class HttpChannel:
     ) -> None:
         if self._leaving.is_set():
             raise Gone("gets no more messages: we closed the connection")
+        if self._expired:
+            raise Gone(self._expired)
         self._await_start()
         if self._takes_back(said):
             return
@@ -418,6 +425,7 @@ class HttpChannel:
             exchange.body = self._hide(exchange.body)
             with self._lock:
                 self._open.discard(response)
+            self._check_expiry(exchange)
             is_ours = exchange.line or exchange.crafted
             if is_ours and not exchange.left and not self._leaving.is_set():
                 self._note(response)
@@ -426,6 +434,34 @@ class HttpChannel:
                 if first and self._resumes(exchange):
                     self._listen(exchange.events[-1].id, exchange)
         self.transcript.changed()
+
+    def _check_expiry(self, exchange: Exchange, answer: Any = None) -> None:
+        """Record the end of our session, if a response says that the server ended it.
+
+        A GET may get 404 from a server that has no listening stream.
+
+        Source: 2025-11-25 basic/transports#session-management.
+
+        Args:
+            exchange: the request and its response.
+            answer: the message in the response; None for none.
+        """
+        known = self.session.id
+        if exchange.status != NOT_FOUND or exchange.verb != "POST" or exchange.crafted:
+            return
+        if known is None or exchange.said(SESSION) != known or self._leaving.is_set():
+            return
+        if answer is None and exchange.messages:
+            return  # it was checked when the message came
+        said = answer if isinstance(answer, dict) else {}
+        error = said.get("error")
+        code = error.get("code") if isinstance(error, dict) else None
+        if "result" in said or (isinstance(code, int) and code in OF_THE_REQUEST):
+            return
+        why = f"ended the session: HTTP 404 to line {exchange.line}"
+        # recorded before anybody can send the next request, which then needs no answer
+        self.transcript.input_closed(f"the server {why}")
+        self._expired = self._expired or why
 
     def _note(self, response: HttpResponse) -> None:
         """Record a response without a message, once."""
@@ -504,8 +540,10 @@ class HttpChannel:
         raw = self._hide(line.raw)
         if raw != line.raw:
             line = Line(raw, len(raw))
-        self.transcript.heard(line, origin)
         exchange = origin.exchange
+        if exchange.status == NOT_FOUND:
+            self._check_expiry(exchange, read(line).value)
+        self.transcript.heard(line, origin)
         if self.modern:
             if b"x-mcp-header" in line.raw:
                 self._learn(exchange.line)
@@ -589,9 +627,12 @@ class HttpChannel:
     def silence(self, line: int) -> str:
         """Return why no answer to the request on a line can come any more; empty if it can."""
         response = self._responses.get(line)
-        if response is None or not response.closed.is_set() or self.transcript.overflow:
+        if response is None:
+            return f"the server {self._expired}" if self._expired else ""
+        if not response.closed.is_set() or self.transcript.overflow:
             return ""
         exchange = response.exchange
+        self._check_expiry(exchange)  # this thread may be ahead of the one that read the response
         if (
             not exchange.crafted
             and exchange.verb == "POST"
@@ -606,9 +647,8 @@ class HttpChannel:
             if status is not None:
                 how = f"status {status}" if status >= 0 else signal_name(-status)
                 return f"the server left ({how})"
-        if exchange.streams and exchange.messages:
-            return f"its stream ended without an answer ({exchange})"
-        return str(exchange)
+        is_cut = exchange.streams and exchange.messages
+        return f"its stream ended without an answer ({exchange})" if is_cut else str(exchange)
 
     def advice(self) -> str:
         """Return why the first request got no answer, and the remedy; empty if it is unknown."""
@@ -642,7 +682,7 @@ class HttpChannel:
         """End the session, close every connection, and end the server if we started it."""
         if self.ending is not None:
             return self.ending
-        if polite and self.session.id is not None and self.running:
+        if polite and self.session.id is not None and self.running and not self._expired:
             self._delete(min(LAST_WORDS, patience))
         self._leave()
         if self._server is not None:

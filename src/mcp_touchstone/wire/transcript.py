@@ -23,7 +23,7 @@ from mcp_touchstone.wire.framing import (
     open_brackets,
     read,
 )
-from mcp_touchstone.wire.lifecycle import Asked, Event, Message, Role, SessionState
+from mcp_touchstone.wire.lifecycle import Asked, Event, Message, Phase, Role, SessionState
 from mcp_touchstone.wire.near_miss import Slip, corrected
 
 BYTES_LIMIT: Final = 96 * 1024 * 1024
@@ -313,11 +313,14 @@ class Transcript:
             self.ended = True
             self._change.notify_all()
 
-    def input_closed(self) -> None:
-        """Record that we closed the server's input."""
+    def input_closed(self, event: str = "we closed its input") -> None:
+        """Record, once, the event after which the server reads no more messages."""
         with self._change:
+            if self.session.phase is Phase.CLOSING:
+                return
             self.session.move(Event.INPUT_CLOSED)
-            self._append(Source.EVENT, b"we closed its input", 0)
+            self._append(Source.EVENT, event.encode(), 0)
+            self._change.notify_all()
 
     def wait(self, seen: Callable[[], Any], seconds: float) -> Any:
         """Wait until ``seen`` returns a true value, the output ends, or the seconds have passed."""
