@@ -62,6 +62,19 @@ def said(reply: Any) -> str:
     return text
 
 
+# --- the end
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can catch SIGTERM there")
+def test_lines_after_the_exit_of_the_process_are_read() -> None:
+    with talking(MODERN, "last-words") as talk:
+        line = len(talk.wire.transcript)
+        talk.terminate()
+
+        methods = [message.method for entry in talk.since(line) for message in entry.messages]
+        assert methods == ["notifications/last"]
+
+
 # --- examples
 
 

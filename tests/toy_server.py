@@ -7,6 +7,8 @@ It is no reference: it checks next to nothing. ``python tests/toy_server.py echo
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -24,6 +26,17 @@ waiting: dict[str, Any] = {}
 cancelled: set[Any] = set()
 tasks: dict[str, dict[str, Any]] = {}
 session = {"revision": ""}
+
+
+def leave(_number: int, _frame: object) -> None:
+    """Exit before the last line is written."""
+    last = '{"jsonrpc":"2.0","method":"notifications/last"}'
+    subprocess.Popen(["sh", "-c", f"sleep 0.5; echo '{last}'"])
+    os._exit(0)
+
+
+if "last-words" in FEATURES:
+    signal.signal(signal.SIGTERM, leave)
 
 
 def say(message: dict[str, Any]) -> None:

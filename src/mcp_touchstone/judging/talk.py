@@ -364,6 +364,8 @@ class Talk:
         if sys.platform != "win32":
             self.wire.process.terminate()
             self.wire.wait(lambda: self.wire.gone, self.pace.farewell)
+        if self.wire.gone:  # the process may exit before we have read its last lines
+            self.wire.transcript.wait(lambda: self.wire.transcript.ended, self.pace.farewell)
 
     def end(self) -> Ending:
         """Shut the server of the current connection down."""
