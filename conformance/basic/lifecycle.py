@@ -324,9 +324,7 @@ def gives_up_on_unanswered_requests(talk: Conversation) -> None:
         if not reply.answered:
             _judge_ping(talk, f"while {tool} waits for the client")
             reply = talk.wire.answer_to(asked, talk.pace.silence)
-        if not reply.answered:
-            break
-        if not _failed(reply):
+        if not reply.answered or not _failed(reply):
             continue
         talk.quiet()
         cancelled = _cancelled(talk, asked)
