@@ -487,7 +487,11 @@ def test_other_runs_choose_other_ports() -> None:
     ours = free_port() - FIRST_PORT
 
     done = subprocess.run(
-        [sys.executable, "-c", code.format(ours)], capture_output=True, text=True, check=True
+        [sys.executable, "-X", "dev", "-c", code.format(ours)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
 
     assert int(done.stdout) > FIRST_PORT + ours
+    assert not done.stderr

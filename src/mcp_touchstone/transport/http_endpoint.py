@@ -1,5 +1,6 @@
 """The address of an HTTP server, and connections to it."""
 
+import atexit
 import itertools
 import os
 import re
@@ -34,6 +35,12 @@ _LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1", re.IGNORECASE)
 _ports: Final = itertools.count(FIRST_PORT + os.getpid() * 37 % (LAST_PORT - FIRST_PORT))
 _choosing: Final = threading.Lock()
 _reserved: Final = deque[socket.socket]()
+
+
+@atexit.register
+def _release() -> None:
+    while _reserved:
+        _reserved.popleft().close()
 
 
 class EndpointError(UserError, ValueError):
