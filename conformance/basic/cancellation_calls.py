@@ -64,14 +64,14 @@ def stops_a_cancelled_call(talk: Conversation) -> None:
         NO_RESPONSE,
         not late,
         expected="no response to a cancelled call",
-        actual=f"a response {late[0].at - seen.grace + GRACE:.1f} s later" if late else "",
+        actual="a response after the cancellation" if late else "",
         at=late[0] if late else None,
     )
     talk.judge(
         NO_MESSAGES,
         not reports,
         expected="no further messages of a cancelled call",
-        actual=f"{len(reports)} more notifications" if reports else "",
+        actual="more notifications" if reports else "",
         at=reports[0] if reports else None,
         mild=Breach.WARN if late else None,
     )
@@ -86,7 +86,7 @@ def _judge_work(
     if not (seen.kept_changing or reporting) and (late or reports or not seen.worked):
         talk.unseen(NO_WORK, "the call left no sign of its work")
         return
-    actual = f"{len(reports)} more reports of progress"
+    actual = "more reports of progress"
     if seen.kept_changing:
         actual = "files in its folder went on changing until its natural end"
     talk.judge(

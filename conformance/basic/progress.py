@@ -294,7 +294,7 @@ def reports_on_a_task_until_it_ends(talk: Conversation) -> None:
         clause,
         not late,
         expected="no progress of a finished task",
-        actual=f"{len(late)} more reports after the state {brief(task.status)}",
+        actual=f"more reports after the state {brief(task.status)}",
         at=late[0] if late else None,
     )
 

@@ -191,7 +191,7 @@ def limits_tool_loops(talk: Conversation) -> None:
     if not any(object_in(q.value, "params").get("tools") for q in asked):
         talk.unseen(clause, "the server did not offer tools again")
     elif not reply.answered and len(asked) <= LIMIT:
-        talk.unseen(clause, f"the rounds took too long: only {len(asked)} in time")
+        talk.unseen(clause, "the rounds took too long")
     else:
         talk.judge(
             clause,

@@ -7,7 +7,7 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.needs import SHOWN_ONLY, WORDS
 from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
-from mcp_touchstone.report.text import cut, last_lines, safe
+from mcp_touchstone.report.text import cut, last_lines, plural, safe
 from mcp_touchstone.wire.framing import brief
 
 WIDTH: Final = 100
@@ -140,7 +140,7 @@ def _bindings(profile: ServerProfile) -> Iterator[str]:
 def _facts(profile: ServerProfile, revision: str) -> Iterator[tuple[str, str]]:
     spoken = profile.spoken[revision]
     yield "declares", ", ".join(_declared(spoken.capabilities)) or "nothing"
-    listed = [f"{len(items)} {feature}" for feature, items in spoken.lists.items()]
+    listed = [plural(len(items), name.removesuffix("s")) for name, items in spoken.lists.items()]
     yield "lists", ", ".join(listed) or "nothing"
     for word in _words(revision):
         if word not in OPENING and not profile.lacks((word,), revision):
