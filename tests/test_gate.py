@@ -163,17 +163,18 @@ def test_suite_is_loaded_lazily_and_once(registry: Registry) -> None:
 
 
 def test_suite_error_ends_all_server_processes() -> None:
-    pids: list[int] = []
+    others = set(psutil.Process().children())
+    servers: set[psutil.Process] = set()
 
     def wrong() -> Registry:
-        pids.extend(child.pid for child in psutil.Process().children())
+        servers.update(set(psutil.Process().children()) - others)
         raise CatalogueError("suite/toy.toml: it is wrong")
 
     with pytest.raises(CatalogueError, match="it is wrong"):
         judge(server(), wrong, Choice())
 
-    assert pids
-    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert servers
+    assert not any(server.is_running() for server in servers)
 
 
 def test_unknown_selection_starts_no_server(registry: Registry) -> None:

@@ -288,7 +288,7 @@ def test_concurrent_patches_of_two_servers_apply_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
 
     assert [name for name in names if len(won[name]) != 1] == []
     assert {name: (tmp_path / name).read_text() for name in names} == {

@@ -20,7 +20,7 @@ from mcp_touchstone.transport import sandbox
 from mcp_touchstone.transport.sandbox import Method, Sandbox, probe, wrap
 
 HOSTILE = Path(__file__).with_name("sandbox_hostile.py")
-PATIENCE = 60
+PATIENCE = 300
 PYTHON = os.path.realpath(sys.executable)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has namespaces")
@@ -167,13 +167,21 @@ def test_output_closed_by_the_command_reaches_its_end(box: Sandbox) -> None:
     process.communicate(b"go\n", timeout=PATIENCE)
 
 
+def keep_writing(number: int) -> None:
+    """Write until it fails: the sandbox closes its own copy of the input a moment later."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        os.write(number, b"x")
+        time.sleep(0.01)
+
+
 def test_writing_to_an_input_closed_by_the_command_fails(box: Sandbox) -> None:
     process = start(box, "sh", "-c", "exec <&-; echo closed; sleep 600")
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdout.readline()
+    assert process.stdout.readline() == b"closed\n"
     with pytest.raises(BrokenPipeError):
-        os.write(process.stdin.fileno(), b"x")
+        keep_writing(process.stdin.fileno())
     process.kill()
     process.communicate()
 
