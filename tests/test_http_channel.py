@@ -5,6 +5,7 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -67,6 +68,15 @@ def headers(request: bytes) -> dict[str, str]:
     return {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
 
 
+def open_listening(wire: Connection, server: Canned) -> None:
+    """Open a session, and wait until its GET, which a thread sends, has arrived."""
+    assert wire.open().result is not None
+    until = now() + 300.0
+    while not any(one.startswith(b"GET") for one in server.requests):
+        assert now() < until
+        sleep(0.01)
+
+
 def stream(*events: bytes) -> bytes:
     return response("200 OK", EVENTS, b"".join(events))
 
@@ -80,7 +90,7 @@ def answer_to(request: bytes, result: Any = None) -> bytes:
 
 def test_session_id_and_version_are_repeated_and_the_session_is_deleted() -> None:
     with talking(mcp(session="abc")) as (wire, server):
-        assert wire.open().result is not None
+        open_listening(wire, server)
         assert wire.probe().answered
         wire.end()
         sent = [(one.split(b" ")[0], headers(one)) for one in server.requests]
@@ -213,7 +223,7 @@ NO_SESSION = b'{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not fo
 @pytest.mark.parametrize("body", [b"", NO_SESSION], ids=["no body", "an error"])
 def test_nothing_is_sent_after_the_server_ended_the_session(body: bytes) -> None:
     with talking(expiring(body)) as (wire, server):
-        wire.open()
+        open_listening(wire, server)
         assert wire.probe().result == {}
         refused = wire.probe()
         sent = len(server.requests)
@@ -228,6 +238,33 @@ def test_nothing_is_sent_after_the_server_ended_the_session(body: bytes) -> None
     assert (str(later), str(other)) == (why, why)
     assert [e.text for e in wire.transcript if e.source is Source.EVENT].count(why) == 2
     assert [one.phase is Phase.CLOSING for one in asked][-3:] == [False, True, True]
+
+
+def test_stream_is_not_resumed_after_the_server_ended_the_session() -> None:
+    ended = expiring(after=0)
+    begun, over = threading.Event(), threading.Event()
+
+    def answer(connection: socket.socket, request: bytes) -> None:
+        if message_of(request).get("method") != "tools/list":
+            ended(connection, request)
+            return
+        begun.set()
+        connection.sendall(ENDLESS_STREAM + b"id: e1\nretry: 1\ndata:\n\n")
+        over.wait(300.0)
+
+    with talking(answer) as (wire, server):
+        open_listening(wire, server)
+        line = wire.say(wire.build("tools/list"))
+        assert begun.wait(300.0)
+        refused = wire.probe()
+        sent = len(server.requests)
+        over.set()
+        wire.wait(lambda: wire.channel.silence(line), 300.0)
+        wire.channel.join(300.0)
+
+        assert not refused.answered
+        assert wire.channel.silence(line)
+        assert len(server.requests) == sent
 
 
 def test_404_to_a_crafted_request_does_not_end_the_session() -> None:

@@ -587,7 +587,7 @@ class HttpChannel:
 
     def _resumes(self, exchange: Exchange) -> bool:
         """Return whether a stream ended before its answer and can be resumed."""
-        if self.modern or not exchange.streams or not exchange.events:
+        if self.modern or self._expired or not exchange.streams or not exchange.events:
             return False
         unanswered = self.transcript.answer_to(exchange.line) is None
         return unanswered and exchange.events[-1].id is not None
@@ -601,7 +601,7 @@ class HttpChannel:
         """Read the listening stream, or the rest of the response to a request."""
         delay = 0.0 if last is None else _delay(resumed)
         for _ in range(MOST_RESUMED):
-            if self._leaving.wait(delay):
+            if self._leaving.wait(delay) or self._expired:
                 return
             headers: Headers = (("Accept", EVENTS), *self._session_headers())
             if last is not None:
