@@ -12,7 +12,7 @@ import pytest
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.needs import WORDS
 from mcp_touchstone.client.server_profile import ServerProfile
-from mcp_touchstone.discovery.probe_traffic import SLOW, WISHED
+from mcp_touchstone.discovery.probe_traffic import NEARLY, SLOW, WISHED
 from mcp_touchstone.discovery.prober import BUDGET, HANGS
 from mcp_touchstone.discovery.probes import run_probes
 from mcp_touchstone.discovery.recon import explore
@@ -191,6 +191,12 @@ def test_duration_is_reduced_if_the_tool_applies_it_several_times() -> None:
         (slow,) = found.profile.spoken[LEGACY].examples("slow-call")
         assert slow.arguments["duration"] < 1
         assert SLOW <= slow.seconds < 2 * WISHED
+
+
+def test_duration_is_raised_if_the_first_call_was_delayed() -> None:
+    with probed("late", words={"slow-call"}, on=(LEGACY,)) as found:
+        (slow,) = found.profile.spoken[LEGACY].examples("slow-call")
+        assert slow.seconds >= NEARLY * WISHED
 
 
 def test_whole_number_is_raised_for_a_slow_call() -> None:

@@ -73,6 +73,7 @@ def all_tools() -> dict[str, dict[str, Any]]:
         "count": tool("count", outputSchema={"type": "object"}),
         "nap": tool("nap", properties={"duration": {"type": "number"}}, required=[]),
         "naps": tool("naps", properties={"duration": {"type": "number"}}, required=[]),
+        "late": tool("late", properties={"duration": {"type": "number"}}, required=[]),
         "stutter": tool("stutter"),
         "steps": tool("steps", properties={"n": {"type": "integer", "minimum": 1, "maximum": 300}}),
         "hang": tool("hang"),
@@ -135,6 +136,8 @@ def run(name: str, arguments: dict[str, Any], request: dict[str, Any]) -> dict[s
         return nap(arguments.get("duration", 0.05), meta.get("progressToken"), request["id"])
     if name == "naps":
         return nap(5 * arguments["duration"], None, request["id"])
+    if name == "late":  # about twice as long as the shortest duration that is tried
+        return nap(0.1 + arguments.get("duration", 0.05), None, request["id"])
     if name == "steps":
         return nap(arguments.get("n", 1) * 0.01, None, request["id"])
     if name == "stutter":

@@ -1,6 +1,7 @@
 """Servers that break a rule of basic/cancellation."""
 
 import os
+import time
 from typing import Any, ClassVar
 
 from tests.mutants.kit import (
@@ -48,6 +49,19 @@ class AnswersACancelledCall(_Cancelled):
     def cancelled(self, line: bytes, request: Json) -> bytes | None:
         self.later(1.5, lambda: self.refuse(request, 0, "Request cancelled"))
         return line
+
+
+@mutant("cancellation-no-response")
+class AnswersACancelledCallAndReadsLate(AnswersACancelledCall):
+    """Reads the first cancellation so late that the call cannot be judged, as a busy server may."""
+
+    late = False
+
+    def cancelled(self, line: bytes, request: Json) -> bytes | None:
+        if not self.late:
+            self.late = True
+            time.sleep(1.0)
+        return super().cancelled(line, request)
 
 
 @mutant(
