@@ -105,3 +105,39 @@ def test_reply_succeeds_only_with_a_final_result_without_error() -> None:
     assert not replied(result=[])
     assert not replied(error={"code": 1})
     assert not Reply(1, why="silence").succeeded
+
+
+@pytest.mark.parametrize(
+    ("then", "judged"),
+    [([], [False]), ([("DELETE", 204, 2.0, 2.5)], []), ([("DELETE", 204, 4.0, 4.5)], [False])],
+    ids=["open session", "ended session", "session that ended later"],
+)
+def test_stream_closed_early_is_judged_only_in_an_open_session(
+    then: list[Any], judged: list[bool]
+) -> None:
+    seen = record("2025-06-18", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    seen.transcript.exchanges.append(closed_stream())
+    seen.transcript.exchanges += [answered(n, *other) for n, other in enumerate(then, 2)]
+
+    assert [
+        each.passed for each in streams().keeps_the_stream_open_until_the_response(seen)
+    ] == judged
+
+
+def test_stream_of_a_cancelled_request_may_end_without_a_response() -> None:
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    seen = record("2025-06-18", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, cancelled)
+    seen.transcript.exchanges.append(closed_stream())
+
+    assert list(streams().keeps_the_stream_open_until_the_response(seen)) == []
+
+
+def closed_stream() -> Exchange:
+    """Return the stream of the request on line 1, which the server closed without a message."""
+    events = (("Content-Type", "text/event-stream"),)
+    return Exchange(1, "POST", 1, (), 1.0, 200, events, headed=1.5, ended=3.0)
+
+
+def streams() -> Any:
+    load()
+    return importlib.import_module(f"{NAMESPACE}.conformance.http.streams")

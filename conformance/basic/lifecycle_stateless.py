@@ -1,8 +1,12 @@
 """basic/lifecycle: independent requests, in the revision without sessions."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from mcp_touchstone.suite import (
     FULL_CAPABILITIES,
     Conversation,
+    Example,
     Reply,
     list_methods,
     outcome,
@@ -93,6 +97,9 @@ def accepts_cursors_and_states_of_another_process(talk: Conversation) -> None:
     clause = "lifecycle-stateless-no-affinity"
     for method, cursor in talk.spoken.cursors.items():
         reply = talk.request(method, {"cursor": cursor}, seconds=talk.pace.startup)
+        if reply.result is None and not _serves_its_own_cursor(talk, method):
+            talk.unseen(clause, f"{method} is refused for a cursor of its own process too")
+            continue
         talk.judge(
             clause,
             reply.result is not None,
@@ -103,11 +110,10 @@ def accepts_cursors_and_states_of_another_process(talk: Conversation) -> None:
     asking = next(iter(talk.examples("mrtr")), None)
     state = asking.result.get("requestState") if asking else None
     if asking and state is not None:
-        client = willing(talk.revision)
-        params = {**asking.params, "requestState": state}
-        params["inputResponses"] = talk.wire.filled(client, asking.result.get("inputRequests"))
-        meta = talk.wire.meta(capabilities=client.capabilities)
-        reply = talk.request(asking.method, params, meta=meta, seconds=talk.pace.startup)
+        reply = _retry(talk, asking, asking.result)
+        if reply.result is None and not _serves_its_own_state(talk, asking):
+            talk.unseen(clause, "a retry with a requestState of its own process is refused too")
+            return
         talk.judge(
             clause,
             reply.result is not None,
@@ -117,3 +123,25 @@ def accepts_cursors_and_states_of_another_process(talk: Conversation) -> None:
         )
     if not talk.spoken.cursors and state is None:
         talk.unseen(clause, "the server gives out no cursors and no request states")
+
+
+def _serves_its_own_cursor(talk: Conversation, method: str) -> bool:
+    """Whether this process serves a cursor that it gave out itself."""
+    cursor = (talk.request(method).result or {}).get("nextCursor")
+    return cursor is not None and talk.request(method, {"cursor": cursor}).result is not None
+
+
+def _serves_its_own_state(talk: Conversation, asking: Example) -> bool:
+    """Whether this process serves a retry with a requestState that it gave out itself."""
+    meta = talk.wire.meta(capabilities=willing(talk.revision).capabilities)
+    asked = talk.request(asking.method, asking.params, meta=meta, required=False).result or {}
+    return "requestState" in asked and _retry(talk, asking, asked).result is not None
+
+
+def _retry(talk: Conversation, asking: Example, asked: Mapping[str, Any]) -> Reply:
+    """Send a request again, with the state and the responses that its result asked for."""
+    client = willing(talk.revision)
+    params = {**asking.params, "requestState": asked["requestState"]}
+    params["inputResponses"] = talk.wire.filled(client, asked.get("inputRequests"))
+    meta = talk.wire.meta(capabilities=client.capabilities)
+    return talk.request(asking.method, params, meta=meta, seconds=talk.pace.startup)

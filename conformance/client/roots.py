@@ -134,7 +134,7 @@ def handles_changed_roots(talk: Conversation) -> None:
     if before:
         talk.wire.wait(lambda: list(questions(talk.wire.transcript)), talk.pace.silence)
         talk.quiet()
-        before = not _owes(talk)
+        before = not _owes(talk) and talk.hears_notifications()
     line = talk.notify(CHANGED)
     talk.wire.wait(lambda: _asked(talk, line), talk.pace.reply if before else 0.0)
     talk.quiet()

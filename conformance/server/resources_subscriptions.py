@@ -90,6 +90,10 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
         "resources-no-updates-after-unsubscribe",
     )
     talk.wire.open()
+    if not talk.hears_notifications():
+        for clause in (changed, sent, quiet):
+            talk.unseen(clause, "the server refused the stream that would carry notifications")
+        return
     listed = listings.keys(talk, "resources")
     found = served(talk, listed or [])
     if found is None:
@@ -119,11 +123,11 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
             actual="no such notification",
             at=differs,
         )
-    heard = watches and talk.wire.wait(lambda: _heard(talk, line, _updates(uri)), PATIENCE)
+    heard = bool(watches and talk.wire.wait(lambda: _heard(talk, line, _updates(uri)), PATIENCE))
     if not watches:
         talk.unseen(sent, "the server did not accept a subscription to the resource")
     else:
-        _judge_update(talk, sent, uri, file, heard=bool(heard))
+        heard = _judge_update(talk, sent, uri, file, lambda: _heard(talk, line, _updates(uri)))
     if not heard:
         talk.unseen(quiet, "no update was seen during the subscription")
         return
@@ -142,17 +146,22 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
     )
 
 
-def _judge_update(talk: Conversation, clause: str, uri: str, file: Path, *, heard: bool) -> None:
-    """Judge whether the edit of a watched resource was reported, if a read shows it."""
+def _judge_update(
+    talk: Conversation, clause: str, uri: str, file: Path, heard: Callable[[], list[int]]
+) -> bool:
+    """Judge whether the edit of a watched resource was reported, if a read shows it.
+
+    A server that is late has as long again after the read.
+    """
     read = talk.request("resources/read", {"uri": uri}, required=False)
     contents = (read.result or {}).get("contents")
     texts = [object_in(one).get("text") for one in contents] if isinstance(contents, list) else []
     if file.read_text(encoding="utf-8") not in texts:
         talk.unseen(clause, "a read does not show the edited file")
-        return
-    talk.judge(
+        return bool(heard())
+    return talk.judge(
         clause,
-        heard,
+        bool(talk.wire.wait(heard, PATIENCE)),
         expected=f"{UPDATED} for {brief(uri, 80)}, whose content has changed",
         actual="no such notification",
         at=read,

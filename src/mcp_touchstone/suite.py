@@ -43,6 +43,7 @@ from mcp_touchstone.wire.framing import (
     integral,
     type_name,
 )
+from mcp_touchstone.wire.http_headers import fits_header
 from mcp_touchstone.wire.lifecycle import LOOSE, Asked, Message, Phase, Role
 from mcp_touchstone.wire.matchers import (
     CLIENT_METHODS,
@@ -134,6 +135,7 @@ __all__ = [
     "drawn",
     "each",
     "edit",
+    "fits_header",
     "guessable",
     "id_key",
     "input_requests",

@@ -28,11 +28,23 @@ def _cancels(message: Any) -> bool:
 
 
 class _Cancelled(Fault):
-    """Handles the cancellation of a long call in its own way."""
+    """Handles the cancellation of a long call that is not answered yet in its own way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answered: set[Any] = set()
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        request = self.asked.get(taken_back(message), {})
-        return self.cancelled(line, request) if params(request).get("name") == SLOW else line
+        own = taken_back(message)
+        request = self.asked.get(own, {})
+        if params(request).get("name") != SLOW or own in self.answered:
+            return line
+        return self.cancelled(line, request)
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request:
+            self.answered.add(request["id"])
+        return message  # type: ignore[no-any-return]
 
     def cancelled(self, line: bytes, request: Json) -> bytes | None:
         """Act; give what is passed on."""
@@ -77,7 +89,7 @@ class IgnoresCancellations(_Cancelled):
         return None
 
 
-@mutant("cancellation-no-response")
+@mutant("cancellation-no-response", elsewhere=("lifecycle-shutdown-answers-pending=note",))
 class AnswersACancelledCount(AskingTool):
     """Answers a cancelled call of its only long tool, which has no argument for a duration."""
 
@@ -114,7 +126,10 @@ class _KeepsReporting(_Cancelled):
 
     def report(self, request: Json, step: int) -> None:
         """Report one step more."""
-        body = {"progressToken": meta(request).get("progressToken", 0), "progress": 1000 + step}
+        token = meta(request).get("progressToken")
+        if token is None:
+            return
+        body = {"progressToken": token, "progress": 1000 + step}
         self.emit({"jsonrpc": "2.0", "method": "notifications/progress", "params": body})
 
 

@@ -4,7 +4,7 @@ import os
 from typing import Any, ClassVar
 
 from tests.mutants.asking import Asks
-from tests.mutants.kit import AskingTool, Json, control, mutant
+from tests.mutants.kit import AskingTool, Json, control, mutant, notifies
 from tests.mutants.schema_requests import CHOICES, LINK, formed
 
 ELICIT = "elicitation/create"
@@ -375,7 +375,7 @@ class CompletesAnEarlierElicitation(_Links):
     """Announces the completion of an elicitation of an earlier process, before it elicits."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        if message.get("method") == "notifications/initialized":
+        if notifies(message) and message["method"] == "notifications/initialized":
             self.complete("of-an-earlier-process")
         return super().heard(line, message)
 

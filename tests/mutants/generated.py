@@ -138,10 +138,12 @@ class RecursesIntoForeignKeys(Dies):
 
 @mutant("generated-same-answer", examples=MANY)
 class ChecksForeignKeys(Fault):
-    """Refuses a request with false under a foreign key of _meta."""
+    """Refuses a request with null, a boolean or an array under a foreign key of _meta."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        if identified(message) and False in [v for v in meta(message).values() if v is False]:
+        if identified(message) and any(
+            value is None or isinstance(value, bool | list) for value in meta(message).values()
+        ):
             self.refuse(message, -32602, "Invalid params")
             return None
         return line
@@ -258,7 +260,7 @@ class HangsOnBracesInUris(Fault):
 
 @control("generated-same-answer", examples=MANY, revision=MODERN)
 class LimitsABurst(Fault):
-    """Refuses requests with an error of its own while ten others are served."""
+    """Refuses requests with an error of its own while twelve others are served."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -266,12 +268,22 @@ class LimitsABurst(Fault):
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if identified(message) and message.get("method") != "server/discover":
-            if len(self.served) >= 10:
+            if len(self.served) >= 12:
                 self.refuse(message, 429, "Too many requests")
                 return None
             self.served.add(message["id"])
-            self.later(0.05, lambda: self.served.discard(message["id"]))
         return line
+
+    def said(self, message: Any, request: Json) -> Out:
+        if self.done or not request:
+            return message  # type: ignore[no-any-return]
+        self.later(0.02, lambda: self.finish(message, request))
+        return None
+
+    def finish(self, message: Json, request: Json) -> None:
+        """Answer a request, and serve the next."""
+        self.served.discard(request["id"])
+        self.emit(message)
 
 
 @control("generated-same-answer", examples=MANY)

@@ -11,7 +11,10 @@ def is_ping(message: Any) -> bool:
     return isinstance(message, dict) and message.get("method") == "ping" and "id" in message
 
 
-@mutant("jsonrpc-base-protocol-support")
+@mutant(
+    "jsonrpc-base-protocol-support",
+    elsewhere=("jsonrpc-request-answered", "ping-empty-response=warn"),
+)
 class IsNotReadyAfterTheHandshake(Fault):
     """Loses a ping directly after initialized, before its handlers are in place."""
 

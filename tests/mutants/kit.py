@@ -289,6 +289,8 @@ class Mutant(NamedTuple):
         moved: how it counts there; empty for the clause's own weight.
         examples: how many are drawn for each property; 0 if the plain lines find the fault.
         outcomes: how the breach of single clauses counts, registered as ``clause=warn``.
+        elsewhere: clauses of other chapters that the fault breaks too. They are expected only if
+            all clauses are judged.
     """
 
     name: str
@@ -302,6 +304,7 @@ class Mutant(NamedTuple):
     moved: str = ""
     examples: int = 0
     outcomes: Json = {}  # noqa: RUF012  (a default of a named tuple, never changed)
+    elsewhere: tuple[str, ...] = ()
 
     @property
     def over_http(self) -> bool:
@@ -330,10 +333,11 @@ def mutant(
     moves: str = "",
     moved: str = "",
     examples: int = 0,
+    elsewhere: tuple[str, ...] = (),
 ) -> Callable[[type[Class]], type[Class]]:
     """Register a server that breaks these clauses and no other."""
     more = {"startup": startup, "moves": moves, "moved": moved, "examples": examples}
-    return _register(breaks, outcome, revision, (), **more)
+    return _register(breaks, outcome, revision, (), elsewhere=elsewhere, **more)
 
 
 def control(
@@ -351,15 +355,19 @@ def _register(
     outcome: str,
     revision: str,
     passes: tuple[str, ...],
+    elsewhere: tuple[str, ...] = (),
     **more: Any,
 ) -> Callable[[type[Class]], type[Class]]:
     def add(fault: type[Class]) -> type[Class]:
         name = fault.__name__
         ids = tuple(clause.partition("=")[0] for clause in breaks)
-        own = {c: o for c, _, o in (clause.partition("=") for clause in breaks) if o}
+        others = tuple(clause.partition("=")[0] for clause in elsewhere)
+        own = {c: o for c, _, o in (each.partition("=") for each in breaks + elsewhere) if o}
         if name in REGISTRY:
             raise ValueError(f"two mutants are called {name}")
-        REGISTRY[name] = Mutant(name, fault, ids, outcome, revision, passes, outcomes=own, **more)
+        REGISTRY[name] = Mutant(
+            name, fault, ids, outcome, revision, passes, outcomes=own, elsewhere=others, **more
+        )
         return fault
 
     return add

@@ -246,7 +246,11 @@ class UpdatesAnotherResource(_Streams):
         return None
 
 
-@mutant("subscriptions-id-in-meta", revision=MODERN)
+@mutant(
+    "subscriptions-id-in-meta",
+    revision=MODERN,
+    elsewhere=("resources-updated-notification=warn",),
+)
 class WritesItsIdsAsText(Fault):
     """Writes the id of a subscription as a string."""
 
@@ -256,7 +260,11 @@ class WritesItsIdsAsText(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("subscriptions-id-in-meta", revision=MODERN)
+@mutant(
+    "subscriptions-id-in-meta",
+    revision=MODERN,
+    elsewhere=("resources-updated-notification=warn",),
+)
 class AcknowledgesOutOfOrder(Fault):
     """Writes ids as strings, and acknowledges string ids later."""
 
@@ -271,7 +279,11 @@ class AcknowledgesOutOfOrder(Fault):
         return None
 
 
-@mutant("subscriptions-id-in-meta", revision=MODERN)
+@mutant(
+    "subscriptions-id-in-meta",
+    revision=MODERN,
+    elsewhere=("resources-updated-notification=warn",),
+)
 class OmitsTheIdOfAnUpdate(Fault):
     """Leaves the subscription id out of an update."""
 

@@ -256,7 +256,10 @@ class PollsATaskThatNeedsInput(Augments):
             super().on_answer(request, message)
 
 
-@mutant("tasks-requestor-no-reliance-on-notifications")
+@mutant(
+    "tasks-requestor-no-reliance-on-notifications",
+    elsewhere=("elicitation-handles-refusal-legacy",),
+)
 class WaitsForTheNotification(Augments):
     """Fetches the result of a task of the client when it is notified, and never polls."""
 

@@ -18,6 +18,7 @@ from mcp_touchstone.client.subscriptions import Subscription
 from mcp_touchstone.client.tasks import TTL, Task
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.process import Ending
+from mcp_touchstone.wire.exchange import Exchange as HttpExchange
 from mcp_touchstone.wire.framing import Kind
 from mcp_touchstone.wire.lifecycle import LOOSE, Message, Role
 from mcp_touchstone.wire.matchers import list_methods
@@ -176,6 +177,26 @@ class Talk:
     def quiet(self, seconds: float | None = None) -> list[Entry]:
         """Listen for some seconds; return the server's lines."""
         return self.wire.quiet(seconds)
+
+    def hears_notifications(self) -> bool:
+        """Return whether the server can send messages that belong to no request.
+
+        Over HTTP a session needs the stream of our GET for that, which a server may refuse. Waits
+        until the server has answered the GET.
+
+        Source: 2025-11-25 basic/transports#listening-for-messages-from-the-server.
+        """
+        if not self.over_http or self.modern:
+            return True
+        exchanges = self.wire.transcript.exchanges
+
+        def answered() -> list[HttpExchange]:
+            gets = [e for e in list(exchanges) if e.verb == "GET" and not (e.line or e.crafted)]
+            return [one for one in gets if one.status or one.ended is not None]
+
+        found = self.wire.wait(answered, self.pace.reply)
+        # Some servers send no status before the first event.
+        return not found or found[-1].streams
 
     def since(self, n: int) -> list[Entry]:
         """Return the entries after line ``n``."""

@@ -42,9 +42,14 @@ FIXED: Final = frozenset({
 _SENTINEL: Final = re.compile(r"=\?base64\?.*\?=", re.DOTALL)
 
 
+def fits_header(value: str) -> bool:
+    """Return whether a text can be the value of a header as it is."""
+    return VALUE.fullmatch(value) is not None
+
+
 def encoded(value: str) -> str:
     """Return a value for ``Mcp-Name`` or ``Mcp-Param-*``, in Base64 where it must be."""
-    if VALUE.fullmatch(value) and not _SENTINEL.fullmatch(value):
+    if fits_header(value) and not _SENTINEL.fullmatch(value):
         return value
     return f"=?base64?{base64.b64encode(value.encode('utf-8', 'surrogatepass')).decode()}?="
 
@@ -64,10 +69,10 @@ def repeated(
     params = params if isinstance(params, dict) else {}
     meta = params.get("_meta")
     named = meta.get(META_VERSION) if isinstance(meta, dict) else None
-    fits = isinstance(named, str) and VALUE.fullmatch(named)
+    fits = isinstance(named, str) and fits_header(named)
     found = [(VERSION, named if isinstance(named, str) and fits else revision)]
     method = body.get("method")
-    if isinstance(method, str) and VALUE.fullmatch(method):
+    if isinstance(method, str) and fits_header(method):
         found.append((METHOD, method))
         name = params.get(NAMED.get(method, ""))
         if isinstance(name, str):
