@@ -7,6 +7,7 @@ from typing import Any
 from mcp_touchstone.suite import (
     ASKED,
     Breach,
+    Client,
     ClientTasks,
     Conversation,
     Entry,
@@ -203,14 +204,16 @@ def ignores_late_answers(talk: Conversation) -> None:
     if given_up is None:
         return
     asked, cancelled = given_up
-    said = client.answer(asked.method, object_in(asked.value, "params"))
-    late = {"jsonrpc": "2.0", "id": asked.value.get("id"), **(said.body or {"result": {}})}
-    if not _takes_back(talk, cancelled, lambda m: _names(m, asked.value.get("id"))):
-        talk.wire.say(late)  # Do not leave the server waiting.
+    talk.wire.wait(lambda: _taken_back(talk, cancelled, asked()), talk.pace.silence)
+    taken = _taken_back(talk, cancelled, asked())
+    for message in asked():
+        if message is not taken:
+            talk.wire.say(_answer(client, message))  # Do not leave the server waiting.
+    if taken is None:
         talk.unseen(clause, "the server still waits for the answer after the call was cancelled")
         return
     # Sent as a malformed line, so that this clause judges an error in reply to it.
-    line = talk.wire.say(late, malformed=True)
+    line = talk.wire.say(_answer(client, taken), malformed=True)
     talk.quiet()
     errors = [pair for pair in talk.strays(line) if pair[1].kind is Kind.ERROR]
     talk.judge(
@@ -239,7 +242,7 @@ def cancels_tasks_with_tasks_cancel(talk: Conversation) -> None:
     if given_up is None:
         return
     asked, cancelled = given_up
-    own = asked.value.get("id")
+    own = asked()[-1].value.get("id")
     named = _takes_back(talk, cancelled, lambda m: _names(m, own) or m.method == "tasks/cancel")
     if named is None:
         talk.unseen(clause, "the server still waits for the task after the call was cancelled")
@@ -255,10 +258,11 @@ def cancels_tasks_with_tasks_cancel(talk: Conversation) -> None:
 
 def _give_up(
     talk: Conversation, clause: str, *words: str, augmented: bool = False
-) -> tuple[Message, int] | None:
-    """Cancel a call that waits for the client; return its request and the cancelling line.
+) -> tuple[Callable[[], list[Message]], int] | None:
+    """Cancel a call that waits for the client; return its requests so far and the cancelling line.
 
-    The client does not answer the request, or creates a task for it if ``augmented``.
+    The client does not answer the requests, or creates a task for each if ``augmented``. Some may
+    not belong to the call: a server can be slow to request the roots after the handshake.
     """
     calls: list[Example] = [call for word in words for call in talk.examples(word) if call.method]
     if not calls:
@@ -281,13 +285,24 @@ def _give_up(
         ]
 
     talk.wire.wait(lambda: asked() or pending.answers(), talk.pace.silence)
-    found = asked()
-    if not found:
+    if not asked():
         why = "the server sent no request" + (" for a task" if augmented else "")
         talk.unseen(clause, why)
         return None
     talk.quiet()
-    return found[-1], pending.cancel(REASON)
+    return asked, pending.cancel(REASON)
+
+
+def _taken_back(talk: Conversation, line: int, asked: list[Message]) -> Message | None:
+    """Return the request that the server cancelled after a line; None if it cancelled none."""
+    later = [message for entry in talk.since(line) for message in entry.messages]
+    return next((a for a in asked for m in later if _names(m, a.value.get("id"))), None)
+
+
+def _answer(client: Client, asked: Message) -> dict[str, Any]:
+    """Return the ordinary answer of a client to a request."""
+    said = client.answer(asked.method or "", object_in(asked.value, "params"))
+    return {"jsonrpc": "2.0", "id": asked.value.get("id"), **(said.body or {"result": {}})}
 
 
 def _takes_back(talk: Conversation, line: int, fits: Callable[[Message], bool]) -> Entry | None:

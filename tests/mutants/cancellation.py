@@ -299,6 +299,27 @@ class CancelsItsOwnRequest(_Withdraws):
     """Cancels its request to the client when the call is cancelled."""
 
 
+@control("cancellation-ignore-late-response")
+class AlsoRequestsTheRootsByItself(_Withdraws):
+    """Requests the roots for the session shortly before a call does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own: set[str] = set()
+
+    def on_ask(self, request: Json) -> None:
+        self.later(0.2, lambda: _Withdraws.on_ask(self, request))
+        if "roots" in self.client:
+            self.own.add(own := f"session-{request['id']}")
+            self.emit({"jsonrpc": "2.0", "id": own, "method": "roots/list"})
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and message.get("id") in self.own:
+            self.own.remove(message["id"])
+            return None
+        return super().heard(line, message)
+
+
 @mutant("cancellation-ignore-late-response")
 class AnswersLateAnswers(_Withdraws):
     """Answers a late answer to its cancelled request with an error."""
