@@ -308,10 +308,10 @@ class AlsoRequestsTheRootsByItself(_Withdraws):
         self.own: set[str] = set()
 
     def on_ask(self, request: Json) -> None:
-        self.later(0.2, lambda: _Withdraws.on_ask(self, request))
         if "roots" in self.client:
             self.own.add(own := f"session-{request['id']}")
             self.emit({"jsonrpc": "2.0", "id": own, "method": "roots/list"})
+        super().on_ask(request)
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("id") in self.own:
