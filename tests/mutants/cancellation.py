@@ -12,6 +12,7 @@ from tests.mutants.kit import (
     Out,
     SaysMore,
     control,
+    encode,
     meta,
     mutant,
     notifies,
@@ -301,17 +302,17 @@ class CancelsItsOwnRequest(_Withdraws):
 
 @control("cancellation-ignore-late-response")
 class AlsoRequestsTheRootsByItself(_Withdraws):
-    """Requests the roots for the session shortly before a call does."""
+    """Requests the roots for the session in the same moment as for a call."""
 
     def __init__(self) -> None:
         super().__init__()
         self.own: set[str] = set()
 
-    def on_ask(self, request: Json) -> None:
-        if "roots" in self.client:
-            self.own.add(own := f"session-{request['id']}")
-            self.emit({"jsonrpc": "2.0", "id": own, "method": "roots/list"})
-        super().on_ask(request)
+    def emit(self, message: Out) -> None:
+        if isinstance(message, dict) and message.get("id") in self.waiting:
+            self.own.add(own := f"session-{message['id']}")
+            message = encode(message) + encode({**message, "id": own})
+        super().emit(message)
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("id") in self.own:
