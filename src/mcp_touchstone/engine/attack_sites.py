@@ -37,9 +37,14 @@ class Site:
 
 
 class Sites:
-    """The sites that attacks left as they were."""
+    """The sites that attacks left as they were.
 
-    def __init__(self) -> None:
+    Args:
+        shared: whether an attack may use the site of another.
+    """
+
+    def __init__(self, *, shared: bool = True) -> None:
+        self._shared = shared
         self._free: list[Site] = []
         self._used: dict[int, Site] = {}
         self._lock = threading.Lock()
@@ -56,8 +61,9 @@ class Sites:
 
     def use(self, attack: "AttackSession", site: Site) -> None:
         """Record the site of an attack."""
-        with self._lock:
-            self._used[id(attack)] = site
+        if self._shared:
+            with self._lock:
+                self._used[id(attack)] = site
 
     def leave(self, attack: "AttackSession") -> bool:
         """Free the site of an attack that found nothing and left it intact; return whether."""

@@ -24,6 +24,7 @@ from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import Diagnosis, PlantedText, ServerProfile
 from mcp_touchstone.discovery.probes import ProbeContext, Probing, run_probes
 from mcp_touchstone.discovery.recon import explore
+from mcp_touchstone.engine.attack_sites import Sites
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.named_check import refuse_unknown
 from mcp_touchstone.engine.plan import Choice, Plan, UsageError, besieged, front, nothing, wanted
@@ -178,6 +179,7 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
                 settle=probing.settle,
                 stop=deadline.stop,
                 on_event=on_event,
+                sites=Sites(shared=not choice.separate),
             )
             _converse(work, probing, suite.registry, choice, run)
             pool.settle()

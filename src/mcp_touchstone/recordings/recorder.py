@@ -173,7 +173,9 @@ class _Scenarios:
     def __init__(self, target: Target, revisions: tuple[str, ...], suite: str) -> None:
         self._target = target
         self._registry = load(suite)
-        self._choice = Choice(revisions=revisions, examples=0, repeats=0, accept_unbound=True)
+        self._choice = Choice(
+            revisions=revisions, examples=0, repeats=0, accept_unbound=True, separate=True
+        )
 
     def tour(self) -> Recording:
         """Run all scenarios.
