@@ -78,7 +78,7 @@ class Child:
         self.overflow = ""
         self._hear = hear
         self._gone = gone
-        self._told = False
+        self._reported = False
         self._lock = threading.Lock()
         self._started = threading.Event()
         self._process = ServerProcess(
@@ -138,8 +138,8 @@ class Child:
         """Report the end of the output."""
         self.ended = True
         with self._lock:
-            told, self._told = self._told, True
-        if not told:
+            reported, self._reported = self._reported, True
+        if not reported:
             self._gone(self._how())
 
     def _how(self) -> str:

@@ -23,7 +23,7 @@ class HttpAnswer:
     """The response to one such request, while it comes and afterwards.
 
     Attributes:
-        line: number of the line of the transcript that tells of the request.
+        line: number of the line of the transcript that records the request.
         exchange: the request and its response, with all times.
     """
 

@@ -27,7 +27,7 @@ class RawAnswer:
 
     Attributes:
         data: its bytes.
-        line: number of the line of the transcript that tells of the request.
+        line: number of the line of the transcript that records the request.
     """
 
     data: bytes
