@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from mcp_touchstone.catalog.loader import SECURITY, load
 from mcp_touchstone.cli import main
 from mcp_touchstone.recordings.recorder import recorded_suite, verify
+from mcp_touchstone.recordings.scenarios import chapters_of
 from mcp_touchstone.report import golden as report
 from mcp_touchstone.target.target import ROOT, Target
 from tests.conftest import HERE
@@ -155,3 +157,12 @@ def test_pytest_refuses_a_missing_recording(pytester: pytest.Pytester, tmp_path:
 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--mcp-golden *none: there is no such folder*"])
+
+
+def test_attacks_with_several_calls_at_once_are_not_recorded() -> None:
+    registry = load(SECURITY)
+    chapters = set(chapters_of(registry).values())
+
+    assert "promises-patches" in chapters
+    assert "promises-crowds" in {f"{c.group}-{c.chapter}" for c in registry.catalogue}
+    assert "promises-crowds" not in chapters
