@@ -280,7 +280,7 @@ def _give_up(
             and (not augmented or "task" in object_in(m.value, "params"))
         ]
 
-    talk.wire.wait(lambda: asked() or pending.answers(), talk.pace.silence)
+    talk.wire.wait(lambda: asked() or pending.answers(), talk.pace.reply)
     found = asked()
     if not found:
         why = "the server sent no request" + (" for a task" if augmented else "")

@@ -2,9 +2,11 @@
 
 import os
 import time
+from functools import partial
 from typing import Any, ClassVar
 
 from tests.mutants.kit import (
+    LATE,
     MODERN,
     AskingTool,
     Fault,
@@ -339,6 +341,14 @@ class AnswersLateAnswers(_Withdraws):
             self.emit({"jsonrpc": "2.0", "id": None, "error": error})
             return None
         return super().heard(line, message)
+
+
+@mutant("cancellation-ignore-late-response")
+class AnswersLateAnswersAndAsksLate(AnswersLateAnswers):
+    """Sends its request late, as a busy server may."""
+
+    def on_ask(self, request: Json) -> None:
+        self.later(LATE, partial(super().on_ask, request))
 
 
 @mutant("cancellation-server-own-requests", outcome="warn")

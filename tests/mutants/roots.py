@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tests.mutants.kit import (
+    LATE,
     MODERN,
     AskingTool,
     Fault,
@@ -96,7 +97,7 @@ class HangsOnAMissingRoot(_Rooted):
 
 @mutant("roots-handles-unavailable")
 class HangsOnAMissingRootLate(HangsOnAMissingRoot):
-    """Hangs when a root does not exist; requests changed roots after more than a second."""
+    """Hangs when a root does not exist; requests changed roots late."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         forwarded = super().heard(line, message)
@@ -105,7 +106,7 @@ class HangsOnAMissingRootLate(HangsOnAMissingRoot):
     def request_roots(self, own: str, *, again: bool) -> None:
         action = partial(super().request_roots, own, again=again)
         if again:
-            self.later(1.5, action)
+            self.later(LATE, action)
         else:
             action()
 
