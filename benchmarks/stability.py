@@ -52,6 +52,7 @@ def chances(report: Path) -> list[str]:
 def check(words: list[str], server: list[str], report: Path) -> tuple[int, str]:
     """Run the command once; return its exit status and what it printed."""
     command = [sys.executable, "-m", "mcp_touchstone", "check", "-q", "--json", str(report)]
+    command += ["--save", str(report.with_suffix(""))]
     done = subprocess.run(
         [*command, *words, "--", *server],
         capture_output=True,
@@ -103,7 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--busy", type=int, default=0, help="processes that use a core each")
-    parser.add_argument("--keep", type=Path, help="folder of the reports")
+    parser.add_argument("--keep", type=Path, help="folder of the reports and transcripts")
     parser.add_argument("servers", nargs="+", metavar="NAME=COMMAND")
     words = sys.argv[1:]
     at = words.index("--") if "--" in words else len(words)

@@ -379,3 +379,20 @@ def test_any_json_in_a_property_schema_raises_nothing(kind: dict[str, Any], name
     for good in candidates(given_schema, WORLD):
         from_schema.mistyped(given_schema, good)
         from_schema.slowed(given_schema, good, 2)
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "longer"),
+    [
+        ({"type": "number"}, {"wait": 0.5, "a": 1}, {"wait": 2.0, "a": 1}),
+        ({"type": "number", "maximum": 2}, {"wait": 0.5}, {"wait": 2.0}),
+        ({"type": "number", "maximum": 1}, {"wait": 0.5}, None),
+        ({"type": "number"}, {}, None),
+        ({"type": "string"}, {"wait": "1s"}, None),
+    ],
+)
+def test_duration_is_multiplied_within_its_bounds(
+    schema: dict[str, Any], given: dict[str, Any], longer: dict[str, Any] | None
+) -> None:
+    tool = {"type": "object", "properties": {"a": {"type": "integer"}, "wait": schema}}
+    assert from_schema.prolonged(tool, given, 4) == longer

@@ -284,13 +284,15 @@ def _give_up(
             and (not augmented or "task" in object_in(m.value, "params"))
         ]
 
-    talk.wire.wait(lambda: asked() or pending.answers(), talk.pace.silence)
+    talk.wire.wait(lambda: asked() or pending.answers(), talk.pace.reply)
     if not asked():
         why = "the server sent no request" + (" for a task" if augmented else "")
         talk.unseen(clause, why)
         return None
     talk.quiet()
-    return asked, pending.cancel(REASON)
+    cancelled = pending.cancel(REASON)
+    talk.probe(required=False)  # A server that answers it has read the cancellation.
+    return asked, cancelled
 
 
 def _taken_back(talk: Conversation, line: int, asked: list[Message]) -> Message | None:

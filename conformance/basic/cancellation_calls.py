@@ -1,6 +1,6 @@
 """basic/cancellation: requests that the client cancels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_touchstone.suite import (
     Breach,
@@ -9,6 +9,7 @@ from mcp_touchstone.suite import (
     Example,
     Pending,
     Role,
+    arguments,
     scenario,
     traces,
 )
@@ -25,10 +26,14 @@ ROUNDS = 8
 REASON = "no longer needed"
 
 
-ATTEMPTS = 3
-"""Calls that are cancelled at most, until one lasts long enough to be judged."""
+TIMES = (1, 2, 4)
+"""Durations of the calls that are cancelled until one can be judged, as multiples of the example.
+
+A busy machine reads a cancellation late. A tool without a duration is called in the same way again.
+"""
 
 SHORT = "the call is too short to tell a late response from one that crossed"
+ANSWERED = "the call was answered before the server had read the cancellation"
 
 NO_RESPONSE = "cancellation-no-response"
 NO_MESSAGES = "cancellation-stdio-no-further-messages"
@@ -42,7 +47,7 @@ class Aftermath:
     Attributes:
         pending: the call.
         grace: the time from which on a message of the call is late.
-        worked: whether the call showed progress or changed files before it was cancelled.
+        worked: whether the call showed progress or changed files before that time.
         kept_changing: whether files went on changing until the natural end of the call.
         undecided: why the cancellation cannot be judged; empty if it can.
     """
@@ -59,12 +64,15 @@ def stops_a_cancelled_call(talk: Conversation) -> None:
     """A long call that is cancelled sends no response and no notifications, and stops its work."""
     talk.need(talk.wire.open(), "an ordinary opening")
     call = talk.here(talk.example("slow-call"))
-    seen = _cancel_while_it_runs(talk, call, "touchstone-cancel")
-    for number in range(2, ATTEMPTS + 1):  # a busy machine reads the cancellation late
-        if seen.undecided != SHORT:
+    reporting = any(known.name == call.name for known in talk.examples("progress-call"))
+    for number, times in enumerate(TIMES, 1):
+        longer = _prolonged(call, times)
+        seen = _cancel_while_it_runs(talk, longer, f"touchstone-cancel-{number}")
+        idle = reporting and not seen.undecided and not seen.pending.progress()
+        if seen.undecided not in {SHORT, ANSWERED} and not idle:
             break
-        _until(talk, talk.wire.transcript[seen.pending.line].at + _over(talk, call))
-        seen = _cancel_while_it_runs(talk, call, f"touchstone-cancel-{number}")
+        if number < len(TIMES):
+            _until(talk, talk.wire.transcript[seen.pending.line].at + _over(talk, longer))
     if seen.undecided:
         for clause in (NO_RESPONSE, NO_MESSAGES, NO_WORK):
             talk.unseen(clause, seen.undecided)
@@ -114,7 +122,7 @@ def _cancel_while_it_runs(talk: Conversation, call: Example, token: str) -> Afte
     before = traces(talk.root)
     pending = talk.start(call, token=token, level="debug")
     talk.wire.wait(lambda: pending.progress() or pending.answers(), call.seconds / 4)
-    worked = bool(pending.progress()) or traces(talk.root) != before
+    worked = traces(talk.root) != before
     pending.cancel(REASON)
     # A server that answers this probe has read the cancellation.
     read = talk.wire.probe(seconds=call.seconds + talk.pace.reply, required=False)
@@ -122,18 +130,28 @@ def _cancel_while_it_runs(talk: Conversation, call: Example, token: str) -> Afte
     record = talk.wire.transcript
     begun, grace = record[pending.line].at, record[read.entry or pending.line].at + GRACE
     if pending.answers():
-        why = "the call was answered before the server had read the cancellation"
-        return Aftermath(pending, grace, undecided=why)
+        return Aftermath(pending, grace, undecided=ANSWERED)
     if begun + call.seconds < grace + talk.pace.settle:
         return Aftermath(pending, grace, undecided=SHORT)
     _until(talk, grace)
     left = traces(talk.root)
-    _until(talk, begun + _over(talk, call))
     if any(entry.at <= grace for entry, _ in pending.answers()):
         why = "the response crossed with the cancellation"
         return Aftermath(pending, grace, undecided=why)
+    _until(talk, begun + _over(talk, call))
+    talk.probe(required=False)  # A busy server writes its late messages before this answer.
     changing = _changed(talk, left, begun + call.seconds - grace)
+    worked |= any(entry.at <= grace for entry, _ in pending.progress())
     return Aftermath(pending, grace, worked=worked, kept_changing=changing)
+
+
+def _prolonged(call: Example, times: int) -> Example:
+    """Return a call that lasts some times as long, if the tool has a duration."""
+    longer = arguments.prolonged(call.schema, call.arguments, times)
+    if longer is None:
+        return call
+    params = {**call.params, "arguments": longer}
+    return replace(call, params=params, seconds=call.seconds * times)
 
 
 def _over(talk: Conversation, call: Example) -> float:

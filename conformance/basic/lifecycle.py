@@ -340,7 +340,7 @@ def gives_up_on_unanswered_requests(talk: Conversation) -> None:
 
 
 def _judge_ping(talk: Conversation, when: str) -> None:
-    ping = talk.request("ping", required=False, seconds=talk.pace.silence)
+    ping = talk.request("ping", required=False)
     talk.judge(
         "ping-empty-response",
         ping.answered,

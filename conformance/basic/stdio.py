@@ -27,6 +27,7 @@ from mcp_touchstone.suite import (
     Unopened,
     ambient,
     brief,
+    id_key,
     is_modern,
     object_in,
     scenario,
@@ -410,7 +411,7 @@ def exits_when_its_input_ends(record: Record) -> Iterator[Seen]:
     session = record.transcript.session
     if ending is None or ending.step is Step.ITSELF or session.phase is not Phase.CLOSING:
         return
-    if any(not asked.answers and not asked.cancelled for asked in session.asked):
+    if _was_in_flight(record):
         return
     last = len(record.transcript)
     if ending.step is Step.INPUT_CLOSED or not ending.hurried:
@@ -429,6 +430,24 @@ def exits_when_its_input_ends(record: Record) -> Iterator[Seen]:
         f"the server {ending}",
         mild=Breach.NOTE if ending.step is Step.TERMINATED else None,
     )
+
+
+def _was_in_flight(record: Record) -> bool:
+    """Whether a request of either side was open when we closed the input of the server.
+
+    A server may finish the work of a cancelled call, but a cancelled subscription has no work. We
+    cannot answer a request that the server writes after that.
+    """
+    end = next((e.n for e in record.transcript if e.raw == CLOSED), len(record.transcript))
+    answered = {message.answers for entry, message in record.messages() if entry.n < end}
+    ours = any(
+        asked.line not in answered and not (asked.cancelled and asked.method == LISTEN)
+        for asked in record.transcript.session.asked
+    )
+    said = [e.value for e in record.transcript if e.source is Source.US]
+    given = {id_key(v.get("id")) for v in said if isinstance(v, dict) and "method" not in v}
+    theirs = {id_key(message.value.get("id")) for _, message in record.messages(Role.REQUEST)}
+    return ours or bool(theirs - given)
 
 
 @ambient("stdio-server-initiated-close")

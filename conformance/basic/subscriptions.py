@@ -386,7 +386,7 @@ def supports_subscriptions_listen(talk: Conversation) -> None:
     """subscriptions/listen exists; a server that promises change notifications needs it."""
     promised = [member for member, flag in FLAGS.items() if talk.spoken.flag(*flag)]
     stream = talk.subscribe({})
-    stream.acknowledged(talk.pace.silence)
+    stream.acknowledged()
     reply = stream.refusal
     talk.judge(
         "subscriptions-listen-supported",
@@ -525,7 +525,7 @@ def _judge_second(talk: Conversation, stream: Subscription) -> None:
 
 def _judge_filter(talk: Conversation) -> None:
     stream = talk.subscribe(None)
-    found = stream.acknowledged(talk.pace.silence)
+    found = stream.acknowledged()
     reply: Reply = stream.refusal
     talk.judge(
         "subscriptions-filter-required",

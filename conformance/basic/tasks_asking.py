@@ -254,7 +254,7 @@ def _ends(talk: Conversation, example: Example, *, notified: bool) -> bool | Non
     tasks = _own_tasks()
     talk.use(replace(willing(talk.revision), tasks=tasks))
     pending = talk.start(example)
-    talk.wire.wait(lambda: tasks.ids or pending.answers(), talk.pace.silence)
+    talk.wire.wait(lambda: tasks.ids or pending.answers(), talk.pace.reply)
     if not tasks.ids:
         pending.reply()
         return None

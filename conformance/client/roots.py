@@ -50,8 +50,8 @@ def _owes(talk: Conversation) -> bool:
 def _offer(talk: Conversation, policy: answer.Policy) -> bool | None:
     """Have the client answer roots/list this way; None if the server does not send it.
 
-    Some servers send it when a session is opened, and again when the roots change. Returns whether
-    the call that caused it, if any, has ended.
+    Some servers send it when a session is opened, and again when the roots change. They may take
+    as long as for an answer. Returns whether the call that caused it, if any, has ended.
     """
     example = talk.here(talk.example("lists-roots"))
     client = replace(willing(talk.revision), roots=policy)
@@ -62,7 +62,8 @@ def _offer(talk: Conversation, policy: answer.Policy) -> bool | None:
     elif not example.method:
         talk.notify(CHANGED)
     ended = talk.provoke(example, client).reply.answered if example.method else True
-    talk.wire.wait(lambda: _asked(talk, line), talk.pace.silence)
+    patience = talk.pace.silence if example.method else talk.pace.reply
+    talk.wire.wait(lambda: _asked(talk, line), patience)
     talk.quiet()
     return ended if _asked(talk, line) else None
 
@@ -132,7 +133,7 @@ def handles_changed_roots(talk: Conversation) -> None:
     clause = "roots-handles-list-changes"
     before = any(not example.method for example in talk.examples("lists-roots"))
     if before:
-        talk.wire.wait(lambda: list(questions(talk.wire.transcript)), talk.pace.silence)
+        talk.wire.wait(lambda: list(questions(talk.wire.transcript)), talk.pace.reply)
         talk.quiet()
         before = not _owes(talk) and talk.hears_notifications()
     line = talk.notify(CHANGED)

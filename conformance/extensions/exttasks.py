@@ -243,7 +243,7 @@ def _judge_undeclared(talk: Conversation, call: Exchange, own: str) -> None:
         passed = reply.answered and reply.refused(LACKING)
         talk.judge(OPERATIONS, passed, expected=expected, actual=reply, at=reply)
     stream = talk.subscribe({"taskIds": [own]})
-    found = stream.acknowledged(talk.pace.silence)
+    found = stream.acknowledged()
     granted = own in (stream.granted.get("taskIds") or [])
     talk.judge(
         OPERATIONS,

@@ -2,9 +2,11 @@
 
 import os
 import time
+from functools import partial
 from typing import Any, ClassVar
 
 from tests.mutants.kit import (
+    LATE,
     MODERN,
     AskingTool,
     Fault,
@@ -115,6 +117,42 @@ class AnswersACancelledCount(AskingTool):
             tools = message["result"]["tools"]
             message["result"]["tools"] = [tool for tool in tools if tool["name"] != SLOW]
         return message  # type: ignore[no-any-return]
+
+
+class _Waits(AskingTool):
+    """Its only long tool waits as long as its client wishes, and reads cancellations of it late."""
+
+    TOOL: ClassVar[Json] = {
+        "name": "ask",
+        "description": "Waits.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"seconds": {"type": "number", "minimum": 0, "maximum": 60}},
+        },
+        "annotations": {"readOnlyHint": True},
+    }
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if self.asked.get(taken_back(message), {}).get("method") == "tools/call":
+            time.sleep(1.2)
+        return super().heard(line, message)
+
+    def said(self, message: Any, request: Json) -> Out:
+        message = super().said(message, request)
+        if request.get("method") == "tools/list" and "result" in message:
+            tools = message["result"]["tools"]
+            message["result"]["tools"] = [tool for tool in tools if tool["name"] != SLOW]
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("cancellation-no-response")
+class AnswersACancelledWait(_Waits):
+    """Answers a cancelled call that is judged only if it lasts longer than usual."""
+
+    def on_ask(self, request: Json) -> None:
+        seconds = params(request).get("arguments", {}).get("seconds", 0.0)
+        done = {"content": [{"type": "text", "text": "done"}]}
+        self.later(seconds, lambda: self.answer(request, done))
 
 
 class _KeepsReporting(_Cancelled):
@@ -340,6 +378,14 @@ class AnswersLateAnswers(_Withdraws):
             self.emit({"jsonrpc": "2.0", "id": None, "error": error})
             return None
         return super().heard(line, message)
+
+
+@mutant("cancellation-ignore-late-response")
+class AnswersLateAnswersAndAsksLate(AnswersLateAnswers):
+    """Sends its request late, as a busy server may."""
+
+    def on_ask(self, request: Json) -> None:
+        self.later(LATE, partial(super().on_ask, request))
 
 
 @mutant("cancellation-server-own-requests", outcome="warn")

@@ -24,6 +24,9 @@ LEGACY: Final = "2025-11-25"
 MODERN: Final = "2026-07-28"
 META: Final = "io.modelcontextprotocol/"
 
+LATE: Final = 3.2
+"""More seconds than we listen to a silent server, and fewer than we wait for an answer."""
+
 Json = dict[str, Any]
 Class = TypeVar("Class")
 Out = Json | list[Any] | bytes | None

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from tests.mutants.kit import MODERN, AskingTool, Fault, Json, Out, control, is_modern, mutant
+from tests.mutants.kit import LATE, MODERN, AskingTool, Fault, Json, Out, control, is_modern, mutant
 
 
 def no_ping(message: Json) -> Json:
@@ -69,6 +69,25 @@ class BlocksWhileItAsks(AskingTool):
         for line in self.late:
             self._forward(line)
         self.late.clear()
+
+
+@control("ping-empty-response")
+class AnswersTheFirstPingLate(Fault):
+    """Answers the first ping of an open session late, as a busy server may."""
+
+    late = False
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict):
+            self.late |= message.get("method") == "notifications/initialized"
+        return line
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") != "ping" or not self.late:
+            return message  # type: ignore[no-any-return]
+        self.late = False
+        self.later(LATE, lambda: self.emit(message))
+        return None
 
 
 @mutant("ping-before-initialized")

@@ -1,10 +1,12 @@
 """Servers that break a rule of client/roots."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from tests.mutants.kit import (
+    LATE,
     MODERN,
     AskingTool,
     Fault,
@@ -44,11 +46,16 @@ class _Rooted(Fault):
         if method in {"notifications/initialized", CHANGED} and self.has_roots:
             self._questions += 1
             own = f"mine-{self._questions}"
-            self.emit({"jsonrpc": "2.0", "id": own, "method": "roots/list"})
+            self.request_roots(own, again=method == CHANGED)
         if method is None and str(message.get("id")).startswith("mine-"):
             self.stuck = self.trips(message)
             return None
         return line
+
+    def request_roots(self, own: str, *, again: bool) -> None:
+        """Send roots/list, after the handshake or again after a change."""
+        del again
+        self.emit({"jsonrpc": "2.0", "id": own, "method": "roots/list"})
 
     def trips(self, answer: Json) -> bool:
         """Whether it hangs over an answer."""
@@ -86,6 +93,22 @@ class HangsOnAMissingRoot(_Rooted):
     def trips(self, answer: Json) -> bool:
         roots = answer.get("result", {}).get("roots", [])
         return not all(Path(root["uri"].removeprefix("file://")).exists() for root in roots)
+
+
+@mutant("roots-handles-unavailable")
+class HangsOnAMissingRootLate(HangsOnAMissingRoot):
+    """Hangs when a root does not exist; requests changed roots late."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        forwarded = super().heard(line, message)
+        return None if message == {"jsonrpc": "2.0", "method": CHANGED} else forwarded
+
+    def request_roots(self, own: str, *, again: bool) -> None:
+        action = partial(super().request_roots, own, again=again)
+        if again:
+            self.later(LATE, action)
+        else:
+            action()
 
 
 @mutant("roots-handles-list-changes")

@@ -5,7 +5,9 @@ and how they leave.
 import os
 import signal
 import sys
+import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from tests.mutants.asking import elicits
@@ -21,6 +23,7 @@ from tests.mutants.kit import (
     encode,
     mutant,
     params,
+    taken_back,
 )
 
 LINGER = 30.0
@@ -121,6 +124,51 @@ class HasToBeKilled(Stays):
 @mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY, outcome="note")
 class ExitsOnSigterm(Stays):
     """Ignores the end of its input, but exits on SIGTERM."""
+
+
+class _StaysWhileBusy(Fault):
+    """Runs on after the end of its input while something is not finished."""
+
+    busy = False
+
+    def end(self) -> None:
+        if self.busy:
+            time.sleep(LINGER)
+
+
+@control("lifecycle-shutdown-on-stdin-close")
+class WaitsForRootsAtTheEnd(_StaysWhileBusy):
+    """Requests the roots a while after it was opened, and does not exit before the answer."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if not isinstance(message, dict):
+            return line
+        if message.get("method") == "notifications/initialized":
+            declared = [params(one).get("capabilities") for one in self.asked.values()]
+            if any(isinstance(one, dict) and "roots" in one for one in declared):
+                self.busy = True
+                self.later(0.35, self.request_roots)
+        if message.get("id") == "late-roots" and "method" not in message:
+            self.busy = False
+            return None
+        return line
+
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        threading.Timer(seconds, action).start()
+
+    def request_roots(self) -> None:
+        """Send roots/list, even if nobody can answer it any more."""
+        self.emit({"jsonrpc": "2.0", "id": "late-roots", "method": "roots/list"})
+
+
+@control("cancellation-no-response", "lifecycle-shutdown-on-stdin-close")
+class FinishesCancelledWork(_StaysWhileBusy):
+    """Does not exit before the work of a cancelled call is finished."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        request = self.asked.get(taken_back(message), {})
+        self.busy |= request.get("method") == "tools/call"
+        return line
 
 
 class ExitsAtOnce(Fault):

@@ -2,9 +2,11 @@
 
 import os
 import time
+from functools import partial
 from typing import Any
 
 from tests.mutants.kit import (
+    LATE,
     META,
     MODERN,
     Fault,
@@ -87,6 +89,15 @@ class HasNeitherChangesNorListen(_Unlistened):
             capabilities = message["result"]["capabilities"]
             capabilities["tools"], capabilities["resources"] = {}, {}
         return message  # type: ignore[no-any-return]
+
+
+@mutant("subscriptions-listen-supported", revision=MODERN)
+class RefusesListenLate(_Unlistened):
+    """Has no subscriptions/listen, and says so late, as a busy server may."""
+
+    def refuse(self, request: Json, code: int, message: str, data: Any = None) -> None:
+        action = partial(super().refuse, request, code, message, data)
+        self.later(LATE, action)
 
 
 # --- the acknowledgment
@@ -199,6 +210,17 @@ class AcceptsAMissingFilter(_Streams):
             self.emit(_notification(ACKNOWLEDGED, message["id"], notifications={}))
             return None
         return line
+
+
+@control("subscriptions-filter-required", revision=MODERN)
+class RefusesAMissingFilterLate(Fault):
+    """Refuses a subscription without a filter late, as a busy server may."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") != LISTEN or "error" not in message:
+            return message  # type: ignore[no-any-return]
+        self.later(LATE, lambda: self.emit(message))
+        return None
 
 
 @mutant("subscriptions-filter-required", revision=MODERN)

@@ -1,9 +1,21 @@
 """Servers that break a rule of basic/utilities/tasks: cancelled and expired tasks, their times."""
 
 import time
+from functools import partial
 from typing import Any, ClassVar
 
-from tests.mutants.kit import Fault, Json, Out, control, meta, mutant, params, refusal, taken_back
+from tests.mutants.kit import (
+    LATE,
+    Fault,
+    Json,
+    Out,
+    control,
+    meta,
+    mutant,
+    params,
+    refusal,
+    taken_back,
+)
 from tests.mutants.tasks import is_task
 from tests.mutants.tasks_asking import Augments, TaskThatAsks
 from tests.mutants.tasks_states import Shows
@@ -288,3 +300,11 @@ class WaitsForTheNotification(Augments):
         """Fetch the result of a task that is known to be over."""
         if own in self.over and own in self.tasks:
             self.ask(self.tasks.pop(own), "tasks/result", {"taskId": own})
+
+
+@mutant("tasks-requestor-no-reliance-on-notifications")
+class WaitsForTheNotificationAndAsksLate(WaitsForTheNotification):
+    """Sends its request late, as a busy server may, and never polls."""
+
+    def on_ask(self, request: Json) -> None:
+        self.later(LATE, partial(super().on_ask, request))

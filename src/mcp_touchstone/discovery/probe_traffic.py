@@ -249,7 +249,7 @@ def find_subscription(scout: Prober) -> None:
     if connection is None:
         return
     subscription = Subscription(connection, {})
-    subscription.acknowledged(connection.pace.silence)
+    subscription.acknowledged()
     refusal = subscription.refusal
     if refusal.is_error:
         scout.spoken.notes["subscriptions"] = f"subscriptions/listen answered {refusal}"

@@ -44,7 +44,7 @@ ITEMS: Final = {
 """Member of a result that lists items -> member of an item that names it."""
 
 AT_ONCE: Final = "crowds"
-"""The chapter of attacks that make several calls at once: the server may serve them in any order."""
+"""The chapter of attacks that make several calls at once, which a server may serve in any order."""
 
 PASSING: Final = ("working", "completed")
 """States of a task between which only time decides."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from math import isfinite
+from math import isclose, isfinite
 from typing import Any, Final, TypeGuard
 
 from mcp_touchstone.samples.from_regex import text_for
@@ -147,6 +147,15 @@ def slowed(schema: Any, good: Mapping[str, Any], seconds: float) -> dict[str, An
     """Set the duration of a tool that accepts one; None if it accepts none."""
     for name, kind in _timers(schema):
         return {**good, name: _time(name, kind, seconds)}
+    return None
+
+
+def prolonged(schema: Any, good: Mapping[str, Any], times: int) -> dict[str, Any] | None:
+    """Multiply the duration in the arguments of a tool; None if there is none, or a bound on it."""
+    for name, kind in _timers(schema):
+        amount = good.get(name)
+        if _is_amount(amount) and isclose(longer := _number(kind, amount * times), amount * times):
+            return {**good, name: longer}
     return None
 
 
