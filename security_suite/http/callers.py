@@ -2,12 +2,13 @@
 
 import itertools
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from mcp_touchstone.security.suite import (
     SESSION,
     AttackSession,
+    Change,
     HttpCaller,
     Spoken,
     attack,
@@ -200,3 +201,57 @@ def _replay(session: AttackSession, caller: HttpCaller, other: str) -> None:
         at=at or None,
         also=(asked,) if asked else (),
     )
+
+
+PAGES: Final = 10
+"""Greatest number of pages of a list of tasks."""
+
+REFUSED: Final = "the server opens no session without the secret of the user"
+UNLISTED: Final = "the list of its owner does not have the task either"
+
+
+@attack("callers-listed", fixtures=("base",))
+def lists_tasks_to_their_owner_only(session: AttackSession) -> None:
+    """A stranger does not find the task of another caller in the list of tasks."""
+    threat = "callers-listed"
+    session.open()
+    caller = HttpCaller(session)
+    session.mark()
+    task = session.task(session.example("task-tool"))
+    if not task.id or _find_task(session, caller, {}, task.id) is None:
+        session.unseen(threat, UNLISTED)
+        return
+    opened = caller.begin(caller.stranger)
+    if not served(opened):
+        session.unseen(threat, REFUSED)
+        return
+    stranger = {**caller.stranger, SESSION: opened.header(SESSION)}
+    session.http.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, stranger)
+    at = _find_task(session, caller, stranger, task.id)
+    session.conclude(
+        threat,
+        f"a stranger was told the task {task.id} of another session" if at else "",
+        expected="no task of another caller",
+        passed="a stranger was not told the task of another session",
+        at=at,
+        also=(task.request.line,),
+    )
+    caller.leave(opened.header(SESSION))
+
+
+def _find_task(
+    session: AttackSession, caller: HttpCaller, change: Mapping[str, Change], task: str
+) -> int | None:
+    """Return the line of the list of tasks that has a task; None if no page has it."""
+    cursor: dict[str, Any] = {}
+    for _ in range(PAGES):
+        answer = session.http.post(caller.request("tasks/list", cursor), change)
+        result = answer.reply.result or {}
+        listed = result.get("tasks")
+        for one in listed if isinstance(listed, list) else ():
+            if isinstance(one, dict) and one.get("taskId") == task:
+                return answer.reply.entry
+        if not isinstance(result.get("nextCursor"), str):
+            break
+        cursor = {"cursor": result["nextCursor"]}
+    return None

@@ -38,6 +38,8 @@ ODD: dict[str, type[Guard]] = {
         guards.RefusesAllAfterAClimb,
         havoc.WreaksHavoc,
         http.Behind,
+        http.ListsTasksOfAll,
+        http.RunsTasks,
         injection.ReadsAnyOfMany,
         injection.SortsSlowly,
         injection.SortsWithoutEnd,

@@ -3,10 +3,15 @@
 # ruff: noqa: N801  (the classes of endpoints are attributes)
 
 import itertools
+import json
+import os
+import secrets
 import socketserver
 import sys
 import time
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from mcp_touchstone.bridge import headers as head
@@ -28,6 +33,60 @@ class Behind(Guard):
     families = ()
 
 
+class RunsTasks(Guard):
+    """Runs a tool as a task; all its processes keep their tasks in one file."""
+
+    families = ()
+    tools = ("greet",)
+    lists_all = False
+
+    def listed(self, tool: str) -> dict[str, Any]:
+        hints = {"readOnlyHint": True}
+        schema = {"type": "object", "properties": {}}
+        support = {"taskSupport": "optional"}
+        return {"name": tool, "inputSchema": schema, "annotations": hints, "execution": support}
+
+    def greet(self) -> str:
+        return "hello"
+
+    def emit(self, answer: dict[str, Any]) -> None:
+        if "serverInfo" in answer.get("result", {}):
+            runs = {"tools": {"call": {}}}
+            answer["result"]["capabilities"]["tasks"] = {"list": {}, "cancel": {}, "requests": runs}
+        super().emit(answer)
+
+    def take(self, message: Any) -> None:
+        params = message.get("params") or {}
+        if message.get("method") == "tools/call" and "task" in params:
+            now = datetime.now(UTC).isoformat()
+            times = {"createdAt": now, "lastUpdatedAt": now, "ttl": 60_000}
+            task = {"taskId": secrets.token_hex(16), "status": "completed", **times}
+            with self.store.open("a", encoding="utf-8") as store:
+                store.write(json.dumps([os.getpid(), task]) + "\n")
+            self.emit({"jsonrpc": "2.0", "id": message["id"], "result": {"task": task}})
+        elif message.get("method") in {"tasks/list", "tasks/get"}:
+            kept = [json.loads(line) for line in self.store.read_text().splitlines()]
+            found = [task for owner, task in kept if self.lists_all or owner == os.getpid()]
+            result: Any = {"tasks": found}
+            if "taskId" in params:
+                result = next(task for _, task in kept if task["taskId"] == params["taskId"])
+            self.emit({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        else:
+            super().take(message)
+
+    @property
+    def store(self) -> Path:
+        found = Path(self.root, "tasks.jsonl")
+        found.touch()
+        return found
+
+
+class ListsTasksOfAll(RunsTasks):
+    """Lists the tasks of all its processes."""
+
+    lists_all = True
+
+
 class SpeaksHttp(Guard):
     """The HTTP side of the bridge; a subclass breaks one rule of it.
 
@@ -37,12 +96,13 @@ class SpeaksHttp(Guard):
     families: tuple[str, ...] = ()
     over_http = True
     endpoint: type[Endpoint] = Endpoint
+    behind = "Behind"
 
     def arrange(self, listener: Listener) -> None:
         """Break the rule."""
 
     def serve(self) -> None:
-        command = (sys.executable, sys.argv[0], "Behind", self.root)
+        command = (sys.executable, sys.argv[0], self.behind, self.root)
         with Listener(
             Launch(command=command), port=int(self.options[0]), most=64, startup=30.0
         ) as listener:
@@ -187,6 +247,20 @@ class ReplaysAnyStream(StreamsEveryAnswer):
                 if one is not session and stream is not None and int(number):
                     return stream, int(after)
             return super()._wanted(session)
+
+
+class KeepsTasksApart(SpeaksHttp):
+    """Lists to each session its own tasks."""
+
+    families = ("callers",)
+    behind = "RunsTasks"
+
+
+class TellsStrangersOfTasks(SpeaksHttp):
+    """Lists the tasks of all sessions to everybody."""
+
+    trips = frozenset({"callers-listed"})
+    behind = "ListsTasksOfAll"
 
 
 # --- requests
