@@ -78,7 +78,10 @@ def test_each_payload_is_proven_by_a_fake() -> None:
     assert {*rows_of} <= {*FAKES}
 
 
-FEATURES = {"callers-listed": {"task-tool", "tasks.list"}}
+FEATURES = {
+    "callers-listed": {"task-tool", "tasks.list"},
+    "callers-overheard": {"resources.subscribe"},
+}
 """Threat -> the features that it needs besides operations on files."""
 
 

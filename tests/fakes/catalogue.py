@@ -40,6 +40,7 @@ ODD: dict[str, type[Guard]] = {
         http.Behind,
         http.ListsTasksOfAll,
         http.RunsTasks,
+        http.WatchesFiles,
         injection.ReadsAnyOfMany,
         injection.SortsSlowly,
         injection.SortsWithoutEnd,

@@ -8,11 +8,13 @@ import os
 import secrets
 import socketserver
 import sys
+import threading
 import time
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from mcp_touchstone.bridge import headers as head
 from mcp_touchstone.bridge.child import Launch
@@ -51,7 +53,7 @@ class RunsTasks(Guard):
 
     def emit(self, answer: dict[str, Any]) -> None:
         if "serverInfo" in answer.get("result", {}):
-            runs = {"tools": {"call": {}}}
+            runs: dict[str, Any] = {"tools": {"call": {}}}
             answer["result"]["capabilities"]["tasks"] = {"list": {}, "cancel": {}, "requests": runs}
         super().emit(answer)
 
@@ -85,6 +87,46 @@ class ListsTasksOfAll(RunsTasks):
     """Lists the tasks of all its processes."""
 
     lists_all = True
+
+
+class WatchesFiles(Guard):
+    """Gives files as resources, and tells its subscribers of changes."""
+
+    families = ()
+    tools = ("list_directory",)
+
+    def emit(self, answer: dict[str, Any]) -> None:
+        if "serverInfo" in answer.get("result", {}):
+            answer["result"]["capabilities"]["resources"] = {"subscribe": True}
+        super().emit(answer)
+
+    def take(self, message: Any) -> None:
+        uri = (message.get("params") or {}).get("uri", "")
+        path = Path(unquote(uri.removeprefix("file://")))
+        results: dict[str, Any] = {}
+        if path.is_relative_to(self.root) and path.is_file():
+            content = {"uri": uri, "text": path.read_text(errors="replace")}
+            results = {"resources/subscribe": {}, "resources/read": {"contents": [content]}}
+        files = sorted(one for one in Path(self.root).iterdir() if one.is_file())
+        listed = [{"uri": one.as_uri(), "name": one.name} for one in files]
+        results["resources/list"] = {"resources": listed}
+        results["resources/templates/list"] = {"resourceTemplates": []}
+        found = results.get(message.get("method"))
+        if found is None:
+            super().take(message)
+            return
+        self.emit({"jsonrpc": "2.0", "id": message["id"], "result": found})
+        if message["method"] == "resources/subscribe":
+            threading.Thread(target=self.watch, args=(path, uri), daemon=True).start()
+
+    def watch(self, path: Path, uri: str) -> None:
+        size = path.stat().st_size
+        while True:
+            time.sleep(0.05)
+            if path.stat().st_size != size:
+                size = path.stat().st_size
+                told = {"method": "notifications/resources/updated", "params": {"uri": uri}}
+                self.emit({"jsonrpc": "2.0", **told})
 
 
 class SpeaksHttp(Guard):
@@ -261,6 +303,32 @@ class TellsStrangersOfTasks(SpeaksHttp):
 
     trips = frozenset({"callers-listed"})
     behind = "ListsTasksOfAll"
+
+
+class TellsSubscribers(SpeaksHttp):
+    """Tells each session of the changes to which it has subscribed."""
+
+    families = ("callers",)
+    behind = "WatchesFiles"
+
+
+class TellsEverybody(SpeaksHttp):
+    """Tells all sessions of each change."""
+
+    trips = frozenset({"callers-overheard"})
+    behind = "WatchesFiles"
+
+    def arrange(self, listener: Listener) -> None:
+        route = BridgeSession._route
+
+        def broadcast(own: BridgeSession, data: bytes, message: Any) -> None:
+            route(own, data, message)
+            if message.get("method") == "notifications/resources/updated":
+                for session in listener.sessions._all.values():
+                    if session is not own:
+                        session.listening.put(data)
+
+        BridgeSession._route = broadcast  # type: ignore[assignment,method-assign]
 
 
 # --- requests

@@ -27,7 +27,7 @@ from mcp_touchstone.bindings.file_naming import TEXT
 from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.scenario import attack
-from mcp_touchstone.client.raw_http import Change
+from mcp_touchstone.client.raw_http import Change, HttpAnswer
 from mcp_touchstone.client.server_profile import LISTS, Spoken, is_read_only
 from mcp_touchstone.judging.talk import Broken
 from mcp_touchstone.runtime import git_repo
@@ -117,6 +117,7 @@ __all__ = [
     "Entry",
     "Fact",
     "FileFacts",
+    "HttpAnswer",
     "HttpCaller",
     "LineAttack",
     "LineHit",
