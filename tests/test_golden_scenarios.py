@@ -3,7 +3,9 @@
 import json
 import shlex
 import shutil
+import socket
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,14 @@ from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.cli import main
 from mcp_touchstone.recordings import scenarios
 from mcp_touchstone.recordings.json_diff import VOLATILE
-from mcp_touchstone.recordings.recorder import recorded_suite, verify
+from mcp_touchstone.recordings.recorder import record, recorded_suite, verify
 from mcp_touchstone.report import golden as report
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.framing import Line, encode
 from mcp_touchstone.wire.transcript import Transcript
 from tests.bridge_client import WAIT
 from tests.conftest import HERE
+from tests.http_canned import mcp, message_of, serving
 from tests.test_action import needs_bash, run_step
 
 REVISION = "2025-11-25"
@@ -214,3 +217,20 @@ def test_state_of_a_listed_task_is_volatile_while_only_time_decides() -> None:
     [answer] = sent.answers
 
     assert [one["status"] for one in answer["result"]["tasks"]] == [VOLATILE, VOLATILE, "failed"]
+
+
+def test_second_recording_is_made_in_another_second(tmp_path: Path) -> None:
+    """Clocks often show seconds; the first recording answers late, and the second one at once."""
+    answered: list[float] = []
+
+    def answer(connection: socket.socket, request: bytes) -> None:
+        if message_of(request).get("method") == "ping":
+            time.sleep(len(answered) == 1)  # discovery asks first
+            answered.append(time.monotonic())
+        mcp()(connection, request)
+
+    with serving(answer) as server:
+        record(Target(command=(), url=server.url), tmp_path / "kept", (REVISION,))
+
+    _, first, second = answered
+    assert second - first >= 1.0
