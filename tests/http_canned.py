@@ -54,7 +54,9 @@ def silent(connection: socket.socket, _request: bytes) -> None:
 
 def message_of(request: bytes) -> dict[str, object]:
     body = request.partition(b"\r\n\r\n")[2]
-    found = json.loads(body) if body else {}
+    found: object = {}
+    with contextlib.suppress(ValueError, RecursionError):
+        found = json.loads(body)
     return found if isinstance(found, dict) else {}
 
 

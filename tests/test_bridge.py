@@ -529,6 +529,21 @@ def test_server_without_a_handshake_answers_get_and_delete_by_405(bridge: Bridge
         refused(reply, 405)
 
 
+def test_get_before_every_request_finds_that_there_is_no_handshake(bridge: Bridge) -> None:
+    http = bridge(sys.executable, "-c", WITHOUT_HANDSHAKE)
+    for method in ("GET", "DELETE"):
+        refused(http.send(method), 405)
+
+
+@pytest.mark.parametrize("words", [(), ("modern",)], ids=["legacy", "both eras"])
+def test_get_before_every_request_of_a_server_with_a_handshake_wants_a_session_id(
+    bridge: Bridge, words: tuple[str, ...]
+) -> None:
+    http = bridge(*SCRIBE, *words)
+    for method in ("GET", "DELETE"):
+        refused(http.send(method), 400)
+
+
 def test_server_of_both_eras_wants_a_session_id_for_get_and_delete(bridge: Bridge) -> None:
     http = bridge(*SCRIBE, "modern")
     with http.modern("tools/list") as reply:

@@ -3,23 +3,33 @@
 import json
 import shlex
 import shutil
+import socket
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mcp_touchstone.bridge.child import Launch
+from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.catalog.loader import SECURITY, load
 from mcp_touchstone.cli import main
-from mcp_touchstone.recordings.recorder import recorded_suite, verify
-from mcp_touchstone.recordings.scenarios import chapters_of
+from mcp_touchstone.recordings import scenarios
+from mcp_touchstone.recordings.json_diff import VOLATILE
+from mcp_touchstone.recordings.recorder import record, recorded_suite, verify
 from mcp_touchstone.report import golden as report
 from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.wire.framing import Line, encode
+from mcp_touchstone.wire.transcript import Transcript
+from tests.bridge_client import WAIT
 from tests.conftest import HERE
+from tests.http_canned import mcp, message_of, serving
 from tests.test_action import needs_bash, run_step
 
 REVISION = "2025-11-25"
 SERVER = (sys.executable, "-S", str(HERE / "golden_server.py"), ROOT)
+REFERENCE = (sys.executable, "-m", "mcp_touchstone", "serve")
 
 
 def target(*features: str) -> Target:
@@ -32,6 +42,16 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("golden") / "kept"
     words = ["golden", "record", "--suite", "conformance", "--folder", str(folder), "--", *SERVER]
     assert main(words) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def over_http(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of a server that speaks HTTP, which ran already."""
+    folder = tmp_path_factory.mktemp("golden") / "kept"
+    with Listener(Launch(command=REFERENCE), most=16, startup=WAIT) as listener:
+        words = ["golden", "record", "--suite", "conformance", "--revision", REVISION]
+        assert main([*words, "--folder", str(folder), listener.start()]) == 0
     return folder
 
 
@@ -70,6 +90,34 @@ def test_recording_does_not_contain_folders_or_ids_of_the_run(recorded: Path) ->
 
     assert "mcp-touchstone-held" not in text
     assert '"id"' not in json.dumps(chapter(recorded, "server-tools"))
+
+
+def test_recording_over_http_holds_unusual_requests_with_the_status(over_http: Path) -> None:
+    [page, *_] = chapter(over_http, "http-origin")[
+        "refuses_a_request_of_a_foreign_page_in_a_session"
+    ]
+    ended = chapter(over_http, "http-sessions")["answers_404_after_the_end_of_a_session"]
+
+    assert page["ask"]["http"] == "POST /mcp with Origin: http://touchstone.invalid"
+    assert page["answer"]["http"] == 403
+    statuses = [(one["ask"]["http"].split()[0], one["answer"]["http"]) for one in ended[1:4]]
+    assert statuses == [("DELETE", 204), ("POST", 404), ("GET", 404)]
+    assert "Mcp-Session-Id: <session>" in ended[2]["ask"]["http"]
+
+
+def test_error_without_an_id_answers_the_request_of_its_exchange(over_http: Path) -> None:
+    refused = chapter(over_http, "basic-jsonrpc")["refuses_invalid_requests"]
+
+    assert refused[0]["ask"]["method"] == 5
+    assert refused[0]["answer"]["error"]["code"] == -32600
+    pings = [one for one in refused if one["ask"] == {"method": "ping"}]
+    assert {str(one.get("answer")) for one in pings} == {"{'result': {}}"}
+
+
+def test_server_on_another_port_matches_the_recording_over_http(over_http: Path) -> None:
+    with Listener(Launch(command=REFERENCE), most=16, startup=WAIT) as listener:
+        words = ["golden", "verify", "--folder", str(over_http), "--revision", REVISION]
+        assert main([*words, listener.start()]) == 0
 
 
 def test_unchanged_server_matches_the_recorded_scenarios(recorded: Path) -> None:
@@ -161,8 +209,38 @@ def test_pytest_refuses_a_missing_recording(pytester: pytest.Pytester, tmp_path:
 
 def test_attacks_with_several_calls_at_once_are_not_recorded() -> None:
     registry = load(SECURITY)
-    chapters = set(chapters_of(registry).values())
+    chapters = set(scenarios.chapters_of(registry).values())
 
     assert "promises-patches" in chapters
     assert "promises-crowds" in {f"{c.group}-{c.chapter}" for c in registry.catalogue}
     assert "promises-crowds" not in chapters
+
+
+def test_state_of_a_listed_task_is_volatile_while_only_time_decides() -> None:
+    listed = [{"taskId": "a", "status": one} for one in ("working", "completed", "failed")]
+    session = Transcript(REVISION, clock=lambda: 1.0, scenario="a.py::lists")
+    session.said(b"", {"jsonrpc": "2.0", "id": 1, "method": "tasks/list"})
+    raw = encode({"jsonrpc": "2.0", "id": 1, "result": {"tasks": listed}})
+    session.heard(Line(raw, len(raw)))
+
+    [(_, sent)] = scenarios._lines(session)
+    [answer] = sent.answers
+
+    assert [one["status"] for one in answer["result"]["tasks"]] == [VOLATILE, VOLATILE, "failed"]
+
+
+def test_second_recording_is_made_in_another_second(tmp_path: Path) -> None:
+    """Clocks often show seconds; the first recording answers late, and the second one at once."""
+    answered: list[float] = []
+
+    def answer(connection: socket.socket, request: bytes) -> None:
+        if message_of(request).get("method") == "ping":
+            time.sleep(len(answered) == 1)  # discovery asks first
+            answered.append(time.monotonic())
+        mcp()(connection, request)
+
+    with serving(answer) as server:
+        record(Target(command=(), url=server.url), tmp_path / "kept", (REVISION,))
+
+    _, first, second = answered
+    assert second - first >= 1.0

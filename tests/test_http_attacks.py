@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.transport.sandbox import choose
 from tests.conftest import HERE
+from tests.fakes.matrix import attack_file
 from tests.http_canned import mcp, serving
 from tests.test_cli import touchstone
 
@@ -66,3 +68,20 @@ def test_attacks_on_lines_are_for_stdio_only() -> None:
 
     assert rows["lines-broken"].transports == (Transport.STDIO,)
     assert rows["traversal-dotdot"].transports == tuple(Transport)
+
+
+@pytest.mark.parametrize(
+    ("answers", "open_now", "left"),
+    [(True, 40, 30), (False, 40, None), (False, 11, 1), (True, 11, 1)],
+    ids=["stays open", "server stands still", "closed", "closed after an answer"],
+)
+def test_descriptors_count_only_if_the_server_answered_a_later_request(
+    monkeypatch: pytest.MonkeyPatch, answers: bool, open_now: int, left: int | None
+) -> None:
+    suite = attack_file("http.requests")
+    monkeypatch.setattr(suite, "WAITING", 0.0)
+    reply = SimpleNamespace(answered=answers)
+    session = SimpleNamespace(wire=SimpleNamespace(probe=lambda **_more: reply))
+    usage = SimpleNamespace(descriptors=lambda: open_now)
+
+    assert suite.descriptors_left(session, usage, 10, 15) == left

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -31,7 +32,7 @@ from mcp_touchstone.transport.http_exchange import reason
 from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.reply import Reply
 from tests.bridge_client import TOY
-from tests.http_canned import mcp, serving
+from tests.http_canned import Answer, mcp, message_of, response, serving
 
 URL = "http://127.0.0.1:{port}/mcp"
 REVISION = "2025-11-25"
@@ -196,6 +197,39 @@ def test_running_server_is_checked() -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "canned 1" in done.stdout
+
+
+def short_sessions(pings: int) -> Answer:
+    """Serve sessions that end after some pings; then every request gets 404 without a body."""
+    used: dict[str, int] = {}
+
+    def write(connection: socket.socket, request: bytes) -> None:
+        method = message_of(request).get("method")
+        if method == "initialize":
+            used[f"session-{len(used)}"] = 0
+            mcp(session=f"session-{len(used) - 1}")(connection, request)
+            return
+        known = next((name for name in used if f"Id: {name}\r".encode() in request), "")
+        used[known] = used.get(known, 0) + (method == "ping")
+        if used[known] > pings:
+            connection.sendall(response("404 Not Found"))
+        else:
+            mcp(session=known)(connection, request)
+
+    return write
+
+
+def test_server_may_end_a_session_at_any_time(tmp_path: Path) -> None:
+    with serving(short_sessions(pings=4)) as server:
+        report = tmp_path / "report.json"
+        select = ("--select", "jsonrpc-re*", "--revision", REVISION, "--examples", "1")
+        done = check(server.url, *select, "--json", str(report))
+
+    found = json.loads(report.read_text())
+    outcomes = {one["clause"]: one["outcome"] for one in found["verdicts"]}
+    assert outcomes["jsonrpc-request-answered"] == "pass", done.stdout
+    assert "fail" not in outcomes.values(), done.stdout
+    assert "the server ended the session: HTTP 404" in found["lost"][0]["how"]
 
 
 def test_server_that_cannot_be_reached_exits_with_2_and_one_reason() -> None:

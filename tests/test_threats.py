@@ -78,10 +78,19 @@ def test_each_payload_is_proven_by_a_fake() -> None:
     assert {*rows_of} <= {*FAKES}
 
 
+FEATURES = {
+    "callers-listed": {"task-tool", "tasks.list"},
+    "callers-overheard": {"resources.subscribe"},
+}
+"""Threat -> the features that it needs besides operations on files."""
+
+
 def test_threat_needs_are_known_operations() -> None:
     for threat in THREATS:
+        known = {*needs.OPERATIONS, *FEATURES.get(threat.id, ())}
         for need in threat.needs:
-            assert all(word in needs.OPERATIONS for word in needs.choices(need)), threat.id
+            assert all(word in known for word in needs.choices(need)), threat.id
+    assert all(needs.is_known(word) for words in FEATURES.values() for word in words)
 
 
 def test_severity_determines_the_breach_level() -> None:

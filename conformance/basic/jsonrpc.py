@@ -299,9 +299,15 @@ def _finding(entry: Entry, message: Message, about: Entry | None) -> Iterator[Se
 
 
 def _owed(record: Record, asked: Asked) -> bool:
-    """Whether an answer was due: it is not before the handshake or after the end of input."""
+    """Whether an answer was due.
+
+    It is not before the handshake, after the end of input, and if the server ended the session
+    instead.
+    """
     early = asked.phase in {Phase.SILENT, Phase.INITIALIZING} and record.revision in LEGACY
-    if asked.cancelled or asked.phase is Phase.CLOSING or (early and asked.method != "initialize"):
+    if asked.cancelled or asked.expired or asked.phase is Phase.CLOSING:
+        return False
+    if early and asked.method != "initialize":
         return False
     return asked.required
 

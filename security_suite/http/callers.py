@@ -2,12 +2,15 @@
 
 import itertools
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from mcp_touchstone.security.suite import (
+    CONTROL,
     SESSION,
     AttackSession,
+    Change,
+    HttpAnswer,
     HttpCaller,
     Spoken,
     attack,
@@ -200,3 +203,147 @@ def _replay(session: AttackSession, caller: HttpCaller, other: str) -> None:
         at=at or None,
         also=(asked,) if asked else (),
     )
+
+
+PAGES: Final = 10
+"""Greatest number of pages of a list of tasks."""
+
+REFUSED: Final = "the server opens no session without the secret of the user"
+UNLISTED: Final = "the list of its owner does not have the task either"
+
+
+@attack("callers-listed", fixtures=("base",))
+def lists_tasks_to_their_owner_only(session: AttackSession) -> None:
+    """A stranger does not find the task of another caller in the list of tasks."""
+    threat = "callers-listed"
+    session.open()
+    caller = HttpCaller(session)
+    session.mark()
+    task = session.task(session.example("task-tool"))
+    if not task.id or _find_task(session, caller, {}, task.id) is None:
+        session.unseen(threat, UNLISTED)
+        return
+    opened = caller.begin(caller.stranger)
+    if not served(opened):
+        session.unseen(threat, REFUSED)
+        return
+    stranger = {**caller.stranger, SESSION: opened.header(SESSION)}
+    session.http.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, stranger)
+    at = _find_task(session, caller, stranger, task.id)
+    session.conclude(
+        threat,
+        f"a stranger was told the task {task.id} of another session" if at else "",
+        expected="no task of another caller",
+        passed="a stranger was not told the task of another session",
+        at=at,
+        also=(task.request.line,),
+    )
+    caller.leave(opened.header(SESSION))
+
+
+def _find_task(
+    session: AttackSession, caller: HttpCaller, change: Mapping[str, Change], task: str
+) -> int | None:
+    """Return the line of the list of tasks that has a task; None if no page has it."""
+    cursor: dict[str, Any] = {}
+    for _ in range(PAGES):
+        answer = session.http.post(caller.request("tasks/list", cursor), change)
+        result = answer.reply.result or {}
+        listed = result.get("tasks")
+        for one in listed if isinstance(listed, list) else ():
+            if isinstance(one, dict) and one.get("taskId") == task:
+                return answer.reply.entry
+        if not isinstance(result.get("nextCursor"), str):
+            break
+        cursor = {"cursor": result["nextCursor"]}
+    return None
+
+
+UPDATED: Final = "notifications/resources/updated"
+
+EDITS: Final = 5
+"""Greatest number of changes of a file; the first ones may come before the streams are open."""
+
+TOLD: Final = 2.0
+"""Seconds that the server has after a change to tell a subscriber."""
+
+UNTOLD: Final = "the server told its subscriber of no change of a file"
+UNSUBSCRIBED: Final = "the server let nobody subscribe to a file of the throw-away root"
+NO_STREAM: Final = "the server opens no stream for a stranger"
+
+
+@attack("callers-overheard", fixtures=("base",))
+def tells_updates_to_subscribers_only(session: AttackSession) -> None:
+    """A stranger is not told of changes to which another caller has subscribed."""
+    threat = "callers-overheard"
+    session.open()
+    caller = HttpCaller(session)
+    session.mark()
+    subscribed = _subscribe(session)
+    if subscribed is None:
+        session.unseen(threat, UNSUBSCRIBED)
+        return
+    opened = caller.begin(caller.stranger)
+    if not served(opened):
+        session.unseen(threat, REFUSED)
+        return
+    known = opened.header(SESSION)
+    stranger = {**caller.stranger, SESSION: known}
+    session.http.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, stranger)
+    stream = session.http.get(stranger)
+    if stream.refused or not stream.exchange.streams:
+        session.unseen(threat, NO_STREAM)
+    else:
+        _change_until_told(session, stream)
+        session.http.post(caller.request("ping"), stranger)
+        stream.wait_messages(seconds=session.pace.settle)
+        heard = _update(session, stream, on_it=True)
+        if heard is None and _update(session, stream, on_it=False) is None:
+            session.unseen(threat, UNTOLD)
+        else:
+            session.conclude(
+                threat,
+                "a stranger was told of a change to which another caller has subscribed"
+                if heard
+                else "",
+                expected="no update without a subscription",
+                passed="the subscriber was told of a change, and a stranger was not",
+                at=heard,
+                also=(subscribed,),
+            )
+    stream.close()
+    caller.leave(known)
+
+
+def _subscribe(session: AttackSession) -> int | None:
+    """Subscribe to the plain file; return the line of the request, None if that is refused."""
+    for binding in session.readers():
+        if binding.uri:
+            root = str(session.field.root)
+            _, params = binding.call(binding.spelled(CONTROL, root), root)
+            asked = {"uri": params["uri"]}
+            reply = session.wire.request("resources/subscribe", asked, required=False)
+            if reply.result is not None:
+                return reply.asked
+    return None
+
+
+def _change_until_told(session: AttackSession, stream: HttpAnswer) -> None:
+    """Change the plain file until its subscriber is told."""
+    path = session.field.root / CONTROL
+    for _ in range(EDITS):
+        with path.open("a", encoding="utf-8") as file:
+            file.write("\n")
+        if session.wire.wait(lambda: _update(session, stream, on_it=False), TOLD):
+            break
+
+
+def _update(session: AttackSession, stream: HttpAnswer, *, on_it: bool) -> int | None:
+    """Return the line of an update on the stream of a stranger, or on any other one."""
+    for entry in session.wire.transcript:
+        exchange = entry.origin.exchange if entry.origin is not None else None
+        if (exchange is stream.exchange) is on_it and any(
+            message.method == UPDATED for message in entry.messages
+        ):
+            return entry.n
+    return None

@@ -151,7 +151,11 @@ def _abandon(session: AttackSession, caller: HttpCaller) -> None:
             stream.close()
             asked = session.http.post(caller.request("ping"), wait=False)
             asked.close()
-        left.append(_settled(usage, before, count))
+        kept = descriptors_left(session, usage, before, count)
+        if kept is None:
+            session.unseen(threat, "the server answered nobody after the streams were closed")
+            return
+        left.append(kept)
     caller.leave(other)
     grown = left[0] >= FEW and left[1] - left[0] >= 2 * FEW
     line = session.wire.transcript.happened(
@@ -166,12 +170,29 @@ def _abandon(session: AttackSession, caller: HttpCaller) -> None:
     )
 
 
-def _settled(usage: ResourceUsage, before: int, count: int) -> int:
-    """Return the descriptors that stay; waits while there are as many as closed streams."""
+def descriptors_left(
+    session: AttackSession, usage: ResourceUsage, before: int, count: int
+) -> int | None:
+    """Return the descriptors that stay open after some streams were closed.
+
+    Requests behind the closed streams show that the server runs. None: it answered none of them
+    at the end of the wait, so it may still close what its clients closed.
+
+    Args:
+        session: the attack, whose connection asks.
+        usage: measures the server.
+        before: descriptors before the streams were opened.
+        count: number of streams; as long as half of them stay, it waits.
+    """
     until = now() + WAITING
-    while (left := (usage.descriptors() or before) - before) >= count // 2 and now() < until:
+    while True:
+        answered = session.wire.probe(required=False).answered
+        left = (usage.descriptors() or before) - before
+        if left < count // 2:
+            return left
+        if now() >= until:
+            return left if answered else None
         sleep(0.2)
-    return left
 
 
 def _never_end(session: AttackSession, caller: HttpCaller) -> None:

@@ -3,11 +3,18 @@
 # ruff: noqa: N801  (the classes of endpoints are attributes)
 
 import itertools
+import json
+import os
+import secrets
 import socketserver
 import sys
+import threading
 import time
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from mcp_touchstone.bridge import headers as head
 from mcp_touchstone.bridge.child import Launch
@@ -28,6 +35,100 @@ class Behind(Guard):
     families = ()
 
 
+class RunsTasks(Guard):
+    """Runs a tool as a task; all its processes keep their tasks in one file."""
+
+    families = ()
+    tools = ("greet",)
+    lists_all = False
+
+    def listed(self, tool: str) -> dict[str, Any]:
+        hints = {"readOnlyHint": True}
+        schema = {"type": "object", "properties": {}}
+        support = {"taskSupport": "optional"}
+        return {"name": tool, "inputSchema": schema, "annotations": hints, "execution": support}
+
+    def greet(self) -> str:
+        return "hello"
+
+    def emit(self, answer: dict[str, Any]) -> None:
+        if "serverInfo" in answer.get("result", {}):
+            runs: dict[str, Any] = {"tools": {"call": {}}}
+            answer["result"]["capabilities"]["tasks"] = {"list": {}, "cancel": {}, "requests": runs}
+        super().emit(answer)
+
+    def take(self, message: Any) -> None:
+        params = message.get("params") or {}
+        if message.get("method") == "tools/call" and "task" in params:
+            now = datetime.now(UTC).isoformat()
+            times = {"createdAt": now, "lastUpdatedAt": now, "ttl": 60_000}
+            task = {"taskId": secrets.token_hex(16), "status": "completed", **times}
+            with self.store.open("a", encoding="utf-8") as store:
+                store.write(json.dumps([os.getpid(), task]) + "\n")
+            self.emit({"jsonrpc": "2.0", "id": message["id"], "result": {"task": task}})
+        elif message.get("method") in {"tasks/list", "tasks/get"}:
+            kept = [json.loads(line) for line in self.store.read_text().splitlines()]
+            found = [task for owner, task in kept if self.lists_all or owner == os.getpid()]
+            result: Any = {"tasks": found}
+            if "taskId" in params:
+                result = next(task for _, task in kept if task["taskId"] == params["taskId"])
+            self.emit({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        else:
+            super().take(message)
+
+    @property
+    def store(self) -> Path:
+        found = Path(self.root, "tasks.jsonl")
+        found.touch()
+        return found
+
+
+class ListsTasksOfAll(RunsTasks):
+    """Lists the tasks of all its processes."""
+
+    lists_all = True
+
+
+class WatchesFiles(Guard):
+    """Gives files as resources, and tells its subscribers of changes."""
+
+    families = ()
+    tools = ("list_directory",)
+
+    def emit(self, answer: dict[str, Any]) -> None:
+        if "serverInfo" in answer.get("result", {}):
+            answer["result"]["capabilities"]["resources"] = {"subscribe": True}
+        super().emit(answer)
+
+    def take(self, message: Any) -> None:
+        uri = (message.get("params") or {}).get("uri", "")
+        path = Path(unquote(uri.removeprefix("file://")))
+        results: dict[str, Any] = {}
+        if path.is_relative_to(self.root) and path.is_file():
+            content = {"uri": uri, "text": path.read_text(errors="replace")}
+            results = {"resources/subscribe": {}, "resources/read": {"contents": [content]}}
+        files = sorted(one for one in Path(self.root).iterdir() if one.is_file())
+        listed = [{"uri": one.as_uri(), "name": one.name} for one in files]
+        results["resources/list"] = {"resources": listed}
+        results["resources/templates/list"] = {"resourceTemplates": []}
+        found = results.get(message.get("method"))
+        if found is None:
+            super().take(message)
+            return
+        self.emit({"jsonrpc": "2.0", "id": message["id"], "result": found})
+        if message["method"] == "resources/subscribe":
+            threading.Thread(target=self.watch, args=(path, uri), daemon=True).start()
+
+    def watch(self, path: Path, uri: str) -> None:
+        size = path.stat().st_size
+        while True:
+            time.sleep(0.05)
+            if path.stat().st_size != size:
+                size = path.stat().st_size
+                told = {"method": "notifications/resources/updated", "params": {"uri": uri}}
+                self.emit({"jsonrpc": "2.0", **told})
+
+
 class SpeaksHttp(Guard):
     """The HTTP side of the bridge; a subclass breaks one rule of it.
 
@@ -37,12 +138,13 @@ class SpeaksHttp(Guard):
     families: tuple[str, ...] = ()
     over_http = True
     endpoint: type[Endpoint] = Endpoint
+    behind = "Behind"
 
     def arrange(self, listener: Listener) -> None:
         """Break the rule."""
 
     def serve(self) -> None:
-        command = (sys.executable, sys.argv[0], "Behind", self.root)
+        command = (sys.executable, sys.argv[0], self.behind, self.root)
         with Listener(
             Launch(command=command), port=int(self.options[0]), most=64, startup=30.0
         ) as listener:
@@ -187,6 +289,46 @@ class ReplaysAnyStream(StreamsEveryAnswer):
                 if one is not session and stream is not None and int(number):
                     return stream, int(after)
             return super()._wanted(session)
+
+
+class KeepsTasksApart(SpeaksHttp):
+    """Lists to each session its own tasks."""
+
+    families = ("callers",)
+    behind = "RunsTasks"
+
+
+class TellsStrangersOfTasks(SpeaksHttp):
+    """Lists the tasks of all sessions to everybody."""
+
+    trips = frozenset({"callers-listed"})
+    behind = "ListsTasksOfAll"
+
+
+class TellsSubscribers(SpeaksHttp):
+    """Tells each session of the changes to which it has subscribed."""
+
+    families = ("callers",)
+    behind = "WatchesFiles"
+
+
+class TellsEverybody(SpeaksHttp):
+    """Tells all sessions of each change."""
+
+    trips = frozenset({"callers-overheard"})
+    behind = "WatchesFiles"
+
+    def arrange(self, listener: Listener) -> None:
+        route = BridgeSession._route
+
+        def broadcast(own: BridgeSession, data: bytes, message: Any) -> None:
+            route(own, data, message)
+            if message.get("method") == "notifications/resources/updated":
+                for session in listener.sessions._all.values():
+                    if session is not own:
+                        session.listening.put(data)
+
+        BridgeSession._route = broadcast  # type: ignore[assignment,method-assign]
 
 
 # --- requests

@@ -75,11 +75,19 @@ class Stateless:
     def alone(self) -> bool:
         """Whether the server serves stateless requests, and refuses the handshake.
 
-        ``server/discover`` need not list legacy revisions, so a process is asked, once.
+        ``server/discover`` need not list legacy revisions, so a process is asked, once. The client
+        may ask before its first request, so the process for stateless requests is started too.
 
         Raises:
             LaunchError: it cannot be started.
+            Refusal: 502, it has exited.
         """
+        if self._alone is None:
+            try:
+                self.lane()
+            except Refusal:
+                if not self._legacy:
+                    raise
         with self._lock:
             if self._alone is None and self._lane is not None:
                 other = SharedProcess(self._launch)

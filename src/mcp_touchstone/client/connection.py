@@ -91,8 +91,9 @@ class Connection:
 
     @property
     def gone(self) -> bool:
-        """Whether the server or its output has ended."""
-        return self.transcript.ended or not self.channel.running
+        """Whether the server, its output or its session has ended."""
+        channel = self.channel
+        return self.transcript.ended or channel.session_ended or not channel.running
 
     def next_id(self) -> int:
         """Return an id that was not used on this connection."""

@@ -286,6 +286,8 @@ class RawHttp:
             line=line,
             pause=pause,
         )
+        if not line:
+            response.exchange.event_line = number
         answer = HttpAnswer(self._connection, response, line or number)
         if wait:
             answer.wait_status(limit)

@@ -313,7 +313,8 @@ class ProcessPool:
                 self._replaced[key] = self._replaced.get(key, 0) + 1
             self.retire(connection)
         if self._replaced.get(key, 0) > DEATHS:
-            raise Exhausted(f"the server ended {DEATHS} times; we stopped starting it")
+            what = "session" if connection and connection.channel.session_ended else "server"
+            raise Exhausted(f"the {what} ended {DEATHS} times; we stopped starting it")
         if self._silent.get(key, 0) >= SILENCES:
             raise Exhausted(f"the server stopped answering {SILENCES} times; we stopped asking")
         label = f"{share} {self._replaced.get(key, 0) + 1}"

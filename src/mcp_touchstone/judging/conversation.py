@@ -25,6 +25,7 @@ from mcp_touchstone.results.verdict import (
 )
 from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.wire.exchange import curl
+from mcp_touchstone.wire.lifecycle import Phase
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
@@ -101,6 +102,8 @@ class Conversation(Talk):
                 continue
             if not passed and mild is None and row.breach is Breach.FAIL and self._is_late(at):
                 mild, because = Breach.WARN, "the server had not read the request in time"
+            if not passed and mild is None and self._is_after_the_session(at):
+                mild, because = Breach.WARN, "a server may end a session at any time"
             breach = row.breach if mild is None else max(mild, row.breach, key=_LIGHTNESS.index)
             outcome = Outcome.PASS if passed else _OUTCOME[breach]
             said = because if not passed and breach is not row.breach else ""
@@ -119,6 +122,13 @@ class Conversation(Talk):
         later = self.wire.say(self.wire.build(self.wire.everyday), required=False)
         self.wire.answer_to(later, patient=True)
         return self.wire.transcript.answer_to(at.asked) is not None
+
+    def _is_after_the_session(self, at: Reply | Entry | int | None) -> bool:
+        """Whether the server ended the session in place of an answer to a request, or before it."""
+        if not isinstance(at, Reply) or not self.wire.channel.session_ended:
+            return False
+        asked = [one for one in self.wire.transcript.session.asked if one.line == at.asked]
+        return any(one.expired or one.phase is Phase.CLOSING for one in asked)
 
     def add_evidence(self, sentence: str) -> None:
         """Add an event to the evidence of the last finding; it is marked if no other line is."""

@@ -390,12 +390,13 @@ class Property:
         return [] if self._twin is None else [*self.check(value, heard, self._twin)]
 
     def _lost(self, heard: Heard, lines: Sequence[int]) -> Found:
+        may_end = heard.served or self.talk.wire.channel.session_ended
         return Found(
             self.survival,
             expected="an answer to the request behind it",
             actual=f"{heard.after}, after {heard.quoted}",
             at=lines[-1],
-            mild=Breach.WARN if heard.gone and heard.served else None,
+            mild=Breach.WARN if heard.gone and may_end else None,
         )
 
 

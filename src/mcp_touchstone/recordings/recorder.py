@@ -39,7 +39,7 @@ from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import LaunchError
 
 APART: Final = 1.1
-"""Least seconds between the starts of two recordings: clocks often show seconds."""
+"""Least seconds from the end of a recording to the next one: clocks often show seconds."""
 
 SCENARIOS: Final = "scenarios"
 """The folder, in that of the recording, with the responses in the scenarios of the suites."""
@@ -118,7 +118,7 @@ class _Questions:
             )
             for revision in self.revisions
         }
-        self._began: datetime | None = None
+        self._ended: datetime | None = None
 
     @property
     def silent_tools(self) -> list[str]:
@@ -132,11 +132,10 @@ class _Questions:
 
     def tour(self) -> Recording:
         """Make all stops of all revisions, each on a new process in a new world."""
-        now = datetime.now(UTC)
-        if self._began is not None:
-            left = APART - (now - self._began).total_seconds()
+        if self._ended is not None:
+            left = APART - (datetime.now(UTC) - self._ended).total_seconds()
             threading.Event().wait(max(0.0, left))
-        self._began = now = datetime.now(UTC)
+        now = datetime.now(UTC)
         pools: list[ProcessPool] = []
         stop = threading.Event()
 
@@ -162,6 +161,7 @@ class _Questions:
                     for connection in pool.connections:
                         connection.channel.kill()
                 raise
+        self._ended = datetime.now(UTC)
         return {revision: future.result() for revision, future in walking.items()}
 
 

@@ -16,10 +16,14 @@ from typing import Any, Final
 from mcp_touchstone.bindings.canary import MARK, NAME_MARK
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.recordings.json_diff import VOLATILE
 from mcp_touchstone.recordings.scrubber import Scrubber, lined
 from mcp_touchstone.recordings.store import Recording
 from mcp_touchstone.results.run import Run
+from mcp_touchstone.transport.http_channel import HttpChannel
+from mcp_touchstone.wire.exchange import Exchange as WireExchange
+from mcp_touchstone.wire.http_headers import SESSION
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
@@ -48,6 +52,11 @@ AT_ONCE: Final = "crowds"
 
 PASSING: Final = ("working", "completed")
 """States of a task between which only time decides."""
+
+SENT: Final = re.compile(r"we sent (\w+ \S+.*)")
+"""The event that says what is unusual in an HTTP request; see ``RawHttp``."""
+
+EVENT_ID: Final = re.compile(r"(?<=Last-Event-ID: )[^,]*")
 
 SILENCE: Final = {"silence": "no answer came"}
 CANCELLED: Final = "notifications/cancelled"
@@ -90,7 +99,7 @@ def responses(run: Run, registry: Registry, now: datetime, places: Mapping[str, 
     folders = dict(places)
     opening: dict[str, Any] = {}
     for connection in run.connections:
-        folders |= _folders(connection.root)
+        folders |= _folders(connection.root) | _http_names(connection)
         for scenario, line in _lines(connection.transcript):
             if scenario in chapters:
                 sent[connection.transcript.revision][scenario].append(line)
@@ -130,15 +139,42 @@ def _folders(root: Path | None) -> dict[str, str]:
     }
 
 
+def _http_names(connection: Connection) -> dict[str, str]:
+    """Return the texts of an HTTP server that differ between runs -> names for them."""
+    if not isinstance(connection.channel, HttpChannel):
+        return {}
+    issued = [one.header(SESSION) for one in connection.transcript.exchanges]
+    named = {known: "<session>" for known in issued if known}
+    return {connection.channel.endpoint.authority: "{host}", **named}
+
+
 def _lines(transcript: Transcript) -> Iterator[tuple[str, _Sent]]:
     """Yield each line of ours that may be answered, with the scenario that sent it."""
     entries = list(transcript)
     answers = _answers(entries)
     cancelled = _cancelled(entries)
+    crafted = {one.line or one.event_line: one for one in transcript.exchanges if one.crafted}
+    unusual = ""
     for entry in entries:
+        found = SENT.fullmatch(entry.text) if entry.source is Source.EVENT else None
+        if found is not None and entry.scenario:
+            unusual = EVENT_ID.sub("<event>", found[1])
+            if entry.n in crafted:
+                got = _with_status(answers.get(entry.n, []), crafted[entry.n])
+                yield entry.scenario, _Sent({"http": unusual}, got)
+                unusual = ""
+            continue
         if entry.source is not Source.US or not entry.scenario:
             continue
         value = entry.value
+        if entry.n in crafted:
+            got = _with_status(answers.get(entry.n, []), crafted[entry.n])
+            ask = {"line": ID.sub(r"\1", entry.text)}
+            if isinstance(value, dict) and "method" in value:
+                ask = _request(value, transcript)
+            yield entry.scenario, _Sent({**({"http": unusual} if unusual else {}), **ask}, got)
+            unusual = ""
+            continue
         if isinstance(value, dict) and value.get("method") == CANCELLED:
             continue
         if isinstance(value, dict) and isinstance(value.get("id"), str | int):
@@ -149,10 +185,17 @@ def _lines(transcript: Transcript) -> Iterator[tuple[str, _Sent]]:
             yield entry.scenario, _Sent({"line": ID.sub(r"\1", entry.text)}, answers[entry.n])
 
 
+def _with_status(answers: list[Any], exchange: WireExchange) -> list[Any]:
+    """Return the answers in an HTTP response with its status; empty if none came."""
+    if not exchange.status:
+        return answers
+    return [{"http": exchange.status, **one} for one in answers] or [{"http": exchange.status}]
+
+
 def _answers(entries: Iterable[Entry]) -> dict[int, list[Any]]:
     """Return the answers to each line of ours, by its number.
 
-    An error without an id answers the last line before it.
+    An error without an id answers the last line before it; over HTTP, the line of its exchange.
     """
     found: dict[int, list[Any]] = defaultdict(list)
     last = 0
@@ -162,8 +205,11 @@ def _answers(entries: Iterable[Entry]) -> dict[int, list[Any]]:
         for message in entry.messages:
             if message.role is Role.ANSWER and message.answers is not None:
                 found[message.answers].append(_plain(message))
-            elif message.role is Role.UNADDRESSED and last:
-                found[last].append(_plain(message))
+            elif message.role in {Role.UNADDRESSED, Role.REFUSAL}:
+                exchange = None if entry.origin is None else entry.origin.exchange
+                line = last if exchange is None else exchange.line or exchange.event_line
+                if line:
+                    found[line].append(_plain(message))
     return found
 
 
@@ -179,6 +225,8 @@ def _plain(message: Message) -> dict[str, Any]:
 def _short(member: str, value: Any) -> Any:
     if member in ITEMS and isinstance(value, list):
         return [one.get(ITEMS[member], one) if isinstance(one, dict) else one for one in value]
+    if member == "tasks" and isinstance(value, list):
+        return [_short("task", one) for one in value]
     if member == "task" and isinstance(value, dict) and value.get("status") in PASSING:
         return {**value, "status": VOLATILE}
     return VOLATILE if member == "status" and value in PASSING else value

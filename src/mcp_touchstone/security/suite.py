@@ -27,6 +27,7 @@ from mcp_touchstone.bindings.file_naming import TEXT
 from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.scenario import attack
+from mcp_touchstone.client.raw_http import Change, HttpAnswer
 from mcp_touchstone.client.server_profile import LISTS, Spoken, is_read_only
 from mcp_touchstone.judging.talk import Broken
 from mcp_touchstone.runtime import git_repo
@@ -112,9 +113,11 @@ __all__ = [
     "Call",
     "Canary",
     "Carriage",
+    "Change",
     "Entry",
     "Fact",
     "FileFacts",
+    "HttpAnswer",
     "HttpCaller",
     "LineAttack",
     "LineHit",

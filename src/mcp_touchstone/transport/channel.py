@@ -37,6 +37,10 @@ class Channel(Protocol):
     ending: Ending | None
 
     @property
+    def session_ended(self) -> bool:
+        """Whether the server ended the session, so that no message can be sent any more."""
+
+    @property
     def process(self) -> ServerProcess:
         """The process of the server.
 
@@ -102,6 +106,7 @@ class StdioChannel(ServerProcess):
     """A process whose input and output carry the messages, one per line."""
 
     transport = Transport.STDIO
+    session_ended = False
 
     @property
     def process(self) -> ServerProcess:

@@ -216,6 +216,11 @@ class HttpChannel:
         return not self._leaving.is_set()
 
     @property
+    def session_ended(self) -> bool:
+        """Whether the server ended the session, so that no message can be sent any more."""
+        return bool(self._expired)
+
+    @property
     def status(self) -> int | None:
         """Exit status of the server; None while it runs, or if we did not start it."""
         return None if self._server is None else self._server.status
@@ -460,7 +465,7 @@ class HttpChannel:
             return
         why = f"ended the session: HTTP 404 to line {exchange.line}"
         # recorded before anybody can send the next request, which then needs no answer
-        self.transcript.input_closed(f"the server {why}")
+        self.transcript.session_ended(exchange.line, f"the server {why}")
         self._expired = self._expired or why
 
     def _note(self, response: HttpResponse) -> None:

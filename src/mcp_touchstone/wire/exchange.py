@@ -34,6 +34,7 @@ class Exchange:
         left: whether we closed the connection before its end.
         events: the events of a stream, without their data.
         crafted: whether a scenario wrote the request itself.
+        event_line: number of the event that records a request without a line; 0 for none.
     """
 
     number: int
@@ -51,6 +52,7 @@ class Exchange:
     left: bool = False
     events: list[ServerEvent] = field(default_factory=list)
     crafted: bool = False
+    event_line: int = 0
 
     def header(self, name: str) -> str | None:
         """Return the first value of a response header; None if it is absent."""

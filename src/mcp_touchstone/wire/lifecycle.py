@@ -103,6 +103,7 @@ class Asked:
         required: whether silence would break a rule.
         cancelled: whether we cancelled it.
         answers: numbers of the lines that answered it.
+        expired: whether the server ended the session in place of an answer.
     """
 
     line: int
@@ -112,6 +113,7 @@ class Asked:
     required: bool
     cancelled: bool = False
     answers: int = 0
+    expired: bool = False
 
 
 class SessionState:
@@ -153,6 +155,11 @@ class SessionState:
             self.move(Event.INITIALIZE_SENT)
         elif modern:
             self.move(Event.MODERN_REQUEST_SENT)
+
+    def expired(self, line: int) -> None:
+        """Record that the server ended the session in place of an answer to a line of ours."""
+        for asked in self.asked:
+            asked.expired |= asked.line == line
 
     def heard(self, value: Any, refused: int | None = None) -> Iterator[Message]:
         """Yield the messages in one JSON value of the server (one for each member of an array).
@@ -216,4 +223,5 @@ class SessionState:
 
     def unanswered(self) -> list[Asked]:
         """Requests that silence would be wrong for, and that have no answer yet."""
-        return [a for a in self.asked if a.required and not a.answers and not a.cancelled]
+        waiting = [a for a in self.asked if a.required and not a.answers]
+        return [a for a in waiting if not a.cancelled and not a.expired]

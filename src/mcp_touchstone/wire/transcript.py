@@ -322,6 +322,12 @@ class Transcript:
             self._append(Source.EVENT, event.encode(), 0)
             self._change.notify_all()
 
+    def session_ended(self, line: int, event: str) -> None:
+        """Record that the server ended the session in place of an answer to a line of ours."""
+        with self._change:
+            self.session.expired(line)
+            self.input_closed(event)
+
     def wait(self, seen: Callable[[], Any], seconds: float) -> Any:
         """Wait until ``seen`` returns a true value, the output ends, or the seconds have passed."""
         with self._change:
