@@ -232,9 +232,9 @@ def lists_tasks_to_their_owner_only(session: AttackSession) -> None:
     at = _find_task(session, caller, stranger, task.id)
     session.conclude(
         threat,
-        f"a stranger was told the task {task.id} of another session" if at else "",
+        f"the list of a stranger has the task {task.id} of another session" if at else "",
         expected="no task of another caller",
-        passed="a stranger was not told the task of another session",
+        passed="the list of a stranger does not have the task of another session",
         at=at,
         also=(task.request.line,),
     )
@@ -264,17 +264,17 @@ UPDATED: Final = "notifications/resources/updated"
 EDITS: Final = 5
 """Greatest number of changes of a file; the first ones may come before the streams are open."""
 
-TOLD: Final = 2.0
-"""Seconds that the server has after a change to tell a subscriber."""
+PATIENCE: Final = 2.0
+"""Seconds that the server has after a change to notify a subscriber."""
 
-UNTOLD: Final = "the server told its subscriber of no change of a file"
+UNNOTIFIED: Final = "the server notified its subscriber of no change of a file"
 UNSUBSCRIBED: Final = "the server let nobody subscribe to a file of the throw-away root"
 NO_STREAM: Final = "the server opens no stream for a stranger"
 
 
 @attack("callers-overheard", fixtures=("base",))
-def tells_updates_to_subscribers_only(session: AttackSession) -> None:
-    """A stranger is not told of changes to which another caller has subscribed."""
+def notifies_subscribers_only(session: AttackSession) -> None:
+    """A stranger gets no updates of a file to which another caller has subscribed."""
     threat = "callers-overheard"
     session.open()
     caller = HttpCaller(session)
@@ -294,20 +294,20 @@ def tells_updates_to_subscribers_only(session: AttackSession) -> None:
     if stream.refused or not stream.exchange.streams:
         session.unseen(threat, NO_STREAM)
     else:
-        _change_until_told(session, stream)
+        _change_until_notified(session, stream)
         session.http.post(caller.request("ping"), stranger)
         stream.wait_messages(seconds=session.pace.settle)
         heard = _update(session, stream, on_it=True)
         if heard is None and _update(session, stream, on_it=False) is None:
-            session.unseen(threat, UNTOLD)
+            session.unseen(threat, UNNOTIFIED)
         else:
             session.conclude(
                 threat,
-                "a stranger was told of a change to which another caller has subscribed"
+                "a stranger got an update of a file to which another caller has subscribed"
                 if heard
                 else "",
                 expected="no update without a subscription",
-                passed="the subscriber was told of a change, and a stranger was not",
+                passed="the subscriber got an update, and a stranger did not",
                 at=heard,
                 also=(subscribed,),
             )
@@ -328,13 +328,13 @@ def _subscribe(session: AttackSession) -> int | None:
     return None
 
 
-def _change_until_told(session: AttackSession, stream: HttpAnswer) -> None:
-    """Change the plain file until its subscriber is told."""
+def _change_until_notified(session: AttackSession, stream: HttpAnswer) -> None:
+    """Change the plain file until its subscriber gets an update."""
     path = session.field.root / CONTROL
     for _ in range(EDITS):
         with path.open("a", encoding="utf-8") as file:
             file.write("\n")
-        if session.wire.wait(lambda: _update(session, stream, on_it=False), TOLD):
+        if session.wire.wait(lambda: _update(session, stream, on_it=False), PATIENCE):
             break
 
 

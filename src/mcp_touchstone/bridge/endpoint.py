@@ -75,8 +75,8 @@ class Endpoint(Responses):
         """Open the listening stream of a session, or resume a broken stream."""
         with self.refusing():
             self._check()
-            self._check_handshake()
             head.check_accept(self.headers, head.EVENTS)
+            self._check_handshake()
             session = self._session()
             stream, after = self._wanted(session)
             if not stream.attach(HANDOVER):
