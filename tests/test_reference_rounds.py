@@ -222,9 +222,10 @@ def test_question_is_repeated_when_its_subject_changed() -> None:
 
 def test_abandoned_rounds_keep_no_threads() -> None:
     with stateless() as client:
+        before = threading.active_count()  # another test may have left some
         for number in range(200):
             assert "inputRequests" in exchange(client, first(number))["result"]
-        assert threading.active_count() < 20
+        assert threading.active_count() - before < 20
 
 
 @pytest.mark.parametrize("method", ["tools/list", "server/discover"])
