@@ -61,6 +61,8 @@ GOALS = {
     "one revision: clauses per s / checks per s": ">= 1.0",
     "one revision: judgements per s / checks per s": ">= 2.5",
     "one revision: efficiency": ">= 0.7",
+    "HTTP: judgements per s / checks per s": ">= 2.0",
+    "HTTP: seconds / over stdio": "<= 1.5",
     "reference: efficiency": ">= 0.8",
     "reference: s": "<= 4",
     "everything: efficiency": ">= 0.8",
@@ -180,11 +182,10 @@ def listening(*command: str) -> Iterator[str]:
             server.kill()
 
 
-def one_revision(peers: Peers) -> Iterator[Row]:
-    """Measure one revision of server-everything beside the official suite.
+def checks_per_second(peers: Peers) -> tuple[float, float]:
+    """Judge server-everything with the official suite; return its checks a second, and the seconds.
 
-    The start of the server counts on both sides. A check of the suite is one assertion about one
-    exchange, as a judgement is.
+    The start of the server counts.
     """
     suite = peers.official()
     begun = time.monotonic()
@@ -193,21 +194,42 @@ def one_revision(peers: Peers) -> Iterator[Row]:
         tempfile.TemporaryDirectory() as place,
     ):
         checks = sum(map(len, suite.judge(url, REVISION, Path(place)).checks.values()))
-        theirs = time.monotonic() - begun
+        seconds = time.monotonic() - begun
+    return checks / seconds, seconds
+
+
+def judged(report: dict[str, Any]) -> tuple[int, int]:
+    """Return the numbers of clauses and of judgements in a report."""
+    verdicts = [v for v in report["verdicts"] if v["outcome"] != "unseen"]
+    return len(verdicts), sum(j["outcome"] != "unseen" for v in verdicts for j in v["judgements"])
+
+
+def one_revision(peers: Peers) -> Iterator[Row]:
+    """Measure one revision of server-everything beside the official suite.
+
+    The start of the server counts on both sides. A check of the suite is one assertion about one
+    exchange, as a judgement is.
+    """
+    per_second, theirs = checks_per_second(peers)
     spent, report = check(*ONE_REVISION, "--", *peers.everything)
-    judged = [v for v in report["verdicts"] if v["outcome"] != "unseen"]
-    judgements = sum(j["outcome"] != "unseen" for v in judged for j in v["judgements"])
+    clauses, judgements = judged(report)
     yield "one revision: seconds / official suite", spent.seconds / theirs
-    per_second = checks / theirs
-    yield (
-        "one revision: clauses per s / checks per s",
-        len(judged) / spent.seconds / per_second,
-    )
-    yield (
-        "one revision: judgements per s / checks per s",
-        judgements / spent.seconds / per_second,
-    )
+    yield "one revision: clauses per s / checks per s", clauses / spent.seconds / per_second
+    yield "one revision: judgements per s / checks per s", judgements / spent.seconds / per_second
     yield from described("one revision", spent, report)
+
+
+def http(peers: Peers) -> Iterator[Row]:
+    """Measure one revision over HTTP beside the official suite, and beside the run over stdio."""
+    per_second, _ = checks_per_second(peers)
+    server = peers.npm("mcp-server-everything", "streamableHttp")
+    url = "http://127.0.0.1:{port}/mcp"
+    spent, report = check(*ONE_REVISION, "--http", url, "--", "env", "PORT={port}", *server)
+    _, judgements = judged(report)
+    stdio, _ = check(*ONE_REVISION, "--", *peers.everything)
+    yield "HTTP: judgements per s / checks per s", judgements / spent.seconds / per_second
+    yield "HTTP: seconds / over stdio", spent.seconds / stdio.seconds
+    yield from described("HTTP", spent, report)
 
 
 def all_revisions(peers: Peers) -> Iterator[Row]:
@@ -278,6 +300,7 @@ def _grown(copies: int) -> Registry:
 
 PARTS: dict[str, Callable[[Peers], Iterator[Row]]] = {
     "one-revision": one_revision,
+    "http": http,
     "all-revisions": all_revisions,
     "security": security,
     "quick": quick,

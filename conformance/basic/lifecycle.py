@@ -330,7 +330,8 @@ def gives_up_on_unanswered_requests(talk: Conversation) -> None:
         cancelled = _cancelled(talk, asked)
         talk.judge(
             clause,
-            all(request in cancelled for request in pending),
+            # Others may belong to the session: a server can be slow to request the roots.
+            any(request in cancelled for request in pending),
             expected=f"notifications/cancelled for the abandoned request {brief(pending[0])}",
             actual=f"the call ended ({reply}) and nothing was cancelled",
             at=reply,

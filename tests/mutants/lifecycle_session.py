@@ -217,6 +217,20 @@ class CancelsAbandonedRequests(Waits):
         super().give_up(request, own)
 
 
+@control("lifecycle-timeout-cancels")
+class RequestsTheRootsOfTheSessionLate(CancelsAbandonedRequests):
+    """Gives up on a request and cancels it; its request at the start of the session comes late."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if isinstance(message, dict) and message.get("method") == "roots/list":
+            self.later(0.15, lambda: self.emit(message))
+            return None
+        message = super().said(message, request)
+        if request.get("method") == "tools/list" and "result" in message:
+            message["result"]["tools"] = [dict(self.TOOL)]
+        return message  # type: ignore[no-any-return]
+
+
 @control()
 class WaitsForEver(Waits):
     """Waits for the client without a time limit."""
