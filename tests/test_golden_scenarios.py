@@ -29,7 +29,6 @@ from tests.test_action import needs_bash, run_step
 
 REVISION = "2025-11-25"
 SERVER = (sys.executable, "-S", str(HERE / "golden_server.py"), ROOT)
-REFERENCE = (sys.executable, "-m", "mcp_touchstone", "serve")
 
 
 def target(*features: str) -> Target:
@@ -49,7 +48,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def over_http(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recording of a server that speaks HTTP, which ran already."""
     folder = tmp_path_factory.mktemp("golden") / "kept"
-    with Listener(Launch(command=REFERENCE), most=16, startup=WAIT) as listener:
+    with Listener(Launch(command=SERVER), most=16, startup=WAIT) as listener:
         words = ["golden", "record", "--suite", "conformance", "--revision", REVISION]
         assert main([*words, "--folder", str(folder), listener.start()]) == 0
     return folder
@@ -115,7 +114,7 @@ def test_error_without_an_id_answers_the_request_of_its_exchange(over_http: Path
 
 
 def test_server_on_another_port_matches_the_recording_over_http(over_http: Path) -> None:
-    with Listener(Launch(command=REFERENCE), most=16, startup=WAIT) as listener:
+    with Listener(Launch(command=SERVER), most=16, startup=WAIT) as listener:
         words = ["golden", "verify", "--folder", str(over_http), "--revision", REVISION]
         assert main([*words, listener.start()]) == 0
 
