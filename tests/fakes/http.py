@@ -125,8 +125,8 @@ class WatchesFiles(Guard):
             time.sleep(0.05)
             if path.stat().st_size != size:
                 size = path.stat().st_size
-                told = {"method": "notifications/resources/updated", "params": {"uri": uri}}
-                self.emit({"jsonrpc": "2.0", **told})
+                update = {"method": "notifications/resources/updated", "params": {"uri": uri}}
+                self.emit({"jsonrpc": "2.0", **update})
 
 
 class SpeaksHttp(Guard):
