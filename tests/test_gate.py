@@ -390,17 +390,30 @@ def test_interrupted_run_keeps_its_verdicts(registry: Registry) -> None:
     assert outcomes(run) == {"toy-must": Outcome.FAIL}
 
 
-@pytest.mark.parametrize("moment", ["recon", "plan"])
-def test_run_interrupted_before_judging_has_no_verdicts(registry: Registry, moment: str) -> None:
-    declare_result("toy-must", passed=True)
-
+def interrupt_at(moment: str) -> Callable[[str, object], None]:
     def interrupt(what: str, _: object) -> None:
         if what == moment:
             raise KeyboardInterrupt
 
-    run = judge(server(), registry, Choice(), on_event=interrupt)
+    return interrupt
+
+
+def test_run_interrupted_after_recon_has_no_verdicts(registry: Registry) -> None:
+    declare_result("toy-must", passed=True)
+
+    run = judge(server(), registry, Choice(), on_event=interrupt_at("recon"))
 
     assert (run.exit_code, run.verdicts) == (130, [])
+
+
+def test_run_interrupted_at_the_plan_keeps_the_verdicts_it_has(registry: Registry) -> None:
+    # A case runs as soon as its needs are decided, which may be before the plan is complete.
+    declare_result("toy-must", passed=True)
+
+    run = judge(server(), registry, Choice(), on_event=interrupt_at("plan"))
+
+    assert run.exit_code == 130
+    assert {one.outcome for one in run.verdicts} <= {Outcome.PASS}
 
 
 def test_run_leaves_no_thread_process_or_folder(registry: Registry) -> None:
