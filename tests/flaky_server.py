@@ -45,6 +45,18 @@ class AnswersTwiceOnce(Fault):
         return message  # type: ignore[no-any-return]
 
 
+class RunsUnknownTools(FailsAlways):
+    """Refuses every ping with an empty params, and answers a call of an unknown tool."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        unknown = message.get("error", {}).get("code") == -32602
+        if request.get("method") == "tools/call" and unknown:
+            result: Json = {"content": []}
+            return {"jsonrpc": "2.0", "id": message["id"], "result": result}
+        return super().said(message, request)
+
+
 if __name__ == "__main__":
-    faults = {kind.__name__: kind for kind in (FailsOnce, FailsAlways, AnswersTwiceOnce)}
+    kinds = (FailsOnce, FailsAlways, AnswersTwiceOnce, RunsUnknownTools)
+    faults = {kind.__name__: kind for kind in kinds}
     sys.exit(run(faults[sys.argv[1]](), sys.argv[2]))

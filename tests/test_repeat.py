@@ -38,6 +38,26 @@ def test_repeated_finding_is_not_intermittent() -> None:
     assert (shown.found, shown.tried, shown.sometimes) == (2, 2, False)
 
 
+def test_scenarios_that_shared_a_process_are_repeated_on_one() -> None:
+    ping, tools = "answers_a_ping", "refuses_an_unknown_tool"
+    one = judged("RunsUnknownTools", ping)
+    both = judged("RunsUnknownTools", ping, tools)
+
+    found = {s.case.name: j for s in both.slots for j in s.judgements if j.tried > 1}
+    assert {name: (j.found, j.tried) for name, j in found.items()} == {
+        ping: (2, 2),
+        tools: (2, 2),
+    }
+    assert both.processes == one.processes
+
+
+def test_repetitions_count_as_processes_of_the_run() -> None:
+    repeated = judged("FailsAlways", "answers_a_ping")
+    single = judged("FailsAlways", "answers_a_ping", repeats=0)
+
+    assert repeated.processes == single.processes + 1
+
+
 def test_finding_seen_once_reports_the_number_of_attempts() -> None:
     shown = finding(judged("FailsOnce", "answers_a_ping"), "ping-empty-response")
 

@@ -272,6 +272,11 @@ class ProcessPool:
             rate=self._rate,
         )
 
+    def count_starts(self, other: "ProcessPool") -> None:
+        """Add the processes that another pool started for the same run."""
+        with self._lock:
+            self.started += other.started
+
     def become_repository(self) -> bool:
         """Make the root of the run, and those of future worlds, a git repository.
 

@@ -1,14 +1,15 @@
 """Repeat scenarios with findings, to distinguish stable findings from chance. Prints nothing.
 
 A scenario with a finding is run again on new processes, and so is the scenario whose traffic broke
-a rule on all traffic. A finding that appears in the first repetition is stable. Any other scenario
-is repeated more often, and its judgement says how often the finding appeared. A scenario that races
-messages has no stable findings: its race may be lost twice and won the next time.
+a rule on all traffic. Scenarios that shared a process share one in their first repetition too. A
+finding that appears there is stable. Any other scenario is repeated more often and alone, and its
+judgement says how often the finding appeared. A scenario that races messages has no stable
+findings: its race may be lost twice and won the next time.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Final
 
@@ -45,7 +46,7 @@ def repeat(cases: list[PlannedCase], work: Work, most: int, deadline: Deadline) 
         deadline: the time of the run.
     """
     _mark_races(cases, work)
-    suspects = _suspects(cases, work) if most and not work.stop.is_set() else {}
+    suspects = _suspects(cases, work) if most and not work.stop.is_set() else []
     if not suspects:
         return
     until = now() + min(SECONDS, deadline.left)
@@ -56,13 +57,17 @@ def repeat(cases: list[PlannedCase], work: Work, most: int, deadline: Deadline) 
 
     width = 1 if work.pool.is_single else AT_ONCE
     with ThreadPoolExecutor(width, thread_name_prefix="repeat") as threads:
-        waiting = [
-            threads.submit(_Suspect(scenario, found, work).pursue, most, pools, over)
-            for scenario, found in suspects.values()
-        ]
         try:
-            while wait(waiting, SLICE).not_done and not work.stop.is_set():
-                pass
+            together = [
+                threads.submit(_try, group, work, pools, over) for group in _groups(suspects)
+            ]
+            _await(together, work)
+            alone = [
+                threads.submit(suspect.pursue, most, pools, over)
+                for suspect in suspects
+                if not suspect.is_stable
+            ]
+            _await(alone, work)
         except BaseException:
             work.stop.set()
             raise
@@ -70,6 +75,15 @@ def repeat(cases: list[PlannedCase], work: Work, most: int, deadline: Deadline) 
             if work.stop.is_set():
                 for pool in pools:
                     pool.expire()
+    for suspect in suspects:
+        suspect.note()
+
+
+def _await(waiting: Iterable[Future[None]], work: Work) -> None:
+    """Wait for repetitions; return early if the run ends."""
+    while wait(waiting, SLICE).not_done:
+        if work.stop.is_set():
+            return
     for one in waiting:
         one.result()
 
@@ -87,25 +101,31 @@ def _mark_races(cases: Iterable[PlannedCase], work: Work) -> None:
         ]
 
 
-def _suspects(
-    cases: Iterable[PlannedCase], work: Work
-) -> dict[tuple[str, str], tuple[PlannedCase, list[PlannedCase]]]:
-    """Group by scenario and revision: the scenario, and the cases with findings there.
+def _suspects(cases: Iterable[PlannedCase], work: Work) -> list["_Suspect"]:
+    """Return the scenarios with findings in each revision, in the order of the suite.
 
     Attacks and properties are skipped, since they repeat their findings themselves, and so are
     findings on the opening and on discovery.
     """
-    found: dict[tuple[str, str], tuple[PlannedCase, list[PlannedCase]]] = {}
+    found: dict[tuple[str, str], _Suspect] = {}
     scenarios = {(one.case.id, one.revision): one for one in work.plan.all_cases}
     for case in cases:
-        for origin in {_origin(case, judgement) for judgement in _findings(case)}:
-            scenario = scenarios.get((origin, case.revision))
+        for judgement in _findings(case):
+            key = _origin(case, judgement), case.revision
+            scenario = scenarios.get(key)
             if scenario is None or not isinstance(scenario.case, Scenario):
                 continue
             if not (scenario.case.drawn or is_attack(scenario.case)):
-                key = origin, case.revision
-                found.setdefault(key, (scenario, []))[1].append(case)
-    return found
+                found.setdefault(key, _Suspect(scenario, work)).add(case, judgement)
+    return list(found.values())
+
+
+def _groups(suspects: Iterable["_Suspect"]) -> list[list["_Suspect"]]:
+    """Group the scenarios that are repeated on one process; harmful ones are last in a group."""
+    groups: dict[object, list[_Suspect]] = {}
+    for suspect in suspects:
+        groups.setdefault(suspect.process, []).append(suspect)
+    return [sorted(group, key=lambda one: one.hurts) for group in groups.values()]
 
 
 def _findings(case: PlannedCase) -> Iterator[Judgement]:
@@ -116,77 +136,107 @@ def _origin(case: PlannedCase, judgement: Judgement) -> str:
     return judgement.origin or case.case.id
 
 
-class _Suspect:
-    """A scenario to repeat, and the cases whose findings depend on it."""
+_Finding = tuple[str, str, str]
+"""The scenario that led to a finding, the case that found it, and the clause."""
 
-    def __init__(self, scenario: PlannedCase, cases: list[PlannedCase], work: Work) -> None:
-        self._scenario = scenario
-        self._cases = cases
+
+class _Suspect:
+    """A scenario to repeat, the cases with findings that it led to, and its repetitions."""
+
+    def __init__(self, scenario: PlannedCase, work: Work) -> None:
+        assert isinstance(scenario.case, Scenario)  # noqa: S101  (only these are repeated)
+        self.planned = scenario
+        self.scenario = scenario.case
+        self.cases: list[PlannedCase] = []
         self._work = work
-        self._shown: dict[tuple[str, str], int] = defaultdict(int)
+        self._wanted: set[_Finding] = set()
+        self._shown: Counter[_Finding] = Counter()
+        self._tried = 0
+
+    @property
+    def process(self) -> object:
+        """What it has in common with the scenarios that are repeated on the same process."""
+        if self.scenario.fresh or self.scenario.lasts:
+            return id(self)
+        return self.planned.revision, share(self.planned)
+
+    @property
+    def hurts(self) -> bool:
+        """Whether it may harm the server."""
+        return self.scenario.hurts
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether all findings appeared in the first repetition."""
+        return self._tried == 1 and self._wanted <= self._shown.keys()
+
+    def add(self, case: PlannedCase, judgement: Judgement) -> None:
+        """Add a finding."""
+        if case not in self.cases:
+            self.cases.append(case)
+        self._wanted.add((self.scenario.id, case.case.id, judgement.clause))
+
+    def count(self, shown: set[_Finding]) -> None:
+        """Count one repetition and its findings."""
+        self._tried += 1
+        self._shown.update(shown & self._wanted)
 
     def pursue(self, most: int, pools: list[ProcessPool], over: Callable[[], bool]) -> None:
-        """Repeat the scenario until all findings appeared in one repetition, or up to a limit."""
-        wanted = {
-            (case.case.id, judgement.clause)
-            for case in self._cases
-            for judgement in _findings(case)
-            if _origin(case, judgement) == self._scenario.case.id
-        }
-        tried = 0
-        while tried < most and not over():
-            shown = self._again(pools)
-            if self._work.stop.is_set():
-                break
-            tried += 1
-            for key in shown & wanted:
-                self._shown[key] += 1
-            if tried == 1 and wanted <= shown:
-                break
-        if tried:
-            self._note(tried)
+        """Repeat the scenario alone, up to a number of repetitions in all."""
+        while self._tried < most and not over():
+            _try([self], self._work, pools, over)
 
-    def _again(self, pools: list[ProcessPool]) -> set[tuple[str, str]]:
-        """Repeat the scenario once, on new processes; return (case, clause) of its findings."""
-        work, before = self._work, self._scenario
-        own = work.pool
-        pool = ProcessPool(own.target, own.world, own.pace, own.mark)
-        pool.knows(work.profile)
-        pool.allowance = own.allowance
-        pool.is_single = own.is_single
-        pools.append(pool)
-        if work.stop.is_set():
-            pool.expire()
-        assert isinstance(before.case, Scenario)  # noqa: S101  (suspects are)
-        case = PlannedCase(before.case, before.revision, before.clauses, also=before.also)
-        try:
-            if not before.case.fresh:  # as on the process that discovery opened
-                connection = pool.shared(case.revision, share(case))
-                read_lists(Spoken(connection.opening or Reply(0)), connection)
-            run_case(case, replace(work, pool=pool))
-            pool.settle()
-            found = {(case.case.id, judgement.clause) for judgement in _findings(case)}
-            for other in self._cases:
-                if isinstance(other.case, Ambient):
-                    records = pool.records(other.revision)
-                    seen = ambient.judge(other.case, records, other.clauses)
-                    found |= {(other.case.id, j.clause) for j in seen if j.outcome in _FINDINGS}
-        except Exception:  # noqa: BLE001  (a fault of ours shows nothing again)
-            return set()
-        finally:
-            pool.close()
-        return found
-
-    def _note(self, tried: int) -> None:
-        for case in self._cases:
+    def note(self) -> None:
+        """Store in the judgements how often each was tried and found."""
+        for case in self.cases if self._tried else ():
             case.judgements = [
                 replace(
                     judgement,
-                    tried=tried + 1,
-                    found=self._shown[case.case.id, judgement.clause] + 1,
+                    tried=self._tried + 1,
+                    found=self._shown[self.scenario.id, case.case.id, judgement.clause] + 1,
                 )
-                if judgement.outcome in _FINDINGS
-                and _origin(case, judgement) == self._scenario.case.id
+                if judgement.outcome in _FINDINGS and _origin(case, judgement) == self.scenario.id
                 else judgement
                 for judgement in case.judgements
             ]
+
+
+def _try(
+    group: Sequence[_Suspect], work: Work, pools: list[ProcessPool], over: Callable[[], bool]
+) -> None:
+    """Repeat scenarios once, one after the other on a new process, unless time is over."""
+    if over():
+        return
+    own, first = work.pool, group[0]
+    pool = ProcessPool(own.target, own.world, own.pace, own.mark)
+    pool.knows(work.profile)
+    pool.allowance = own.allowance
+    pool.is_single = own.is_single
+    pools.append(pool)
+    if work.stop.is_set():
+        pool.expire()
+    found: set[_Finding] = set()
+    try:
+        if not first.scenario.fresh:  # as on the process that discovery opened
+            connection = pool.shared(first.planned.revision, share(first.planned))
+            read_lists(Spoken(connection.opening or Reply(0)), connection)
+        for suspect in group:
+            before = suspect.planned
+            case = PlannedCase(before.case, before.revision, before.clauses, also=before.also)
+            run_case(case, replace(work, pool=pool))
+            name = suspect.scenario.id
+            found |= {(name, name, judgement.clause) for judgement in _findings(case)}
+        pool.settle()
+        for rule in {id(c): c for suspect in group for c in suspect.cases}.values():
+            if isinstance(rule.case, Ambient):
+                records = pool.records(rule.revision)
+                broken = ambient.origins(rule.case, records, rule.clauses)
+                found |= {(origin, rule.case.id, clause) for clause, origin in broken}
+    except Exception:  # noqa: BLE001  (a fault of ours shows nothing again)
+        found = set()
+    finally:
+        pool.close()
+        own.count_starts(pool)
+    if not work.stop.is_set():
+        for suspect in group:
+            suspect.count(found)

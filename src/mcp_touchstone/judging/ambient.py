@@ -130,6 +130,16 @@ def breaches(
             yield seen.clause, seen.n
 
 
+def origins(
+    rule: Ambient, records: Iterable[Record], clauses: Sequence[Clause]
+) -> Iterator[tuple[str, str]]:
+    """Yield the failures and warnings of records: the clause, and the scenario that led to it."""
+    for record in records:
+        entries = list(record.transcript)
+        for clause, line in breaches(rule, record, clauses):
+            yield clause, _origin(entries, line)
+
+
 def _weight(seen: Seen, record: Record, clause: Clause) -> Breach:
     lightness = (Breach.FAIL, Breach.WARN, Breach.NOTE)
     mild = Breach.WARN if _answers_invalid_value(seen, record, clause) else clause.breach
