@@ -1,6 +1,7 @@
 """Property tests: drawing, shrinking, judging, and time limits of examples."""
 
 import _thread
+import importlib
 import json
 import sys
 import threading
@@ -52,6 +53,23 @@ def test_same_settings_draw_the_same_examples() -> None:
 @pytest.mark.parametrize("terms", [DrawSettings("two", 20), DrawSettings("one", 20, 1)])
 def test_name_and_seed_change_the_drawn_examples(terms: DrawSettings) -> None:
     assert draw(strategies.texts(), terms) != draw(strategies.texts(), DrawSettings("one", 20))
+
+
+def test_modules_of_the_process_do_not_change_the_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hypothesis prefers constants of local modules, so a checkout would draw other examples."""
+    texts = st.lists(st.text(max_size=9), min_size=40)
+    before = draw(texts, DrawSettings("p", 10))
+    constants = [f"word{number}" for number in range(50)]
+    (tmp_path / "module_with_constants.py").write_text(f"WORDS = {constants}\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("module_with_constants")
+
+    after = draw(texts, DrawSettings("p", 10))
+
+    assert after == before
+    assert not {word for text in after for word in text} & {*constants}
 
 
 def test_no_example_is_drawn_twice() -> None:

@@ -1,11 +1,11 @@
-"""Draw examples and make a failing one small: all that is done with Hypothesis, and nothing else.
+"""Draw examples and shrink a failing one. The only module that uses Hypothesis.
 
-Drawing and asking are apart. Examples are drawn beforehand, all of them, which takes milliseconds;
-Hypothesis is asked again only to shrink one that failed. So a slow server is no slow strategy, and
-threads take turns for moments. The same seed and number draw the same, with the same version of
-Hypothesis.
+All examples of a property are drawn before the first is sent, which takes milliseconds. Hypothesis
+runs again only to shrink an example that failed. So Hypothesis never waits for a server, and a
+thread holds the lock of this module for a short time only. Equal settings draw equal examples with
+the same version of Hypothesis, in every environment.
 
-Imported with the first property that runs; nothing else imports Hypothesis.
+It is imported with the first property that runs.
 """
 
 import threading
@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final, TypeVar
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
@@ -21,6 +22,11 @@ from hypothesis.errors import HypothesisException
 from hypothesis.strategies import SearchStrategy
 
 from mcp_touchstone.judging.run_settings import DrawSettings
+
+try:
+    from hypothesis.internal.conjecture import providers
+except ImportError:  # an old version, which draws no constants either
+    providers = None  # type: ignore[assignment]
 
 T = TypeVar("T")
 
@@ -37,11 +43,15 @@ class _Failing(Exception):  # noqa: N818  (reports to Hypothesis that an example
 def draw(
     strategy: SearchStrategy[T], terms: DrawSettings, over: Callable[[], bool] = lambda: False
 ) -> list[T]:
-    """Draw examples, the simplest first and none twice.
+    """Return different examples, the simplest first.
 
-    Hypothesis likes to follow an example with others that are nearly the same. More are drawn than
-    are wanted, and what is given is spread over all of them. Once it is ``over``, what was drawn
-    by then has to do.
+    Consecutive examples of Hypothesis are often nearly the same. So more are drawn than are wanted,
+    and the returned ones are spread over all of them.
+
+    Args:
+        strategy: the strategy to draw from.
+        terms: number, name and seed.
+        over: returns whether to stop drawing; the examples drawn by then are used.
     """
     found: dict[str, T] = {}
 
@@ -59,13 +69,16 @@ def draw(
 def shrink(
     strategy: SearchStrategy[T], failing: T, fails: Callable[[T], bool], terms: DrawSettings
 ) -> T:
-    """Give the smallest example that fails as well as a drawn one does.
+    """Return the smallest example found that fails as a drawn one does.
 
     Args:
-        strategy: what it was drawn from.
-        failing: an example that ``draw`` gave.
-        fails: asked about each smaller one, each once; what it raises ends the search.
-        terms: as for ``draw``.
+        strategy: the strategy that drew it.
+        failing: an example that ``draw`` returned.
+        fails: returns whether an example fails; called once for each smaller example.
+        terms: the settings of ``draw``.
+
+    Raises:
+        Exception: an exception of ``fails``; it ends the search.
     """
     known = {repr(failing): True}
     smallest = failing
@@ -81,7 +94,7 @@ def shrink(
         if key not in known:
             known[key] = not trouble and _asked(fails, value, trouble)
         if known[key]:
-            smallest = value  # the last one is it: Hypothesis ends with what it found
+            smallest = value  # Hypothesis runs the smallest one last
             raise _Failing
 
     with _suppressed():
@@ -94,7 +107,7 @@ def shrink(
 def _asked(fails: Callable[[T], bool], value: T, trouble: list[Exception]) -> bool:
     try:
         return fails(value)
-    except Exception as error:  # noqa: BLE001  (Hypothesis would take it for one more failure)
+    except Exception as error:  # noqa: BLE001  (Hypothesis would count it as a failing example)
         trouble.append(error)
         return False
 
@@ -128,13 +141,37 @@ def _run(
         body(value)
 
     test = seed(zlib.crc32(terms.name.encode()) ^ terms.seed)(quiet(given(strategy)(take)))
-    with _turns, _at_home(terms.home):
+    with _turns, _at_home(terms.home), _without_local_constants():
         test()
+
+
+_NO_CONSTANTS: Final = SimpleNamespace(set_for_type=lambda _type: ())
+_known_constants: Final[dict[object, object]] = {}
+
+
+@contextmanager
+def _without_local_constants() -> Iterator[None]:
+    """Keep Hypothesis from drawing constants of the modules of this process.
+
+    Which of our modules it would read depends on the installation. It also parses each of them,
+    which takes longer than drawing. There is no setting for it; a version without these names is
+    left as it is. Tests of the user in this process keep their constants.
+    """
+    own = {"_get_local_constants": lambda: _NO_CONSTANTS, "CONSTANTS_CACHE": _known_constants}
+    before = {name: getattr(providers, name, None) for name in own}
+    if None in before.values():
+        yield
+        return
+    vars(providers).update(own)
+    try:
+        yield
+    finally:
+        vars(providers).update(before)
 
 
 @contextmanager
 def _at_home(home: Path | None) -> Iterator[None]:
-    """Let Hypothesis keep its files elsewhere for a while, not in the user's folder."""
+    """Make Hypothesis write its files to another folder than the user's."""
     if home is None:
         yield
         return
