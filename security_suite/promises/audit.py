@@ -1,8 +1,7 @@
 """Servers that promise a record of each write.
 
-Servers that promise a record of each write: whether it is there, and whether it can be forged.
-
-Looked at is what anybody sees from outside: standard error, and log messages to the client.
+Each write must leave a record, and a file name must not forge one. Only output that is visible from
+outside is checked: standard error, and log messages to the client.
 """
 
 import re
@@ -42,11 +41,11 @@ LOOK: Final = 0.01
 """Seconds between two looks at a log."""
 
 FORGED: Final = "forged"
-"""Word of a payload that is made another one in each call."""
+"""Word of a payload that gets a new suffix in each call."""
 
 
 class _Log:
-    """What is logged from now on."""
+    """The log output since the creation of this object."""
 
     def __init__(self, session: AttackSession) -> None:
         self._wire = session.wire
@@ -62,7 +61,7 @@ class _Log:
 
     @property
     def records(self) -> list[str]:
-        """These lines, and the log messages that the client got."""
+        """The lines on standard error, and the log messages to the client."""
         sent = [
             entry.text
             for entry in self._wire.transcript.since(self._line)
@@ -72,7 +71,7 @@ class _Log:
         return self.printed + sent
 
     def names(self, files: list[str], seconds: float) -> bool:
-        """Whether a record with a time names one of some files, now or within some seconds."""
+        """Return whether a record with a time names one of the files within some seconds."""
         end = now() + seconds
         while True:
             if any(TIME.search(one) and any(f in one for f in files) for one in self.records):
@@ -83,7 +82,7 @@ class _Log:
 
 
 def recorded(session: AttackSession, threat: str, *groups: str) -> None:
-    """Write in every way there is, and look for a record of each.
+    """Write with every tool, and look for a record of each write.
 
     Raises:
         Broken: nothing was written.
@@ -119,7 +118,7 @@ def recorded(session: AttackSession, threat: str, *groups: str) -> None:
 
 
 def unforged(session: AttackSession, threat: str, *groups: str) -> None:
-    """Name files so that their names look like records, or act on a terminal."""
+    """Send file names that look like records or control a terminal."""
     session.begin()
     log = _Log(session)
     sent: list[tuple[str, Binding, Reply]] = []
@@ -147,7 +146,7 @@ def unforged(session: AttackSession, threat: str, *groups: str) -> None:
 
 
 def _forged(name: str, lines: list[str]) -> str:
-    """Say how a name came into a log as what it is not."""
+    """Return in words how a file name changed a log; empty if it did not."""
     _, newline, record = name.partition("\n")
     if newline and any(line.startswith(record) for line in lines):
         return "a file name became a record of its own in the log"
@@ -157,7 +156,7 @@ def _forged(name: str, lines: list[str]) -> str:
 
 
 def _written(session: AttackSession, before: Any) -> list[str]:
-    """Give the names of the files of the root that are not as they were."""
+    """Return the names of the changed files of the root."""
     found = changes(before, take(session.field.root, known=before))
     paths = [Path(change.path) for change in found if change.path != "."]
     return [path.name for path in paths if not (session.field.root / path).is_dir()]

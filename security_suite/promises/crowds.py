@@ -1,9 +1,8 @@
 """Several writes of one file at the same moment.
 
-Several writes of one file at the same moment: what is left must be one of them, as a whole.
-
-All requests are sent before the first answer is waited for, as agents that work side by side send
-them. A server may serve them in any order, or refuse all but one.
+The file must contain the whole content of one write. All requests are sent before the first answer
+is read, as by agents that work in parallel. A server may serve them in any order, or refuse all but
+one.
 """
 
 import secrets
@@ -25,24 +24,24 @@ from mcp_touchstone.security.suite import (
 
 @attack("crowds-whole", fixtures=("base",))
 def leaves_one_content_as_a_whole(session: AttackSession) -> None:
-    """A file that is written by several calls at once is what one of them wrote."""
+    """A file that several calls write at once has the content of one of them."""
     overwrite(session, "crowds-whole")
 
 
 @attack("crowds-confirmed", fixtures=("base",))
 def keeps_every_edit_it_confirmed(session: AttackSession) -> None:
-    """Of edits of one line at the same moment, those that are confirmed are in the file."""
+    """After edits of one line at the same moment, the file contains every confirmed edit."""
     edit(session, "crowds-confirmed")
 
 
 SIZES: Final = (96 << 10, 1 << 10, 64 << 10, 1 << 10, 32 << 10, 1 << 10)
-"""Bytes of the contents that are written at the same moment: long and short ones in turn."""
+"""Sizes in bytes of the contents of one round: long and short ones in turn."""
 
 EDITS: Final = 8
-"""Edits of one file that are asked for at the same moment."""
+"""Edits of one file in one round."""
 
 ROUNDS: Final = 4
-"""How often that is done with each tool."""
+"""Rounds with each tool."""
 
 BEFORE: Final = "touchstone line 1\nand what follows\n"
 WHOLE: Final = "the file as one of the calls wrote it"
@@ -50,7 +49,7 @@ KEPT: Final = "every edit that was confirmed is in the file"
 
 
 def overwrite(session: AttackSession, threat: str) -> None:
-    """Write contents of different lengths to one name, and look for one of them.
+    """Write contents of different lengths to one file, and judge whether it is one of them.
 
     Raises:
         Broken: nothing could be written.
@@ -76,9 +75,9 @@ def overwrite(session: AttackSession, threat: str) -> None:
 
 
 def edit(session: AttackSession, threat: str) -> None:
-    """Edit one line in many ways at once; what was confirmed has to be there.
+    """Edit one line in many ways at once; every confirmed edit must be in the file.
 
-    A tool that confirms what it did not do, with nobody else about, is left alone.
+    Skip a tool that falsely confirms edits even if they are made one at a time.
     """
     session.begin()
     found, at, tried, trusted = "", None, 0, set[str]()
@@ -107,7 +106,7 @@ def edit(session: AttackSession, threat: str) -> None:
 def _rounds(
     session: AttackSession, threat: str, *operations: Operation
 ) -> Iterator[tuple[Binding, Path]]:
-    """Walk the tools, each several times, with the name of a file that is used once."""
+    """Yield each tool several times, each time with the path of a new file."""
     known = [b for b in session.promised_by(threat, *operations) if b.gives_content]
     for number, binding in enumerate(b for b in known if b.is_verbatim):
         for turn in range(ROUNDS):
@@ -119,7 +118,7 @@ def _lay(path: Path) -> None:
 
 
 def _content(size: int) -> str:
-    """Give lines that say which content they are of."""
+    """Return equal lines with a random word that identifies the content."""
     line = f"touchstone {secrets.token_hex(8)}\n"
     return line * (size // len(line))
 
@@ -131,7 +130,7 @@ def _call(session: AttackSession, binding: Binding, path: Path, content: str) ->
 
 
 def _said(session: AttackSession, calls: list[Call]) -> list[Reply]:
-    """Send all, then wait for all the answers."""
+    """Send all calls, then wait for all answers."""
     wire, limit = session.wire, max(PATIENCE, session.pace.reply)
     asked = [wire.say(wire.build(*call), required=False) for call in calls]
     return [wire.answer_to(line, limit) for line in asked]
@@ -142,7 +141,7 @@ def _did(reply: Reply) -> bool:
 
 
 def _is_true(session: AttackSession, binding: Binding, path: Path) -> bool:
-    """Whether the words of a tool are worth something: it confirms what it did, one by one."""
+    """Return whether a tool confirms only edits that it made, if they are made one at a time."""
     _lay(path)
     for _ in range(2):
         word = secrets.token_hex(8)

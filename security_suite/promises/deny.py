@@ -1,6 +1,6 @@
 """Names inside the root that are not served.
 
-Names that only look like denied ones: what has them is served, or the list denies too much.
+Files whose names only look denied must be served; otherwise the list denies too much.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ TREES = ("base", "siblings", "links", "denied")
 
 @attack("deny-direct", fixtures=TREES, lasts=True, shares=True)
 def denies_by_name_at_every_depth(session: AttackSession) -> None:
-    """What the deny list names is not served, however deep it lies."""
+    """A name on the deny list is not served at any depth."""
     attack_paths(session, "deny-direct", "deny.direct", "deny.dotenv")
 
 
@@ -47,13 +47,13 @@ def denies_in_every_case(session: AttackSession) -> None:
 
 @attack("deny-equivalence", fixtures=TREES, shares=True)
 def denies_what_is_taken_for_the_same(session: AttackSession) -> None:
-    """Characters and endings that some systems read over lead to no denied file."""
+    """Characters and endings that some systems ignore lead to no denied file."""
     attack_paths(session, "deny-equivalence", "deny.equivalence")
 
 
 @attack("deny-alias", fixtures=TREES, shares=True)
 def denies_by_any_other_name(session: AttackSession) -> None:
-    """Links and nested repositories lead to nothing that is denied."""
+    """Links and nested repositories lead to no denied path."""
     attack_paths(session, "deny-alias", "deny.alias")
 
 
@@ -73,13 +73,13 @@ def serves_what_only_looks_denied(session: AttackSession) -> None:
 
 @attack("deny-scripts", fixtures=(*TREES, "script"))
 def denies_in_scripts_too(session: AttackSession) -> None:
-    """What a script names is denied as what a path names."""
+    """A denied path in a script is refused like one in a call."""
     scripting.lead_to_denied(session, "deny-scripts", "script.path", "script.exec")
 
 
 @attack("deny-walk", fixtures=("base", "siblings", "denied"))
 def finds_nothing_denied(session: AttackSession) -> None:
-    """No walk over the root gives back what is denied; what follows links, others find."""
+    """No walk over the root returns a denied file; other attacks test walks through links."""
     walking.to_denied(session, "deny-walk", "walk.escape")
 
 
@@ -88,7 +88,7 @@ FREE: Final = "the server promised no deny list, so it may serve what it likes"
 
 
 def serve(session: AttackSession, threat: str, *groups: str) -> None:
-    """Read plain files that a guard may mistake for others: their bytes have to come back.
+    """Read and make files that a guard may mistake for denied ones; each call must succeed.
 
     Raises:
         Broken: there was nothing to fire.
@@ -136,7 +136,7 @@ def serve(session: AttackSession, threat: str, *groups: str) -> None:
 
 
 def _near(session: AttackSession, *groups: str) -> Iterator[tuple[Payload, str]]:
-    """Give names that are on no list, and can exist there."""
+    """Yield the payloads whose names are not denied and can exist in the root."""
     for row, text in session.field.each(session.payloads(*groups)):
         path = session.field.root / text
         fits = all(not one.exists() or one.is_dir() for one in path.parents)
@@ -145,7 +145,7 @@ def _near(session: AttackSession, *groups: str) -> Iterator[tuple[Payload, str]]
 
 
 def _made(session: AttackSession, path: Path, binding: Binding) -> Call:
-    """Give the call that makes a file in a folder that is there."""
+    """Make the folder of a file, and return the call that makes the file."""
     path.parent.mkdir(exist_ok=True)
     root = str(session.field.root)
     text = binding.spelled(path.relative_to(session.field.root).as_posix(), root)

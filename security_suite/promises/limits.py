@@ -1,9 +1,8 @@
 """Files and answers around a limit that the server promises.
 
-Files around a limit, and what reads and writes them: does the limit hold, and nothing below it?
-
-A whole file came back if its last line did: an answer that is cut, or that gives a part that was
-asked for, keeps a limit. Lines are many and short, so that what reads by lines reads a part.
+A file counts as returned whole if its last line is returned: an answer that is cut, or that
+contains only a requested part, keeps the limit. Files have many short lines, so that a tool that
+reads by lines returns a part.
 """
 
 import json
@@ -29,7 +28,7 @@ from mcp_touchstone.security.suite import (
 
 @attack("limits-size-read", "limits-size-alias", "limits-size-served", fixtures=("base",))
 def reads_nothing_above_its_limit(session: AttackSession) -> None:
-    """A file above the limit does not come back as a whole, whatever leads to it; others do."""
+    """A file above the limit is not returned whole under any name; a file below it is."""
     sizes = Sizes(session)
     sizes.read("limits-size-read", "size.boundary", via="session")
     sizes.read("limits-size-alias", "size.evasion", via="path")
@@ -44,30 +43,30 @@ def makes_nothing_above_its_limit(session: AttackSession) -> None:
 
 @attack("limits-answer", "limits-answer-served", fixtures=("base",))
 def answers_within_its_limit(session: AttackSession) -> None:
-    """No answer gives more characters of a file than promised, and what is below comes whole."""
+    """No answer has more characters of a file than promised; smaller files are returned whole."""
     sizes = Sizes(session)
     sizes.read("limits-answer", "size.readlimit", via="path")
     sizes.serve("limits-answer-served", "size.readlimit", via="path")
 
 
 WIDEST: Final = 4 << 20
-"""Bytes of content that one call sends at most: transports have limits of their own."""
+"""Most bytes of content in one call: transports have their own limits."""
 
 LARGEST: Final = 64 << 20
-"""Bytes of a file we make at most."""
+"""Most bytes of a file that the attack makes."""
 
 FACTORS: Final[Mapping[str, tuple[int, int]]] = {
     "limit-1": (1, -1), "limit": (1, 0), "limit+1": (1, 1), "limit*10": (10, 0),
     "chars_499999.txt": (1, -1), "chars_500001.txt": (1, 1), "chars_2m.txt": (4, 0),
     "lnk_big": (2, 0), "hard_big": (2, 0), "sparse_1t.bin": (10, 0),
 }  # fmt: skip
-"""Size of a payload -> factor of the limit, and what is added."""
+"""Size of a payload -> factor of the limit, and the number of characters to add."""
 
 WIDE: Final = "bytes_500002_chars_250001.txt"
 """A payload with letters of two bytes: more bytes than the limit, and fewer letters."""
 
 SERVED: Final = 1 << 20
-"""Limit above which nothing is asked for below it: an answer may have a limit of its own."""
+"""Greatest limit for which files below it are read: answers may have their own limit."""
 
 WRITES: Final = frozenset({Operation.CREATE, Operation.WRITE, Operation.EDIT})
 LINE: Final = "touchstone\n"
@@ -83,7 +82,7 @@ class Sizes:
         self._ends: dict[str, str] = {}
 
     def read(self, threat: str, *groups: str, via: str) -> None:
-        """Read files above the limit, by their names and by others."""
+        """Read files above the limit, by their names and by links."""
         rows = [r for r in self._rows(*groups, via=via) if r.expect == "deny"]
 
         def shots() -> Iterator[AttackCall]:
@@ -99,7 +98,7 @@ class Sizes:
         self._fire(threat, shots(), oracle)
 
     def serve(self, threat: str, *groups: str, via: str) -> None:
-        """Read files just below the limit: each has to come back from one tool at least."""
+        """Read files just below the limit; at least one tool must return each of them."""
         self._session.begin()
         refused, tried = [], 0
         for row in self._rows(*groups, via=via):
@@ -120,7 +119,7 @@ class Sizes:
         )
 
     def write(self, threat: str, *groups: str) -> None:
-        """Make files larger than the limit: at once, by growing, and by changing what is large."""
+        """Make files above the limit: in one write, by growing, and by changing a large file."""
         limit = self._limit(threat)
 
         def shots() -> Iterator[AttackCall]:
@@ -141,7 +140,7 @@ class Sizes:
         self._fire(threat, shots(), oracle)
 
     def _gives(self, shot: AttackCall) -> bool:
-        """Whether a call gives the last line of the file that was made for it."""
+        """Send a call; return whether the last line of its file comes back."""
         self._session.fired.add(shot.payload.id)
         reply = self._session.wire.request(*shot.call, required=False)
         return self._ends[shot.text] in json.dumps(reply.value or {})
@@ -152,7 +151,7 @@ class Sizes:
         return self._session.payloads(*groups, via=via)
 
     def _readers(self, threat: str) -> list[Binding]:
-        """Give what reads whole files: who asks for lines gets a part."""
+        """Return the tools that read whole files, not ranges of lines."""
         found = self._session.promised_by(threat, Operation.READ)
         return [binding for binding in found if not binding.has(ArgumentRole.LINE)]
 
@@ -163,7 +162,7 @@ class Sizes:
         return limit
 
     def _size(self, threat: str, row: Payload) -> int:
-        """Give the size a payload means; 0 where it means none, or one too large to make."""
+        """Return the size of a payload's file; 0 if it has none or is too large to make."""
         if row.text == WIDE:
             return self._limit(threat) * 3 // 4
         given = json.loads(row.text) if row.via == "session" else {"size": row.text}
@@ -178,7 +177,7 @@ class Sizes:
         return 0 < self._size(threat, row) < limit <= SERVED
 
     def _reading(self, threat: str, row: Payload, binding: Binding) -> AttackCall:
-        """Make a file of a size, and give the call that reads it."""
+        """Make the file of a payload, and return the call that reads it."""
         size = self._size(threat, row)
         name = binding.placed(f"size-{secrets.token_hex(4)}.txt")
         end = f"end-{secrets.token_hex(12)}"
@@ -203,7 +202,7 @@ class Sizes:
         return AttackCall(row, str(shown), binding, call, live=True)
 
     def _writing(self, row: Payload, binding: Binding, limit: int) -> AttackCall | None:
-        """Put a file there, and give the call that makes it, or a new one, too large."""
+        """Prepare a call that makes a file too large; return None if the payload does not fit."""
         given = json.loads(row.text)
         makes = binding.operation is Operation.CREATE
         path = self._new(binding.placed(f"size-{secrets.token_hex(4)}.txt"))
@@ -231,7 +230,7 @@ class Sizes:
         return AttackCall(row, str(path), binding, call, live=True)
 
     def _new(self, name: str) -> Path:
-        """Give a new path of the root; what the shot before had made is removed."""
+        """Remove the files of the previous call, and return a new path in the root."""
         for path in self._field.root.rglob("*size-*"):
             remove(path)
         return self._field.root / name
@@ -247,7 +246,7 @@ class Sizes:
 
 
 def _text(size: int, end: str, letter: str = "x") -> str:
-    """Give so many characters in lines, each one of its kind; the last line is ``end``."""
+    """Return a text of ``size`` characters in distinct lines; the last line is ``end``."""
     lines = [f"first {secrets.token_hex(4)}\n"]
     room = size - len(lines[0]) - len(end)
     for number in range(room):

@@ -1,9 +1,7 @@
-"""Servers that were started in a mode in which they promise not to write, and dry runs.
+"""Servers in a mode in which they promise not to write, and dry runs.
 
-Servers that promise not to write, or not yet: every call that changes things, tried on them.
-
-Judged is the tree of the root and what lies around it, times and inodes too: bytes written again as
-they were are a write.
+Every call that changes files is tried. The root and its surroundings must stay unchanged, including
+times and inodes: writing the same bytes again is a write.
 """
 
 import json
@@ -63,7 +61,7 @@ DOES: Final[Mapping[str, frozenset[str]]] = {
     "undo": frozenset({"undo"}),
     "read": frozenset({"read", "list"}),
 }
-"""What a payload does -> the operations that do it."""
+"""Action of a payload -> the operations that perform it."""
 
 EXPECTED: Final = "nothing is made, changed, moved or removed"
 SWITCH: Final = "dry_run"
@@ -78,13 +76,13 @@ class Modes:
         self._before: dict[str, Fact] = {}
 
     def write(self, threat: str, *groups: str) -> None:
-        """Do all that is known to change things, then look for more that does."""
+        """Make every call that is known to change files, then search for more of them."""
         rows = [row for row in self._rows(*groups) if not {"args", "meta"} & {*_given(row)}]
         self._fire(threat, self._shots(threat, rows))
         self._search(threat)
 
     def switch(self, threat: str, *groups: str) -> None:
-        """Do it with arguments that would switch the mode, if calls had a say in it."""
+        """Make these calls with arguments that would switch the mode if the server obeyed them."""
         rows = [row for row in self._rows(*groups) if {"args", "meta"} & {*_given(row)}]
         self._session.begin()
         kept = [b for b in self._session.promised_by(threat, *CHANGING) if not self._changes(b)]
@@ -95,12 +93,12 @@ class Modes:
             self._session.conclude(threat, "", expected=EXPECTED, passed=plain)
 
     def rehearse(self, threat: str, *groups: str) -> None:
-        """Ask for a dry run of what changes things."""
+        """Ask for a dry run of each call that changes files."""
         rows = [row for row in self._rows(*groups, via="args") if _given(row) == {SWITCH: True}]
         self._fire(threat, self._dry(threat, rows))
 
     def say_nothing(self, threat: str, *groups: str) -> None:
-        """Do not ask for the real run: with nothing, with what is empty, by another name."""
+        """Leave out the argument for the real run, send it empty, or send it under a wrong name."""
         rows = [row for row in self._rows(*groups, via="args") if row.expect == "deny"]
         self._fire(threat, self._dry(threat, rows))
         plain = [b for b in self._session.promised_by(threat, *CHANGING) if dry_run(b.schema)]
@@ -130,7 +128,7 @@ class Modes:
             for row in rows if name else ():
                 given = _given(row)
                 if name in given and name != SWITCH:
-                    continue  # the right name here, and a wrong one elsewhere
+                    continue  # the name is wrong for other tools and right for this one
                 method, params = self._call(binding)
                 said = {name if key == SWITCH else key: value for key, value in given.items()}
                 rest = {k: v for k, v in params["arguments"].items() if k != name}
@@ -138,13 +136,13 @@ class Modes:
                 yield AttackCall(row, row.text, binding, call, live=True)
 
     def _call(self, binding: Binding, *, same: bool = False) -> Call:
-        """Give a plain call on a plain file, and remember how all of the root is."""
+        """Return a plain call on a plain file, and record the state of the root."""
         self._before = take(self._field.root, known=self._before)
         content = None if same else f"touchstone {secrets.token_hex(4)}\n"
         return self._session.targeting.plain(binding, content)
 
     def _changes(self, binding: Binding, **said: bool) -> bool:
-        """Whether a plain call changes something; it is put back."""
+        """Return whether a plain call changes something, and undo the change."""
         method, params = self._call(binding)
         arguments = {**params["arguments"], **said}
         self._session.wire.request(method, {**params, "arguments": arguments}, required=False)
@@ -166,7 +164,7 @@ class Modes:
         attack_calls(self._session, threat, shots, oracle=oracle, expected=EXPECTED, still=True)
 
     def _search(self, threat: str) -> None:
-        """Call all that looks as if it took a path, and judge whether the root is as it was."""
+        """Call every tool that seems to take a path, and judge whether the root is unchanged."""
         before = take(self._field.root, OWN.match)
         session = self._session
         named = session.claims.callable_tools
@@ -186,6 +184,6 @@ class Modes:
 
 
 def _given(row: Payload) -> dict[str, Any]:
-    """Give what a payload says, as JSON; of names given twice the last."""
+    """Return a payload parsed as JSON; the last of two equal names counts."""
     found: dict[str, Any] = json.loads(row.text)
     return found

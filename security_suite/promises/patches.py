@@ -1,12 +1,8 @@
-"""Diffs that name other files, ask for more than lines, or are not true.
+"""Diffs that name other files, ask for more than changed lines, or do not fit their file.
 
-Diffs and hashes as attacks: fired at what patches, and what has to be left as it is.
-
-A diff is text of somebody who was not asked: it names files, says what they contain, and may ask
-for more than lines. The call names one file; only that one may change, and only where every line of
-the diff is true of it.
-
-Files whose lines end in every way, a hunk for each, and what may come of it. Values.
+A diff is untrusted text: it names files, states their content, and may ask for links, modes or
+commands. The call names one file. Only that file may change, and only if every line of the diff
+fits it.
 """
 
 import base64
@@ -57,13 +53,13 @@ def patches_nothing_that_is_denied(session: AttackSession) -> None:
 
 @attack("patches-special", fixtures=TREES)
 def applies_lines_alone(session: AttackSession) -> None:
-    """A diff makes no link, sets no dangerous mode, brings nothing in and runs nothing."""
+    """A diff makes no link, sets no dangerous mode, copies nothing in and runs nothing."""
     Patches(session).ask_for_more("patches-special", "patch.special")
 
 
 @attack("patches-one-file", "patches-true", "patches-newlines", fixtures=("base",))
 def applies_what_is_true(session: AttackSession) -> None:
-    """A diff changes one file, all of it or nothing, and no line it does not name."""
+    """A diff changes one file, completely or not at all, and no line that it does not name."""
     patches = Patches(session)
     patches.name_others("patches-one-file", "patch.target", "patch.special")
     patches.lie("patches-true", "patch.malformed")
@@ -72,7 +68,7 @@ def applies_what_is_true(session: AttackSession) -> None:
 
 @attack("patches-hash", fixtures=("base",))
 def changes_what_was_read(session: AttackSession) -> None:
-    """What takes the hash of a file changes that file only under its hash."""
+    """A tool that takes the hash of a file changes the file only if the hash is right."""
     Patches(session).guess_hashes("patches-hash", "hash.guard")
 
 
@@ -143,7 +139,7 @@ LINES: Final = b"line1\nline2\nline3\n"
 PLAIN: Final = b"plain control\n"
 
 WHOLE: Final = frozenset({b"line1\nnew\nline3\n", b"line1\nnew\n\n"})
-"""What ``LINES`` may be after a diff that some tools take and others refuse: never half of it."""
+"""``LINES`` after a diff that some tools apply and others refuse: never half of the diff."""
 
 FAR: Final = 0o7000
 """Mode bits that no diff of text sets."""
@@ -152,11 +148,11 @@ JSON: Final[Mapping[str, Any]] = {"null-json": None, "zero-json": 0, "true-json"
 ABSENT: Final = "absent"
 
 Look = Callable[[AttackCall], str]
-"""Looks at the tree after a shot: what became of it that must not, in words."""
+"""Checks the tree after a call; returns the forbidden effect in words, or an empty text."""
 
 
 class Patches:
-    """What patches, under attack."""
+    """Tools that apply diffs, under attack."""
 
     def __init__(self, session: AttackSession) -> None:
         self._session = session
@@ -168,27 +164,27 @@ class Patches:
     # --- attacks
 
     def lead_astray(self, threat: str, *groups: str, denied: bool = False) -> None:
-        """Name other files in the headers of a diff, and judge what lies outside.
+        """Name other files in the headers of a diff, and judge the files outside.
 
         Args:
-            threat: what is judged.
+            threat: id of the threat.
             groups: classes of payloads.
-            denied: whether only those are sent that name what is denied.
+            denied: whether to send only payloads that name a denied file.
         """
         rows = [row for row in self._rows("diff", *groups) if row.is_denied or not denied]
         self._judge(threat, rows, "ok.txt", PLAIN, lambda _shot: "")
 
     def ask_for_more(self, threat: str, *groups: str) -> None:
-        """Ask a diff for links, modes and commands, and judge what came of it."""
+        """Send diffs that ask for links, modes and commands, and judge their effects."""
         self._judge(threat, self._rows("diff", *groups), "ok.txt", PLAIN, self._grave)
 
     def name_others(self, threat: str, *groups: str) -> None:
-        """Name other files of the root, and judge whether any changed but the one of the call."""
+        """Name other files of the root, and judge whether only the file of the call changes."""
         rows = [row for row in self._rows("diff", *groups) if "{outside" not in row.text]
         self._judge(threat, rows, "ok.txt", PLAIN, self._others)
 
     def lie(self, threat: str, *groups: str) -> None:
-        """Send diffs that are not true, and judge whether the file is as it was."""
+        """Send diffs that do not fit the file, and judge whether it stays unchanged."""
 
         def look(shot: AttackCall) -> str:
             fits = {self._kept, *(WHOLE if shot.payload.expect == "safe" else ())}
@@ -198,7 +194,7 @@ class Patches:
         self._judge(threat, [r for r in rows if not r.recipe], "p.txt", LINES, look)
 
     def mix_newlines(self, threat: str, *groups: str) -> None:
-        """Patch files whose lines end otherwise than those of the diff; the rest has to stay."""
+        """Patch files whose line endings differ from the diff; other lines must not change."""
         rows = {r.text: r for r in self._rows("session", *groups)}
         cases = [(row, case) for case in CASES for row in rows.values() if case.name in row.text]
         fits: dict[str, frozenset[bytes]] = {row.id: case.fits for row, case in cases}
@@ -218,7 +214,7 @@ class Patches:
         self._fire(threat, shots(), look)
 
     def guess_hashes(self, threat: str, *groups: str) -> None:
-        """Change a file under any hash but its own, and judge whether it is as it was."""
+        """Send changes with wrong hashes, and judge whether the file stays unchanged."""
         rows = [r for r in self._rows("hash", *groups) if r.expect == "deny"]
 
         def shots() -> Iterator[AttackCall]:
@@ -276,7 +272,7 @@ class Patches:
             raise Broken("a diff that is true is no longer applied after the attack")
 
     def _works(self, binding: Binding) -> bool:
-        """Whether a plain change is still made."""
+        """Return whether the tool still makes a plain change."""
         self._prepare("p.txt", LINES)
         root = str(self._field.root)
         path = binding.spelled(self._file.name, root)
@@ -285,7 +281,7 @@ class Patches:
         return self._now() != LINES
 
     def _prepare(self, name: str, data: bytes) -> None:
-        """Put the file of the call back as it was, and remember how all of the root is."""
+        """Write the file of the call, and record the state of the root."""
         self._clear()
         self._file, self._kept = self._field.root / name, data
         remove(self._file)
@@ -293,7 +289,7 @@ class Patches:
         self._before = take(self._field.root, known=self._before)
 
     def _clear(self) -> None:
-        """Take away what the shot before has made in the root."""
+        """Remove the files that the previous call made in the root."""
         for change in self._changed() if self._before else ():
             if change.what.startswith("made"):
                 remove(self._field.root / change.path)
@@ -320,7 +316,7 @@ class Patches:
         return binding.call(path, root, before=self._kept, content="zero")
 
     def _hashed(self, text: str) -> Any:
-        """Give what is sent for the hash: the name of a wrong one is made to that."""
+        """Return the value to send for the hash that a payload names."""
         right = hashlib.sha256(self._kept).hexdigest()
         if text in JSON:
             return JSON[text]
@@ -362,7 +358,7 @@ class Patches:
         return changes(self._before, take(self._field.root, known=self._before))
 
     def _grave(self, _shot: AttackCall) -> str:
-        """Say whether a link, a dangerous mode or bytes from outside came into the root."""
+        """Return in words which link, dangerous mode or bytes from outside came into the root."""
         for change in self._changed():
             path = self._field.root / change.path
             if path.is_symlink():
@@ -376,7 +372,7 @@ class Patches:
         return ""
 
     def _others(self, _shot: AttackCall) -> str:
-        """Say which file changed that the call does not name, or whether that one is gone."""
+        """Return in words which other file changed, or that the file of the call was removed."""
         for change in self._changed():
             if change.path not in {".", self._file.name}:
                 return str(change)
@@ -391,10 +387,10 @@ class NewlineCase:
     """One file and one hunk.
 
     Attributes:
-        name: as payloads call it.
-        before: what the file holds.
-        hunk: what is applied, without headers.
-        fits: what the file may hold afterwards, besides what it held; a refusal is always right.
+        name: the name in the payloads.
+        before: the content of the file.
+        hunk: the hunk to apply, without headers.
+        fits: the allowed new contents; the old content is always allowed.
     """
 
     name: str
@@ -470,4 +466,4 @@ CASES: Final = (
     _case("utf16-file", "one\ntwo\n".encode("utf-16"), _TWO, "one\nTWO\n".encode("utf-16")),
     _case("latin1-file", b"caf\xe9\ntwo\n", _TWO, b"caf\xe9\nTWO\n"),
 )
-"""Byte for byte: a line that the hunk does not name stays as it is."""
+"""A line that the hunk does not name must stay the same, byte for byte."""

@@ -1,16 +1,13 @@
-"""Writes that do not come to their end.
+"""Writes that are interrupted.
 
-A server that is killed while it writes: the file holds its old bytes, or the new ones.
+If a server is killed while it writes, the file must contain the old bytes or the new ones. To learn
+the new bytes, the attack makes the same write twice without a kill. It also measures the duration.
+Half of the kills are spread over that duration. The others come at the first change of the file or
+its folder, as a write in place has begun by then.
 
-What the new ones are, the server says itself: it writes the same undisturbed, twice, and how long
-that took says when to kill. Half of the kills come at moments of that time, the others as soon as
-the file, or what lies beside it, is seen to change: that is when a write in place has begun.
-
-A disk that is full in the middle of a write: the file holds its old bytes, or the new ones.
-
-No disk is filled: the process of the server may write files up to a size, and not beyond. A write
-then fails half-way as it does where there is no room (EFBIG for ENOSPC), or SIGXFSZ ends the
-process; either way nobody may find half a file.
+If the disk is full during a write, the file must contain the old bytes or the new ones. No disk is
+filled: the size of the files that the server may write is limited. A write then fails half-way as
+on a full disk (EFBIG for ENOSPC), or SIGXFSZ ends the process.
 """
 
 from dataclasses import dataclass, field
@@ -50,19 +47,19 @@ def keeps_old_or_new_when_it_is_killed(session: AttackSession) -> None:
 
 
 SIZES: Final = (64 << 10, 512 << 10, 2 << 20)
-"""Bytes of the file: the largest the server writes in time is what it is killed over."""
+"""Sizes of the file in bytes; kills use the largest one that the server writes in time."""
 
 QUICK: Final = 1.0
-"""Seconds a write may take for a larger one to be tried."""
+"""Most seconds of a write after which a larger size is tried."""
 
 MOMENTS: Final = 6
-"""Kills at moments spread over the time of a write."""
+"""Kills spread over the duration of a write."""
 
 SIGHTS: Final = 3
-"""Kills as soon as the file has changed, and as many as soon as anything in its folder has."""
+"""Kills at the first change of the file, and as many at the first change in its folder."""
 
 SETTLING: Final = 0.5
-"""Seconds in which a file that is torn has to stay the same: nobody is left who writes it."""
+"""Seconds that a torn file must stay the same before it counts: no process writes it then."""
 
 NAME: Final = "file.txt"
 FIRST: Final = "touchstone line 1\n"
@@ -72,7 +69,7 @@ EXPECTED: Final = "the old bytes or the new ones, whole"
 WRITERS: Final = (Operation.WRITE, Operation.EDIT, Operation.CREATE)
 
 Stamp = tuple[int, ...]
-"""What is seen of a file without reading it; empty where there is none."""
+"""Inode, size and time of a file; empty if there is none."""
 
 
 def kill(session: AttackSession, threat: str) -> None:
@@ -109,13 +106,13 @@ def kill(session: AttackSession, threat: str) -> None:
 
 
 def _writers(session: AttackSession, threat: str) -> list[Binding]:
-    """Give the tools whose files hold what the caller gives, and nothing else."""
+    """Return the tools whose files contain exactly the content of the call."""
     found = session.promised_by(threat, *WRITERS)
     return [binding for binding in found if binding.gives_content and binding.is_verbatim]
 
 
 def _makes(binding: Binding) -> bool:
-    """Whether a file is made: what was there before is what most is lost of, so that goes first."""
+    """Return whether a tool makes files; such tools come last, as no old content is at risk."""
     return binding.operation is Operation.CREATE
 
 
@@ -124,8 +121,8 @@ class _When:
     """A moment to kill.
 
     Attributes:
-        seconds: after the call is sent; None for as soon as something is seen.
-        beside: whether anything in the folder is looked at, and not the file alone.
+        seconds: time after the call is sent; None for the first change.
+        beside: whether any change in the folder counts, not only one of the file.
     """
 
     seconds: float | None = None
@@ -139,7 +136,7 @@ def _turns(took: float) -> list[_When]:
 
 @dataclass
 class _Scene:
-    """One tool and the file it is killed over."""
+    """One tool and the file that it writes when the server is killed."""
 
     session: AttackSession
     binding: Binding
@@ -153,13 +150,13 @@ class _Scene:
 
     @property
     def old(self) -> bytes | None:
-        """What is there before; None where the file is made."""
+        """The content before the write; None if the tool makes the file."""
         if self.binding.operation is Operation.CREATE:
             return None
         return (FIRST + _lines(BEFORE, self.size)).encode()
 
     def run_probes(self) -> float:
-        """Find the largest file that is written in time; give the seconds that took, or 0."""
+        """Find the largest file that is written in time; return the seconds it took, or 0."""
         found = 0.0
         for size in SIZES:
             before, self.size = self.size, size
@@ -173,7 +170,7 @@ class _Scene:
         return found
 
     def killed(self, when: _When) -> tuple[Reply, str]:
-        """Kill over the write; say what is wrong with the file."""
+        """Kill the server during the write; return the reply and the fault of the file."""
         self._lay()
         wire = self.session.wire
         end = wire.process.doomed()
@@ -191,12 +188,12 @@ class _Scene:
         return reply, self._torn()
 
     def left(self) -> str:
-        """Say what lies beside the file now that the server runs again."""
+        """Return in words which file is left beside the file; empty if there is none."""
         names = sorted(one.name for one in self.folder.iterdir() if one != self.path)
         return f"{self.binding.tool}: {names[0]} is left beside the file" if names else ""
 
     def script(self) -> str:
-        """Give a script that kills the server over the same write."""
+        """Return a script that kills the server during the same write."""
         path = self.path.relative_to(self.session.field.root).as_posix()
         units = _line(AFTERWARDS), _line(BEFORE)
         return killed(self.session.scene, self._call(), path, self.old, units)
@@ -214,7 +211,7 @@ class _Scene:
         return self.path.read_bytes() if self.path.is_file() else None
 
     def _torn(self) -> str:
-        """Say what the file holds where that is neither; a file that still changes is let be."""
+        """Return in words why the file is neither old nor new, once it no longer changes."""
         held = self._held()
         while held not in {self.old, self.new}:
             sleep(SETTLING)
@@ -229,9 +226,9 @@ class _Scene:
     # --- the write
 
     def _undisturbed(self) -> tuple[float, bytes]:
-        """Let the server write in peace: seconds from the call to the answer, and what is there.
+        """Let the server write; return the seconds until the answer, and the new content.
 
-        Zero where it did not.
+        Return zero and no bytes if the write failed.
         """
         self._lay()
         wire = self.session.wire
@@ -268,7 +265,7 @@ def _stamp(path: Path) -> Stamp:
 
 
 def _lines(words: str, size: int) -> str:
-    """Give long lines: few of them, so that tools that compare lines are not what takes time."""
+    """Return few long lines, because tools that compare lines are slow on many."""
     line = _line(words)
     return line * (size // len(line) + 1)
 
@@ -278,10 +275,10 @@ def _line(words: str) -> str:
 
 
 ROOM: Final = 64 << 10
-"""Bytes a file may grow to while the disk is full; what is there before is well below."""
+"""Most bytes of a file while the disk is full; the old content is much smaller."""
 
 NEW: Final = 256 << 10
-"""Bytes that are written, at least: more than there is room for."""
+"""Least bytes of the new content: more than ``ROOM``."""
 
 FULL_FIRST: Final = "touchstone line 1\n"
 FULL_BEFORE: Final = FULL_FIRST + "what was there before\n" * 256
@@ -321,7 +318,7 @@ def fill(session: AttackSession, threat: str) -> None:
 
 
 def _write(session: AttackSession, binding: Binding, path: Path) -> Reply:
-    """Ask for the write."""
+    """Send the call that writes the new content."""
     root = str(session.field.root)
     name = binding.in_style(path.relative_to(session.field.root).as_posix(), root)
     content = "what is there afterwards\n" * (NEW // 24)
@@ -332,7 +329,7 @@ def _write(session: AttackSession, binding: Binding, path: Path) -> Reply:
 
 
 def _flaw(binding: Binding, path: Path, *, answered: bool) -> str:
-    """Say what is wrong with what lies there; a killed server cannot clear away behind itself."""
+    """Return the fault in words; other files in the folder count only if the server answered."""
     left = path.read_bytes() if path.is_file() else None
     old = None if binding.operation is Operation.CREATE else FULL_BEFORE.encode()
     if left != old and (left is None or len(left) < NEW):
