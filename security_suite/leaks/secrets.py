@@ -1,9 +1,7 @@
-"""Keys in the environment, in arguments and in contents, and what errors say of the machine.
+"""Secrets in the environment, in arguments and in contents, and details of the machine in errors.
 
-What an attack on secrets holds: calls of every kind, and eyes on all that comes back.
-
-Secrets are random and made for the run: one in the environment, others in the shape of keys in
-arguments and contents. What a caller sent may come back to the caller; it may not go into logs.
+Secrets are random and made for the run: one in the environment, others in the form of keys in
+arguments and contents. A secret may be returned to the caller that sent it, but not be logged.
 """
 
 import re
@@ -43,7 +41,7 @@ from mcp_touchstone.security.suite import (
     "secrets-environment", "secrets-logs", "secrets-errors", fixtures=("base", "links"), lasts=True
 )
 def keeps_secrets(session: AttackSession) -> None:
-    """Neither results nor errors nor logs hold what was not meant for them."""
+    """No result, error or log contains data that is not meant for it."""
     leaks = Leaks(session)
     leaks.errors("secrets-errors")
     leaks.logs("secrets-logs")
@@ -51,14 +49,14 @@ def keeps_secrets(session: AttackSession) -> None:
 
 
 READ: Final = 5
-"""Resources and prompts that are asked for."""
+"""Resources that are read, and prompts as well."""
 
 ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 SLOW: Final = 2.0
-"""Seconds of a call after which its tool is left alone."""
+"""Seconds of a call above which its tool is not called again."""
 
 EXCERPT: Final = 300
-"""Characters that are shown of a line of stderr."""
+"""Characters of a line of stderr that are shown."""
 
 NEEDLE: Final = 16
 """Characters of a secret that distinguish it from all others."""
@@ -75,7 +73,7 @@ TRACES: Final[tuple[re.Pattern[str], ...]] = tuple(
         r"thread '[^'\n]+' panicked at ",
     )
 )
-"""How stack traces of the languages servers are written in look."""
+"""Patterns of stack traces in the languages of servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +81,9 @@ class Secret:
     """A text that looks like a key, and the random part of it.
 
     Attributes:
-        text: as it is sent.
-        needle: what is looked for.
-        id: of its payload.
+        text: the text to send.
+        needle: the part to search for.
+        id: the id of its payload.
     """
 
     text: str
@@ -94,7 +92,7 @@ class Secret:
 
 
 class Leaks:
-    """Uses a server as far as that is safe, and looks at what it says to whom."""
+    """Makes safe calls to a server, and searches its answers and logs."""
 
     def __init__(self, session: AttackSession) -> None:
         """Open the connection."""
@@ -105,7 +103,7 @@ class Leaks:
     # --- the environment
 
     def environment(self, threat: str) -> None:
-        """Use everything, plainly and wrongly; judge whether the environment comes back."""
+        """Make valid and invalid requests; judge whether the environment comes back."""
         if not self.session.judges(threat):
             return
         wire, field = self.session.wire, self.session.field
@@ -133,7 +131,7 @@ class Leaks:
         )
 
     def _asked(self, entry: Entry) -> str:
-        """Name what a line answers: a tool, or a method."""
+        """Return the tool, or else the method, that a line answers."""
         for message in entry.messages:
             if message.answers is not None:
                 value = self.session.wire.transcript[message.answers].value or {}
@@ -164,7 +162,7 @@ class Leaks:
         return len(wire.transcript) - before
 
     def _call(self, name: str, arguments: dict[str, Any]) -> None:
-        """Call a tool, unless it took long before."""
+        """Call a tool unless an earlier call of it was slow."""
         if name in self._slow:
             return
         begun = now()
@@ -181,7 +179,7 @@ class Leaks:
     # --- logs
 
     def logs(self, threat: str) -> None:
-        """Send secrets in arguments and contents; judge whether logs hold them."""
+        """Send secrets in arguments and contents; judge whether logs contain them."""
         if not self.session.judges(threat):
             return
         wire = self.session.wire
@@ -206,7 +204,7 @@ class Leaks:
                 yield row
 
     def _telling(self, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Give calls with a secret in them: as a content, a path, a member nobody asked for."""
+        """Yield calls with a secret as content or as an unexpected argument."""
         session = self.session
         root = str(session.field.root)
         yield "tools/call", {"name": NOBODY, "arguments": {"api_key": text}}
@@ -241,7 +239,7 @@ class Leaks:
     # --- errors
 
     def errors(self, threat: str) -> None:
-        """Make calls fail in many ways; judge what errors say of the inside of the server."""
+        """Make calls fail in many ways; judge whether errors reveal the inside of the server."""
         if not self.session.judges(threat):
             return
         wire, field = self.session.wire, self.session.field
@@ -294,25 +292,25 @@ class Leaks:
 
 
 def _excerpt(line: bytes | str) -> str:
-    """Return the begin of a line of the server for people."""
+    """Return the start of a line of the server in ASCII."""
     text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
     return ascii(text[:EXCERPT])
 
 
 def _named(root: str, call: Call) -> Iterator[str]:
-    """Give the paths that the texts of a call come to, behind a scheme too; links are not read."""
+    """Yield the paths that the texts of a call name, also after a scheme; links are not read."""
     for text in _strings(call[1]):
         for below in (text, text.partition("://")[2].lstrip("/")):
             yield lexical(below, root)
 
 
 def _holds(folder: str, path: str) -> bool:
-    """Whether a path is a folder or lies in it."""
+    """Return whether a path is a folder or is inside it."""
     return path == folder or path.startswith(folder + "/")
 
 
 def _secret(recipe: str, text: str, id: str) -> Secret:  # noqa: A002  (as payloads call it)
-    """Make the secret a payload speaks of: ``secret:sk-:40``, ``secret:jwt``, ``secret:pem``."""
+    """Make the secret of a recipe: ``secret:sk-:40``, ``secret:jwt``, ``secret:pem``."""
     _, _, rest = recipe.partition(":")
     head, _, count = rest.rpartition(":")
     length = int(count) if count.isdigit() else 48

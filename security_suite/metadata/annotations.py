@@ -1,4 +1,4 @@
-"""What a tool says it does not do, against what it does."""
+"""Tools that are annotated read-only and change files."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -32,7 +32,7 @@ AGAIN: Final = "touchstone-again.txt"
 
 @attack("annotations-read-only", fixtures=("base",), lasts=True)
 def changes_nothing_where_it_says_so(session: AttackSession) -> None:
-    """A tool that is annotated read-only is called, and everything is as it was."""
+    """A tool that is annotated read-only changes nothing when it is called."""
     threat = "annotations-read-only"
     session.begin()
     tools = [tool for tool in _tools(session) if is_read_only(tool)]
@@ -54,7 +54,7 @@ def changes_nothing_where_it_says_so(session: AttackSession) -> None:
 
 
 def _tools(session: AttackSession) -> Iterator[dict[str, Any]]:
-    """Give the tools that may be called by guessing."""
+    """Yield the tools that are safe to call with guessed arguments."""
     for page in session.pages("tools/list") if "tools" in session.spoken.capabilities else ():
         for tool in (page.result or {}).get("tools") or []:
             name = tool.get("name") if isinstance(tool, dict) else None
@@ -63,7 +63,7 @@ def _tools(session: AttackSession) -> Iterator[dict[str, Any]]:
 
 
 def _done_by(session: AttackSession, tool: Mapping[str, Any]) -> tuple[list[str], Reply | None]:
-    """Call a tool in all ways; return the changes, and the reply to a call that made one."""
+    """Call a tool in every way; return its changes, and the reply that is shown for them."""
     field, reply = session.field, None
     before, staged = take(field.root, OWN.match), git_repo.staged(field.root)
     spoken = Spoken(session.spoken.opening, {"tools": [tool]})

@@ -1,7 +1,7 @@
-"""What a server says of itself and of its tools.
+"""Definitions that hide text, give orders to a model, look alike or change.
 
-Definitions may hide characters from people, or hold sentences for a model. Only what no honest
-text holds is grave. Sentences are found by a few patterns that honest descriptions do not have.
+A definition may contain characters that people do not see, or sentences for a model. A finding is
+grave only if no honest text contains it. The patterns for sentences match no honest description.
 """
 
 import base64
@@ -42,25 +42,25 @@ def means_what_it_says(session: AttackSession) -> None:
 
 
 LISTED: Final = {"tools": "tools", "prompts": "prompts", "templates": "resources"}
-"""List whose definitions are looked at -> capability it belongs to."""
+"""Checked list -> the capability that it belongs to."""
 
 PROBES: Final = 50
-"""Requests between two looks: a server that waits for its moment waits for some."""
+"""Requests between two listings: a server may change its definitions only after some."""
 
 SHOWN: Final = 3
 
 EXCERPT: Final = 200
-"""Characters that are shown of a text."""
+"""Characters of a text that are shown."""
 
 Findings = list[tuple[str, str]]
-"""Name of the definition, and what is wrong with it."""
+"""Pairs of the name of a definition and its fault."""
 
 Items = dict[str, dict[str, Any]]
 """``tools/read_file`` -> its definition."""
 
 
 class Definitions:
-    """Looks at the texts of a server, and whether they change."""
+    """Checks the definitions of a server, and whether they change."""
 
     def __init__(self, session: AttackSession) -> None:
         """Open the connection and list everything once."""
@@ -83,7 +83,7 @@ class Definitions:
         return found
 
     def _said(self) -> Items:
-        """Give the definitions, and what the server says of itself when it is opened."""
+        """Return the definitions, and the instructions and the name of the server."""
         spoken = self.session.spoken
         own = {
             "instructions": spoken.result.get("instructions"),
@@ -94,7 +94,7 @@ class Definitions:
     # --- words
 
     def hides(self, threat: str) -> None:
-        """Judge whether a text hides something from who reads it."""
+        """Judge whether a text hides something from its reader."""
         grave: Findings = []
         light: Findings = []
         for name, item in self._said().items():
@@ -109,7 +109,7 @@ class Definitions:
         )
 
     def commands(self, threat: str) -> None:
-        """Judge whether a text makes a model act behind its user's back."""
+        """Judge whether a text makes a model act without the knowledge of its user."""
         found = [
             (name, f"{name!r} {where} {what}: {excerpt(text)}")
             for name, item in self._said().items()
@@ -119,7 +119,7 @@ class Definitions:
         self._descriptions(threat, found, [], "definitions define", f"{self._many} looked at")
 
     def resemble(self, threat: str) -> None:
-        """Judge whether a name passes for another."""
+        """Judge whether the name of a tool looks like another one."""
         names = [name.partition("/")[2] for name in self.first if name.startswith("tools/")]
         grave = [(f"tools/{name}", f"{name!a} mixes scripts") for name in names if mixed(name)]
         light: Findings = []
@@ -156,7 +156,7 @@ class Definitions:
     # --- definitions that change
 
     def drift(self, threat: str) -> None:
-        """List again after calls and after a restart, and compare what has the same name."""
+        """List again after calls and after a restart, and compare definitions of the same name."""
         if not self.session.judges(threat):
             return
         line = len(self.session.wire.transcript)
@@ -194,7 +194,7 @@ class Definitions:
         return found
 
     def _use(self) -> int:
-        """Use the server as far as that is safe; give how many requests it took."""
+        """Make safe calls; return the number of requests."""
         session, wire, root = self.session, self.session.wire, str(self.session.field.root)
         count = 0
         for binding in session.bindings.of(Operation.READ, Operation.LIST):
@@ -223,7 +223,7 @@ _SELECTORS: Final = re.compile(
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _WIDTHLESS: Final = re.compile("(?<=[\\x00-\u02ff])[\u200b-\u200d\u2060\ufeff](?=[\\x00-\u02ff]|$)")
 _BLANKS: Final = re.compile(r"(?:\n[\r \t]*){20,}\S|[ \t\u00a0]{200,}\S")
-"""Twenty empty lines, or a gap as wide as a window: more than indentation and paragraphs need."""
+"""Twenty empty lines or 200 blanks: more than indentation and paragraphs need."""
 
 _SETS: Final = frozenset({"required", "enum", "type"})
 """Keywords of JSON Schema whose arrays have no order."""
@@ -284,7 +284,7 @@ _CLIMB: Final = re.compile(r"(^|/)\.\./|^/etc/(passwd|shadow)")
 
 
 def texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
-    """Give every string of a JSON value, names of members too, and its place."""
+    """Yield the place and the text of each string in a JSON value, member names included."""
     if isinstance(value, str):
         yield where, value
     elif isinstance(value, Mapping):
@@ -297,7 +297,7 @@ def texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
 
 
 def hidden(text: str) -> str:
-    """Say what a text hides from who reads it; empty where it hides nothing."""
+    """Return the kind of hidden characters in a text; empty if there are none."""
     plain = _FLAG.sub("", text)
     rtl = any(unicodedata.bidirectional(char) in {"R", "AL"} for char in plain)
     for what, found in (
@@ -315,18 +315,18 @@ def hidden(text: str) -> str:
 
 
 def excerpt(value: Any) -> str:
-    """Return the begin of a value, with every character visible."""
+    """Return the start of a value in ASCII, with escapes for all other characters."""
     text = value if isinstance(value, str) else json.dumps(value)
     return ascii(text[:EXCERPT])
 
 
 def far_away(text: str) -> bool:
-    """Whether text follows so much blank space that no window shows it."""
+    """Return whether text follows a blank space that is larger than a window."""
     return _BLANKS.search(text) is not None
 
 
 def commanded(where: str, text: str) -> str:
-    """Say what a text wants of a model that no description wants; empty where it does not."""
+    """Return the effect of an order to a model in a text; empty if there is none."""
     decoded = [text, *_decoded(text)]
     for one in decoded:
         if _TAGGED.search(one):
@@ -348,23 +348,23 @@ def _decoded(text: str) -> Iterator[str]:
 
 
 def mixed(name: str) -> bool:
-    """Whether a name mixes letters of ASCII with letters of another script that look like them."""
+    """Return whether a name mixes ASCII letters with similar letters of another script."""
     scripts = {unicodedata.name(char, "?").partition(" ")[0] for char in name if char.isalpha()}
     return "LATIN" in scripts and any(script in scripts for script in _OTHER_SCRIPTS)
 
 
 def skeleton(name: str) -> str:
-    """Give what a name looks like; names that look alike have one skeleton."""
+    """Return the skeleton of a name; names that look alike have the same one."""
     return unicodedata.normalize("NFKC", name).casefold().translate(_LOOKS)
 
 
 def canonical(definition: Mapping[str, Any]) -> str:
-    """Give a definition as one text, whatever the order of its members."""
+    """Return a definition as text that does not depend on the order of its members."""
     return json.dumps(_ordered(definition), sort_keys=True, ensure_ascii=False)
 
 
 def _ordered(value: Any, name: str = "") -> Any:
-    """Sort what is a set, in JSON Schema or in a text such as ``{'b', 'a'}``."""
+    """Sort sets, in JSON Schema or in a text such as ``{'b', 'a'}``."""
     if isinstance(value, Mapping):
         return {key: _ordered(below, key) for key, below in value.items()}
     if isinstance(value, list):

@@ -5,13 +5,13 @@ from typing import Any, Final
 from mcp_touchstone.security.suite import AttackSession, LineAttack, Payload, attack, encode
 
 ELSEWHERE = {"frame.smuggle-10"}
-"""What another attack fires."""
+"""Payloads of another attack."""
 
 SEPARATORS = {"frame.smuggle-06", "frame.smuggle-07", "frame.smuggle-08"}
 """Characters at which some readers end a line, raw inside a string."""
 
 BROKEN = {"json.string-07", "json.string-08", "json.string-09"}
-"""Strings that are none: a wrong escape, raw control characters."""
+"""Invalid strings: a wrong escape or raw control characters."""
 
 
 TEXT: Final = 'caf\u00e9 "touchstone"'
@@ -20,10 +20,10 @@ TEXT: Final = 'caf\u00e9 "touchstone"'
 MEMBER: Final = "com.example/touchstone"
 
 PAUSE: Final = 0.1
-"""Seconds between two pieces of a line, for a server that reads to read the first."""
+"""Seconds between two pieces of a line, enough for a server to read the first one."""
 
 DRIPPING: Final = 0.6
-"""Seconds a line takes that comes byte by byte, at most."""
+"""Most seconds to send a line byte by byte."""
 
 STRICT: Final = "the same request gets no result when it comes at once"
 
@@ -62,7 +62,7 @@ def lives_on_after_hostile_lines(session: AttackSession) -> None:
 
 
 def _answers_pieces(line_attack: LineAttack, threat: str, *groups: str) -> None:
-    """Send requests in pieces; each has to be answered as if it had come at once."""
+    """Send requests in pieces; each must be answered as if it were sent in one piece."""
     session = line_attack.session
     if not session.judges(threat):
         return
@@ -95,7 +95,7 @@ def _answers_pieces(line_attack: LineAttack, threat: str, *groups: str) -> None:
 
 
 def _cuts(raw: bytes, given: dict[str, Any]) -> list[int]:
-    """Give where a line is cut."""
+    """Return the positions at which a line is cut."""
     if given["do"] == "drip":
         return list(range(1, len(raw)))
     middle = "\u00e9".encode() if given["at"] == "utf8-middle" else b'\\"'

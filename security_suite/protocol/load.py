@@ -1,9 +1,7 @@
-"""More than is read, more than is answered at once, long lines, many failures.
+"""Floods of requests, long lines, unread output and many failures.
 
-Attacks by amount: more than is read, more than is answered at once, long lines, many failures.
-
-Nothing here depends on how fast anybody is: what is asked is whether every request is answered at
-last, whether the server lives, and what it still holds when all is over.
+No judgement depends on the speed of the server. The attacks check whether every request is answered
+in the end, whether the server keeps running, and which resources it still uses afterwards.
 """
 
 import sys
@@ -49,7 +47,7 @@ STORM = 200
     lasts=True,
 )
 def bears_too_much_at_once(session: AttackSession) -> None:
-    """A server answers on after floods, long lines, unread outputs and storms of cancellations."""
+    """A server still answers after floods, long lines, unread output and many cancellations."""
     load = Load(session)
     load.idle("load-idle", "frame.timing")
     load.swell("load-oversize", "load-memory", load.lines("frame.oversize"))
@@ -61,37 +59,37 @@ def bears_too_much_at_once(session: AttackSession) -> None:
 
 
 PATIENCE: Final = 60.0
-"""Seconds for all answers to a flood; a server that answers on gets as much again."""
+"""Seconds for all answers to a flood."""
 
 CLEAN_EXIT: Final = 8 << 20
-"""Bytes of a line after which a server may leave, if it says status 0."""
+"""Bytes of a line above which a server may exit, if its status is 0."""
 
 COPIES: Final = 16
 SPARE: Final = 128 << 20
-"""A message may be held this many times over, and as many bytes more."""
+"""Allowed memory: ``COPIES`` times the size of a message, plus ``SPARE`` bytes."""
 
 UNREAD: Final = 384 << 10
-"""Bytes of answers that are left unread: more than any pipe and our own reader hold."""
+"""Bytes of unread answers: more than any pipe and our own reader buffer."""
 
 FAILURES: Final = 100
-"""Calls that fail, behind one another."""
+"""Failing calls in a row."""
 
 FULL: Final = 5.0
-"""Seconds to wait until a pipe that nobody reads holds no more than before."""
+"""Seconds to wait until an unread pipe no longer fills."""
 
 REASONS: Final = ("a\nb", "\x1b[2J", "x" * 10_000)
-"""Words behind a cancellation; some server may write them into a log."""
+"""Reasons of cancellations; a server may write them into a log."""
 
 ODD_IDS: Final[tuple[Any, ...]] = (None, [], {}, 1.5, True, "", "no such id", -1)
-"""Ids of requests that were never sent, or that are none."""
+"""Ids that are unknown or invalid."""
 
 LOOKS: Final = 12
-"""Looks at a pipe, a twentieth of a second apart, that see as much in it each time."""
+"""Equal fill levels of a pipe, 0.05 seconds apart, after which it counts as full."""
 
 HALF: Final = b'{"jsonrpc":"2.0","id":"half a line","meth'
 
 BUSY: Final = 0.5
-"""Share of the time a thread wants a core, from which on a server does not wait but works."""
+"""Share of the time that a thread wants a core, above which a server counts as busy."""
 
 UNKNOWN_CORES: Final = "this system does not say whether somebody wants a core"
 
@@ -99,15 +97,15 @@ Requests = list[dict[str, Any]]
 
 
 class Load(LineAttack):
-    """Fires much, and looks at what is left."""
+    """Sends many or large messages, and checks the answers and the resources of the server."""
 
     _first: int | None = None
-    """The line of the first request that was left without an answer, or had two."""
+    """The line of the first request that has no answer or several."""
 
-    # --- nothing
+    # --- idling
 
     def idle(self, threat: str, *groups: str) -> None:
-        """Send nothing, and half a line; look whether the server waits or works."""
+        """Send nothing, then half a line; judge whether the server stays idle."""
         if not self.session.judges(threat):
             return
         self.ready()
@@ -145,7 +143,7 @@ class Load(LineAttack):
         self._conclude(threat, owed, f"{len(asked)} requests at once, all answered once")
 
     def storm(self, threat: str, count: int) -> None:
-        """Cancel each of many requests at once, and what never was; then ask something."""
+        """Cancel many requests and unknown ids at once, then check that the server answers."""
         if not self.session.judges(threat):
             return
         self.ready()
@@ -205,7 +203,7 @@ class Load(LineAttack):
             self._conclude(threat, owed, what)
 
     def deaf(self, threat: str) -> None:
-        """Read stderr no more while calls fail that it writes about."""
+        """Stop reading stderr while calls fail that the server logs there."""
         if not self.session.judges(threat):
             return
         self.ready()
@@ -249,7 +247,7 @@ class Load(LineAttack):
         return self._owed(said, line)
 
     def _owed(self, said: Mapping[Any, int], line: int) -> Callable[[], str]:
-        """Give what waits until all these are answered, and says what became of those that not."""
+        """Return a function that waits for all answers and returns what went wrong, in words."""
 
         def wait() -> str:
             transcript = self.session.wire.transcript
@@ -305,7 +303,7 @@ class Load(LineAttack):
     # --- requests
 
     def _requests(self, count: int) -> Requests:
-        """Give many requests: the probe, and every tenth a call that reads a plain file."""
+        """Return many requests: probes, and every tenth a call that reads a plain file."""
         wire, root = self.session.wire, str(self.session.field.root)
         made = []
         for n in range(count):
@@ -316,7 +314,7 @@ class Load(LineAttack):
         return made
 
     def _failing(self, count: int) -> Requests:
-        """Give many calls that fail: of a file that is not there, and of a tool there is not."""
+        """Return many failing calls: reads of missing files, and calls of unknown tools."""
         wire, root = self.session.wire, str(self.session.field.root)
         made = []
         for n in range(count):
@@ -331,10 +329,10 @@ class Load(LineAttack):
         assert self.reader is not None  # noqa: S101  (asked before)
         return self.reader.spelled(path, str(self.session.field.root))
 
-    # --- what is left
+    # --- resources
 
     def swell(self, survival: str, memory: str, fired: Sequence[LinePayload]) -> None:
-        """Fire long lines; judge whether the server lives, and how much memory it took."""
+        """Send long lines; judge whether the server keeps running and how much memory it takes."""
         self.ready()
         gauge = ResourceUsage(self.session.wire.process.pid)
         before, process = gauge.peak(), self.session.wire.process
@@ -364,7 +362,7 @@ class Load(LineAttack):
         )
 
     def _taken_again(self, fired: Sequence[LinePayload]) -> int | None:
-        """Measure on a fresh process; one measurement near a limit decides nothing."""
+        """Measure again on a new process: one measurement near a limit proves nothing."""
         self.session.renew()
         self._begin()
         gauge = ResourceUsage(self.session.wire.process.pid)
@@ -376,7 +374,7 @@ class Load(LineAttack):
         return None if before is None or after is None else after - before
 
     def spend(self, threat: str) -> None:
-        """Make calls that fail, and judge whether descriptors stay open behind them."""
+        """Make calls that fail, and judge whether descriptors stay open afterwards."""
         if not self.session.judges(threat):
             return
         self.ready()
@@ -402,7 +400,7 @@ class Load(LineAttack):
 
 
 FILLED: Final = PIPE if sys.platform == "linux" else 65_536
-"""Bytes after which a pipe that nobody reads is full."""
+"""Bytes after which an unread pipe is full."""
 
 GOES_ON: Final = "requests are answered whether anybody reads stderr or not"
 
@@ -424,6 +422,6 @@ def _answers(role: Role) -> bool:
 
 
 def _leaves(hit: LineHit) -> Breach | None:
-    """Weigh the end of a server by a long line: who leaves properly is only worth a note."""
+    """Return the severity of an exit after a long line: a clean exit is only a note."""
     big = hit.guilty is not None and hit.guilty.size > CLEAN_EXIT
     return Breach.NOTE if big and "status 0" in hit.what else None

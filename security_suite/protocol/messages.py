@@ -1,4 +1,4 @@
-"""Messages inside others, members given twice, requests without an id or before their time."""
+"""Messages inside others, duplicate members, requests without an id or before the handshake."""
 
 import json
 import secrets
@@ -16,7 +16,7 @@ BREAKS = ("\n", "\r\n", "\r", "\u2028", "\u0085")
 
 
 def _inner(line_attack: LineAttack, markers: set[str], method: str = "") -> str:
-    """Give a message as text, under an id of its own: a request, or else an answer."""
+    """Return a message with a new id as text: a request if a method is given, else an answer."""
     marker = f"inner-{secrets.token_hex(6)}"
     markers.add(marker)
     if method:
@@ -25,7 +25,7 @@ def _inner(line_attack: LineAttack, markers: set[str], method: str = "") -> str:
 
 
 def _nested(line_attack: LineAttack, markers: set[str]) -> list[LinePayload]:
-    """Put requests into strings and arguments of lines, whole and broken."""
+    """Return lines, valid and broken, with requests in strings and arguments."""
     probe = "server/discover" if line_attack.session.modern else "ping"
     found = []
     for cut in BREAKS:
@@ -50,7 +50,7 @@ def _nested(line_attack: LineAttack, markers: set[str]) -> list[LinePayload]:
 
 
 def _echoing(line_attack: LineAttack, markers: set[str]) -> list[LinePayload]:
-    """Put answers into whatever a server may repeat."""
+    """Return lines with answers in every value that a server may repeat."""
     session, found = line_attack.session, []
     root = str(session.field.root)
     for cut in BREAKS:
@@ -86,12 +86,12 @@ def _echoing(line_attack: LineAttack, markers: set[str]) -> list[LinePayload]:
 def _speaking(
     session: AttackSession, line_attack: LineAttack, answer: str, cut: str
 ) -> list[LinePayload]:
-    """Read a file that holds an answer behind a line break, and list a folder of such a name."""
+    """Return calls that show a file whose content and name have an answer after a line break."""
     root = session.field.root
     name = f"speaks-{secrets.token_hex(4)}"
     (root / name).mkdir()
     (root / name / "text").write_text(f"x{cut}{answer}{cut}", encoding="utf-8", newline="")
-    # a name holds no slash and at most 255 bytes; the answer has neither
+    # valid as a file name: the answer has no slash and fewer than 255 bytes
     (root / name / f"x{cut}{answer}{cut}").touch()
     note = f"a file with an answer behind {json.dumps(cut)}"
     readers = session.bindings.of(Operation.READ)[:3]
@@ -109,7 +109,7 @@ def _speaking(
 
 
 def _handshakes(line_attack: LineAttack) -> list[LinePayload]:
-    """Open a session that is open: with odd versions, capabilities and names."""
+    """Return second handshakes with unusual versions, capabilities and names."""
     info = {"name": "x\n\x1b[2J", "version": "1"}
     odd: tuple[dict[str, object], ...] = (
         {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info},
@@ -132,7 +132,7 @@ def _handshakes(line_attack: LineAttack) -> list[LinePayload]:
     fixtures=("base",),
 )
 def takes_messages_for_what_they_are(session: AttackSession) -> None:
-    """Nothing inside a message becomes one, and what is no request has no effect."""
+    """No text inside a message becomes one, and a message that is no request has no effect."""
     line_attack = LineAttack(session)
     markers: set[str] = set()
     line_attack.carried("messages-inside", _nested(line_attack, markers), markers)
@@ -147,5 +147,5 @@ def takes_messages_for_what_they_are(session: AttackSession) -> None:
 
 @attack("messages-early", fixtures=("base",))
 def writes_nothing_before_the_handshake(session: AttackSession) -> None:
-    """A call that makes a file, sent before initialize, makes none."""
+    """A call that is sent before initialize makes no file."""
     LineAttack(session, opened=False).early("messages-early")
