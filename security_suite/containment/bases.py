@@ -1,4 +1,4 @@
-"""Arguments by which the caller says what paths are relative to."""
+"""Arguments that set the base of relative paths."""
 
 from mcp_touchstone.security.suite import (
     AttackSession,
@@ -18,5 +18,5 @@ def keeps_named_bases_inside(session: AttackSession) -> None:
 
 @attack("bases-smuggled", fixtures=TREES)
 def takes_no_options_from_calls(session: AttackSession) -> None:
-    """Arguments that no schema names change nothing about what may be read."""
+    """Arguments that no schema names do not change which files may be read."""
     attack_with_extra_arguments(session, "bases-smuggled", "root.rebase")

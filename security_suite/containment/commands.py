@@ -1,7 +1,7 @@
 """Tools that run programs from a list or inside a folder.
 
-What a tool refuses is found out by plain commands, which also show what it permits. An attack is a
-command that has the effect of a refused one: a file appears, or bytes from outside are returned.
+Plain commands show which programs a tool permits and which it refuses. An attack is a command that
+has the effect of a refused one: a file appears, or bytes from outside are returned.
 """
 
 import itertools
@@ -128,7 +128,7 @@ class _CommandTool:
         return self.binding.calls_with({**folders, **command_line.filled(slots, line)}, root)
 
     def names(self) -> dict[str, str]:
-        """Return the values of the names in braces that the listed commands give."""
+        """Return the values of the names in braces that follow from the listed commands."""
         lines = self.binding.commands
         found = {"file": FILE, "file_name": FILE}
         for name, end in (("reader", " {file}"), ("lister", " {folder}")):

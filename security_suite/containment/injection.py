@@ -1,10 +1,8 @@
-"""Arguments that a program behind a tool takes for more than a name.
+"""Arguments that a program behind a tool may take for its options, or for commands.
 
-Arguments that a program behind a tool may take for its options, or for commands.
-
-Fired at every text a tool takes, be it a path, a pattern, a revision or a name: a caller's word
-that enters a command line is more than a word. The attack succeeds if the server does what the
-payload asks for: it creates the file that the payload names outside, or returns bytes from outside.
+Payloads are sent in every text argument: a path, a pattern, a revision or a name may become part of
+a command line. The attack succeeds if the server obeys the payload: it creates the file that the
+payload names outside, or returns bytes from outside.
 """
 
 import itertools
@@ -51,19 +49,19 @@ from mcp_touchstone.security.suite import (
 
 @attack("injection-options", fixtures=("base",), lasts=True)
 def passes_no_options_on(session: AttackSession) -> None:
-    """What begins with a dash is a name, or refused: no program takes it for an option."""
+    """An argument with a leading dash is a name or refused: no program takes it for an option."""
     options(session, "injection-options", "args.option")
 
 
 @attack("injection-commands", fixtures=("base",), lasts=True)
 def runs_no_argument(session: AttackSession) -> None:
-    """An argument is run by no shell and evaluated by nobody."""
+    """An argument is neither run by a shell nor evaluated as code."""
     commands(session, "injection-commands", "args.shell", "args.eval")
 
 
 @attack("injection-scripts", fixtures=("base", "siblings", "links", "script"))
 def does_no_harm_by_scripts(session: AttackSession) -> None:
-    """What a script names lies inside the root, and it runs nothing."""
+    """A script uses only paths inside the root, and it runs nothing."""
     scripting.lead_out(session, "injection-scripts", "script.path", "script.exec")
 
 
@@ -73,7 +71,7 @@ COMMANDS: Final = frozenset({
 """Words in the name of a tool that says that it runs its arguments."""
 
 CODE: Final = frozenset({"command", "cmd", "code"})
-"""Words in the name of an argument that is run, as it says."""
+"""Words in the name of an argument that says that it is run."""
 
 MARKER: Final = re.compile(r"\b[a-z]+\d*-[0-9a-f]{8}\b")
 """The name of the file that a payload makes, in its text."""
@@ -81,7 +79,7 @@ MARKER: Final = re.compile(r"\b[a-z]+\d*-[0-9a-f]{8}\b")
 WRITTEN: Final = frozenset(
     {ArgumentRole.CONTENT, ArgumentRole.OLD, ArgumentRole.NEW, ArgumentRole.DIFF}
 )
-"""What is written or compared: no program gets that as an argument of its own."""
+"""Texts that are written or compared: no program gets them as a separate argument."""
 
 PATHS: Final = frozenset({ArgumentRole.PATH, ArgumentRole.FROM, ArgumentRole.TO, ArgumentRole.BASE})
 
@@ -94,10 +92,10 @@ TOTAL: Final = 150.0
 
 LEAST: Final = 8.0
 PURSE: Final = 20.0
-"""Seconds that may be spent on one tool, at least and at most."""
+"""Least and most seconds for one tool."""
 
 NEAR: Final = "ok2.txt"
-"""The file in the plain folder: who copies that folder copies no tree into itself."""
+"""The file in the plain folder; a copy of that folder does not contain itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +103,10 @@ class _Target:
     """One call that payloads are put into.
 
     Attributes:
-        binding: the tool, and what it was seen to do.
+        binding: the tool and its known effect.
         call: a plain call of it.
-        works: whether that was seen to have an effect, or a result that is no error.
-        texts: arguments that take a text, each with what it is for if known.
+        works: whether that had an effect, or a result that is no error.
+        texts: arguments that take a text, each with its role if known.
     """
 
     binding: Binding
@@ -130,7 +128,7 @@ def commands(session: AttackSession, threat: str, shell: str, code: str) -> None
 def _fire(
     session: AttackSession, threat: str, groups: Mapping[str, frozenset[ArgumentRole]]
 ) -> None:
-    """Put payloads of classes into every text but those of some roles."""
+    """Put the payloads of each class into every text, except texts of the given roles."""
     session.begin()
     targets = [*_bound(session), *_others(session)]
     if not targets:
@@ -160,7 +158,7 @@ def _fire(
 
 
 class _Looker:
-    """Looks at what a call did, and clears away what it made in the root."""
+    """Checks the effect of a call, and removes the files that it made in the root."""
 
     def __init__(self, session: AttackSession) -> None:
         self._session = session
@@ -168,7 +166,7 @@ class _Looker:
         self._known = {path.name for path in session.field.root.iterdir()}
 
     def look(self, shot: AttackCall, _reply: Reply) -> str:
-        """Say which file outside was made, or whose bytes came into the root."""
+        """Return in words which file was made outside, or whose bytes came into the root."""
         effect = ""
         for name in MARKER.findall(shot.text):
             if (self._field.outside / name).exists():
@@ -181,9 +179,9 @@ class _Looker:
         return effect
 
     def does_the_like(self, shot: AttackCall, pointer: Pointer) -> bool:
-        """Whether the words of a list that are no options have the same effect by themselves.
+        """Return whether a list of words has an effect without its options too.
 
-        Then they were taken for the paths they are, and an open door is a finding of others.
+        Plain paths have that effect then, and other attacks report it.
         """
         _, params = shot.call
         given = _at(params["arguments"], pointer[:-1])
@@ -211,9 +209,9 @@ def _at(value: Any, pointer: Pointer) -> Any:
 
 
 def _bound(session: AttackSession) -> Iterator[_Target]:
-    """Give what is known to do something to files; each text of a call once.
+    """Yield the tools with a known effect on files; each text of a call once.
 
-    Where an argument makes several tools of one, those of another call would be read over.
+    If an argument selects one of several actions, the arguments of other actions are left out.
     """
     seen = set()
     for binding in session.bindings.found:
@@ -231,7 +229,7 @@ def _bound(session: AttackSession) -> Iterator[_Target]:
 
 
 def _others(session: AttackSession) -> Iterator[_Target]:
-    """Give tools that take a path and were seen to do nothing to files."""
+    """Yield the tools that take a path and have no known effect on files."""
     bound = {binding.tool for binding in session.bindings.found}
     root = str(session.field.root)
     places = (
@@ -265,9 +263,9 @@ def _works(session: AttackSession, call: Call) -> bool:
 
 
 def _texts(schema: Any) -> dict[Pointer, ArgumentRole | None]:
-    """Give the arguments that take a text, but for those that say that they are run.
+    """Return the arguments that take a text, except those that say that they are run.
 
-    What is to be replaced has a replacement beside it: a target alone may well be a revision.
+    A text to replace has a replacement beside it: alone it may be a revision.
     """
     roles = {slot.pointer: slot.role for slot in slots(schema)}
     if ArgumentRole.NEW not in roles.values():
@@ -277,7 +275,7 @@ def _texts(schema: Any) -> dict[Pointer, ArgumentRole | None]:
 
 
 def _shot(session: AttackSession, row: Payload, target: _Target, pointer: Pointer) -> AttackCall:
-    """Put a payload into one argument of a call; several words into a list as several."""
+    """Put a payload into one argument of a call; split options with values into a list."""
     binding, (_, params) = target.binding, target.call
     root = str(session.field.root)
     template = row.text.replace("{nonce}", secrets.token_hex(4))

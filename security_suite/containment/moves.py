@@ -1,6 +1,6 @@
-"""What is carried across the border of the root, or put back behind it.
+"""Moves and copies across the border of the root, and undo through a link.
 
-Undo after the ground has changed: an edit, a link in its place, then the call.
+Undo is called after a link has replaced the edited file or its folder.
 """
 
 import secrets
@@ -40,25 +40,25 @@ def carries_nothing_out(session: AttackSession) -> None:
 
 @attack("moves-over-links", fixtures=TREES, shares=True)
 def carries_nothing_where_a_link_leads(session: AttackSession) -> None:
-    """A link that something is moved onto is replaced, not followed."""
+    """A move onto a link replaces the link and does not follow it."""
     attack_carrying(session, "moves-over-links", Carriage.OVER, "write.move", "link.write")
 
 
 @attack("moves-trees", fixtures=TREES, shares=True)
 def copies_links_as_links(session: AttackSession) -> None:
-    """What the links of a folder lead to does not come along when it is copied."""
+    """A copy of a folder does not contain the targets of its links."""
     attack_carrying(session, "moves-trees", Carriage.TREE, "write.move", "link.write")
 
 
 @attack("moves-denied", fixtures=(*TREES, "denied"), shares=True)
 def renames_nothing_denied(session: AttackSession) -> None:
-    """What is denied is neither moved away nor replaced."""
+    """A denied file is neither moved away nor replaced."""
     attack_carrying(session, "moves-denied", Carriage.DENIED, "write.move")
 
 
 @attack("moves-undo", fixtures=TREES)
 def undoes_through_no_link(session: AttackSession) -> None:
-    """Undo does not write where a link leads that was put there since."""
+    """Undo does not write through a link that was made after the edit."""
     attack_calls(session, "moves-undo", swapped(session))
 
 
@@ -66,7 +66,7 @@ FOLDER = "undone"
 
 
 def swapped(session: AttackSession) -> Iterator[AttackCall]:
-    """Edit a file, put a link outwards in its place or its folder's, and aim undo at it."""
+    """Edit a file, replace it or its folder with a link outwards, and yield the call of undo."""
     (row, *_) = session.payloads("write.move", via="session")
     for undo in session.bindings.of(Operation.UNDO):
         for edit in session.bindings.of(Operation.EDIT, Operation.WRITE):
@@ -79,7 +79,7 @@ def swapped(session: AttackSession) -> Iterator[AttackCall]:
 def _one(
     session: AttackSession, row: Payload, undo: Binding, edit: Binding, where: str
 ) -> AttackCall | None:
-    """Prepare one call; None where this edit cannot be undone by this tool, or does nothing."""
+    """Prepare one call; return None if the edit has no effect or the tool cannot undo it."""
     field = session.field
     if undo.tool != edit.tool and not _undoes(session, undo, edit):
         return None
@@ -100,7 +100,7 @@ def _one(
 
 
 def _edited(session: AttackSession, edit: Binding) -> tuple[Path, Call] | None:
-    """Make a file and edit it by a tool; None where that has no effect."""
+    """Make a file and edit it with a tool; return None if that has no effect."""
     root = session.field.root
     path = root / f"{FOLDER}-{secrets.token_hex(3)}" / CANARY
     path.parent.mkdir()

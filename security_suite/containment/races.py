@@ -1,6 +1,6 @@
-"""What changes between the look at a path and its use.
+"""Paths that change between their check and their use.
 
-Two names exchanged for ever while calls are made: what a check before an open cannot survive.
+Two names are exchanged all the time while calls are made, so a check before an open is not enough.
 """
 
 import json
@@ -78,7 +78,7 @@ def race(session: AttackSession, threat: str, operations: frozenset[Operation]) 
 
 
 def _kinds(swap: dict[str, str]) -> set[str]:
-    """Give what is exchanged in the words of the fixture: both kinds lead outside."""
+    """Return the link of an exchange as the fixture names it: both kinds lead outside."""
     return {"lf"} if swap["b"] in {"race/l", "race/lf"} else set()
 
 
@@ -98,7 +98,7 @@ def _raced(
 
 
 def _laid(session: AttackSession, swap: dict[str, str]) -> tuple[Path, Path]:
-    """Make what is exchanged: a folder or file inside, and a link to its like outside."""
+    """Make the exchanged names: a folder or file inside, and a link to a folder or file outside."""
     field = session.field
     top = field.root / "race"
     remove(top)

@@ -51,7 +51,7 @@ REVISIONS: Final = frozenset({"target", "ref", "revision", "rev", "commit", "bra
 CHANGES: Final = frozenset({
     "add", "commit", "checkout", "create", "init", "merge", "reset", "stash", "switch", "rebase",
 })  # fmt: skip
-"""Words of commands that change the repository; they come last."""
+"""Words of commands that change the repository; their tools are called last."""
 
 PATHS: Final = frozenset({ArgumentRole.PATH, ArgumentRole.BASE})
 
@@ -80,7 +80,7 @@ def runs_no_hook_of_a_repository(session: AttackSession) -> None:
 
 @attack("repositories-outside", fixtures=TREES, lasts=True)
 def opens_no_repository_outside(session: AttackSession) -> None:
-    """A repository below the root gives nothing of a repository or folder outside."""
+    """A repository below the root shows nothing of a repository or folder outside."""
     _open_all(session, "repositories-outside", "git.outside")
 
 

@@ -1,11 +1,7 @@
-"""Resources that are files, asked for by URIs that the caller has written.
+"""Resources that are files, and URLs or references that a server may fetch.
 
-What a server fetches because an argument says where something is: URLs and references.
-
-URIs as attacks: what a caller may write where a server reads files as resources.
-
-A URI is a path in another coat: it has a host, a query and a fragment, and every character may be
-written by its number. What is checked and what is opened have to be the same reading of it.
+A URI is another form of a path: it has a host, a query and a fragment, and every character may be
+percent-encoded. The server must check and open the same reading of it.
 """
 
 import json
@@ -52,7 +48,7 @@ def denies_by_uri_too(session: AttackSession) -> None:
 
 @attack("resources-fetched", fixtures=TREES, shares=True)
 def fetches_nothing(session: AttackSession) -> None:
-    """No URL is fetched where a file is asked for, and no reference beside its path."""
+    """A URL that is sent as a path, as a URI or in an extra argument is not fetched."""
     nothing(session, "resources-fetched", "path.uri", "res.schema")
 
 
@@ -67,10 +63,10 @@ EXPECTED: Final = "nothing is fetched: an argument is the name of a file, or dat
 
 
 def nothing(session: AttackSession, threat: str, *groups: str) -> None:
-    """Say where we listen: as a path, as the URI of a resource, as a reference beside a path.
+    """Send URLs of our listener as paths, as URIs of resources and in extra arguments.
 
     Raises:
-        Broken: the server died of it again and again.
+        Broken: several calls got no answer.
     """
     if session.is_apart:
         session.unseen(threat, APART)
@@ -114,7 +110,7 @@ def _listen_in_its_network(
     """Listen in the network of a server that has one of its own, once for each process.
 
     Raises:
-        Broken: that is impossible.
+        Broken: listening is impossible.
     """
     process = session.wire.process
     if process.pid in known:
@@ -156,20 +152,20 @@ def _named(session: AttackSession, binding: Binding, text: str) -> Call:
 
 
 def _beside(session: AttackSession, binding: Binding, text: str) -> Call:
-    """Give a plain call with more arguments than it has."""
+    """Return a plain call with extra arguments."""
     method, params = session.targeting.plain(binding)
     return method, {**params, "arguments": {**params["arguments"], **json.loads(text)}}
 
 
 def _fetches(session: AttackSession, binding: Binding) -> bool:
-    """Whether a tool says that it takes URLs: then that is what it is for."""
+    """Return whether a tool says that it takes URLs, and may therefore fetch them."""
     tools = [tool for tool in session.spoken.named("tools") if tool["name"] == binding.tool]
     texts = [str(tool.get("description")) for tool in tools] + list(_descriptions(binding.schema))
     return any(SAYS_SO.search(text) for text in texts)
 
 
 def _descriptions(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Give what a schema says to people: names of arguments, and their descriptions."""
+    """Yield the names and the descriptions of the arguments of a schema."""
     properties = schema.get("properties")
     for name, one in properties.items() if isinstance(properties, Mapping) else ():
         yield name
@@ -192,8 +188,8 @@ def _dots(text: str) -> str:
 
 
 WRITTEN: Final[tuple[Callable[[str], str], ...]] = (str, _every, _dots, _twice)
-"""Ways to write a path into a URI: as it is, every character but the plain ones by its number,
-the dots, and all of it a second time. The usual way is fired with the paths of tools."""
+"""Ways to write a path into a URI: unchanged, percent-encoded, with encoded dots, encoded twice.
+The usual way is fired with the paths of tools."""
 
 
 class Uris:
@@ -210,7 +206,7 @@ class Uris:
         attack_calls(self._session, threat, self._verbatim(named))
 
     def fill_templates(self, threat: str, *groups: str) -> None:
-        """Put paths that lead outside where a resource has its path, written in every way."""
+        """Put paths that lead outside into the URIs of resources, written in every way."""
         attack_calls(self._session, threat, self._filled(self._rows(*groups)))
 
     def name_denied(self, threat: str, *groups: str) -> None:

@@ -1,10 +1,9 @@
-"""Calls of which each is harmless, and which together are not.
+"""Sequences of calls that do harm although each call alone is harmless.
 
-Random walks over what a server can do to files: one call prepares what another does.
-
-Each walk has a folder of its own with a few names and a link outwards. Steps are drawn with a
-seed; what a step needs is looked up in the tree as it is. A walk that did harm is shortened,
-step by step, as long as it still does.
+A walk is a random sequence of calls on files: one call prepares the effect of another. Each walk
+has its own folder with a few names and a link outwards. Steps are drawn with a seed, and their
+contents depend on the current tree. A walk that did harm is shortened step by step while it still
+does harm.
 """
 
 import random
@@ -34,7 +33,7 @@ from mcp_touchstone.security.suite import (
 
 @attack("sequences-escape", fixtures=("base",))
 def escapes_by_no_sequence(session: AttackSession) -> None:
-    """No walk over the tools of a server leads outside, whatever became a link on the way."""
+    """No sequence of calls leads outside, even if names become links in between."""
     wander(session, "sequences-escape")
 
 
@@ -61,9 +60,9 @@ class WalkStep:
     """One step of a walk.
 
     Attributes:
-        binding: what is called; None for a step of ours, which puts a link outwards there: what a
-            checkout or another program of the user may do at any time.
-        name: below the folder of the walk.
+        binding: the tool; None for a step of ours, which replaces the name with a link outwards, as
+            a checkout or another program of the user may do at any time.
+        name: the path below the folder of the walk.
         to: the destination of a move or copy.
     """
 
@@ -73,7 +72,7 @@ class WalkStep:
 
 
 def wander(session: AttackSession, threat: str) -> None:
-    """Walk at random, look after each step, and judge by the shortest walk that did harm."""
+    """Make random walks, check after each step, and judge by the shortest walk that did harm."""
     readers = session.begin()
     walker = _Walker(session, readers)
     count = max(WALKS[tier] for tier in session.settings.tiers if tier in WALKS)
@@ -107,7 +106,7 @@ class _Walker:
         self._tools = [b for b in [*readers, *changing] if not self._is_led(b)]
 
     def _is_led(self, binding: Binding) -> bool:
-        """Whether one call through a link does harm: attacks on links find that, not walks."""
+        """Return whether one call through a link does harm: the attacks on links report that."""
         onto = [WalkStep(None, "b.txt"), WalkStep(binding, "a.txt", "b.txt")]
         calls = [[WalkStep(binding, LINK, "b.txt")]]
         if binding.operation in CARRYING:
@@ -116,7 +115,7 @@ class _Walker:
 
     @property
     def has_tools(self) -> bool:
-        """Whether there is a tool left to walk with."""
+        """Whether a tool is left for the walks."""
         return bool(self._tools)
 
     def drawn(self, chance: random.Random) -> list[WalkStep]:
@@ -129,7 +128,7 @@ class _Walker:
         return steps
 
     def harm(self, steps: Sequence[WalkStep]) -> bool:
-        """Walk in a new folder, and say whether a step did harm."""
+        """Walk in a new folder; return whether a step did harm."""
         self._begin()
         for step in steps:
             reply_canaries = self._take(step)
@@ -141,7 +140,7 @@ class _Walker:
         return False
 
     def shortened(self, steps: list[WalkStep]) -> list[WalkStep]:
-        """Take away steps as long as harm is done."""
+        """Remove steps while the walk still does harm."""
         length = next(
             n for n in range(1, len(steps) + 1) if n == len(steps) or self.harm(steps[:n])
         )
@@ -153,7 +152,7 @@ class _Walker:
         return steps
 
     def last(self, steps: list[WalkStep]) -> Iterator[AttackCall]:
-        """Walk once more up to the last step, and give that one to be fired."""
+        """Repeat the walk up to its last step, and yield the last step as a call."""
         self._begin()
         before: list[Call | str] = [f"mkdir -p {self._folder}/d"]
         before.append(f"for n in {' '.join(NAMES)}; do echo line 1 > {self._folder}/$n; done")
@@ -201,7 +200,7 @@ class _Walker:
         return binding.call(where, root, to=to, before=held, content="line 1\nwalked\n")
 
     def _take(self, step: WalkStep) -> list[Canary]:
-        """Take a step; give the canaries that came back."""
+        """Take a step; return the canaries that came back."""
         if step.binding is None:
             for suffix in ("", *self._session.bindings.suffixes()):
                 path = self._folder / _named(step.name, suffix)
@@ -222,7 +221,7 @@ class _Walker:
 
 
 def _named(name: str, suffix: str) -> str:
-    """Return a name as tools for files with a suffix take it; links have no suffix of their own."""
+    """Return a name with a suffix in place of ``TEXT``; unchanged if there is no suffix."""
     if not suffix:
         return name
     return name.removesuffix(TEXT) + suffix

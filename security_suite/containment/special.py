@@ -1,6 +1,6 @@
-"""Pipes, and the folders in which the kernel shows processes.
+"""Pipes, and the folders of processes in /proc.
 
-Special files whose readers wait: others have to be served meanwhile.
+A read of a pipe waits; the server must answer other requests meanwhile.
 """
 
 from typing import Final
@@ -43,13 +43,13 @@ def shows_nothing_of_its_process(session: AttackSession) -> None:
 
 
 def starve(session: AttackSession, threat: str, name: str, count: int) -> None:
-    """Read special files of the root at once and without waiting, then a plain one.
+    """Send reads of special files without waiting for answers, then read a plain file.
 
     Args:
-        session: what attacks.
-        threat: what is judged.
-        name: how their names begin; numbers follow, from one.
-        count: how many there are.
+        session: the session of the attack.
+        threat: id of the threat.
+        name: prefix of the names of the files; numbers from 1 follow.
+        count: number of files.
 
     Raises:
         Broken: no plain file could be read before.
@@ -81,7 +81,7 @@ def starve(session: AttackSession, threat: str, name: str, count: int) -> None:
 def _answer(session: AttackSession, asked: int, limit: float) -> Reply:
     """Wait for an answer; end the wait early if the server is blocked.
 
-    A long wait is for a server that works, or that gets no core.
+    Only a server that is busy or gets no core is given the whole time.
     """
     first = min(limit, max(BLOCKED, session.pace.reply))
     reply = session.wire.answer_to(asked, first)

@@ -175,7 +175,7 @@ def _plant(session: AttackSession) -> FileFacts:
 def _describing(session: AttackSession) -> list[_PathTool]:
     """Return the tools that showed the size or the time of two files, or of those in a folder.
 
-    Each file has a size and a time of its own, so a number that is there by chance is no match.
+    Each file has a size and a time of its own, so a number that occurs by chance is no match.
     """
     field = session.field
     names = ("plain0.txt", "plain1.txt")

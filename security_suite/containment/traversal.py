@@ -1,6 +1,6 @@
-"""Paths that lead out of the root by what is written in them.
+"""Paths that lead out of the root by their text.
 
-Blind opens: what lies outside is opened, and nothing of it comes back.
+Also blind opens: the server opens a file outside and returns nothing of it.
 """
 
 from collections.abc import Iterable
@@ -50,19 +50,19 @@ def opens_what_it_has_checked(session: AttackSession) -> None:
 
 @attack("traversal-encoded", fixtures=TREES, shares=True)
 def decodes_no_path_behind_its_check(session: AttackSession) -> None:
-    """Encoded climbs are names, or are decoded before the check."""
+    """Encoded climbs are treated as names, or are decoded before the check."""
     attack_paths(session, "traversal-encoded", "path.encoded", "path.uri", operations=IN_PLACE)
 
 
 @attack("traversal-unicode", fixtures=TREES, shares=True)
 def normalises_no_path_behind_its_check(session: AttackSession) -> None:
-    """Look-alikes of dots and slashes do not become dots and slashes behind the check."""
+    """Look-alikes of dots and slashes do not become dots and slashes after the check."""
     attack_paths(session, "traversal-unicode", "path.unicode", operations=IN_PLACE)
 
 
 @attack("traversal-separators", fixtures=TREES, shares=True)
 def strips_no_path_into_a_climb(session: AttackSession) -> None:
-    """What is left of a path after filters is checked; other separators open no way out."""
+    """A path is checked after filters have changed it; other separators lead nowhere outside."""
     attack_paths(
         session, "traversal-separators", "path.separators", "path.windows", operations=IN_PLACE
     )
@@ -76,7 +76,7 @@ def expands_no_path_out_of_the_root(session: AttackSession) -> None:
 
 @attack("traversal-hostile-names", fixtures=TREES, lasts=True, shares=True)
 def survives_hostile_names(session: AttackSession) -> None:
-    """Names with NUL and control characters, and endless ones, end no process and leak nothing."""
+    """Names with NUL or control characters and very long names end no process and leak nothing."""
     attack_paths(
         session, "traversal-hostile-names", "path.nul-control", "path.limits", operations=IN_PLACE
     )
@@ -84,7 +84,7 @@ def survives_hostile_names(session: AttackSession) -> None:
 
 @attack("traversal-opened", fixtures=TREES, shares=True)
 def opens_nothing_it_refuses(session: AttackSession) -> None:
-    """What lies outside is refused before it is opened."""
+    """A path outside the root is refused before it is opened."""
     nothing_outside(
         session, "traversal-opened", "path.dotdot", "path.absolute", "path.sibling", "link.read"
     )
@@ -100,12 +100,12 @@ EXPECTED: Final = "nothing outside is opened, be it only to refuse it then"
 
 
 def nothing_outside(session: AttackSession, threat: str, *groups: str) -> None:
-    """Ask for what lies outside, and look what is opened there while it is refused.
+    """Ask for files outside, and judge whether the server opens one before it refuses it.
 
-    What a tool opens to change it shows in the trees.
+    Only reads and lists are sent: the trees show the files that a tool opens to change them.
 
     Raises:
-        Broken: there was nothing to fire, or the server died of it again and again.
+        Broken: no payload could be fired, or several calls got no answer.
     """
     session.begin()
     found: list[tuple[AttackCall, str, Reply]] = []
@@ -119,7 +119,7 @@ def nothing_outside(session: AttackSession, threat: str, *groups: str) -> None:
             method, params = shot.call
             if not found:
                 session.mark()
-            lookout.seen()  # up to here it was us
+            lookout.seen()  # discards our own opens
             reply = session.wire.request(method, params, required=False)
             opened = lookout.seen()
             fired += 1

@@ -36,7 +36,7 @@ from mcp_touchstone.security.suite import (
 )
 
 PUBLIC: Final = "93.184.215.14"
-"""An address that no list of special addresses has; in the sandbox it is ours."""
+"""An address in no list of special addresses; in the sandbox it is ours."""
 
 LOOPBACK: Final = "127.0.0.1"
 LINK_LOCAL: Final = "169.254.169.254"
@@ -54,7 +54,7 @@ NAMES: Final = {
     "third": (PUBLIC, PUBLIC, LOOPBACK),
     "fourth": (PUBLIC, PUBLIC, PUBLIC, LOOPBACK),
 }
-"""Placeholder ``{name_...}`` -> the addresses of the name, one for each question."""
+"""Placeholder ``{name_...}`` -> the addresses of the name, one for each query."""
 
 PAGE: Final = b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\ntouchstone"
 MOVED: Final = "HTTP/1.0 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n"
@@ -71,7 +71,7 @@ SAYS_SO: Final = re.compile(r"https?:|(?<![a-z])ur[li]s?(?![a-z])", re.IGNORECAS
 """Text in the description of such an argument."""
 
 MOST: Final = 6
-"""Arguments that are tried."""
+"""Most arguments that are tried."""
 
 EACH: Final = 60.0
 """Seconds for all calls of a tool."""
@@ -121,7 +121,7 @@ class Fetcher:
     pointer: Pointer
 
     def call(self, url: str, root: str) -> Call:
-        """Return the call that gives it a URL."""
+        """Return the call that passes a URL."""
         places = Places(folder=root, file=FILE, seconds=BRIEF)
         arguments = assemble(self.tool.get("inputSchema"), {self.pointer: url}, places)
         return "tools/call", {"name": self.tool["name"], "arguments": arguments}
@@ -143,7 +143,7 @@ def _arguments(session: AttackSession) -> Iterator[Fetcher]:
 
 
 def _leaf(schema: Any, pointer: Pointer) -> dict[str, Any]:
-    """Return the schema of an argument, as far as no reference is in the way."""
+    """Return the schema of an argument, empty behind a reference."""
     for step in pointer:
         key = "items" if isinstance(step, int) else "properties"
         schema = schema.get(key) if isinstance(schema, dict) else None
@@ -172,13 +172,13 @@ class Shot:
 
 
 class Network:
-    """The network of the sandbox: its addresses, listeners and names, for each process anew."""
+    """The network of the sandbox: addresses, listeners and names, set up for each process."""
 
     def __init__(self, session: AttackSession) -> None:
         """Listen in the network of the process.
 
         Raises:
-            Broken: that is impossible.
+            Broken: listening is impossible.
         """
         self.session = session
         self.listener = RequestListener()
@@ -214,7 +214,7 @@ class Network:
             raise Broken(f"nobody can listen in the sandbox of the server: {error}") from error
 
     def proves(self, fetcher: Fetcher) -> bool:
-        """Return whether an argument makes the server fetch a public URL; try a name too."""
+        """Return whether an argument makes the server fetch a URL, by address or by name."""
         reached = False
         for by_name in (False, True):
             mark = self.listener.mark(PAGE)
@@ -237,7 +237,7 @@ class Network:
         return name
 
     def _request(self, call: Call) -> Reply:
-        """Send a call; go on with another process if it gets no answer.
+        """Send a call; continue with another process if it gets no answer.
 
         Raises:
             Broken: too many calls got no answer.
@@ -254,7 +254,7 @@ class Network:
     def fire(
         self, fetchers: Sequence[Fetcher], group: str, *, redirected: bool = False
     ) -> list[Shot]:
-        """Give every fetcher the URLs of a class of payloads, or redirects to them."""
+        """Send the URLs of a class of payloads, or redirects to them, to every fetcher."""
         shots = []
         for fetcher, row in itertools.product(fetchers, self.session.payloads(group, via="url")):
             name = fetcher.tool["name"]
@@ -361,7 +361,7 @@ def _is_named(shot: Shot) -> bool:
 
 
 def _name_servers() -> list[str]:
-    """Return the IPv4 addresses of the name servers that the sandbox has by /etc/resolv.conf."""
+    """Return the IPv4 addresses of the name servers in /etc/resolv.conf, or else loopback."""
     try:
         text = Path("/etc/resolv.conf").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""Requests for names that are not yet known."""
+"""Searches by pattern, and completions of paths."""
 
 from mcp_touchstone.security.suite import AttackSession, attack, walking
 
@@ -7,12 +7,12 @@ TREES = ("base", "siblings", "links")
 
 @attack("walks-pattern", fixtures=TREES, shares=True)
 def finds_nothing_outside(session: AttackSession) -> None:
-    """What a pattern finds lies inside the root."""
+    """A pattern finds only paths inside the root."""
     walking.by_pattern(session, "walks-pattern", "walk.escape")
 
 
 @attack("walks-completion", fixtures=TREES, shares=True)
 def completes_nothing_outside(session: AttackSession) -> None:
-    """What is offered to complete a path lies inside the root."""
+    """A completion of a path offers only paths inside the root."""
     groups = ("walk.escape", "path.dotdot", "path.absolute", "path.sibling", "link.read")
     walking.by_completion(session, "walks-completion", *groups)
