@@ -43,7 +43,7 @@ _CLIENT_LEFT = "client left"
 
 
 class _Ends:
-    """The reason why a server ends, from any thread or signal handler to one waiting thread.
+    """Passes the reason for the end of a server from any thread or signal handler to one thread.
 
     On POSIX, a Python signal handler runs between two instructions of the main thread. If a signal
     arrives just before the main thread blocks, its handler does not run while the thread blocks.

@@ -152,7 +152,7 @@ class Subscriptions:
         self._list_changed("resources")
 
     def resource_updated(self, uri: str) -> None:
-        """Announce a change of ``resources/read`` for this URI."""
+        """Announce a change of the resource with this URI."""
         with self._lock:
             for listener in self._ready():
                 if uri in listener.paths:

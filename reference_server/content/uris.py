@@ -17,7 +17,7 @@ TEMPLATE = PREFIX + "{+path}"
 LINES_TEMPLATE = TEMPLATE + "?lines={first}-{last}"
 
 _SEGMENT_EXTRAS = "!$&'()*+,;=:@"
-"""Characters of a segment that are not encoded, besides letters, digits and ``-._~`` (RFC 3986)."""
+"""Unencoded characters in a segment, besides letters, digits, ``-._~`` (RFC 3986 section 3.3)."""
 
 _CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})"
 _OURS = re.compile(

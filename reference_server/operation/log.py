@@ -119,7 +119,7 @@ class Log:
         then counts the lines as lost.
 
         Args:
-            who: The author, for instance the client's name and its id of the request.
+            who: The author, for instance the client's name and its request id.
             request_id: The server's id of the request.
             changes: One ``{"path", "before", "after"}`` per file: its path relative to the root,
                 and the SHA-256 of its bytes in hex, None if the file does not exist.

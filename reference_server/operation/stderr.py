@@ -63,8 +63,8 @@ class StandardError:
     def put_for_sure(self, lines: list[bytes]) -> None:
         """Write lines before this returns, unless the reader is too slow.
 
-        These lines have a higher limit than ordinary ones. After a wait without success, the next
-        calls do not wait until a line is written again.
+        These lines have a higher limit than ordinary ones. After a timeout, calls return at once
+        until a line is written again.
         """
         until = time.monotonic() + PATIENCE
         with self._changed:

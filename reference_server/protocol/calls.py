@@ -262,7 +262,7 @@ class Detached(Call):
 
     def __init__(self, call: Call, meta: Params, waiting: Waiting) -> None:
         super().__init__(
-            call._connection,  # noqa: SLF001 - the twin
+            call._connection,  # noqa: SLF001 - a copy
             call._request,  # noqa: SLF001
             call.method,
             call.revision,

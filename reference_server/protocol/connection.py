@@ -233,7 +233,7 @@ class Connection:
             call.fail(error)
         except InputRequired as question:
             call.finish(question.result)
-        except Exception as defect:  # noqa: BLE001 - the client is owed an answer whatever happens
+        except Exception as defect:  # noqa: BLE001 - the client must get an answer
             # Only the type, because a message may quote file contents.
             self._log.error("defect", type=type(defect).__name__)
             call.fail(ProtocolError(INTERNAL_ERROR, "Internal error"))

@@ -67,7 +67,7 @@ class Response:
         self.flaw = flaw
 
 
-class Unusable(Exception):  # noqa: N818 - it is a kind of message here, as the other classes are
+class Unusable(Exception):  # noqa: N818 - a kind of message, not an error
     """A message that is none of the three kinds.
 
     Attributes:

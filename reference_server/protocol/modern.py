@@ -38,7 +38,7 @@ one of them is -32022.
 """
 
 FRESH_MILLISECONDS = 300_000
-"""``ttlMs``: lists do not change during the life of the process, but a new one may differ."""
+"""``ttlMs``: a list does not change in one process, but a new process may have new tools."""
 
 LOG_LEVELS = (
     *("debug", "info", "notice", "warning"),

@@ -1,8 +1,8 @@
 """Sealed notes, which the server sends to the client and gets back unchanged.
 
 A seal proves that this server wrote the note. It is an HMAC-SHA-256 with a key of this process or a
-key that several processes share. A note has an expiry time, and each process accepts it once. Notes
-are not encrypted, because none contains a secret.
+key that several processes share. A note expires, and each process can spend it once. Notes are not
+encrypted, because none contains a secret.
 """
 
 from __future__ import annotations
