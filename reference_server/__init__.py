@@ -1,7 +1,7 @@
-"""A small MCP server that keeps every clause: the right answer to compare other servers with.
+"""A small MCP server that follows every clause, as a reference for other servers.
 
-It speaks all five revisions of the Model Context Protocol over stdio, both eras in one process,
-on the standard library alone. It shares no code with the harness that judges it.
+It supports all five revisions of the Model Context Protocol over stdio, in one process, with the
+standard library only. It shares no code with the test harness.
 
-Start it with ``python -m reference_server --root DIR``; embed it with ``server.serve``.
+Start it with ``python -m reference_server --root DIR``, or embed it with ``server.serve``.
 """

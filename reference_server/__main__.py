@@ -1,7 +1,7 @@
-"""The program: arguments in, standard streams made safe, signals tamed, exit code out.
+"""The program: reads the arguments, protects the standard streams, handles signals.
 
-Exit codes: 0 when every request accepted was answered (end of input, SIGTERM), 130 after SIGINT,
-1 when the client left before its answers or the drain took too long, 2 for bad arguments.
+Exit codes: 0 if every accepted request was answered (end of input, SIGTERM), 130 after SIGINT,
+1 if the client left before its answers or the drain took too long, 2 for bad arguments.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 def main(arguments: Sequence[str], features: Iterable[Feature] | None = None) -> int:
-    """Run the server on the process's own standard streams.
+    """Run the server on the standard streams of the process.
 
     Args:
         arguments: The command line without the program's name.
-        features: What to offer, as for ``server.serve``.
+        features: The features to offer, as for ``server.serve``.
 
     Returns:
         The exit code of the process.
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str], features: Iterable[Feature] | None = None) ->
             server = Server(read_fd, write_fd, settings, features)
         except LookupError as error:
             raise UsageError(f"--feature {error}") from None
-        except OSError as error:  # of all that is opened so early, only this is a setting
+        except OSError as error:  # only this file is opened so early
             raise UsageError(
                 f"--verbose-log {quote(settings.verbose_log or '')}: {error.strerror}"
             ) from None
@@ -60,27 +60,27 @@ def main(arguments: Sequence[str], features: Iterable[Feature] | None = None) ->
 
 
 def _program() -> str:
-    """Give the name of the program as a person would type it."""
+    """Return the name of the program as a user types it."""
     return sys.argv[0] if sys.argv[0].endswith(" serve") else "reference_server"
 
 
 def _tell(descriptor: int, text: str, code: int) -> int:
-    """Write a text for a person before the server starts, and give the exit code."""
+    """Write a text for people before the server starts, and return the exit code."""
     with contextlib.suppress(OSError):
         os.write(descriptor, text.encode("ascii", "backslashreplace"))
     return code
 
 
 def _take_standard_streams() -> tuple[int, int]:
-    """Keep the client's streams private and give their new descriptors.
+    """Reserve the client's streams for the server, and return their new descriptors.
 
-    Whatever a tool or a library prints then goes to standard error, and whatever it reads from
-    standard input is empty: nothing but this server's messages can reach the client.
+    The output of tools and libraries then goes to standard error, and their standard input is
+    empty. Only the messages of this server can reach the client.
     """
     nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
     if nowhere < _STDERR:
         raise UsageError("standard input and output must be open")
-    if nowhere == _STDERR:  # started without one, and nothing else may take its place
+    if nowhere == _STDERR:  # closed at the start; another file must not get this descriptor
         os.set_inheritable(_STDERR, True)
         nowhere = os.dup(nowhere)
     read_fd, write_fd = os.dup(_STDIN), os.dup(_STDOUT)
@@ -93,17 +93,17 @@ def _take_standard_streams() -> tuple[int, int]:
         msvcrt.setmode(read_fd, os.O_BINARY)
         msvcrt.setmode(write_fd, os.O_BINARY)
     else:
-        # A parent may have left its pipes non-blocking, which this server does not expect.
+        # The parent may have left its pipes non-blocking, which this server does not support.
         os.set_blocking(read_fd, True)
         os.set_blocking(write_fd, True)
     return read_fd, write_fd
 
 
 def _handle_signals(server: Server) -> list[int]:
-    """Let the first SIGTERM or SIGINT end the server gently and the second at once.
+    """End the server gracefully on the first SIGTERM or SIGINT, and at once on the second.
 
     Returns:
-        The signals received so far; it grows.
+        A list of the received signals, which grows.
     """
     received: list[int] = []
 
@@ -120,8 +120,8 @@ def _handle_signals(server: Server) -> list[int]:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process: all is written by now, and to take the interpreter apart is no use."""
-    for stream in (sys.stdout, sys.stderr):  # what a library printed
+    """End the process without the slow clean-up of the interpreter."""
+    for stream in (sys.stdout, sys.stderr):  # output of libraries
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)

@@ -1,4 +1,4 @@
-"""What a tool says when it cannot do its work: the one error that every part may raise. Pure."""
+"""The error that every part may raise if a tool cannot do its work. Pure."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ if TYPE_CHECKING:
 
 
 class ToolError(Exception):
-    """A tool could not do its work: a result with ``isError`` that the model can read and act on.
+    """A tool failed; becomes a result with ``isError`` that the model can read and act on.
 
-    Source: server/tools#error-handling. Nothing in it may name a path above the root, quote file
-    contents or show a trace.
+    Source: server/tools#error-handling. It must not contain a path above the root, the content of
+    a file, or a traceback.
 
     Args:
-        message: What is wrong and, if one sentence can say it, what to do.
+        message: The problem and, if one sentence is enough, the solution.
         code: ``UPPER_SNAKE``, for a program.
-        type: The kind of trouble: ``ValidationError``, ``PolicyError``, ``ParseError``,
+        type: The kind of error: ``ValidationError``, ``PolicyError``, ``ParseError``,
             ``ExecutionError``, ``ConflictError`` or ``SystemError``.
-        field: The argument at fault.
+        field: The invalid argument.
         details: One more sentence about the cause.
-        context: Where, as far as it applies: ``file`` and a ``line`` of it; in a script
+        context: The place, as far as it is known: ``file`` and its ``line``; in a script
             ``command_index``, ``script_line`` and ``script_column``. All count from 1.
-        suggestions: What to change in the call.
-        recovery_steps: What to do, in order, to get on.
+        suggestions: Changes to the call.
+        recovery_steps: Steps to recover, in order.
         related_tools: Tools that may help.
     """
 
@@ -53,7 +53,7 @@ class ToolError(Exception):
         self.related_tools = related_tools
 
     def body(self) -> dict[str, Any]:
-        """Give the error as an object; members without a value are left out."""
+        """Return the error as an object, without members that have no value."""
         body: dict[str, Any] = {"type": self.type, "code": self.code, "message": self.message}
         for name in ("field", "details", "context"):
             if getattr(self, name) is not None:

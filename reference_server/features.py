@@ -1,7 +1,7 @@
-"""What the bundled server offers, in one light table.
+"""The table of the features that the bundled server offers.
 
-Nothing here does the work: each line names the part that does, and the part is imported when a
-client first asks for it. So the server answers its first message as fast as a bare loop.
+Each line names the part that does the work. A part is imported at its first request, so the server
+answers its first message as fast as a bare loop.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .surface import Feature, Surface
 
 FAMILIES = ("tools.files", "tools.patches", "tools.editor", "cedarscript", "tools.digest")
-"""Modules with tools, in the order ``tools/list`` shows them; each has ``install(surface)``."""
+"""Modules with tools, in the order of ``tools/list``; each has ``install(surface)``."""
 
 
 def tools(surface: Surface) -> None:
@@ -75,13 +75,13 @@ def resources(surface: Surface) -> None:
 
 
 def subscriptions(surface: Surface) -> None:
-    """Announce changes on streams, where there is no session."""
+    """Announce changes on streams, in revisions without sessions."""
     listen = surface.later("content.subscriptions", "listen")
     surface.methods.request("subscriptions/listen", MODERN, listen, slow=True, endless=True)
 
 
 def tasks(surface: Surface) -> None:
-    """Let tools that say so be called as tasks; 2026-07-28 has moved this into an extension."""
+    """Allow some tools to be called as tasks; in 2026-07-28, this is an extension."""
     methods, only = surface.methods, (WITH_TASKS,)
     declared: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
     methods.capability("tasks", declared, only)
@@ -95,7 +95,8 @@ def tasks(surface: Surface) -> None:
 def client_log(surface: Surface) -> None:
     """Send log messages to clients that want them.
 
-    A new server does not adopt deprecated features (2026-07-28 deprecated), unless its settings do.
+    New servers should not adopt deprecated features (2026-07-28 deprecated). In 2026-07-28, this
+    one is therefore offered only if the settings allow it.
     """
     revisions = ALL if surface.settings.deprecated else LEGACY
     surface.methods.capability("logging", {}, revisions)
@@ -111,17 +112,17 @@ def client_log(surface: Surface) -> None:
 
 
 def prompts(surface: Surface) -> None:
-    """Offer the prompts; they are about the text editor, so they go with it."""
+    """Offer the prompts, if the text editor that they describe is offered."""
     if surface.settings.text_editor:
         methods, later = surface.methods, surface.later
-        # No listChanged: the list depends on settings alone.
+        # No listChanged, because the list depends on settings alone.
         methods.capability("prompts", {}, ALL)
         methods.request("prompts/list", ALL, later("content.prompts", "list"), cacheable=True)
         methods.request("prompts/get", ALL, later("content.prompts", "get"), slow=True)
 
 
 def completion(surface: Surface) -> None:
-    """Complete prompt arguments and template variables; 2024-11-05 has no capability for it."""
+    """Complete prompt arguments and template variables; 2024-11-05 has no capability for this."""
     methods = surface.methods
     methods.capability("completions", {}, ALL[1:])
     methods.request(
@@ -130,7 +131,7 @@ def completion(surface: Surface) -> None:
 
 
 def roots(surface: Surface) -> None:
-    """Stay within the client's roots; ``legacy`` asks for the first list this way as well."""
+    """Restrict the workspace to the client's roots; ``legacy`` requests the first list too."""
 
     def changed(_params: Params) -> None:
         surface.part("client.roots").refresh()
@@ -139,7 +140,7 @@ def roots(surface: Surface) -> None:
 
 
 def recovery(surface: Surface) -> None:
-    """Finish at the start what a server that was killed has left half done."""
+    """Recover at the start the writes that a killed server has not finished."""
 
     def recover() -> None:
         for root in surface.settings.roots:
@@ -168,17 +169,17 @@ ALL_FEATURES = (
 
 
 GROUP = "mcp_touchstone.features"
-"""Group of the entry points that name features of other packages."""
+"""Group of the entry points of features in other packages."""
 
 
 def named(names: Sequence[str]) -> list[Feature]:
-    """Load the features that installed packages offer by entry points.
+    """Load features from the entry points of installed packages.
 
     Args:
-        names: Of the entry points, see ``--feature``.
+        names: Names of the entry points, see ``--feature``.
 
     Raises:
-        LookupError: There is none of that name, or it does not load; the text says which.
+        LookupError: An entry point is missing or cannot be loaded; the message names it.
     """
     from importlib.metadata import entry_points  # noqa: PLC0415 - takes longer than the server
 
@@ -190,6 +191,6 @@ def named(names: Sequence[str]) -> list[Feature]:
             raise LookupError(f"{quote(name)}: no such entry point is installed ({known})")
         try:
             loaded.append(found[name].load())
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
+        except Exception as error:  # noqa: BLE001 - a module may raise anything
             raise LookupError(f"{quote(name)} does not load ({type(error).__name__})") from None
     return loaded

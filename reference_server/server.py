@@ -1,6 +1,6 @@
-"""The server's life: read until the input ends, answer what is owed, leave.
+"""The life of a server: it reads until the input ends, sends the pending answers and stops.
 
-``serve`` is all an embedder needs: it touches no signal, no standard stream and no global.
+To embed it, call ``serve``, which does not change signals, standard streams or globals.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ ALL_ANSWERED = 0
 ANSWERS_LOST = 1
 
 _LOOK = 0.25
-"""Seconds between two looks for a signal on Windows."""
+"""Seconds between two checks for a signal on Windows."""
 
 _MOMENT = 1.0
-"""Seconds to wait for threads that have nothing left to do."""
+"""Seconds to wait for threads that have no more work."""
 
 _END_OF_INPUT = "end of input"
 _STOPPED = "stopped"
@@ -43,16 +43,16 @@ _CLIENT_LEFT = "client left"
 
 
 class _Ends:
-    """Why a server ends: any thread or signal handler says it, and one thread waits for it.
+    """Passes the reason for the end of a server from any thread or signal handler to one thread.
 
-    POSIX: a signal handler of Python runs between two instructions of the main thread. For a
-    signal that comes after the last of them and before the main thread blocks, no handler would
-    run as long as it blocks. So the thread reads from a pipe, and after ``wake_on_signals`` the
-    system itself writes into the pipe when a signal comes.
+    On POSIX, a Python signal handler runs between two instructions of the main thread. If a signal
+    arrives just before the main thread blocks, its handler does not run while the thread blocks.
+    The thread therefore reads from a pipe. After ``wake_on_signals``, the system writes to the pipe
+    for each signal.
     """
 
     def __init__(self) -> None:
-        self._reasons: SimpleQueue[str] = SimpleQueue()  # a signal handler may put into this one
+        self._reasons: SimpleQueue[str] = SimpleQueue()  # safe in a signal handler
         self._woken, self._waker = -1, -1
         self._has_signals = False
         if os.name != "nt":
@@ -60,23 +60,23 @@ class _Ends:
             os.set_blocking(self._waker, False)
 
     def wake_on_signals(self) -> None:
-        """Let every signal that has a handler wake the thread that waits; on the main thread."""
+        """Let every handled signal wake the waiting thread; call it on the main thread."""
         if self._waker >= 0:
             signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
             self._has_signals = True
 
     def put(self, reason: str) -> None:
-        """Give a reason."""
+        """Add a reason."""
         self._reasons.put(reason)
         if self._waker >= 0:
-            with suppress(OSError):  # full, so the thread wakes anyway; or closed
+            with suppress(OSError):  # a full pipe wakes the thread too; it may also be closed
                 os.write(self._waker, b"!")
 
     def get(self) -> str:
-        """Wait for a reason and give the first one."""
+        """Wait for a reason and return the first one."""
         while True:
             try:
-                if self._woken < 0:  # Windows: a longer wait would keep Ctrl-C waiting too
+                if self._woken < 0:  # on Windows, Ctrl-C has no effect during a wait
                     return self._reasons.get(timeout=_LOOK)
                 return self._reasons.get_nowait()
             except Empty:
@@ -84,7 +84,7 @@ class _Ends:
                     os.read(self._woken, 64)
 
     def close(self) -> None:
-        """Release the pipe."""
+        """Close the pipe."""
         if self._has_signals:
             signal.set_wakeup_fd(-1)
         woken, waker, self._woken, self._waker = self._woken, self._waker, -1, -1
@@ -102,30 +102,30 @@ def serve(
     """Serve one client over two descriptors until it closes its end; blocks.
 
     Args:
-        read_fd: Blocking descriptor with the client's lines. It stays the caller's to close.
-        write_fd: Blocking descriptor for ours. It stays the caller's to close.
+        read_fd: Blocking descriptor to read the client's lines from. The caller must close it.
+        write_fd: Blocking descriptor to write lines to. The caller must close it.
         settings: The operator's decisions; defaults read below the current directory.
-        features: What to offer; everything this package has by default. Each is called once with
-            the surface it adds itself to.
+        features: The features to offer, by default all of this package. Each is called once with
+            the surface, to which it adds itself.
 
     Raises:
-        LookupError: An entry point that the settings name is not there.
+        LookupError: An entry point in the settings is missing.
 
     Returns:
-        0 if every request accepted was answered, 1 if answers were lost.
+        0 if every accepted request was answered, 1 if answers were lost.
     """
     return Server(read_fd, write_fd, settings, features).run()
 
 
 def default_features() -> Iterable[Feature]:
-    """Give the features the bundled server has."""
-    from . import features  # noqa: PLC0415 - an embedder with features of its own need not load them
+    """Return the features of the bundled server."""
+    from . import features  # noqa: PLC0415 - not needed by an embedder with its own features
 
     return features.ALL_FEATURES
 
 
 class Server:
-    """One client served from start to end; the arguments are those of ``serve``."""
+    """The server of one client; the arguments are those of ``serve``."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Server:
         for feature in default_features() if features is None else features:
             feature(surface)
         if self._settings.features:
-            from .features import named  # noqa: PLC0415 - it is no use to most servers
+            from .features import named  # noqa: PLC0415 - not needed by most servers
 
             for feature in named(self._settings.features):
                 feature(surface)
@@ -170,7 +170,7 @@ class Server:
         surface.connection = self._connection
 
     def run(self) -> int:
-        """Serve until the end and give the exit code that ``serve`` describes. Call it once."""
+        """Serve until the end and return the exit code of ``serve``. Call it once."""
         self._reader.start()
         self._surface.start()
         why = self._ends.get()
@@ -192,16 +192,16 @@ class Server:
         return ALL_ANSWERED if complete else ANSWERS_LOST
 
     def stop(self) -> None:
-        """Read nothing more and finish soon; safe to call from a signal handler."""
+        """Stop reading and end soon; safe to call from a signal handler."""
         self._finish_within(self._settings.stop_seconds)
-        self._ends.put(_STOPPED)  # first: the reading thread says that its input has ended
+        self._ends.put(_STOPPED)  # first, because the reading thread then reports an end of input
         self._source.stop()
 
     def wake_on_signals(self) -> None:
-        """Let no signal be lost whose handler calls ``stop``; on the main thread, before ``run``.
+        """Let no signal be lost whose handler calls ``stop``.
 
-        This takes the one wake-up descriptor of the process (``signal.set_wakeup_fd``) until
-        ``run`` returns.
+        Call it on the main thread, before ``run``. It uses the only wake-up descriptor of the
+        process (``signal.set_wakeup_fd``) until ``run`` returns.
         """
         self._ends.wake_on_signals()
 
@@ -217,5 +217,5 @@ class Server:
     def _receive(self, line: bytes | None) -> None:
         try:
             self._connection.receive(line)
-        except Exception as defect:  # noqa: BLE001 - one odd line must not end the conversation
+        except Exception as defect:  # noqa: BLE001 - one bad line must not end the server
             self._log.error("defect", type=type(defect).__name__)

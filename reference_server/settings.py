@@ -1,4 +1,4 @@
-"""What the operator can decide; the only way a decision reaches the other modules."""
+"""The operator's decisions, which reach the other modules only in this form."""
 
 from __future__ import annotations
 
@@ -13,39 +13,40 @@ MEBIBYTE = 1024 * 1024
 
 
 DENIED = (".git", "node_modules", "__pycache__", ".env", ".vs")
-"""Names that no path may hold, at any depth, unless the operator says otherwise."""
+"""Names that no path may contain, at any depth, by default."""
 
 DENIED_FOR_WRITES = ("bin", "obj")
-"""Names that no path written to may hold: what a build makes is not edited by hand."""
+"""Names that no path may contain for writing, because builds generate these directories."""
 
 
 class Settings:
-    """The knobs of one server; plain values, fixed before it starts.
+    """The settings of one server; plain values that do not change after its start.
 
     Attributes:
-        roots: Directories whose files may be read, in order of precedence; at least one.
-        read_only: Whether nothing may be written.
+        roots: Directories with the readable files, in order of precedence; at least one.
+        read_only: Whether the server refuses to write.
         deny: Names and patterns that no path may match, see ``workspace.names``.
-        deny_writes: More of them, for writing only.
-        allow: Patterns one of which a file's path or name must match; none means every file.
-        confirm_writes: Whether a write that destroys something needs the user's confirmation.
-        state_key: A secret that several processes share, so that each takes up what another has
-            asked; None keeps to what this one has asked.
-        max_file_size: Largest file a tool opens or writes, in bytes.
-        text_editor: Whether ``text_editor`` is offered.
-        deprecated: Whether 2026-07-28 is offered what is deprecated in it.
-        page_size: Most entries in one page of a list.
+        deny_writes: Additional names and patterns, for writing only.
+        allow: Patterns; the path or the name of a file must match one. Without any, all files are
+            allowed.
+        confirm_writes: Whether a destructive write needs the user's confirmation.
+        state_key: A secret that several processes share, so that each accepts the questions of the
+            others. With None, a process accepts only its own.
+        max_file_size: Size of the largest file that a tool opens or writes, in bytes.
+        text_editor: Whether to offer ``text_editor``.
+        deprecated: Whether to offer deprecated features in 2026-07-28.
+        page_size: Maximum number of entries in one page of a list.
         log_level: ``debug``, ``info``, ``warning``, ``error`` or ``off``.
         log_format: ``json`` or ``text``.
-        verbose_log: File that gets every event with its payloads, or None.
+        verbose_log: File for all events with their payloads, or None.
         hooks: Called with the facts of each request and session; see ``operation.hooks``.
-        features: Names of entry points whose features are offered, too; see ``features.named``.
-        max_line: Longest accepted line in bytes, its newline not counted.
-        workers: Threads that run tools at the same time.
-        queue: Tool calls that may wait for a thread before reading stops.
-        drain_seconds: How long the answers still owed may take after the end of input.
+        features: Names of entry points with more features; see ``features.named``.
+        max_line: Longest accepted line in bytes, without its newline.
+        workers: Number of threads that run tools.
+        queue: Number of tool calls that may wait for a thread before reading stops.
+        drain_seconds: Time limit for the pending answers after the end of input.
         stop_seconds: The same after a signal.
-        ask_seconds: How long the client may take to answer a question of ours.
+        ask_seconds: Time limit for the client's answer to a question.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""What a feature adds itself to, and what its parts share: one of these per server.
+"""The object to which features add themselves and which their parts share; one per server.
 
-Parts are modules that are imported when a client first needs them; a server that is only asked
-for its tools never loads its prompts.
+Parts are modules that are imported when a client first needs them. If a client only uses tools, the
+prompts are never loaded.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 
 class Surface:
-    """The tables a feature fills, and the things its handlers use.
+    """The tables of the features, and the objects that their handlers use.
 
     Attributes:
         settings: The operator's decisions.
-        log: For the operator.
+        log: The operator's log.
         hooks: Called with the facts of each request and session; those of the settings first.
         methods: Methods, notifications and capabilities.
         toolbox: The tools.
-        connection: The one client; set before its first line is read.
+        connection: The connection to the client; set before its first line is read.
     """
 
     connection: Connection
@@ -53,7 +53,7 @@ class Surface:
         self._lock = threading.RLock()
 
     def part(self, name: str) -> Any:
-        """Give what ``build(surface)`` of the module of that name gave; it is called once."""
+        """Return the result of the module's ``build(surface)``, which is called only once."""
         return self._kept(name, lambda: self.module(name).build(self))
 
     def _kept(self, name: str, build: Callable[[], Any]) -> Any:
@@ -71,7 +71,7 @@ class Surface:
         return __import__(f"{__package__}.{name}", fromlist=["build"])
 
     def later(self, part: str, method: str) -> Handler:
-        """Give a handler that loads its part when it is first called."""
+        """Return a handler that loads its part at the first call."""
 
         def handler(call: Call) -> dict[str, Any] | None:
             answer: dict[str, Any] | None = getattr(self.part(part), method)(call)
@@ -80,11 +80,11 @@ class Surface:
         return handler
 
     def at_start(self, action: Callable[[], None]) -> None:
-        """Do something at the start, once the first line can be read."""
+        """Register an action for the start, when the server can read the first line."""
         self._at_start.append(action)
 
     def start(self) -> None:
-        """Do what waits for the start; for the server."""
+        """Run the registered actions; called by the server."""
         for action in self._at_start:
             action()
 
@@ -95,7 +95,7 @@ class Surface:
         return workspace
 
     def _open_workspace(self) -> Workspace:
-        from .workspace import Workspace  # noqa: PLC0415 - few of its files are needed at the start
+        from .workspace import Workspace  # noqa: PLC0415 - not needed at the start
 
         return Workspace(self.settings, self.log)
 

@@ -20,9 +20,8 @@ _VERBS = {"DeleteClause": "delete", "ReplaceClause": "replace", "MoveClause": "m
 def as_json(value: Any) -> Any:
     """Return a node of the library's tree as JSON: its class in ``node``, then its fields.
 
-    ``dataclasses.asdict`` would lose two things. The class of a node distinguishes a
-    replacement from a deletion. The ``qualifier``, the side of a marker on
-    which an insertion goes, is not a field.
+    ``dataclasses.asdict`` would lose two things. The class of a node distinguishes a replacement
+    from a deletion. The ``qualifier``, the side of a marker for an insertion, is not a field.
     """
     if isinstance(value, enum.Enum):  # some of them are data classes too
         return value.value

@@ -318,7 +318,7 @@ def _mend_case(module: Any) -> None:
 def _mend_lines(module: Any) -> None:
     """Fix how lines are found.
 
-    - A line number could lie outside of its target.
+    - A line number could be outside of its target.
     - ``a - b`` matched the line ``a + b``.
 
     In addition, refuse a marker in an empty file.
@@ -352,7 +352,7 @@ def _mend_lines(module: Any) -> None:
 
 
 def _mend_segments(module: Any) -> None:
-    """Refuse a segment that ends before it begins, or that lies outside of its target."""
+    """Refuse a segment that ends before it begins, or that is outside of its target."""
     find = module.segment_to_search_range
 
     def segment_to_search_range(

@@ -1,7 +1,7 @@
-"""Log messages for the client: ``notifications/message``, filtered by the level it wants.
+"""Log messages for the client: ``notifications/message``, filtered by the client's level.
 
-What belongs here is what a person at the other end may want to see of a request; what concerns the
-operator goes to standard error (``log``). Never contents of files.
+These messages are for the person at the client. Messages for the operator are written to standard
+error (``log``). No message contains the content of a file.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     from ..surface import Surface
 
 UNASKED = "warning"
-"""Level from which a session gets messages until it has said what it wants."""
+"""Lowest level that a session receives until the client sets one."""
 
 BURST = 50
-"""Messages that may come at once."""
+"""Maximum number of messages at once."""
 
 RATE = 10.0
-"""Messages a second after that; the rest is dropped."""
+"""Messages a second after that; further ones are dropped."""
 
 _LONGEST = 4000
 
 
 def build(surface: Surface) -> ClientLog:
-    """Give the part."""
+    """Build the part ``client_log``."""
     return ClientLog(surface)
 
 
 class ClientLog:
-    """Decides which messages the client gets.
+    """Sends the log messages that the client wants.
 
     Args:
-        surface: Has the operator's log.
+        surface: The surface with the operator's log.
     """
 
     def __init__(self, surface: Surface) -> None:
@@ -65,8 +65,8 @@ class ClientLog:
     def write(self, call: Call, level: str, data: Any, logger: str | None) -> None:
         """Send one message that belongs to a request, if the client wants it.
 
-        A request of 2026-07-28 gets what its own ``_meta`` asks for, and nothing if it asks for
-        nothing (2026-07-28 server/utilities/logging#per-request-log-level).
+        A request of 2026-07-28 sets the level in its own ``_meta``. Without a level, no message is
+        sent (2026-07-28 server/utilities/logging#per-request-log-level).
         """
         threshold = self._threshold
         if is_modern(call.revision):

@@ -1,9 +1,9 @@
-"""Writes that destroy something wait for a yes, where the operator wants that.
+"""Confirmation of destructive writes, if the operator requires it.
 
-Every tool that writes commits through here. With ``--confirm-writes`` an edit that changes or
-removes bytes that exist needs the user's consent: a form, if the client can show one, else a
-preview with a token, to be sent back in a second call. Either consent is bound to the paths and
-to all bytes before and after, so what happens is what was shown, or nothing.
+Every tool commits its writes with this module. With ``--confirm-writes``, an edit that changes or
+removes existing bytes needs the user's consent. If the client supports forms, the user gets a form.
+Otherwise the tool returns a preview with a token, to be sent in a second call. The consent is bound
+to the paths and to all bytes before and after. Either exactly these changes are written, or none.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     from ..workspace import Change, Edit
 
 TOKEN_SECONDS = 600.0
-"""How long a token counts: a person may have to read the preview first."""
+"""Time until a token expires, long enough for a person to read the preview."""
 
 LONGEST_MESSAGE = 4_000
-"""Characters of diff in a form, about."""
+"""Approximate maximum of diff characters in a form."""
 
 LONGEST_PREVIEW = 20_000
-"""Characters of diff in a preview, about."""
+"""Approximate maximum of diff characters in a preview."""
 
 _MOST_LOGGED = 20
 
 
 def build(surface: Surface) -> Confirm:
-    """Give the part."""
+    """Build the part ``confirm``."""
     return Confirm(surface)
 
 
 class Confirm:
-    """The one way to commit an edit.
+    """Commits edits, with confirmation if required.
 
     Args:
-        surface: Has the settings.
+        surface: The surface with the settings.
     """
 
     def __init__(self, surface: Surface) -> None:
@@ -53,20 +53,20 @@ class Confirm:
     def commit(self, call: Call, edit: Edit, arguments: dict[str, Any]) -> dict[str, Any] | None:
         """Commit an edit, now or when it is confirmed.
 
-        A token that came along must fit, even where none would be needed: an edit that is no
-        longer the one it was given for is not what its sender has in mind.
+        A token must fit even if the edit needs no confirmation. Otherwise the edit is not the one
+        that the client has seen in the preview.
 
         Args:
             call: The tool call.
-            edit: All it wants to write.
-            arguments: Its arguments, for ``confirm_token``.
+            edit: The edit.
+            arguments: The arguments of the call, for ``confirm_token``.
 
         Returns:
-            None if it is written; else the tool's result, which waits for confirmation
-            (``schemas.outputs(pending=True)``).
+            None if the edit is written; otherwise the result of the tool, which asks for
+            confirmation (``schemas.outputs(pending=True)``).
 
         Raises:
-            ToolError: ``NOT_CONFIRMED``, ``CONFIRMATION_STALE``, or what ``Edit.commit`` raises;
+            ToolError: ``NOT_CONFIRMED``, ``CONFIRMATION_STALE``, or an error of ``Edit.commit``;
                 nothing is written.
         """
         changes = edit.changes
@@ -103,10 +103,10 @@ class Confirm:
 
 
 def _ask(call: Call, changes: Sequence[Change]) -> None:
-    """Ask the user; return if the answer is yes.
+    """Ask the user for confirmation.
 
     Raises:
-        ToolError: ``NOT_CONFIRMED``.
+        ToolError: ``NOT_CONFIRMED``, the answer is not yes.
     """
     files = "this file" if len(changes) == 1 else f"these {len(changes)} files"
     message = (
@@ -141,7 +141,7 @@ def _ask(call: Call, changes: Sequence[Change]) -> None:
 
 
 def _identity(call: Call, changes: Sequence[Change]) -> str:
-    """Identify an edit by the tool, the paths and all bytes before and after."""
+    """Return the hash of the tool, the paths and all bytes before and after."""
     exact = [(one.path, _digest(one.before), _digest(one.after)) for one in changes]
     return fingerprint([call.params["name"], sorted(exact)])
 

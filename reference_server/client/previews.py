@@ -1,8 +1,8 @@
 """Previews of an edit, for the person who confirms it. Pure.
 
-For people and models, not for ``patch``: control characters are escaped and long things cut, so
-that no file can draw on the screen or hide a change behind another. What is confirmed is never
-this text but the exact bytes (``confirm``).
+A preview is for people and models, not for ``patch``. Control characters are escaped and long text
+is cut, so that a file can neither control the screen nor hide a change. The user confirms the exact
+bytes, not this text (``confirm``).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from ..workspace import Change
 
 MOST_FILES = 50
-"""Files that are named."""
+"""Maximum number of files in a summary."""
 
 _LONGEST_LINE = 300
 _MOST_COMPARED = 500
-"""Lines of either side that are compared one by one; beyond that all of them count as replaced."""
+"""Maximum number of lines that are compared. In longer texts, all lines count as replaced."""
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def summary(changes: Sequence[Change]) -> str:
-    """Name what would happen to each file, one line each."""
+    """Return one line for each file with the kind of its change."""
     lines = [f"- {_verb(change)} {printable(change.path, 200)}" for change in changes[:MOST_FILES]]
     if len(changes) > MOST_FILES:
         lines.append(f"- and {len(changes) - MOST_FILES} files more")
@@ -37,13 +37,13 @@ def summary(changes: Sequence[Change]) -> str:
 
 
 def diffs(changes: Sequence[Change], most: int) -> str:
-    """Show the changes as unified diffs.
+    """Return the changes as unified diffs.
 
-    Each file gets its share of the room, so that a large one does not push the others out.
+    Each file has its share of the length, so that a large one does not displace the others.
 
     Args:
-        changes: What would happen.
-        most: Characters, about; what is cut off is said.
+        changes: The changes.
+        most: Approximate maximum of characters; a line states that the rest is not shown.
     """
     shown: list[str] = []
     left = most
@@ -89,7 +89,7 @@ def _diff(change: Change) -> Iterator[str]:
 
 
 def _lines(data: bytes | None) -> list[str] | None:
-    """Cut into lines with their newlines; None for what is no text."""
+    """Split bytes into lines with their newlines; return None if they are not text."""
     try:
         text = (data or b"").decode("utf-8")
     except UnicodeDecodeError:
@@ -98,7 +98,7 @@ def _lines(data: bytes | None) -> list[str] | None:
 
 
 def _hunks(before: list[str], after: list[str]) -> Iterator[tuple[str, str]]:
-    """Give lines with their mark; a header has the mark ``@``."""
+    """Yield each line with its mark; the mark of a header is ``@``."""
     top = _alike(before, after)
     bottom = _alike(before[top:][::-1], after[top:][::-1])
     ends = len(before) - bottom, len(after) - bottom
@@ -125,7 +125,7 @@ def _hunks(before: list[str], after: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """Count the lines at the start that both have."""
+    """Return the number of equal lines at the start of both."""
     for count, (line, its) in enumerate(zip(one, other, strict=False)):
         if line != its:
             return count

@@ -1,8 +1,8 @@
-"""The client's roots: asked when a session is ready, and again when they change.
+"""The client's roots, requested when a session is ready and when they change.
 
-They narrow the workspace and never widen it. In 2026-07-28 they are not asked for: roots are
-deprecated there and new implementations should not adopt them (2026-07-28 client/roots), they are
-guidance and no boundary, and asking would cost every first request a round.
+They narrow the workspace and never widen it. In 2026-07-28 the server does not request them. Roots
+are deprecated there and new implementations should not adopt them (2026-07-28 client/roots). They
+are only guidance, and a question would delay every first request by a round.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ..surface import Surface
 
 PATIENCE = 2.0
-"""Seconds that requests wait for the answer; it counts from then on even if it comes later."""
+"""Seconds that requests wait for the answer. A later answer is applied too."""
 
 MOST_HELD = 1000
-"""Requests that wait for it."""
+"""Maximum number of requests that wait for the answer."""
 
 MOST_ROOTS = 1000
 
@@ -32,18 +32,17 @@ _METHOD = "roots/list"
 
 
 def build(surface: Surface) -> Roots:
-    """Give the part."""
+    """Build the part ``roots``."""
     return Roots(surface)
 
 
 class Roots:
-    """Asks the session for its roots and keeps the workspace within them.
+    """Asks the session for its roots and restricts the workspace to them.
 
-    A client that answers an error, nonsense or nothing has changed nothing: what held before holds
-    on. An empty list names no boundary.
+    An error, an invalid answer or no answer changes nothing. An empty list removes the restriction.
 
     Args:
-        surface: Has the workspace and the connection.
+        surface: The surface with the workspace and the connection.
     """
 
     def __init__(self, surface: Surface) -> None:
@@ -56,10 +55,10 @@ class Roots:
         self._held: list[Call] | None = None
 
     def refresh(self) -> None:
-        """Ask, now that the list is new to us; runs on the reading thread.
+        """Ask for the changed roots; runs on the reading thread.
 
-        Requests read after this one wait for the answer, for ``PATIENCE`` at most. Changes that
-        come before the answer lead to one more question, however many they are.
+        Later requests wait for the answer, for at most ``PATIENCE`` seconds. All changes before the
+        answer lead to one more question.
         """
         session = self._connection.session
         if not session.ready or "roots" not in session.client_capabilities:
@@ -75,10 +74,10 @@ class Roots:
         self._connection.workers.submit(self._run)
 
     def _hold(self, call: Call) -> bool:
-        """Keep a request back until the answer comes.
+        """Delay a request until the answer arrives.
 
-        It is kept in a list and not by a worker: the answer may follow any number of
-        requests, and the reader must get to it.
+        The request waits in a list and not on a worker. The answer may follow any number of
+        requests, and the reader must not block before it.
         """
         with self._lock:
             if self._held is None:
@@ -94,7 +93,7 @@ class Roots:
         aside(self._ask)
 
     def _ask(self) -> None:
-        """Ask until the answer is the newest; never raises."""
+        """Ask until the answer is up to date; never raises."""
         asking = True
         while asking:
             try:
@@ -106,7 +105,7 @@ class Roots:
             asking = self._settle()
 
     def _settle(self) -> bool:
-        """Note the end of a question; True if there is another to be asked at once."""
+        """Record the end of a question; return True if the next one must be asked at once."""
         with self._lock:
             if self._again:
                 self._again = False
@@ -147,8 +146,8 @@ class Roots:
 
 
 def _can_name_a_place(uri: str) -> bool:
-    """Say whether a URI can be taken apart at all; if not, it is a root without any file."""
-    from urllib.parse import urlsplit  # noqa: PLC0415 - the workspace needs it in a moment, too
+    """Return whether a URI can be parsed; if not, it is a root without files."""
+    from urllib.parse import urlsplit  # noqa: PLC0415 - the workspace imports it next anyway
 
     try:
         urlsplit(uri)

@@ -1,1 +1,1 @@
-"""Lists and what is in them: resources, prompts, completions, and news of changes."""
+"""Resources, prompts, completions, and notifications of their changes."""

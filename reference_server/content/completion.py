@@ -1,9 +1,9 @@
 """Completions (server/utilities/completion) for prompt arguments and template variables.
 
-What is suggested is what the workspace lists, so nothing denied and nothing outside is ever in
-it; a value that leads there has no completions, as one that leads nowhere has none. The page asks
-for a rate limit: a request looks at a bounded number of files, and only so many run at a time
-(``Settings.workers``).
+Only paths that the workspace lists are suggested, so never a denied path or one outside the roots.
+A value that leads to such a path has no completions, like a value that leads nowhere. The
+specification requires a rate limit: a request examines a limited number of files, and the number of
+concurrent requests is limited (``Settings.workers``).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     Values: TypeAlias = dict[str, str]
 
 MOST_VALUES = 100
-"""Values in one answer (schema.ts#CompleteResult)."""
+"""Maximum number of values in one answer (schema.ts#CompleteResult)."""
 
 MOST_FILES = 20_000
-"""Files looked at for one answer."""
+"""Maximum number of files examined for one answer."""
 
 CONTEXT_SINCE = "2025-06-18"
 
@@ -36,10 +36,10 @@ _TEMPLATES = {TEMPLATE: ("path",), LINES_TEMPLATE: ("path", "first", "last")}
 
 
 class Suggestions:
-    """Values in the order of their relevance, the first ones kept and all counted.
+    """Values in the order of relevance. The first ones are kept, and all are counted.
 
     Attributes:
-        complete: False once it was given up to look for more.
+        complete: False if the search was ended early.
     """
 
     def __init__(self, values: Iterable[str] = ()) -> None:
@@ -51,14 +51,14 @@ class Suggestions:
             self.add(value)
 
     def add(self, value: str, *, best: bool = True) -> None:
-        """Add a value, among the best ones or after them."""
+        """Add a value, to the best ones or to the others."""
         self._count += 1
         values = self._best if best else self._others
         if len(values) < MOST_VALUES:
             values.append(value)
 
     def result(self) -> dict[str, Any]:
-        """Give the result of the request; the total only if it is known."""
+        """Return the result of the request, with the total only if it is known."""
         values = [*self._best, *self._others][:MOST_VALUES]
         completion: dict[str, Any] = {"values": values}
         if self.complete:
@@ -68,10 +68,10 @@ class Suggestions:
 
 
 class Completion:
-    """Completes what a user types.
+    """Completes the user's input.
 
     Args:
-        surface: For the workspace and the prompts.
+        surface: The surface with the workspace and the prompts.
     """
 
     def __init__(self, surface: Surface) -> None:
@@ -87,8 +87,8 @@ class Completion:
         """Answer ``completion/complete``.
 
         Raises:
-            ProtocolError: -32602, ``ref`` names no prompt and no template of this server, or the
-                argument is none of its own (#error-handling).
+            ProtocolError: -32602, ``ref`` names no prompt and no template of this server, or it
+                does not have the argument (#error-handling).
         """
         names = self._variables(_object(call.params, "ref"))
         argument = _object(call.params, "argument")
@@ -114,10 +114,10 @@ class Completion:
         raise invalid_params(f"unknown type of reference {quote(kind)}")
 
     def _paths(self, call: Call, typed: str, _chosen: Values) -> Suggestions:
-        """Suggest files whose path begins so, then files whose name does."""
+        """Suggest files whose path begins with the input, then files whose name does."""
         found = Suggestions()
         if typed.startswith("/"):
-            return found  # paths are relative; the place of a root is not published
+            return found  # paths are relative, and the directories of the roots are not published
         directory = typed.rpartition("/")[0]
         try:
             files = self._surface.workspace.walk(directory, check=call.check)
@@ -134,7 +134,7 @@ class Completion:
         return found
 
     def _last_line(self, call: Call, typed: str, chosen: Values) -> Suggestions:
-        """Suggest the last line of the file that was chosen already."""
+        """Suggest the last line of the chosen file."""
         try:
             snap = self._surface.workspace.read(chosen.get("path", ""), check=call.check)
             lines = read_text(snap).line_count
@@ -144,7 +144,7 @@ class Completion:
 
 
 def build(surface: Surface) -> Completion:
-    """Give the completions of a server."""
+    """Build the part ``completion``."""
     return Completion(surface)
 
 
@@ -154,7 +154,7 @@ def _beginning(typed: str, values: Iterable[str]) -> Suggestions:
 
 
 def _chosen(call: Call) -> Values:
-    """Give the arguments chosen before; revisions before 2025-06-18 have none."""
+    """Return the arguments chosen before; revisions before 2025-06-18 have none."""
     if call.revision < CONTEXT_SINCE or "context" not in call.params:
         return {}
     context = _object(call.params, "context")

@@ -159,4 +159,4 @@ TASKS = (
     "Remove code that nothing uses.",
     "Simplify the code and keep what it does.",
 )
-"""Offered when a user completes the argument ``task``."""
+"""Completions of the argument ``task``."""

@@ -1,4 +1,4 @@
-"""Media types by suffix. Pure, and the same on every host: the system's own tables are not."""
+"""Media types by suffix, the same on every host, unlike those of the system. Pure."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ _BINARY = {
 
 
 def media_type(path: str) -> str | None:
-    """Give the media type for the suffix of a path, or None for an unknown suffix."""
+    """Return the media type for the suffix of a path, or None for an unknown suffix."""
     suffix = _suffix(path)
     return _TEXT.get(suffix) or _BINARY.get(suffix)
 
 
 def is_binary(path: str) -> bool:
-    """Say whether the suffix is one of files that are not text, whatever their bytes are."""
+    """Return whether the suffix is that of a binary format. The bytes are not checked."""
     return _suffix(path) in _BINARY
 
 

@@ -1,6 +1,6 @@
-"""The prompts (server/prompts): how to use the editor, how to publish edits, one file to edit.
+"""The prompts (server/prompts): the use of the editor, the git workflow, an edit of one file.
 
-Which ones there are depends on the operator's settings alone, so the list never changes.
+The list depends only on the operator's settings, so it never changes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ TITLED_SINCE = "2025-06-18"
 
 
 class Argument:
-    """One argument of a prompt; all of ours are required.
+    """One required argument of a prompt.
 
     Args:
         name: Its name.
-        title: For a person's form.
-        description: What to fill in.
+        title: Title for people.
+        description: Description for the user who fills it in.
     """
 
     def __init__(self, name: str, title: str, description: str) -> None:
@@ -44,7 +44,7 @@ class Argument:
         self.description = description
 
     def definition(self, revision: str) -> dict[str, Any]:
-        """Give the ``PromptArgument`` object (schema.ts#PromptArgument) as a revision knows it."""
+        """Return the ``PromptArgument`` object (schema.ts#PromptArgument) of a revision."""
         shown = {"name": self.name, "description": self.description, "required": True}
         return {**shown, "title": self.title} if revision >= TITLED_SINCE else shown
 
@@ -53,12 +53,12 @@ class Prompt:
     """One prompt.
 
     Args:
-        name: What clients ask for.
-        title: For a person's menu.
-        description: What it is for.
-        write: Takes the call and the values of the arguments, gives the messages; what the
-            workspace refuses may pass through.
-        arguments: What a user fills in.
+        name: Its name.
+        title: Title for people.
+        description: Purpose of the prompt.
+        write: Takes the call and the values of the arguments, returns the messages. It may raise
+            the errors of the workspace.
+        arguments: The arguments that a user fills in.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Prompt:
         self.arguments = arguments
 
     def definition(self, revision: str) -> dict[str, Any]:
-        """Give the ``Prompt`` object (schema.ts#Prompt) as a revision knows it."""
+        """Return the ``Prompt`` object (schema.ts#Prompt) of a revision."""
         shown: dict[str, Any] = {"name": self.name, "description": self.description}
         if revision >= TITLED_SINCE:
             shown["title"] = self.title
@@ -89,7 +89,7 @@ class Prompts:
     """The prompts of one server.
 
     Args:
-        surface: For the settings and the workspace.
+        surface: The surface with the settings and the workspace.
     """
 
     def __init__(self, surface: Surface) -> None:
@@ -129,7 +129,7 @@ class Prompts:
         ]
 
     def arguments_of(self, name: str) -> list[str] | None:
-        """Give the names of a prompt's arguments, or None if there is no such prompt."""
+        """Return the names of a prompt's arguments, or None if there is no such prompt."""
         prompt = self._prompts.get(name)
         return None if prompt is None else [one.name for one in prompt.arguments]
 
@@ -142,8 +142,8 @@ class Prompts:
         """Answer ``prompts/get``.
 
         Raises:
-            ProtocolError: -32602, there is no such prompt, its arguments are missing or are not
-                its own, or the file it is about is not to be had (server/prompts#error-handling).
+            ProtocolError: -32602, the prompt or an argument is unknown, an argument is missing or
+                invalid, or the file cannot be read (server/prompts#error-handling).
         """
         name = call.params.get("name")
         if not isinstance(name, str):
@@ -179,7 +179,7 @@ class Prompts:
 
 
 def build(surface: Surface) -> Prompts:
-    """Give the prompts of a server."""
+    """Build the part ``prompts``."""
     return Prompts(surface)
 
 

@@ -1,8 +1,8 @@
 """The files below the roots as resources (server/resources).
 
-The list holds what can be read: regular files that no rule denies and that are not above the size
-limit. Other files are answered as if they did not exist. A text that does not fit into one answer
-is listed too: its lines can be read.
+The list contains the readable files: regular files that no rule denies and that do not exceed the
+size limit. All other files are treated as missing. A text that does not fit into one answer is
+listed too, because a client can read its lines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .uris import Target
 
 NOT_FOUND_IN_SESSIONS = -32002
-"""The code for an unknown resource up to 2025-11-25; 2026-07-28 has -32602 and bans this one."""
+"""Code for an unknown resource up to 2025-11-25; 2026-07-28 forbids it and requires -32602."""
 
 TITLED_SINCE = "2025-06-18"
 DATED_SINCE = "2025-06-18"
@@ -36,7 +36,7 @@ FRESH_MILLISECONDS = 1000
 """``ttlMs``. Files change at any time, and only subscribers are notified."""
 
 _MOST_BYTES = LONGEST_TEXT // 4 * 3
-"""Bytes whose base64 fits into one answer."""
+"""Maximum number of bytes whose base64 fits into one answer."""
 
 _HINTS = {"ttlMs": FRESH_MILLISECONDS, "cacheScope": "private"}
 
@@ -78,12 +78,12 @@ class Resources:
         return _with_hints(found, call)
 
     def files(self, call: Call | None = None) -> list[Entry]:
-        """Give every file that is a resource."""
+        """Return all files that are resources."""
         check = call.check if call else None
         try:
             walk = self._surface.workspace.walk(check=check)
             return [entry for entry in walk if self._fits(entry)]
-        except Refusal:  # the roots are gone, or the client's roots leave nothing of them
+        except Refusal:  # the roots are missing, or the client's roots exclude them
             return []
 
     def _fits(self, entry: Entry) -> bool:
@@ -115,15 +115,15 @@ class Resources:
 
 
 def build(surface: Surface) -> Resources:
-    """Give the part ``resources``."""
+    """Build the part ``resources``."""
     return Resources(surface)
 
 
 def asked_for(call: Call) -> Target:
-    """Give what the ``uri`` of a request names.
+    """Return the target of the ``uri`` of a request.
 
     Raises:
-        ProtocolError: It is no URI, or none of ours.
+        ProtocolError: The URI is invalid, or not one of this server.
     """
     target = uris.target_of(call.params.get("uri"))
     if target is None:
@@ -160,7 +160,7 @@ def _resource(entry: Entry, revision: str) -> dict[str, Any]:
 
 
 def _timestamp(nanoseconds: int) -> str:
-    """Write a time as RFC 3339 in UTC; one no calendar has as the nearest that it has."""
+    """Return a time as RFC 3339 in UTC; the year 1970 for a time that no calendar has."""
     from datetime import UTC, datetime, timedelta  # noqa: PLC0415 - subscriptions import this too
 
     start = datetime(1970, 1, 1, tzinfo=UTC)
@@ -172,7 +172,7 @@ def _timestamp(nanoseconds: int) -> str:
 
 
 def _contents(snapshot: Snapshot, target: Target, call: Call) -> dict[str, str]:
-    """Give a file as text if it is text, else as base64."""
+    """Return the content of a file: as text if it is text, else as base64."""
     text = _text(snapshot)
     kind = media_type(snapshot.path)
     if text is not None:
@@ -201,7 +201,7 @@ def _too_long(length: int, target: Target, what_to_do: str) -> ProtocolError:
 
 
 def _text(snapshot: Snapshot) -> Text | None:
-    """Give the text of a file, or None if it is binary by its suffix or by its bytes."""
+    """Return the text of a file, or None if its suffix or its bytes are binary."""
     if is_binary(snapshot.path):
         return None
     try:

@@ -1,10 +1,10 @@
 """Subscribers and their notifications.
 
 A legacy session subscribes to single resources (server/resources#subscriptions). Once it is ready,
-it is notified of changes of lists without asking. In 2026-07-28 a client is notified only on a
-stream that it opens with ``subscriptions/listen`` (basic/patterns/subscriptions).
+it is notified of changes of lists without a subscription. In 2026-07-28, a client is notified only
+on a stream that it opens with ``subscriptions/listen`` (basic/patterns/subscriptions).
 
-Changes made by this server are announced where they are made; a ``watcher`` finds the others.
+The code that makes a change announces it; a ``watcher`` detects the changes of other programs.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 
 MOST_STREAMS = 64
 MOST_URIS = 1000
-"""Resources that one stream, or the session, may subscribe to."""
+"""Maximum number of resources that one stream, or the session, may subscribe to."""
 
 _MOMENT = 1.0
-"""Seconds the last words may take."""
+"""Maximum time for the last messages, in seconds."""
 
 _LISTS = {
     "toolsListChanged": "tools",
     "promptsListChanged": "prompts",
     "resourcesListChanged": "resources",
 }
-"""Member of the filter -> capability whose ``listChanged`` promises it."""
+"""Member of the filter -> capability whose ``listChanged`` it requires."""
 
 
 class Listener:
-    """A subscriber: the legacy session.
+    """The legacy session as a subscriber.
 
     Attributes:
-        paths: The resources it subscribed to, as URI -> path.
-        looks: What the file of each path looked like at the last notification.
-        listed: The paths of the list of resources as it last saw it; None while it has not.
+        paths: The subscribed resources, as URI -> path.
+        looks: State of each file at the last notification, by path.
+        listed: Paths of the resources in the last list that the client knows; None before that.
     """
 
     def __init__(self, surface: Surface) -> None:
@@ -65,13 +65,13 @@ class Listener:
         return self._surface.connection.session.ready
 
     def wants_list(self, name: str) -> bool:
-        """Say whether it is notified of changes of a list."""
+        """Return whether it is notified of changes of a list."""
         revision = self._surface.connection.session.revision
         return revision is not None and _promised(self._surface, revision, name, "listChanged")
 
     @property
     def watches_list(self) -> bool:
-        """Whether to announce a new file: only to a client that has listed the resources."""
+        """Whether to announce a new file; only to a client that has listed the resources."""
         return self.listed is not None and self.wants_list("resources")
 
     def notify(self, method: str, params: Params) -> None:
@@ -82,7 +82,7 @@ class Listener:
         self._surface.connection.calls.send(encode(message))
 
     def compare(self, looks: dict[str, Look], listed: frozenset[str] | None) -> None:
-        """Announce and remember changes; ``listed`` is None where the list does not matter."""
+        """Announce and record changes; ``listed`` is None if the list is not needed."""
         for uri, path in self.paths.items():
             if path in looks and looks[path] != self.looks.get(path):
                 self.notify("notifications/resources/updated", {"uri": uri})
@@ -93,12 +93,12 @@ class Listener:
 
 
 class Stream(Listener):
-    """A subscriber: an open ``subscriptions/listen``.
+    """An open ``subscriptions/listen`` as a subscriber.
 
     Args:
-        surface: Where the connection is.
-        call: The request; its id marks whatever is sent for it.
-        lists: Capabilities whose lists it wants to hear of.
+        surface: The surface with the connection.
+        call: The request; its id marks all messages of the stream.
+        lists: Capabilities whose lists the client wants to be notified of.
     """
 
     is_ready = True
@@ -109,50 +109,50 @@ class Stream(Listener):
         self._lists = frozenset(lists)
 
     def wants_list(self, name: str) -> bool:
-        """Say whether it is notified of changes of a list."""
+        """Return whether it is notified of changes of a list."""
         return name in self._lists
 
     @property
     def watches_list(self) -> bool:
-        """Whether a new file is news."""
+        """Whether to announce a new file."""
         return "resources" in self._lists
 
     def notify(self, method: str, params: Params) -> None:
-        """Send a notification, marked as one of this stream."""
+        """Send a notification with the id of this stream."""
         self.call.notify(method, {"_meta": {SUBSCRIPTION_ID: self.call.id}, **params})
 
     def end(self) -> None:
-        """Close the stream from our side (#graceful-closure)."""
+        """End the stream (#graceful-closure)."""
         self.call.finish({"_meta": {SUBSCRIPTION_ID: self.call.id}})
 
 
 class Subscriptions:
-    """All subscribers, and the requests with which they subscribe."""
+    """All subscribers, and the handlers of their requests."""
 
     def __init__(self, surface: Surface) -> None:
         self._surface = surface
-        # Locked during notifications: none may follow the answer to an unsubscribe.
+        # Held during notifications, because none may follow the answer to an unsubscribe.
         self._lock = threading.Lock()
         self._session = Listener(surface)
         self._streams: list[Stream] = []
         self._watcher = Watcher(surface, self)
 
-    # --- what has changed
+    # --- announcements
 
     def tools_changed(self) -> None:
-        """Announce that ``tools/list`` has another answer now."""
+        """Announce a change of ``tools/list``."""
         self._list_changed("tools")
 
     def prompts_changed(self) -> None:
-        """Announce that ``prompts/list`` has another answer now."""
+        """Announce a change of ``prompts/list``."""
         self._list_changed("prompts")
 
     def resources_changed(self) -> None:
-        """Announce that ``resources/list`` has another answer now."""
+        """Announce a change of ``resources/list``."""
         self._list_changed("resources")
 
     def resource_updated(self, uri: str) -> None:
-        """Announce that ``resources/read`` has another answer for this URI now."""
+        """Announce a change of the resource with this URI."""
         with self._lock:
             for listener in self._ready():
                 if uri in listener.paths:
@@ -165,7 +165,7 @@ class Subscriptions:
                     listener.notify(f"notifications/{name}/list_changed", {})
 
     def _ready(self) -> list[Listener]:
-        """Give the subscribers that may be notified now; forget the streams that have ended."""
+        """Return the subscribers that may be notified now, and remove ended streams."""
         self._streams = [stream for stream in self._streams if not stream.call.cancelled]
         return [one for one in (self._session, *self._streams) if one.is_ready]
 
@@ -186,17 +186,17 @@ class Subscriptions:
         return {}
 
     def unsubscribe(self, call: Call) -> dict[str, Any]:
-        """Answer ``resources/unsubscribe``; that there was no subscription is no error."""
+        """Answer ``resources/unsubscribe``; a missing subscription is not an error."""
         target = asked_for(call)
         with self._lock:
             self._session.paths.pop(target.uri, None)
         return {}
 
     def listed(self, call: Call, paths: frozenset[str]) -> None:
-        """Note a list of resources that goes out to the client.
+        """Record a list of resources that is sent to the client.
 
-        A session is notified of differences from the first list it got, so no change is lost
-        between that list and the first look of the watcher.
+        A session is notified of differences from its first list. No change between that list and
+        the first check of the watcher is therefore lost.
         """
         with self._lock:
             if call.session:
@@ -208,10 +208,10 @@ class Subscriptions:
                     listener.compare({}, paths)
 
     def listen(self, call: Call) -> None:
-        """Open a stream; ``subscriptions/listen`` is answered when we end it.
+        """Open a stream; the answer to ``subscriptions/listen`` ends it.
 
-        Changes after the acknowledgment are announced, so all is looked at before it. It is
-        the first message of the stream (#acknowledgment): only then are others sent there.
+        The files are examined before the acknowledgment, so that all later changes are announced.
+        The acknowledgment must be the first message of the stream (#acknowledgment).
         """
         lists, wanted = self._read_filter(call)
         stream = Stream(self._surface, call, (_LISTS[member] for member in lists))
@@ -236,10 +236,10 @@ class Subscriptions:
             self._watch()
 
     def _read_filter(self, call: Call) -> tuple[list[str], list[str] | None]:
-        """Give the members for lists, and the URIs, that a filter asks for and we promise.
+        """Return the supported lists and URIs in a filter; None instead of URIs if unsupported.
 
         Raises:
-            ProtocolError: -32602, it is no SubscriptionFilter (schema.ts).
+            ProtocolError: -32602, it is not a SubscriptionFilter (schema.ts).
         """
         wanted = call.params.get("notifications")
         if not isinstance(wanted, dict):
@@ -274,7 +274,7 @@ class Subscriptions:
             self._watcher.start()
 
     def watched(self) -> tuple[frozenset[str], bool] | None:
-        """Give the paths to look at and whether to look for new ones; None to end the watch."""
+        """Return the paths to check and whether to check the list; None to end the watch."""
         with self._lock:
             self._ready()
             wanted = self._wanted()
@@ -283,16 +283,16 @@ class Subscriptions:
             return wanted
 
     def compare(self, looks: dict[str, Look], listed: frozenset[str] | None) -> None:
-        """Take what the watcher has seen and notify the subscribers."""
+        """Compare the results of the watcher and notify the subscribers."""
         with self._lock:
             for listener in self._ready():
                 listener.compare(looks, listed if listener.watches_list else None)
 
     def end(self) -> None:
-        """End the watch, and the streams from our side, while the client can still hear of it.
+        """End the watch and the streams, while the client can still receive messages.
 
-        Later changes are not announced. On a thread: a client that reads no more must not
-        keep the server alive.
+        Later changes are not announced. The messages are sent on a thread, because a client that
+        no longer reads must not keep the server alive.
         """
         self._watcher.close()
         ending = threading.Thread(target=self._end_streams, name="mcp-ending", daemon=True)
@@ -308,7 +308,7 @@ class Subscriptions:
 
 
 def build(surface: Surface) -> Subscriptions:
-    """Give the part ``subscriptions``."""
+    """Build the part ``subscriptions``."""
     return Subscriptions(surface)
 
 

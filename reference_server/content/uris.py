@@ -1,8 +1,8 @@
 """The URIs of resources: ``workspace:///`` and the path of a file, percent-encoded. Pure.
 
-A scheme of our own and not ``file:``: the paths are relative to roots whose place on the disk is
-not published, and a client must not try to open them itself. Each listed file has one URI, up to
-which characters are percent-encoded; empty, ``.`` and ``..`` segments name nothing.
+The scheme is not ``file:``, because the directories of the roots are not published, and a client
+must not open the files itself. Each listed file has one URI, except that any character may be
+percent-encoded. A path with an empty, ``.`` or ``..`` segment is unknown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TEMPLATE = PREFIX + "{+path}"
 LINES_TEMPLATE = TEMPLATE + "?lines={first}-{last}"
 
 _SEGMENT_EXTRAS = "!$&'()*+,;=:@"
-"""What a segment may hold as it is, beside letters, digits and ``-._~`` (RFC 3986 section 3.3)."""
+"""Unencoded characters in a segment, besides letters, digits, ``-._~`` (RFC 3986 section 3.3)."""
 
 _CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})"
 _OURS = re.compile(
@@ -28,12 +28,12 @@ _ANY = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:(?:{_CHARACTER}|[?#\[\]])*")
 
 
 class Target:
-    """What a URI of ours names.
+    """The file or the lines that a URI of this server names.
 
     Attributes:
-        uri: As the client wrote it.
+        uri: The URI as the client wrote it.
         path: Path of the file, relative to a root.
-        lines: The first and the last line wanted, counted from 1; None for the whole file.
+        lines: The first and the last line, counted from 1; None for the whole file.
     """
 
     def __init__(self, uri: str, path: str, lines: tuple[int, int] | None) -> None:
@@ -43,15 +43,15 @@ class Target:
 
 
 def uri_of(path: str) -> str:
-    """Give the URI of a file."""
+    """Return the URI of a file."""
     return PREFIX + quote(path, safe="/" + _SEGMENT_EXTRAS)
 
 
 def target_of(uri: object) -> Target | None:
-    """Give what a URI names here; None if it is a URI and names nothing of ours.
+    """Return the target of a URI, or None for a URI that does not belong to this server.
 
     Raises:
-        ProtocolError: -32602, it is no URI of RFC 3986 at all.
+        ProtocolError: -32602, it is not a URI (RFC 3986).
     """
     if not isinstance(uri, str):
         raise invalid_params("uri must be a string")

@@ -1,8 +1,8 @@
-"""Notices changes by other programs: looks at the files about once a second while needed.
+"""Detects changes by other programs, by a check of the files about once a second.
 
-Polling, because the standard library has no other way on any system. A look costs one ``stat``
-for each file subscribed to and, if new files are of interest, one walk. However large the tree
-is, looking takes at most a tenth of the time, or half of it while this server writes.
+It polls, because the standard library has no portable alternative. A check takes one ``stat`` for
+each subscribed file and, for a subscriber to the list, one walk. In a large tree, the checks take
+at most a tenth of the time, or half of it while this server writes.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
     Look: TypeAlias = tuple[int, ...] | None
 
     class Audience(Protocol):
-        """Whom the watcher works for."""
+        """The object that selects the files and receives the results."""
 
         def watched(self) -> tuple[frozenset[str], bool] | None:
-            """Give the paths to look at, and whether the list matters; None ends the watch."""
+            """Return the paths to check and whether to check the list; None ends the watch."""
 
         def compare(self, looks: dict[str, Look], listed: frozenset[str] | None) -> None:
-            """Take what was seen."""
+            """Handle the results of a check."""
 
 
 PERIOD = 1.0
-"""Seconds from one look to the next."""
+"""Seconds between two checks."""
 
 _SHARE = 9
-"""Times as long as a look took is waited before the next one."""
+"""Length of the wait after a check, as a multiple of the check's duration."""
 
 _MOMENT = 1.0
 """Seconds to wait for the thread at the end."""
 
 
 def look(workspace: Workspace, path: str) -> Look:
-    """Give what changes when a file does, without reading it; None if it is no resource."""
+    """Return the state of a file from its metadata, or None if it is not a resource."""
     entry = workspace.look(path)
     return entry.look if entry else None
 
 
 class Watcher:
-    """A thread that looks, while there is something to look for.
+    """A thread that checks the files as long as there are subscribers.
 
     Args:
-        surface: Where the files are.
-        audience: Says what to look for and takes what was seen.
+        surface: The surface with the workspace.
+        audience: Selects the files and receives the results.
     """
 
     def __init__(self, surface: Surface, audience: Audience) -> None:
@@ -63,7 +63,7 @@ class Watcher:
         self._hears_of_edits = False
 
     def start(self) -> None:
-        """Watch, if that is not done already; the audience does not call this twice at once."""
+        """Start the watch if it is not running; the audience must not call this concurrently."""
         if self._thread or self._closing.is_set():
             return
         if not self._hears_of_edits:
@@ -74,7 +74,7 @@ class Watcher:
         self._thread = thread
 
     def ended(self) -> None:
-        """Note that the thread ends now, at the request of its audience."""
+        """Record that the thread ends now, because its audience needs it no longer."""
         self._thread = None
 
     def close(self) -> None:
@@ -99,7 +99,7 @@ class Watcher:
             cost = time.monotonic() - started
 
     def _look(self) -> bool:
-        """Look once and tell the audience; False if there is nothing to look for any more."""
+        """Check once and notify the audience; return False if the watch must end."""
         wanted = self._audience.watched()
         if wanted is None:
             return False
@@ -110,7 +110,7 @@ class Watcher:
         if lists:
             entries = self._surface.part("content.resources").files()
             listed = frozenset(entry.path for entry in entries)
-        if self._closing.is_set():  # a look that took long may have lost its roots on the way
+        if self._closing.is_set():  # during a long check, the roots may have been removed
             return False
         self._audience.compare(looks, listed)
         return True

@@ -1,1 +1,1 @@
-"""How the server is started, configured and watched."""
+"""Configuration and observation of the server: options, logs and hooks."""

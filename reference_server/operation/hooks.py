@@ -1,7 +1,7 @@
-"""What the operator's log and hooks get of each request and session.
+"""Reports each request and session to the operator's log and to hooks.
 
 A hook is a callable in ``Settings.hooks``, or one that a feature adds to ``Surface.hooks``, for
-metrics and traces. It gets one object per event::
+metrics and traces. It is called with one object per event::
 
     {"event": "session_began", "request_id", "revision", "client"}
     {"event": "request_began", "request_id", "method", "tool", "revision"}
@@ -9,16 +9,16 @@ metrics and traces. It gets one object per event::
      "status", "code", "bytes"}
     {"event": "session_ended", "request_id", "revision", "client", "duration_ms"}
 
-A request begins before its handler runs, on the thread that reads: the next line waits for the
-hook. It is finished once the answer was sent, on the thread that wrote it, maybe on several threads
-at once; the next answer of that thread waits for the hook. A session begins with the answer to
-``initialize`` and ends with the server; 2026-07-28 has none. A hook that raises is logged and does
-no harm.
+``request_began`` is reported before the handler runs, on the reading thread. ``request_finished``
+is reported after the answer is sent, on the thread that wrote it. Several threads may call a hook
+at once, and each waits for it before it continues. ``session_began`` is reported with the answer to
+``initialize``, and ``session_ended`` at the end of the server. 2026-07-28 has no sessions. An
+exception of a hook is logged and has no other effect.
 
-``status`` is ``success``, ``error`` or ``cancelled``; ``code`` is that of the error, or None;
-``tool`` is the name of a tool this server has, or None; ``bytes`` is the length of the answer;
-``client`` is the name and version that the client gives. A line that never became a request is
-only finished, with None for ``method``, ``tool``, ``revision`` and ``duration_ms``.
+``status`` is ``success``, ``error`` or ``cancelled``. ``code`` is that of the error, or None.
+``tool`` is the name of a tool of this server, or None. ``bytes`` is the length of the answer.
+``client`` is the name and version of the client. A line that is not a request only causes a
+``request_finished``, with None for ``method``, ``tool``, ``revision`` and ``duration_ms``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     Facts: TypeAlias = dict[str, Any]
 
     class Surface(Protocol):
-        """What a record is made with."""
+        """The attributes of the surface that this module uses."""
 
         hooks: list[Hook]
         log: Log
@@ -55,17 +55,17 @@ if TYPE_CHECKING:
 
 
 _NEGOTIATION = {METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION}
-"""Errors that are the ordinary way to find out what a server can do."""
+"""Errors that are usual when a client finds out the features of a server."""
 
 _GRAVE = {"ExecutionError", "SystemError"}
-"""Types of tool errors where nothing was wrong with the call (``failure.ToolError``)."""
+"""Types of tool errors that are not caused by the call (``failure.ToolError``)."""
 
 
 class Hooks:
-    """Writes the records of one server and calls its hooks; no method raises.
+    """Logs the events of one server and calls its hooks; no method raises.
 
     Args:
-        surface: Where the log and the hooks are.
+        surface: The surface with the log and the hooks.
     """
 
     def __init__(self, surface: Surface) -> None:
@@ -73,20 +73,20 @@ class Hooks:
         self._session: tuple[float, Facts] | None = None
 
     def began(self, call: Call) -> None:
-        """Report a request whose handler runs next."""
+        """Report a request before its handler runs."""
         if self._wanted("debug"):
             facts = {"event": "request_began", **_subject(self._surface, call)}
             self._log("debug", facts)
             self._call(facts)
 
     def finished(self, call: Call | None, outcome: Outcome, size: int, request_id: str) -> None:
-        """Report a request that is answered.
+        """Report an answered request.
 
         Args:
-            call: The request, or None if the line never became one.
-            outcome: Its result, its error, or None if it was cancelled.
+            call: The request, or None if the line was not a request.
+            outcome: The result or the error, or None if the request was cancelled.
             size: Length of the answer in bytes.
-            request_id: Our id.
+            request_id: The server's id of the request.
         """
         surface = self._surface
         try:
@@ -100,7 +100,7 @@ class Hooks:
             if surface.log.wants(level):
                 _record(surface, level, call, outcome, facts)
         except Exception as defect:  # noqa: BLE001 - the answer was sent already
-            surface.log.error("defect", type=type(defect).__name__)  # noqa: TRY400 - never a trace
+            surface.log.error("defect", type=type(defect).__name__)  # noqa: TRY400 - no traceback
             return
         self._call({"event": "request_finished", **facts})
 
@@ -137,12 +137,12 @@ class Hooks:
         for hook in self._surface.hooks:
             try:
                 hook(dict(facts))
-            except Exception as defect:  # noqa: BLE001 - a stranger's code
+            except Exception as defect:  # noqa: BLE001 - a hook may raise anything
                 self._surface.log.warning("hook_failed", type=type(defect).__name__)
 
 
 def _judge(outcome: Outcome) -> tuple[str, str, int | str | None]:
-    """Give the level of a request's record, its status and the code of its error."""
+    """Return the level of a request's log entry, its status and the code of its error."""
     if outcome is None:
         return "info", "cancelled", None
     if isinstance(outcome, ProtocolError):
@@ -155,7 +155,7 @@ def _judge(outcome: Outcome) -> tuple[str, str, int | str | None]:
 
 
 def _tool_error(result: Facts) -> Facts:
-    """Give the members of a tool error; up to 2025-03-26 they are in its text only."""
+    """Return the members of a tool error; up to 2025-03-26 only its text contains them."""
     body = result.get("structuredContent")
     if not isinstance(body, dict):
         body = json.loads(result["content"][-1]["text"])
@@ -163,7 +163,7 @@ def _tool_error(result: Facts) -> Facts:
 
 
 def _subject(surface: Surface, call: Call) -> Facts:
-    """Give what is known of a request when it begins."""
+    """Return the facts of a request that are known when it begins."""
     tool = _tool(surface, call)
     return {
         "request_id": call.request_id,

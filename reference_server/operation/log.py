@@ -1,8 +1,8 @@
-"""For the operator, never for the client: one line per event on standard error, as JSON or text.
+"""The operator's log: one line per event on standard error, as JSON or text.
 
-Nothing a client sent gets there as it came (``redact``), so no line holds the content of a file.
-Who wants to see that asks for a file of its own (``verbose``). Every line is ASCII with all
-control characters escaped: no path and no name can forge a second line or drive a terminal.
+Text from the client is masked (``redact``), so no line contains the content of a file. The file of
+``verbose`` contains unmasked text. Every line is ASCII with all control characters escaped, so that
+a path or a name can neither forge a second line nor control a terminal.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ LEVELS = ("debug", "info", "warning", "error", "off")
 FORMATS = ("json", "text")
 
 _LONGEST_LINE = 4000
-"""Bytes of an ordinary line: up to 4096 a pipe takes in one piece, even if others write to it."""
+"""Bytes of an ordinary line. A pipe accepts up to 4096 in one piece, even with other writers."""
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:+@")
 """Characters of a value that the text format shows without quotes."""
 
 
 class Log:
-    """Writes the events whose level is wanted.
+    """Writes events of the configured level and above.
 
     Args:
-        settings: Level, format and file.
+        settings: The level, the format and the file.
 
     Raises:
         OSError: The file cannot be opened, see ``verbose.VerboseFile``.
@@ -56,26 +56,26 @@ class Log:
             self._verbose = VerboseFile(settings.verbose_log, settings.roots)
 
     def wants(self, level: str) -> bool:
-        """Say whether an event of this level goes anywhere."""
+        """Return whether an event of this level is written anywhere."""
         return self._verbose is not None or LEVELS.index(level) >= self._threshold
 
     def debug(self, event: str, **facts: Any) -> None:
-        """Record something only a developer wants to see."""
+        """Log an event for developers."""
         self._record("debug", event, facts)
 
     def info(self, event: str, **facts: Any) -> None:
-        """Record a normal event of the server's life."""
+        """Log an ordinary event."""
         self._record("info", event, facts)
 
     def warning(self, event: str, **facts: Any) -> None:
-        """Record that the other side did something odd."""
+        """Log odd behaviour of the client."""
         self._record("warning", event, facts)
 
     def error(self, event: str, **facts: Any) -> None:
-        """Record a defect of this server, or trouble with its host.
+        """Log a defect of this server, or a problem of its host.
 
-        Inside an ``except`` clause the line of code it came from is added, never its message:
-        that may quote what a file holds.
+        Inside an ``except`` clause, the file and line of the exception are added. Its message is
+        not, because it may quote the content of a file.
         """
         trace = sys.exc_info()[2]
         if trace is not None:
@@ -95,13 +95,13 @@ class Log:
         facts: dict[str, Any],
         payload: dict[str, Any] | None = None,
     ) -> None:
-        """Record an event whose facts are masked already.
+        """Log an event with masked facts.
 
         Args:
             level: One of ``LEVELS``, but not ``off``.
-            event: What happened, a word of ours.
-            facts: The particulars.
-            payload: What only the verbose file may show.
+            event: Name of the event.
+            facts: Masked facts.
+            payload: Unmasked facts for the verbose file only.
         """
         if LEVELS.index(level) >= self._threshold:
             line = self._line(_entry(level, event, facts))
@@ -113,16 +113,16 @@ class Log:
             self._write_verbose(_entry(level, event, {**facts, **(payload or {})}))
 
     def audit(self, who: str, request_id: str, changes: list[dict[str, Any]]) -> None:
-        """Record what was written, one line per file, whatever the level; before the answer.
+        """Log a write, one line per file, at any level and before the answer.
 
-        The members are sorted by name. Where nobody reads the lines this waits a moment and then
-        counts them as lost.
+        The members are sorted by name. If nobody reads standard error, this waits for a moment and
+        then counts the lines as lost.
 
         Args:
-            who: On whose behalf, for instance the client's name and its id of the request.
-            request_id: Our id of the request.
+            who: The author, for instance the client's name and its request id.
+            request_id: The server's id of the request.
             changes: One ``{"path", "before", "after"}`` per file: its path relative to the root,
-                and the SHA-256 of its bytes in hex, None where there is no such file.
+                and the SHA-256 of its bytes in hex, None if the file does not exist.
         """
         from . import redact  # noqa: PLC0415 - as above
 
@@ -135,7 +135,7 @@ class Log:
                 self._write_verbose(entry)
 
     def close(self) -> None:
-        """Write out what is waiting, for at most a second; call it last."""
+        """Write the waiting lines, for at most a second; call it last."""
         self._stderr.close()
         with self._lock:
             verbose, self._verbose = self._verbose, None
@@ -153,7 +153,7 @@ class Log:
             if (verbose := self._verbose) is not None:
                 verbose.write(_as_json(entry).encode("ascii") + b"\n")
         except OSError as error:
-            # Once is enough, and a file with gaps would mislead its reader.
+            # Stop now, because a file with gaps would mislead its reader.
             with self._lock:
                 failed, self._verbose = self._verbose, None
             if failed is not None:
@@ -172,17 +172,17 @@ def _entry(level: str, event: str, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _where(trace: TracebackType) -> str:
-    """Give file and line that raised an exception."""
+    """Return the file and line that raised an exception."""
     while trace.tb_next is not None:
         trace = trace.tb_next
     return f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"  # noqa: PTH119
 
 
 def _as_json(value: Any) -> str:
-    """Give a value as JSON in ASCII without control characters; never its contents otherwise."""
+    """Return a value as ASCII JSON without control characters, other objects as their type."""
     try:
         shown = json.dumps(value, default=_kind, allow_nan=False)
-    except ValueError:  # a number that JSON does not have
+    except ValueError:  # NaN or infinity
         shown = json.dumps(_plain(value), default=_kind)
     return shown.replace("\x7f", "\\u007f")
 
@@ -200,7 +200,7 @@ def _plain(value: Any) -> Any:
 
 
 def _as_text(entry: dict[str, Any]) -> str:
-    """Give ``TIMESTAMP LEVEL EVENT name=value ...``; a value that is no plain word is JSON."""
+    """Return ``TIMESTAMP LEVEL EVENT name=value ...``. A value that is not a plain word is JSON."""
     rest = dict(entry)
     words = [rest.pop("timestamp"), rest.pop("level"), rest.pop("event")]
     for name, value in rest.items():

@@ -1,7 +1,7 @@
-"""The command line and the environment, made into settings; arguments win over variables.
+"""Reads the settings from the command line and the environment; arguments take precedence.
 
-By hand: argparse would take a fifth of the start-up time. A value that is not understood is never
-passed over, and never means "no limit": the program says what is wrong with it and does not start.
+argparse is not used, because its import takes a fifth of the start-up time. An invalid value is
+never ignored, and never means "no limit": the program reports it and does not start.
 """
 
 from __future__ import annotations
@@ -88,22 +88,22 @@ _NO = ("false", "no", "off", "0")
 
 
 class UsageError(Exception):
-    """A word of the operator is not understood; the text says which and how to correct it."""
+    """An option or variable is invalid; the message names it and how to correct it."""
 
 
 class _WrongError(Exception):
-    """A reader does not take a value; the text says what it takes."""
+    """A reader rejects a value; the message describes the valid values."""
 
 
 def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
-    """Give the settings that the command line and the environment ask for.
+    """Return the settings from the command line and the environment.
 
     Args:
         arguments: The command line without the program's name.
         environment: The variables of the process.
 
     Raises:
-        UsageError: One of them is wrong.
+        UsageError: An argument or variable is invalid.
     """
     given = _from_arguments(arguments)
     for variable, name in _VARIABLES.items():
@@ -129,7 +129,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
 
 
 _Given = dict[str, list[tuple[str, str]]]
-"""Option -> the values it was given, each with where it came from."""
+"""Option -> its values, each with its source: an option or a variable."""
 
 
 def _from_arguments(arguments: Sequence[str]) -> _Given:
@@ -161,7 +161,7 @@ def _unknown(word: str, name: str) -> str:
 
 
 def _refuse_near_misses(environment: Mapping[str, str]) -> None:
-    """Refuse a variable that was surely meant for us; CEDARSCRIPT_READONLY protects nothing."""
+    """Reject misspelled variables, because CEDARSCRIPT_READONLY would have no effect."""
     ours = {_squashed(one): one for one in (*_VARIABLES, STATE_KEY)}
     for name in environment:
         meant = ours.get(_squashed(name))
@@ -258,7 +258,7 @@ def _file(value: str) -> str:
 
 
 def _secret(value: str) -> str:
-    if len(value) < SHORTEST_KEY:  # the value itself is not for the log
+    if len(value) < SHORTEST_KEY:  # the message must not contain the secret
         raise UsageError(f"{STATE_KEY}: write {SHORTEST_KEY} characters or more, made at random")
     return value
 

@@ -1,8 +1,8 @@
-"""What may stand in a log: paths, numbers, truth values and words of an enumeration. Pure.
+"""Masks log entries. They show paths, numbers, booleans and words of an enumeration. Pure.
 
-Everything else a client sends may be a file's content or a secret. Its length is kept, so that
-an operator still sees that it was there. The list is one of what is let through, because nobody
-can list what a secret looks like; the patterns below only guard what is let through.
+All other values of a client may be the content of a file or a secret. Only their length is shown.
+The values to show are listed, because a list of all forms of secrets is impossible. The patterns
+below only mask secrets within the values that are shown.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 PATHS = frozenset({"path", "paths", "cwd", "root", "file", "files", "uri"})
-"""Arguments whose values are shown, unless they look like a secret."""
+"""Arguments whose values are shown, unless they look like secrets."""
 
 LONGEST = 200
-"""Characters of a text that are shown; of a path at most as many."""
+"""Maximum number of characters of a text or a path that are shown."""
 
 MOST = 8
-"""Members of a list that are shown; a longer one is counted."""
+"""Maximum length of a list whose members are shown. For longer ones, only the length is."""
 
 _LARGEST = 2**53
 
@@ -44,20 +44,20 @@ _SHORT_PART = 4
 
 
 def text(value: str) -> str:
-    """Give a sentence with what looks like a secret masked, and not too much of it."""
-    # Twice the length is looked at, so that a secret that begins in what is shown is seen whole.
+    """Return a text with likely secrets masked, and cut if it is long."""
+    # Search twice the length, to find secrets that begin in the part that is shown.
     shown = _SECRETS.sub(_masked, value[: 2 * LONGEST])
     shown = _RUNS.sub(lambda run: _masked(run) if _is_random(run[0]) else run[0], shown)
     return _cut(shown, value)
 
 
 def name(value: str) -> str:
-    """Give what a client calls itself or its request; such names are often random."""
+    """Return a name or id of the client; random runs are not masked, as names often have them."""
     return _cut(_SECRETS.sub(_masked, value[: 2 * LONGEST]), value)
 
 
 def sentence(value: str) -> str:
-    """Give one of our messages; what it quotes from the client stays only if it is a plain word."""
+    """Return a message of the server. Quoted words of the client are masked unless plain."""
 
     def quoted(found: re.Match[str]) -> str:
         inner = found[0][1:-1]
@@ -68,7 +68,7 @@ def sentence(value: str) -> str:
 
 
 def facts(value: Any) -> Any:
-    """Give the facts of an event, with every text in them as ``text`` gives it."""
+    """Return the facts of an event, with all texts masked by ``text``."""
     if isinstance(value, str):
         return text(value)
     if isinstance(value, dict):
@@ -79,18 +79,18 @@ def facts(value: Any) -> Any:
 
 
 def arguments(given: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the arguments of a tool as a log may show them.
+    """Return the arguments of a tool, masked for a log.
 
     Args:
-        given: What the client sent, checked or not.
-        schema: The tool's input schema, or an empty one if there is no such tool.
+        given: The client's arguments, which may be invalid.
+        schema: The tool's input schema, or an empty one for an unknown tool.
     """
     known = schema.get("properties", {})
     shown: dict[str, Any] = {
         name: _argument(name, value, known[name]) for name, value in given.items() if name in known
     }
     if len(shown) < len(given):
-        shown["unknown"] = len(given) - len(shown)  # their names are the client's words too
+        shown["unknown"] = len(given) - len(shown)  # their names are text of the client too
     return shown
 
 
@@ -110,8 +110,8 @@ def _argument(name: str, value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _number(value: float) -> Any:
-    """Give a number that any reader of JSON can take."""
-    if abs(value) <= _LARGEST:  # false for what is not a number
+    """Return a number that every JSON reader supports."""
+    if abs(value) <= _LARGEST:  # false for NaN
         return value
     return "[a number out of range]"
 
@@ -127,7 +127,7 @@ def _masked(found: re.Match[str]) -> str:
 
 
 def _is_random(run: str) -> bool:
-    """Distinguish a key from a name: a name is made of words and numbers, a key mixes them."""
+    """Return whether a run looks like a key. A name consists of words and numbers."""
     if run.isalpha() or run.isdigit():
         return len(run) > _LONGEST_WORD
     parts = re.split(r"[-_+=]", run)

@@ -1,9 +1,9 @@
-"""The way to standard error: lines that are written soon, by a thread that may get stuck.
+"""Writes lines to standard error on a separate thread, which may block.
 
-Nobody need read what a server writes there. Once the pipe is full a plain write would wait for
-ever, and the descriptor cannot be made non-blocking: that would change it for every process that
-shares it. So one thread writes, and only that thread waits. Lines that find no room are counted,
-and the count is written when there is room again.
+Nobody need read the standard error of a server. Once the pipe is full, a plain write blocks for
+ever. The descriptor cannot be made non-blocking, because that would affect every process that
+shares it. One thread therefore writes, and only that thread blocks. Lines beyond the limit are
+counted, and the count is written when there is room again.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 STDERR = 2
 
 ROOM = 256 * 1024
-"""Bytes of ordinary lines that may wait."""
+"""Maximum number of bytes of ordinary lines that wait."""
 
 ROOM_FOR_ALL = 1024 * 1024
-"""Bytes that may wait if some are lines that must not be lost."""
+"""Maximum number of bytes that wait if they include lines that must not be lost."""
 
 PATIENCE = 1.0
 """Seconds to wait for a line that must not be lost, or for the last lines at the end."""
@@ -32,14 +32,14 @@ _PAUSE = 0.05
 
 
 class StandardError:
-    """Takes lines from any thread; writes each in one piece, in the order they came.
+    """Accepts lines from any thread; writes each in one piece, in order.
 
-    Writes go to the descriptor and not to ``sys.stderr``: a daemon thread that holds the lock of
-    a buffered stream while the interpreter exits would bring the process down.
+    It writes to the descriptor and not to ``sys.stderr``. A daemon thread that holds the lock of a
+    buffered stream while the interpreter exits would crash the process.
 
     Args:
-        lost: Gives the line that says how many lines were lost.
-        descriptor: Where to write.
+        lost: Returns the line for a number of lost lines.
+        descriptor: The descriptor to write to.
     """
 
     def __init__(self, lost: Callable[[int], bytes], descriptor: int = STDERR) -> None:
@@ -48,9 +48,9 @@ class StandardError:
         self._changed = threading.Condition()
         self._lines: deque[bytes] = deque()
         self._waiting = 0  # bytes
-        self._accepted = self._settled = 0  # lines ever, and those written or given up
+        self._accepted = self._settled = 0  # numbers of all lines, and of written or lost ones
         self._lost = 0
-        self._failing = False  # the last write was refused: no use in telling what was lost
+        self._failing = False  # the last write failed, so lost lines cannot be reported
         self._stuck = False  # a caller has waited for too long
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -63,8 +63,8 @@ class StandardError:
     def put_for_sure(self, lines: list[bytes]) -> None:
         """Write lines before this returns, unless the reader is too slow.
 
-        They get room that ordinary lines do not get. Who has waited in vain once is not made to
-        wait again until something could be written.
+        These lines have a higher limit than ordinary ones. After a timeout, calls return at once
+        until a line is written again.
         """
         until = time.monotonic() + PATIENCE
         with self._changed:
@@ -75,7 +75,7 @@ class StandardError:
             self._wait(lambda: self._settled >= last, until)
 
     def close(self) -> None:
-        """Write the lines that wait, as far as they are read; later lines are dropped."""
+        """Write the waiting lines if they are read in time; drop all later lines."""
         with self._changed:
             self._wait(self._is_idle, time.monotonic() + PATIENCE)
             self._closed = True
@@ -84,7 +84,7 @@ class StandardError:
             self._thread.join(PATIENCE)
 
     def _put(self, line: bytes, room: int) -> int:
-        """Take a line in and give its number; 0 if there is no room for it."""
+        """Queue a line and return its number, or 0 if there is no room for it."""
         if self._closed:
             return 0
         if self._waiting > room:
@@ -135,7 +135,7 @@ class StandardError:
                 self._changed.notify_all()
 
     def _write(self, line: bytes) -> bool:
-        """Write a line, for however long that takes; False if it was refused."""
+        """Write a line, for however long that takes; return False if the write fails."""
         rest = memoryview(line)
         while rest:
             try:

@@ -1,4 +1,4 @@
-"""The file of ``--verbose-log``: every event with what the client sent and got, for debugging."""
+"""The file of ``--verbose-log``: every event with the requests and answers, for debugging."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _FLAGS = (
     *("O_WRONLY", "O_APPEND", "O_CREAT"),
     *("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"),
 )
-"""Those a system does not have are left out; O_NONBLOCK keeps a named pipe from stopping us."""
+"""Flags that the system lacks are left out. O_NONBLOCK prevents a block on a named pipe."""
 
 
 class VerboseFile:
-    """An open file that only its owner can read; lines are appended whole.
+    """An open file that only its owner can read; lines are appended as a whole.
 
     Args:
-        path: Where; made if it is not there.
-        roots: Directories it must not lie in: what it holds is not for a tool to read or patch.
+        path: Path of the file, which is created if it is missing.
+        roots: Directories that must not contain the file, because tools could read it there.
 
     Raises:
-        OSError: It cannot be opened, or it is not a plain file of ours; ``strerror`` says why.
+        OSError: It cannot be opened, or is not a regular file of this user; see ``strerror``.
     """
 
     def __init__(self, path: str, roots: Iterable[str]) -> None:
@@ -54,7 +54,7 @@ class VerboseFile:
         """Append a line.
 
         Raises:
-            OSError: It was not written, or not as a whole.
+            OSError: The line was not written, or not as a whole.
         """
         with self._lock:
             rest = memoryview(line)
@@ -69,14 +69,14 @@ class VerboseFile:
 
 
 def _is_inside(path: str, roots: Iterable[str]) -> bool:
-    """Say whether a path lies below a root, by whatever name the root goes."""
+    """Return whether a path is below a root, even if the root has several names."""
     tops = [os.stat(root) for root in roots if os.path.isdir(root)]  # noqa: PTH112, PTH116
     folder = os.path.dirname(os.path.realpath(path))  # noqa: PTH120
     while True:
         try:
             here = os.stat(folder)  # noqa: PTH116
         except OSError:
-            return False  # nor can a file be made there
+            return False  # nor can a file be created there
         if any(os.path.samestat(here, top) for top in tops):
             return True
         above = os.path.dirname(folder)  # noqa: PTH120

@@ -1,1 +1,1 @@
-"""The protocol core: bytes to messages, messages to methods, both eras."""
+"""The protocol core of both eras: bytes to messages, messages to methods."""

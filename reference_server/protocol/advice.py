@@ -1,6 +1,6 @@
-"""What to do after an error, for errors that do not say it themselves. Pure.
+"""Recovery steps and related tools by error code. Pure.
 
-The workspace raises most errors and knows no tools, so the next tool is named here, by code.
+Most errors come from the workspace, which does not know the tools.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ _ADVICE: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def advised(error: ToolError, offered: Collection[str]) -> dict[str, Any]:
-    """Give the body of an error, with what to do next and the tools that help.
+    """Return the body of an error, with a recovery step and related tools.
 
     Args:
-        error: The error; what it says itself stays.
-        offered: Names of the tools that are listed; no other is named as related.
+        error: The error. Its own suggestions, steps and tools take precedence.
+        offered: Names of the listed tools. Only these are named as related.
     """
     step, tools = _ADVICE.get(error.code, ("", ()))
     if not (error.suggestions or error.recovery_steps) and step:

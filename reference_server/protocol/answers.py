@@ -1,4 +1,4 @@
-"""Whether the client's answer to a question of ours fits that question. Pure."""
+"""Checks of the client's answers to questions of the server. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _BLOCKS = {
     "tool_use": ("2025-11-25", "name"),
     "tool_result": ("2025-11-25", "toolUseId"),
 }
-"""Type of a block a model may answer with -> its first revision, and a member that is a string."""
+"""Type of a content block -> the first revision with it, and one of its string members."""
 
 
 def problem_with(method: str, answer: Params, revision: str) -> str | None:
-    """Say what is wrong with an answer, None if it is one.
+    """Return the problem with an answer, or None if the answer is valid.
 
     Source: schema.ts#ElicitResult, schema.ts#CreateMessageResult, schema.ts#ListRootsResult.
-    Whether the content of a form fits the schema that was sent with it, is for the asker to see.
+    The caller must check the content of a form against the schema that was sent.
     """
     if method == "elicitation/create":
         return _elicited(answer)

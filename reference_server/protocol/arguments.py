@@ -1,9 +1,9 @@
-"""Tool arguments checked against the tool's own ``inputSchema``. Pure.
+"""Checks tool arguments against the tool's ``inputSchema``. Pure.
 
-Only the keywords our schemas use, listed below. They mean what JSON Schema 2020-12 says, the
-dialect of a schema without ``$schema`` (basic/index#schema-dialect); ``pattern`` has to be one
-that is read the same by every dialect of regular expressions, and anchored at both ends. A schema
-with any other keyword is refused when its tool is registered, so none is silently ignored.
+Only the keywords listed below are supported. Their meaning is that of JSON Schema 2020-12, the
+default dialect (basic/index#schema-dialect). A ``pattern`` must be anchored at both ends, and mean
+the same in every dialect of regular expressions. ``check_schema`` rejects all other keywords when a
+tool is registered, so no keyword is ignored.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def check_schema(schema: dict[str, Any]) -> None:
-    """See that this module knows every keyword of an input schema.
+    """Check that this module supports every keyword of an input schema.
 
     Raises:
-        ValueError: It does not.
+        ValueError: A keyword is not supported.
     """
     unknown = set(schema) - _CHECKED - _DESCRIBING
     if unknown:
@@ -63,7 +63,7 @@ def check_schema(schema: dict[str, Any]) -> None:
 
 
 def problem_with(value: Any, schema: dict[str, Any], name: str = "arguments") -> str | None:
-    """Say in one sentence what is wrong with a value, or None if it fits the schema."""
+    """Return one sentence about the problem with a value, or None if it fits the schema."""
     expected, fits = _TYPES[schema["type"]]
     if not fits(value):
         return f"{name} must be {expected}."
@@ -111,11 +111,11 @@ def _problem_in_items(value: list[Any], schema: dict[str, Any], name: str) -> st
 
 
 def fault_in(given: dict[str, Any], schema: dict[str, Any]) -> tuple[str, str] | None:
-    """Give the first argument that does not fit and what is wrong with it, or None if all fit.
+    """Return the first invalid argument and its problem, or None if all fit.
 
     Args:
         given: The arguments, or the members of any object.
-        schema: Its schema, of the type ``object``.
+        schema: The schema of the object.
     """
     parts = schema.get("properties", {})
     for name in schema.get("required", ()):

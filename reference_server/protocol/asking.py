@@ -1,13 +1,13 @@
-"""Asking the client something while a request of its own is served.
+"""Questions to the client while the server handles a request of that client.
 
-A session is asked by a request of ours, and the worker waits for the answer (``questions``); in
-2026-07-28 the request is answered with the question and comes again (``rounds``). A handler sees
-neither: it calls ``Call.ask`` and goes on with the answer.
+In a session, the server sends a request and the worker waits for the answer (``questions``). In
+2026-07-28, the server answers the client's request with the question, and the client sends the
+request again (``rounds``). A handler calls ``Call.ask`` in both cases.
 
-What a waiting worker costs: nothing but its thread. Another job takes its place (``workers``), so
-requests are served however many questions are open; ``questions.MOST_OPEN`` is the limit, and a
-question beyond it fails at once. Each wait ends with the answer, with the deadline, with the
-cancellation of the request it is asked for, or with the end of the input.
+A waiting worker blocks only its own thread, because another job takes its place (``workers``). The
+server therefore handles requests no matter how many questions are open. At most
+``questions.MOST_OPEN`` questions can be open; further ones fail at once. A wait ends with the
+answer, the deadline, the cancellation of the client's request, or the end of the input.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _MODES_SINCE = "2025-11-25"
 
 
 class Asking:
-    """One connection's questions to its client.
+    """The questions of one connection to its client.
 
     Args:
         send: Writes one encoded message to the client.
-        seconds: How long the client may take to answer.
+        seconds: Time limit for an answer.
         key: The operator's secret, if several processes share one.
 
     Attributes:
-        questions: Those to a session.
+        questions: The open questions to a session.
         seconds: As above.
     """
 
@@ -55,10 +55,10 @@ class Asking:
         self._rounds: Rounds | None = None
 
     def brought(self, call: Call) -> Round | None:
-        """Give what a retry brings along; None for a first request.
+        """Return the state and answers of a retry, or None for a first request.
 
         Raises:
-            ProtocolError: -32602, it is not to be trusted.
+            ProtocolError: -32602, the state or the answers are invalid.
         """
         if not is_modern(call.revision) or not call.params.keys() & {
             "requestState",
@@ -70,7 +70,7 @@ class Asking:
         return self._get_rounds().read(call) if call.method.name in METHODS else None
 
     def ask(self, call: Call, questions: Questioned, bound_to: bytes) -> dict[str, Params]:
-        """Put some questions; see ``Call.ask_together``."""
+        """Ask some questions; see ``Call.ask_together``."""
         for method, params in questions.values():
             capability, sub = _needed(method, params)
             if not can(call, capability, sub):
@@ -121,7 +121,7 @@ class Asking:
 
 
 def can(call: Call, capability: str, sub: str | None = None) -> bool:
-    """Say whether the client of a call can be asked; see ``Call.can``."""
+    """Return whether the client of a call can be asked; see ``Call.can``."""
     if call.session is not None and not call.session.ready:
         return False
     if call.revision < _SINCE.get(capability, ""):
@@ -132,13 +132,13 @@ def can(call: Call, capability: str, sub: str | None = None) -> bool:
     if sub is None:
         return True
     if capability == "elicitation" and sub == "form":
-        # Before there were modes there was this one, and no mode named means it as well.
+        # Revisions without modes have only forms, and in later ones forms are the default.
         return call.revision < _MODES_SINCE or not declared or isinstance(declared.get(sub), dict)
     return isinstance(declared.get(sub), dict)
 
 
 def _needed(method: str, params: Params) -> tuple[str, str | None]:
-    """Give the capability that a client must have declared for a question."""
+    """Return the client capability that a question needs."""
     if method == "elicitation/create":
         return "elicitation", params.get("mode", "form")
     if method == "sampling/createMessage":

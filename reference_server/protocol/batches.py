@@ -13,14 +13,14 @@ class Batch:
     """The answers to one batch, sent as one array.
 
     Args:
-        send: Sends the array once every member has its answer; not called when none has one.
+        send: Sends the array when all answers are there. It is not called without answers.
     """
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
         self._send = send
         self._lock = threading.Lock()
         self._answers: list[bytes] = []
-        self._awaited = 1  # the reader itself, until it has seen every member
+        self._awaited = 1  # one for the reader, until it has read all members
 
     def expect(self) -> None:
         """Wait for one more answer before the array is sent."""
@@ -28,7 +28,7 @@ class Batch:
             self._awaited += 1
 
     def deliver(self, answer: bytes | None) -> None:
-        """Take one expected answer; None for a member that gets none."""
+        """Add one expected answer; None if the member gets no answer."""
         with self._lock:
             if answer is not None:
                 self._answers.append(answer)

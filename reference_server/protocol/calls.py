@@ -1,4 +1,4 @@
-"""One request being served: what its handler sees, and the only way to answer it."""
+"""One request in progress, as its handler uses it."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ _LONGEST_VERSION = 32
 
 
 class Call:
-    """One request being served.
+    """One request in progress.
 
-    It is answered at most once: by ``finish``, by ``fail``, or by nothing once it was cancelled.
+    It is answered at most once, by ``finish`` or ``fail``. A cancelled request is not answered.
 
     Attributes:
         id: The client's id; ``5`` and ``"5"`` are two ids.
-        request_id: Our own id, in every log line, audit line and error of this request.
+        request_id: The server's id, in every log line, audit line and error of this request.
         params: The request's ``params``, an object.
-        meta: The ``_meta`` in them, ``{}`` if there is none.
-        revision: The revision this request is served under.
-        client_capabilities: What the client declared, in the session or with this request.
+        meta: The ``_meta`` in ``params``; ``{}`` if it is missing.
+        revision: The protocol revision of this request.
+        client_capabilities: Declared by the client, in the session or with this request.
         session: The legacy session, or None for a request without one.
-        method: What serves it.
+        method: The method with the handler.
         deliver: Takes the encoded answer, or None for no answer.
-        started: When its line was read, by ``time.monotonic()``.
-        brought: What a retry of 2026-07-28 brings along.
+        started: Time at which the request was read, by ``time.monotonic()``.
+        brought: State and answers of a 2026-07-28 retry; None for a first request.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class Call:
 
     @property
     def who(self) -> str:
-        """Name the client and the request on one line, for an audit: ``"client 1.0 #5"``.
+        """The client and the request on one line, for an audit: ``"client 1.0 #5"``.
 
-        What the client says of itself is nowhere verified (2026-07-28 basic/index#meta).
+        The name and version of the client are not verified (2026-07-28 basic/index#meta).
         """
         about = self.session.client_info if self.session else self.meta.get(modern.CLIENT_INFO)
         if not about:
@@ -104,11 +104,11 @@ class Call:
 
     @property
     def cancelled(self) -> bool:
-        """True once the client has cancelled the request or has left."""
+        """Whether the client has cancelled the request or closed the connection."""
         return self._cancelled
 
     def check(self) -> None:
-        """Stop here if the request was cancelled; long work calls this often.
+        """Raise an error if the request was cancelled; long work calls this often.
 
         Raises:
             CancelledError: The request was cancelled.
@@ -117,9 +117,9 @@ class Call:
             raise CancelledError
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Call a function, once and from any thread, when the request is cancelled.
+        """Call a function once, from any thread, when the request is cancelled.
 
-        It is called at once if that has happened already. It must neither raise nor block.
+        If the request is already cancelled, call it at once. It must neither raise nor block.
         """
         with self.lock:
             if not self._cancelled:
@@ -128,10 +128,10 @@ class Call:
         callback()
 
     def can(self, capability: str, sub: str | None = None) -> bool:
-        """Say whether the client can be asked something now.
+        """Return whether the client can be asked something now.
 
-        It has declared the capability, its revision has it, and a session is past
-        ``initialized`` (basic/lifecycle#initialization).
+        The client must have declared the capability and its revision must have it. A session must
+        have received ``initialized`` (basic/lifecycle#initialization).
 
         Args:
             capability: ``elicitation``, ``roots`` or ``sampling``.
@@ -140,34 +140,34 @@ class Call:
         return can(self, capability, sub)
 
     def ask(self, key: str, method: str, params: Params, *, bound_to: bytes = b"") -> Params:
-        """Ask the client something and give its answer, whose shape is checked.
+        """Ask the client a question and return the answer, after a check of its shape.
 
-        A session is asked at once, and this thread waits. In 2026-07-28 the request ends here with
-        the question, and the handler runs again from its start when the client comes back: so ask
-        before anything is done that cannot be done twice.
+        In a session, the question is sent at once and this thread waits. In 2026-07-28, the
+        question is the answer to the request, and the handler runs again from its start for the
+        retry. Ask therefore before any work that must not be repeated.
 
         Args:
             key: Name of the question, unique within the request.
             method: ``elicitation/create``, ``sampling/createMessage`` or ``roots/list``.
             params: Its params, ``{}`` for none.
-            bound_to: What the answer is about, when that can change until the answer is there:
-                an answer of 2026-07-28 counts only if the bytes are still the same.
+            bound_to: The subject of the question, if it can change before the answer. In
+                2026-07-28, an answer is accepted only if the bytes are still the same.
 
         Raises:
-            UnansweredError: A ToolError; a session gives no usable answer.
-            InputRequired: The way a request of 2026-07-28 is answered with the question.
+            UnansweredError: A ToolError; the session has not sent a usable answer.
+            InputRequired: The request of 2026-07-28 must be answered with the question.
             ProtocolError: -32021, a client of 2026-07-28 has not declared the capability; -32602,
-                what it brought back is not to be trusted.
+                its answer is invalid.
             CancelledError: The request was cancelled meanwhile; the question is withdrawn.
         """
         return self.ask_together({key: (method, params)}, bound_to=bound_to)[key]
 
     def ask_together(self, questions: Questioned, *, bound_to: bytes = b"") -> dict[str, Params]:
-        """Ask the client several things at once; as ``ask``, with the answers by their keys.
+        """Ask the client several questions, like ``ask``, and return the answers by key.
 
         Args:
-            questions: Method and params by the name of the question. In 2026-07-28 they go out
-                together and share a round; a session is asked one after the other.
+            questions: Method and params by the name of the question. In 2026-07-28, they share one
+                round; in a session, they are asked one after the other.
             bound_to: As for ``ask``.
         """
         return self._connection.asking.ask(self, questions, bound_to)
@@ -175,13 +175,13 @@ class Call:
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report progress, if the client has asked for it (basic/utilities/progress).
 
-        Call it as often as you like. A value is not sent if it does not exceed the last one or
-        comes too soon after it.
+        You can call this often. A value is not sent if it does not exceed the last one or follows
+        it too soon.
 
         Args:
-            done: Grows from call to call; any unit.
+            done: A value that grows from call to call, in any unit.
             total: The value at the end, in the same unit, if it is known.
-            message: What is being done, for a person; without contents of files.
+            message: The current step, for a person; without contents of files.
         """
         self._progress.report(done, total, message)
 
@@ -191,36 +191,36 @@ class Call:
         Args:
             level: One of ``modern.LOG_LEVELS``.
             data: Any JSON value; never contents of files, nor a path above the root.
-            logger: What speaks; the server's name if left out.
+            logger: Name of the logger; the server's name by default.
         """
         self._connection.methods.log_to_client(self, level, data, logger)
 
     def notify(self, method: str, params: Params) -> None:
-        """Send a notification that belongs to this request, or nothing once it is settled."""
+        """Send a notification for this request; do nothing once the request is settled."""
         line = encode({"jsonrpc": "2.0", "method": method, "params": self.related(params)})
         with self.lock:
             if self._is_open():
                 self._connection.calls.send(line)
 
     def related(self, params: Params) -> Params:
-        """Give params of a message of ours, marked as belonging to this call where needed."""
+        """Return the params of a server message; a detached call adds its ``_meta``."""
         return params
 
     def waiting(self, waits: bool) -> None:
-        """Note that the work begins or ends to wait for the client."""
+        """Record the start or the end of a wait for the client."""
 
     def detach(self, meta: Params, waiting: Waiting) -> Detached:
-        """Give a twin for work that goes on after this call is answered, as a task does.
+        """Return a copy for work that continues after the answer to this call, such as a task.
 
         Args:
-            meta: What the ``_meta`` of all its messages has.
-            waiting: Called with True before it waits for the client's answer to a question, and
-                with False afterwards.
+            meta: Members for the ``_meta`` of all its messages.
+            waiting: Called with True before a wait for the client's answer to a question, and with
+                False afterwards.
         """
         return Detached(self, meta, waiting)
 
     def finish(self, result: dict[str, Any]) -> None:
-        """Answer with a result, in the form its revision wants."""
+        """Answer with a result, in the form of the call's revision."""
         if is_modern(self.revision):
             result = modern.stamp(result, self.method.cacheable, self.revision)
         try:
@@ -239,7 +239,7 @@ class Call:
         self._connection.calls.settle(self, line, error)
 
     def cancel(self) -> None:
-        """Ask the work to stop, and see to it that nothing more is sent for this request."""
+        """Ask the work to stop, and send nothing more for this request."""
         self._stop()
         self._connection.calls.settle(self, None)
 
@@ -255,15 +255,14 @@ class Call:
 
 
 class Detached(Call):
-    """The rest of a call that has been answered already; ``close`` or ``cancel`` ends it.
+    """A call whose work continues after its answer; ``close`` or ``cancel`` ends it.
 
-    Its work sees the same request, and reports progress under the same token. It has no answer to
-    give: ``finish`` and ``fail`` are not for it.
+    It has the same request and the same progress token. ``finish`` and ``fail`` must not be called.
     """
 
     def __init__(self, call: Call, meta: Params, waiting: Waiting) -> None:
         super().__init__(
-            call._connection,  # noqa: SLF001 - the twin
+            call._connection,  # noqa: SLF001 - a copy
             call._request,  # noqa: SLF001
             call.method,
             call.revision,
@@ -278,7 +277,7 @@ class Detached(Call):
         self._closed = False
 
     def close(self) -> None:
-        """Send nothing more: the work is done."""
+        """Stop sending messages, because the work is done."""
         with self.lock:
             self._closed = True
 
@@ -288,11 +287,11 @@ class Detached(Call):
         self._stop()
 
     def related(self, params: Params) -> Params:
-        """Give params with the ``_meta`` that says what they belong to."""
+        """Return params with the ``_meta`` of this call added."""
         return {**params, "_meta": {**params.get("_meta", {}), **self._meta}}
 
     def waiting(self, waits: bool) -> None:
-        """Note that the work begins or ends to wait for the client."""
+        """Record the start or the end of a wait for the client."""
         self._waiting(waits)
 
     def _is_open(self) -> bool:
@@ -300,9 +299,9 @@ class Detached(Call):
 
 
 def new_request_id() -> str:
-    """Give an id for one more request."""
+    """Return an id for a new request."""
     return f"req_{os.urandom(6).hex()}"
 
 
 def _nowhere(_answer: bytes | None) -> None:
-    """Deliver what has no addressee."""
+    """Drop an answer."""

@@ -1,10 +1,10 @@
-"""One client: each line it sends is read, understood, routed and answered.
+"""One client: reads, parses, routes and answers each of its lines.
 
     line --framing--> value --messages--> request --legacy/modern--> revision --methods--> handler
 
-Everything here runs on the reading thread, in the order of the lines, so ``initialize`` has taken
-effect before the next line is looked at. Only methods marked slow may go to a worker: the reading
-thread runs one that comes alone itself, and is relieved if it lasts.
+This code runs on the reading thread, in the order of the lines. ``initialize`` is therefore
+complete before the next line is parsed. Only methods marked slow may run on a worker. The reading
+thread runs a slow method itself if no other is running; if it takes long, another thread reads on.
 """
 
 from __future__ import annotations
@@ -43,41 +43,41 @@ if TYPE_CHECKING:
     from .workers import Job, Workers
 
     class Log(Protocol):
-        """Where the operator reads what happens here."""
+        """The operator's log."""
 
         def debug(self, event: str, **facts: Any) -> None:
-            """Record something that helps to find a fault."""
+            """Log an event for debugging."""
 
         def info(self, event: str, **facts: Any) -> None:
-            """Record something that has happened."""
+            """Log an ordinary event."""
 
         def error(self, event: str, **facts: Any) -> None:
-            """Record a fault of this server."""
+            """Log a fault of this server."""
 
 
 BATCHING = "2025-03-26"
 """The one revision that has batches."""
 
 LONGEST_BATCH = 1000
-"""Members. An error per member would otherwise turn a small line into a huge answer."""
+"""Members. With an error for each member, a small line could cause a huge answer."""
 
 _JSON_WHITESPACE = b" \t\r"
 
 
 class Connection:
-    """Serves what one client sends.
+    """Handles the messages of one client.
 
     Args:
         settings: The operator's decisions.
-        methods: The tables to look methods up in; the connection adds its own.
-        log: For the operator.
-        wire: Where messages to the client go.
-        workers: Where slow methods run.
-        lend: Runs a slow method on the reading thread where it can, and says whether it did.
+        methods: The tables of methods; the connection adds its own.
+        log: The operator's log.
+        wire: Sends messages to the client.
+        workers: Run slow methods.
+        lend: Runs a slow method on the reading thread if possible; returns whether it did.
 
     Attributes:
         calls: The requests in flight.
-        asking: Our questions to the client.
+        asking: The server's questions to the client.
         session: The legacy session.
         methods: As above.
         workers: As above.
@@ -106,10 +106,9 @@ class Connection:
         methods.notification("notifications/cancelled", ALL, self._cancelled)
 
     def receive(self, line: bytes | None) -> None:
-        """Serve one line; None means one that was too long to keep.
+        """Handle one line; None stands for a line beyond the limit.
 
-        A blank line is passed over: it holds no message that could be answered, and many a client
-        ends its output with one.
+        A blank line is ignored. It contains no message, and many clients end their output with one.
         """
         if line is None:
             error = ProtocolError(PARSE_ERROR, "Parse error: the line is longer than the limit")
@@ -132,13 +131,13 @@ class Connection:
             self._wire.send(message)
 
     def _answer(self, request_id: Id | None, error: ProtocolError, deliver: Deliver) -> None:
-        """Answer something that never became a call."""
+        """Answer a message for which there is no call."""
         body: dict[str, Any] = {"jsonrpc": "2.0"}
         if request_id is not None:
             body["id"] = request_id
         elif (self.session.revision or LATEST_LEGACY) < LATEST_LEGACY:
-            # JSON-RPC wants null. Since 2025-11-25 the schema wants the member left out instead
-            # (schema#jsonrpcerrorresponse); before, it has no form for this error at all.
+            # JSON-RPC requires null. Since 2025-11-25, the schema requires that the member is left
+            # out (schema#jsonrpcerrorresponse); earlier schemas do not define this error.
             body["id"] = None
         refused_id = new_request_id()
         body["error"] = error.member(refused_id)
@@ -147,7 +146,7 @@ class Connection:
         self.calls.finished(None, error, len(line), refused_id)
 
     def _batch(self, decoded: Decoded) -> None:
-        """Serve an array line: a batch in a 2025-03-26 session, one invalid request elsewhere."""
+        """Handle an array: a batch in a 2025-03-26 session, else one invalid request."""
         members = decoded.value
         problem = decoded.flaw
         if self.session.revision != BATCHING:
@@ -192,7 +191,7 @@ class Connection:
                 self._answer(None, error, deliver)
             return
         if not self.calls.open(call):
-            # Under its own id the refusal would pass for the answer to the request still running.
+            # With its own id, the error would look like the answer to the request in flight.
             self._answer(None, invalid_request("the id is in use by a request in flight"), deliver)
             return
         self.calls.began(call)
@@ -205,7 +204,7 @@ class Connection:
                 self.workers.submit(job)
 
     def _route(self, request: Request, deliver: Deliver, *, in_batch: bool) -> Call:
-        """Find revision and method; raise the error to answer with if there is none."""
+        """Find the revision and the method; raise the error for the answer if there is none."""
         session = None
         if modern.is_modern_request(request):
             if in_batch:
@@ -223,7 +222,7 @@ class Connection:
         return Call(self, request, method, revision, session=session, deliver=deliver)
 
     def run(self, call: Call) -> None:
-        """Serve a request that is in flight; never raises."""
+        """Handle a request in flight; never raises."""
         try:
             call.check()
             call.brought = self.asking.brought(call)
@@ -234,8 +233,8 @@ class Connection:
             call.fail(error)
         except InputRequired as question:
             call.finish(question.result)
-        except Exception as defect:  # noqa: BLE001 - the client is owed an answer whatever happens
-            # Only the type: a message may quote file contents, and the client gets neither.
+        except Exception as defect:  # noqa: BLE001 - the client must get an answer
+            # Only the type, because a message may quote file contents.
             self._log.error("defect", type=type(defect).__name__)
             call.fail(ProtocolError(INTERNAL_ERROR, "Internal error"))
         else:
@@ -243,10 +242,10 @@ class Connection:
                 call.finish(result)
 
     def _notification(self, message: Notification) -> None:
-        """Act on a notification, or let it pass: it is never answered, known or not.
+        """Handle a notification, or ignore an unknown one. Notifications are never answered.
 
-        Modern notifications need not name a revision. As long as no session is open the modern
-        table serves, which has no ``initialized``: an early one opens nothing.
+        Modern notifications need not name a revision. Without an open session, the modern table
+        applies. It does not have ``initialized``, so an early one has no effect.
         """
         revision = self.session.revision or MODERN[-1]
         listener = self.methods.listener(message.method, revision)
@@ -267,10 +266,10 @@ class Connection:
             call.cancel()
 
     def _response(self, message: Response) -> None:
-        """Give a response to its question, or ignore it: a response is never answered."""
+        """Pass a response to its question, or ignore it. Responses are never answered."""
         if not self.asking.questions.answered(message):
             self._log.debug("ignored", response=True)
 
     def input_ended(self) -> None:
-        """End all waiting for the client: nothing more is read from it."""
+        """End all waits for the client, because its input has ended."""
         self.asking.questions.close()

@@ -1,4 +1,4 @@
-"""Checks on members that every request shares, whatever its method. Pure."""
+"""Checks of members that the requests of all methods share. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _KNOWN_CAPABILITIES = ("experimental", "roots", "sampling", "elicitation")
 
 
 def meta_of(params: Params) -> dict[str, Any]:
-    """Give ``params._meta``, ``{}`` if there is none.
+    """Return ``params._meta``, or ``{}`` if it is missing.
 
     Raises:
-        ProtocolError: -32602, when it is no object or its ``progressToken`` is neither a string
-            nor an integer (basic/utilities/progress#progress-flow).
+        ProtocolError: -32602, it is no object, or its ``progressToken`` is neither a string nor
+            an integer (basic/utilities/progress#progress-flow).
     """
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
@@ -30,12 +30,12 @@ def meta_of(params: Params) -> dict[str, Any]:
 
 
 def check_capabilities(value: Any, where: str) -> dict[str, Any]:
-    """Give the client's capabilities (schema.ts#ClientCapabilities).
+    """Return the client's capabilities (schema.ts#ClientCapabilities).
 
-    The set is open: an unknown capability may be anything. A known one is an object.
+    A known capability must be an object. An unknown one may be any value.
 
     Raises:
-        ProtocolError: -32602.
+        ProtocolError: -32602, they are invalid.
     """
     if not isinstance(value, dict):
         raise invalid_params(f"{where} must be an object")
@@ -46,10 +46,10 @@ def check_capabilities(value: Any, where: str) -> dict[str, Any]:
 
 
 def check_implementation(value: Any, where: str) -> dict[str, str]:
-    """Give the client's name tag (schema.ts#Implementation), once it is seen to be one.
+    """Return the client's name and version (schema.ts#Implementation) after a check.
 
     Raises:
-        ProtocolError: -32602.
+        ProtocolError: -32602, they are invalid.
     """
     if not isinstance(value, dict):
         raise invalid_params(f"{where} must be an object")

@@ -1,10 +1,9 @@
-"""What can go wrong in an exchange, with the numbers the protocol gives it.
+"""Errors of the protocol, with their codes.
 
 JSON-RPC 2.0 defines five codes; revision 2026-07-28 adds three and retires two
-(basic/index#error-codes). Of the reserved range -32768 to -32000 this server emits nothing else,
-save -32002 for a resource that is not there, in the sessions whose pages say so: -32000 to -32019
-is closed to new implementations, and a code of our own would tell a client nothing that the
-message does not.
+(basic/index#error-codes). Of the reserved range -32768 to -32000, this server sends only one more
+code: -32002 for a missing resource, in sessions whose revision defines it. The range -32000 to
+-32019 is closed to new implementations.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ MISSING_CLIENT_CAPABILITY = -32021
 UNSUPPORTED_PROTOCOL_VERSION = -32022
 
 REQUEST_ID = "mcp-touchstone/request_id"
-"""Member of ``_meta`` in a tool's error: our id of the request, as the log has it."""
+"""Member of ``_meta`` in a tool's error: the server's id of the request, as in the log."""
 
 _LONGEST_QUOTE = 64
 
 
 class ProtocolError(Exception):
-    """A request that cannot be carried out; becomes the ``error`` member of its response.
+    """A request failed; becomes the ``error`` member of its response.
 
     Attributes:
         code: One of the constants of this module.
         message: One short sentence for a person.
-        data: Any JSON value that helps a program, or None for no ``data`` member.
+        data: Any JSON value for a program, or None to leave out ``data``.
     """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
@@ -43,10 +42,10 @@ class ProtocolError(Exception):
         self.data = data
 
     def member(self, request_id: str) -> dict[str, Any]:
-        """Give the ``error`` member: ``{"code", "message", "data"}``.
+        """Return the ``error`` member: ``{"code", "message", "data"}``.
 
         Args:
-            request_id: Our id of the request; it joins ``data`` where that can have members.
+            request_id: The server's id of the request; added to ``data`` if that is an object.
         """
         data = self.data
         if data is None or isinstance(data, dict):
@@ -55,24 +54,24 @@ class ProtocolError(Exception):
 
 
 class CancelledError(Exception):
-    """Raised inside a handler when the client has lost interest; nothing is sent for it."""
+    """The client has cancelled the request; no answer is sent."""
 
 
 def invalid_request(message: str) -> ProtocolError:
-    """Build the error for JSON that is no request object."""
+    """Build the error for JSON that is not a request object."""
     return ProtocolError(INVALID_REQUEST, f"Invalid request: {message}")
 
 
 def invalid_params(message: str) -> ProtocolError:
-    """Build the error for a known method with unusable ``params``."""
+    """Build the error for a known method with invalid ``params``."""
     return ProtocolError(INVALID_PARAMS, f"Invalid params: {message}")
 
 
 def method_not_found(method: str) -> ProtocolError:
-    """Build the error for a method the revision of the request does not have here."""
+    """Build the error for a method that the server does not have in the request's revision."""
     return ProtocolError(METHOD_NOT_FOUND, f"Method not found: {quote(method)}")
 
 
 def quote(text: str) -> str:
-    """Quote a stranger's word for an error message, cut so that the message stays short."""
+    """Quote a word of the client for an error message, and shorten it if it is long."""
     return repr(text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…")

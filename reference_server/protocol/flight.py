@@ -1,4 +1,4 @@
-"""Requests in flight: who is owed an answer, who has lost interest, when nothing is owed."""
+"""The requests in flight: those with a pending answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Calls:
-    """The table of requests in flight on one connection, keyed by typed id.
+    """The table of requests in flight on one connection, by typed id.
 
     Args:
         send: Writes one encoded message to the client.
@@ -40,7 +40,7 @@ class Calls:
         self._owed = 0
 
     def open(self, call: Call) -> bool:
-        """Enter a request; False if its id is still in flight, and then nothing has changed."""
+        """Add a request and return True; return False if its id is still in flight."""
         with self._changed:
             if call.id in self._open:
                 return False
@@ -49,19 +49,19 @@ class Calls:
             return True
 
     def find(self, request_id: Id) -> Call | None:
-        """Give the request in flight with this id, if there is one."""
+        """Return the request in flight with this id, or None."""
         with self._changed:
             return self._open.get(request_id)
 
     def settle(self, call: Call, line: bytes | None, outcome: Outcome = None) -> None:
-        """Deliver the one answer of a request, or drop what comes after it.
+        """Deliver the answer to a request; do nothing if the request is already settled.
 
-        The id is free before the answer is on the wire: the client may use it again at once.
+        The id is removed before the answer is sent, because the client may then reuse it at once.
 
         Args:
             call: The request.
-            line: Its encoded answer, or None if it gets none.
-            outcome: The result or the error in it, for the operator.
+            line: The encoded answer, or None for no answer.
+            outcome: The result or the error in the answer, for the operator.
         """
         with call.lock, self._changed:
             if self._open.get(call.id) is not call:
@@ -76,17 +76,17 @@ class Calls:
                 self._changed.notify_all()
 
     def cancel_all(self) -> None:
-        """Drop every request in flight: the client has left or the time is over."""
+        """Cancel every request in flight, because the client has left or time has run out."""
         with self._changed:
             calls = list(self._open.values())
         for call in calls:
             call.cancel()
 
     def wait(self, deadline: Callable[[], float]) -> bool:
-        """Wait until no answer is owed; False if the deadline comes first.
+        """Wait until no answer is pending; return False if the deadline passes first.
 
         Args:
-            deadline: Gives the ``time.monotonic()`` to wait for; a signal may bring it forward.
+            deadline: Returns the deadline as ``time.monotonic()``; a signal may advance it.
         """
         with self._changed:
             while self._owed:
@@ -98,4 +98,4 @@ class Calls:
 
 
 def _do_nothing(*_facts: object) -> None:
-    """Do nothing, until the server sets a function of its own."""
+    """Do nothing. The server replaces this function."""

@@ -1,19 +1,19 @@
-r"""Bytes to lines, lines to JSON values, JSON values to lines. Pure.
+r"""Splits bytes into lines, decodes lines to JSON values, and encodes values. Pure.
 
-stdio framing (basic/transports#stdio): one JSON-RPC message per line, UTF-8, no raw newline in
-it. A line ends at byte 0x0A and nowhere else: a carriage return is JSON whitespace, and U+2028
-is an ordinary character.
+stdio framing (basic/transports#stdio): one JSON-RPC message per line, in UTF-8, without a raw
+newline. Only the byte 0x0A ends a line. A carriage return is JSON whitespace, and U+2028 is an
+ordinary character.
 
-Reading is strict, because what two readers may read differently cannot be judged: bad UTF-8, a
-byte order mark, NaN, Infinity and absurd nesting are parse errors; a member name given twice and
-a lone surrogate escape are no valid message. Out-of-range numbers become infinity, which no
-schema here accepts, so a request with a 5000-digit argument still gets an answer under its id.
+Decoding is strict, so that two readers cannot read a message differently. Bad UTF-8, a byte order
+mark, NaN, Infinity and deep nesting are parse errors. A message with a duplicate member name or a
+lone surrogate escape is invalid. A number out of range becomes infinity, which no schema here
+accepts. A request with a 5000-digit argument is therefore answered under its id.
 """
 
 from __future__ import annotations
 
 import json
-import re  # costs nothing: json has loaded it already
+import re  # free, because json imports it too
 
 from .errors import PARSE_ERROR, ProtocolError
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEEPEST_NESTING = 512
-"""Arrays and objects within each other. Far below what would exhaust a thread's stack."""
+"""Levels of arrays and objects. Far fewer than the stack of a thread allows."""
 
 _LONGEST_INTEGER = 308
-"""Digits. Longer integers fit no IEEE double, and parsing them takes quadratic time."""
+"""Digits. Longer integers exceed an IEEE double, and parsing them takes quadratic time."""
 
 _STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
 
 class Lines:
-    """Cuts a stream of chunks into lines, in memory bounded by the line limit.
+    """Splits a stream of chunks into lines, with memory bounded by the line limit.
 
     Args:
         limit: Longest accepted line in bytes, newline not counted.
@@ -45,10 +45,10 @@ class Lines:
         self._skipping = False
 
     def feed(self, chunk: bytes) -> Iterator[bytes | None]:
-        """Yield the lines this chunk completes, without their newline.
+        """Yield the lines that this chunk completes, without their newline.
 
-        ``None`` means a line beyond the limit; it comes as soon as the limit is passed, and
-        the rest of that line is thrown away as it arrives.
+        ``None`` stands for a line beyond the limit. It is yielded as soon as the limit is exceeded,
+        and the rest of that line is dropped.
         """
         *ends, rest = chunk.split(b"\n")
         for end in ends:
@@ -62,11 +62,11 @@ class Lines:
             yield None
 
     def rest(self) -> bytes:
-        """Give the text after the last newline once the input has ended."""
+        """Return the text after the last newline, once the input has ended."""
         return b"" if self._skipping else b"".join(self._parts)
 
     def _add(self, part: bytes) -> bool:
-        """Take a part of the current line; True when just this part makes it too long."""
+        """Add a part of the current line; return True if this part exceeds the limit."""
         if self._skipping or not part:
             return False
         self._size += len(part)
@@ -84,12 +84,12 @@ class Lines:
 
 
 class Decoded:
-    """A JSON value and whether every reader would have read the same.
+    """A JSON value, and its flaw if readers may read it differently.
 
     Attributes:
         value: The value as Python's json reads it.
         flaw: Why it cannot be a message although it parses, or None.
-        id_is_clear: False when the flaw sits in the ``id`` of the outermost object.
+        id_is_clear: False if the flaw is in the ``id`` of the outermost object.
     """
 
     __slots__ = ("flaw", "id_is_clear", "value")
@@ -101,10 +101,10 @@ class Decoded:
 
 
 def decode(line: bytes) -> Decoded:
-    """Read one line as one JSON text (RFC 8259).
+    """Decode one line as one JSON text (RFC 8259).
 
     Raises:
-        ProtocolError: -32700, when the line is no JSON text in UTF-8.
+        ProtocolError: -32700, the line is not JSON in UTF-8.
     """
     try:
         text = line.decode("utf-8")
@@ -125,7 +125,7 @@ def decode(line: bytes) -> Decoded:
             object_pairs_hook=doubles.build,
         )
     except (ValueError, RecursionError):
-        # The parser's own words would quote the client's bytes back; the code says enough.
+        # The message of the parser would quote the client's bytes.
         raise ProtocolError(PARSE_ERROR, "Parse error: the line is not JSON") from None
     if doubles.found:
         clear = not doubles.id_in_outermost
@@ -137,14 +137,14 @@ def decode(line: bytes) -> Decoded:
 
 
 def encode(message: Any) -> bytes:
-    """Write one JSON value as ASCII bytes without a newline.
+    """Encode one JSON value as ASCII bytes without a newline.
 
-    ASCII, because some clients break lines at U+2028 or U+0085 too. A lone surrogate, which a
-    tool may have met in a file name, becomes a question mark: no client could decode it.
+    ASCII, because some clients also split lines at U+2028 or U+0085. A lone surrogate, for example
+    from a file name, becomes a question mark, because no client could decode it.
 
     Raises:
-        ValueError: The value holds NaN or infinity.
-        TypeError: The value holds something JSON has no form for.
+        ValueError: The value contains NaN or infinity.
+        TypeError: The value contains an object that JSON cannot represent.
     """
     text = _dump(message)
     if "\\ud" in text and not _is_unicode(message):
@@ -153,7 +153,7 @@ def encode(message: Any) -> bytes:
     return text.encode("ascii")
 
 
-# Built once: ``json.dumps`` builds an encoder for each call.
+# Shared, because ``json.dumps`` builds an encoder for each call.
 _dump = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
@@ -166,7 +166,7 @@ def _is_unicode(value: Any) -> bool:
 
 
 def _too_deep(text: str) -> bool:
-    """Measure nesting before the parser recurses, so that the answer is the same everywhere."""
+    """Check the nesting before the parser recurses, so that the limit is the same everywhere."""
     if text.count("[") + text.count("{") <= DEEPEST_NESTING:
         return False
     depth = 0
@@ -190,11 +190,11 @@ def _integer(digits: str) -> int | float:
 
 
 class _Doubles:
-    """Builds objects while it watches for member names that occur twice.
+    """Builds objects and detects duplicate member names.
 
     Attributes:
-        found: True once any object had such a name.
-        id_in_outermost: True when the object built last, the outermost, had ``id`` twice.
+        found: True once any object had a duplicate name.
+        id_in_outermost: True if the last object, the outermost one, had ``id`` twice.
     """
 
     __slots__ = ("found", "id_in_outermost")

@@ -1,4 +1,4 @@
-"""Who this server says it is, in the form each revision knows."""
+"""Name, version and instructions of this server, in the form of each revision."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
 
 NAME = "mcp-touchstone-reference"
 TITLE = "MCP Touchstone reference server"
-# Written out: importlib.metadata would take longer to import than the whole server.
+# A constant, because importing importlib.metadata takes longer than the whole server.
 VERSION = "0.1.0"
 
 
 def instructions(*, roots: Sequence[str], text_editor: bool, read_only: bool) -> str:
-    """Explain to a model how to use this server; the text holds no directory of this host.
+    """Return the instructions for a model, without any directory of this host.
 
     Args:
         roots: Names of the roots.
-        text_editor: Whether the tool of that name is offered.
-        read_only: Whether nothing is written.
+        text_editor: Whether the tool ``text_editor`` is offered.
+        read_only: Whether the server is read-only.
     """
     several = f"There are {len(roots)} roots, named {', '.join(roots[:-1])} and {roots[-1]}. "
     sentences = [
@@ -50,10 +50,10 @@ def instructions(*, roots: Sequence[str], text_editor: bool, read_only: bool) ->
 
 
 def implementation(revision: str) -> dict[str, Any]:
-    """Give the ``Implementation`` object (schema.ts#Implementation) of one revision.
+    """Return the ``Implementation`` object (schema.ts#Implementation) of one revision.
 
-    Objects are open, so a newer member would be tolerated in an older session. A reference shows
-    each revision as it was written: ``title`` since 2025-06-18, ``description`` since 2025-11-25.
+    An older session would tolerate newer members, but a reference server follows each revision
+    exactly: ``title`` since 2025-06-18, ``description`` since 2025-11-25.
     """
     about: dict[str, Any] = {"name": NAME, "version": VERSION}
     if revision >= "2025-06-18":

@@ -2,10 +2,10 @@
 
     start --initialize--> opened --notifications/initialized--> ready
 
-Before ``initialize`` only ``ping`` is served. Between the two messages everything is: the pages
-forbid the *client* to hurry only until ``initialize`` has been answered, and ``initialized``
-says to the *server* when it may send requests of its own. So an early or missing ``initialized``
-costs a client nothing, and never opens a session by itself.
+Before ``initialize``, the server handles only ``ping``. Between the two messages it handles
+everything. The specification forbids only the *client* to send requests before the answer to
+``initialize``. ``initialized`` allows the *server* to send its own requests. An early or missing
+``initialized`` therefore does no harm to a client, and never opens a session.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
 class Session:
-    """What one ``initialize`` has settled for the rest of the process.
+    """The state of the session.
 
     Attributes:
-        revision: The negotiated revision, None before ``initialize``.
-        client_capabilities: What the client declared.
-        client_info: Who it says it is; ``{}`` before ``initialize``.
+        revision: The negotiated revision; None before ``initialize``.
+        client_capabilities: The capabilities that the client declared.
+        client_info: Name and version of the client; ``{}`` before ``initialize``.
         ready: True once the client has sent ``notifications/initialized``.
-        hold: Called with each slow request; True if it took the request over, to have it run
+        hold: Called with each slow request; returns True if it has taken the request, to run it
             later (``roots``).
     """
 
@@ -47,14 +47,14 @@ class Session:
         self.hold: Callable[[Call], bool] = _hold_nothing
 
     def revision_for(self, request: Request) -> str:
-        """Give the revision under which a legacy request is served.
+        """Return the revision that applies to a legacy request.
 
         ``initialize`` and an early ``ping`` are the same in every revision; the newest is used.
 
         Raises:
-            ProtocolError: -32600, for a second ``initialize`` (the page calls it the *first*
-                interaction, and a session renegotiated under requests in flight has no meaning)
-                and for anything else but ``ping`` before the first one.
+            ProtocolError: -32600, for a second ``initialize`` (it must be the *first* interaction,
+                and requests in flight could not follow a renegotiation), and for anything but
+                ``ping`` before the first one.
         """
         if request.method == "initialize" and self.revision is not None:
             raise invalid_request("the session is already initialized")
@@ -81,7 +81,7 @@ def install(methods: Methods, session: Session) -> None:
         if session.revision is None or session.ready:
             return
         session.ready = True
-        # A listener for changes of the roots needs the first list as well.
+        # A listener for changes of the roots needs the first list too.
         refresh = methods.listener(ROOTS_CHANGED, session.revision)
         if refresh is not None and "roots" in session.client_capabilities:
             refresh({})
@@ -92,10 +92,10 @@ def install(methods: Methods, session: Session) -> None:
 
 
 def _initialize(params: Params, session: Session, methods: Methods) -> dict[str, Any]:
-    """Negotiate (basic/lifecycle#version-negotiation) and introduce ourselves.
+    """Negotiate the revision (basic/lifecycle#version-negotiation).
 
-    A revision we do not have is answered with the newest handshake revision, not with an error;
-    2026-07-28 has no handshake, so a client that asks for it here gets the same answer.
+    The answer to an unknown revision is the newest handshake revision, not an error. The same
+    applies to 2026-07-28, which has no handshake.
     """
     wanted = params.get("protocolVersion")
     if not isinstance(wanted, str):
@@ -115,5 +115,5 @@ def _initialize(params: Params, session: Session, methods: Methods) -> dict[str,
 
 
 def _ping(_call: Call) -> dict[str, Any]:
-    """Say that we are alive (basic/utilities/ping). 2026-07-28 has no ping."""
+    """Answer ``ping`` (basic/utilities/ping). 2026-07-28 has no ping."""
     return {}

@@ -21,12 +21,12 @@ _LARGEST_EXACT_DOUBLE = 2**53
 
 
 class Request:
-    """A message that wants an answer.
+    """A message that requires an answer.
 
     Attributes:
-        id: The client's id, as it came.
+        id: The client's id, unchanged.
         method: The method's name.
-        params: The parameters, ``{}`` if the client left them out.
+        params: The parameters; ``{}`` if they are missing.
     """
 
     __slots__ = ("id", "method", "params")
@@ -38,11 +38,11 @@ class Request:
 
 
 class Notification:
-    """A message that must not be answered, whatever is wrong with it.
+    """A message that must not be answered, even if it is wrong.
 
     Attributes:
         method: The method's name.
-        params: The parameters, ``{}`` if the client left them out.
+        params: The parameters; ``{}`` if they are missing.
     """
 
     __slots__ = ("method", "params")
@@ -53,11 +53,11 @@ class Notification:
 
 
 class Response:
-    """The client's answer to a request of ours.
+    """The client's answer to a request of the server.
 
     Attributes:
-        body: The whole object, unchecked: a malformed answer must not be answered either.
-        flaw: Why two readers could read it differently, or None.
+        body: The whole object, unchecked, because a malformed answer must not be answered either.
+        flaw: Why readers may read it differently, or None.
     """
 
     __slots__ = ("body", "flaw")
@@ -67,12 +67,12 @@ class Response:
         self.flaw = flaw
 
 
-class Unusable(Exception):  # noqa: N818 - it is a kind of message here, as the other classes are
+class Unusable(Exception):  # noqa: N818 - a kind of message, not an error
     """A message that is none of the three kinds.
 
     Attributes:
-        id: The id to answer under, or None where none can be read.
-        error: What to answer, or None where it was meant as a notification or a response.
+        id: The id for the answer, or None if it cannot be read.
+        error: The error for the answer, or None for a malformed notification or response.
     """
 
     def __init__(self, request_id: Id | None, error: ProtocolError | None) -> None:
@@ -82,10 +82,10 @@ class Unusable(Exception):  # noqa: N818 - it is a kind of message here, as the 
 
 
 def is_id(value: Any) -> TypeGuard[Id]:
-    """Say whether a value is a request id: a string or an integer, never null or a boolean.
+    """Return whether a value is a request id: a string or an integer, never null or a boolean.
 
-    ``5.0`` is an integer too (JSON has one number type, and there are clients that know only
-    doubles). It is the same id as ``5``, and another one than ``"5"``.
+    ``5.0`` is an integer too, because some clients only have doubles. It equals the id ``5``, but
+    not the id ``"5"``.
     """
     if type(value) is float:
         return value.is_integer() and abs(value) <= _LARGEST_EXACT_DOUBLE
@@ -93,10 +93,10 @@ def is_id(value: Any) -> TypeGuard[Id]:
 
 
 def read_message(decoded: Decoded) -> Request | Notification | Response:
-    """Give the kind of message that a JSON value is.
+    """Return the message in a JSON value.
 
     Raises:
-        Unusable: It is none; the exception says whether and how to answer.
+        Unusable: It is not a message; the exception contains the answer, if any.
     """
     body = decoded.value
     if not isinstance(body, dict):
@@ -120,14 +120,14 @@ def _read_notification(decoded: Decoded, method: str) -> Notification:
 
 
 def _read_id(decoded: Decoded) -> Id:
-    """Give the id to answer under, before anything else about the message is known to be right."""
+    """Return the id for the answer, before any other check of the message."""
     if "id" not in decoded.value:
         raise Unusable(None, invalid_request("method must be a string"))
     request_id = decoded.value["id"]
     if not is_id(request_id):
         raise Unusable(None, invalid_request("id must be a string or an integer"))
     if decoded.flaw:
-        # The flaw may sit in the id itself, so repeating it could answer someone else's request.
+        # If the flaw is in the id itself, repeating the id could answer another request.
         clear = request_id if decoded.id_is_clear else None
         raise Unusable(clear, invalid_request(decoded.flaw))
     return request_id
@@ -143,7 +143,7 @@ def _check_envelope(decoded: Decoded, request_id: Id) -> None:
         raise Unusable(request_id, invalid_request("a request has neither result nor error"))
     params = body.get("params", {})
     if isinstance(params, list):
-        # Positional parameters are right in JSON-RPC; it is MCP that does not have them.
+        # JSON-RPC allows positional parameters, but MCP does not.
         raise Unusable(request_id, invalid_params("params must be an object"))
     if not isinstance(params, dict):
         raise Unusable(request_id, invalid_request("params must be an object"))

@@ -1,4 +1,4 @@
-"""Which methods exist in which revision, and what the server declares about itself.
+"""The methods of each revision, and the capabilities that the server declares.
 
 A feature (tools, resources, tasks; see ``features``) adds itself here:
 
@@ -6,8 +6,7 @@ A feature (tools, resources, tasks; see ``features``) adds itself here:
     methods.notification("notifications/roots/list_changed", LEGACY, refresh)
     methods.capability("tools", {"listChanged": True}, ALL)
 
-The dispatcher only looks things up, so a method that a revision does not have is not found in it,
-with no code that says so.
+The dispatcher only uses these tables. It needs no checks for methods that a revision lacks.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ if TYPE_CHECKING:
 
 
 class Method:
-    """One request method as one or more revisions have it.
+    """One request method of one or more revisions.
 
     Attributes:
-        name: As in the member ``method``.
+        name: Value of the member ``method``.
         handler: Takes the call and returns its result. It may raise ProtocolError or
-            CancelledError. It may also return None and call ``finish`` on the call itself, later
-            and from any thread.
+            CancelledError. It may also return None and call ``finish`` on the call later, from any
+            thread.
         slow: True if the handler may block; it then runs on a worker thread.
-        endless: True if the answer may stay out until the connection ends, as that of
-            ``subscriptions/listen`` does; the end of input does not wait for it.
-        cacheable: True if 2026-07-28 wants caching hints on the result
+        endless: True if the answer may be missing until the connection ends, as for
+            ``subscriptions/listen``. The end of input does not wait for it.
+        cacheable: True if 2026-07-28 requires caching hints in the result
             (server/utilities/caching#cacheable-results).
     """
 
@@ -53,12 +52,12 @@ class Method:
 
 
 class Methods:
-    """The tables of methods, notifications and capabilities, each per revision.
+    """The tables of methods, notifications and capabilities, by revision.
 
     Attributes:
-        instructions: How a model is to use this server; ``""`` for none.
-        log_to_client: Sends a log message for a call: the call, its level, its data and what
-            speaks, as ``Call.log`` takes them. Without the feature it sends nothing.
+        instructions: Instructions for a model; ``""`` for none.
+        log_to_client: Sends a log message for a call. Takes the call, the level, the data and the
+            logger, see ``Call.log``. Without the feature it does nothing.
     """
 
     def __init__(self) -> None:
@@ -94,21 +93,21 @@ class Methods:
             self._capabilities.setdefault(revision, {})[name] = value
 
     def find(self, name: str, revision: str) -> Method | None:
-        """Give a request method, or None if the revision does not have it here."""
+        """Return a request method, or None if the revision does not have it."""
         return self._requests.get((name, revision))
 
     def listener(self, name: str, revision: str) -> Listener | None:
-        """Give the listener for a notification, or None if the revision ignores it here."""
+        """Return the listener for a notification, or None if the revision does not have it."""
         return self._notifications.get((name, revision))
 
     def introduction(self) -> dict[str, Any]:
-        """Give the member ``instructions`` of the answer that introduces the server."""
+        """Return the member ``instructions`` for the answer that describes the server."""
         return {"instructions": self.instructions} if self.instructions else {}
 
     def capabilities(self, revision: str) -> dict[str, Any]:
-        """Give the capabilities object to declare under one revision."""
+        """Return the capabilities to declare in one revision."""
         return dict(self._capabilities.get(revision, {}))
 
 
 def _send_nothing(*_message: object) -> None:
-    """Take the place of a feature that is not installed."""
+    """Do nothing, if the feature is not installed."""

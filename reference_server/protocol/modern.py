@@ -1,10 +1,10 @@
-"""The modern era: no session, every request says all that is needed (2026-07-28 basic/index).
+"""The modern era: no session, each request is complete (2026-07-28 basic/index).
 
 A request is modern if its ``_meta`` has one of the two required keys, or if it is
-``server/discover``, which no other era knows. An ``initialize`` that names a version to negotiate
-is legacy whatever else it carries; without one it is a method that the modern era has not. Both
-eras are served at once: that is allowed (basic/versioning#compatibility-matrix), and a stray first
-request must not decide how later ones are read.
+``server/discover``, which only this era has. An ``initialize`` with a ``protocolVersion`` is always
+legacy. Without one, it is a method that the modern era does not have. The server handles both eras
+at once. This is allowed (basic/versioning#compatibility-matrix), and a wrong first request does not
+affect later ones.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ LOG_LEVEL = PREFIX + "logLevel"
 SERVER_INFO = PREFIX + "serverInfo"
 
 SUPPORTED = MODERN
-"""What ``supportedVersions`` and the data of -32022 list: what a modern request may name.
+"""Revisions in ``supportedVersions`` and in the data of -32022.
 
-The handshake revisions are served too, but "the client should choose one of these for subsequent
-requests" (server/discover#discoverresult), and a request that names one of them gets -32022.
+The handshake revisions are supported too, but not listed: "the client should choose one of these
+for subsequent requests" (server/discover#discoverresult), and the answer to a modern request with
+one of them is -32022.
 """
 
 FRESH_MILLISECONDS = 300_000
-"""``ttlMs``: lists are fixed for the life of the process; a new one may come with new tools."""
+"""``ttlMs``: a list does not change in one process, but a new process may have new tools."""
 
 LOG_LEVELS = (
     *("debug", "info", "notice", "warning"),
@@ -47,7 +48,7 @@ LOG_LEVELS = (
 
 
 def is_modern_request(request: Request) -> bool:
-    """Say whether a request is modern, from the request alone."""
+    """Return whether a request is modern, from the request alone."""
     if request.method == "server/discover":
         return True
     meta = request.params.get("_meta")
@@ -58,12 +59,11 @@ def is_modern_request(request: Request) -> bool:
 
 
 def revision_for(request: Request) -> str:
-    """Check the ``_meta`` of a modern request and give the revision it names.
+    """Check the ``_meta`` of a modern request and return the revision in it.
 
     Raises:
-        ProtocolError: -32602 for a missing or mistyped member, -32022 for a revision that is not
-            served this way. Which of the two comes first is not defined; a request that is wrong
-            in itself is refused before its revision is looked at.
+        ProtocolError: -32602 for a missing or mistyped member, -32022 for an unsupported revision.
+            The specification does not define their order; -32602 comes first here.
     """
     meta = meta_of(request.params)
     wanted = meta.get(PROTOCOL_VERSION)
@@ -86,16 +86,17 @@ def revision_for(request: Request) -> str:
 
 
 def client_capabilities(request: Request) -> dict[str, Any]:
-    """Give the capabilities this one request declares; call it after ``revision_for``."""
+    """Return the capabilities that this request declares; call it after ``revision_for``."""
     declared: dict[str, Any] = request.params["_meta"][CLIENT_CAPABILITIES]
     return declared
 
 
 def stamp(result: dict[str, Any], cacheable: bool, revision: str) -> dict[str, Any]:
-    """Add what every modern result carries; what the handler has set stays.
+    """Add the members of every modern result; the handler's own values take precedence.
 
-    ``resultType`` (basic/index#resulttype), ``_meta`` with our name (basic/index#meta) and, on a
-    cacheable result that is complete, the caching hints. ``public``: no list depends on who asks.
+    These are ``resultType`` (basic/index#resulttype), ``_meta`` with the server's name
+    (basic/index#meta) and, for a complete cacheable result, the caching hints. The scope is
+    ``public``, because all clients get the same lists.
     """
     stamped = {"resultType": "complete", **result}
     stamped["_meta"] = {SERVER_INFO: implementation(revision), **result.get("_meta", {})}
@@ -106,7 +107,7 @@ def stamp(result: dict[str, Any], cacheable: bool, revision: str) -> dict[str, A
 
 
 def install(methods: Methods) -> None:
-    """Add ``server/discover``, the one method every modern server has."""
+    """Add ``server/discover``, which every modern server must have."""
 
     def discover(call: Call) -> dict[str, Any]:
         return {

@@ -1,10 +1,10 @@
-"""Long lists in pages (server/utilities/pagination).
+"""Pages of long lists (server/utilities/pagination).
 
-A cursor says after which entry a page begins, not at which number: entries that come and go
-between two pages make none appear twice and none be skipped. It is signed, so one that was made up,
-changed or handed out for another list is refused; but not with a secret: it opens nothing that the
-list would not show, and another process has to go on with it (a stateless request is bound to
-none).
+A cursor contains the last entry of a page, not its number. An entry that is added or removed
+between two pages therefore makes no other entry appear twice or never. The signature of a cursor
+detects a made-up or changed one, and one for another list. The key is not secret: a cursor shows
+nothing that the list does not show, and another process must accept it, because a stateless request
+belongs to no process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _KEY = b"mcp-touchstone-reference/cursor"
 _SIGNATURE = 16
-"""Bytes. A guess among 2**128 values does not succeed."""
+"""Bytes. A guess among 2**128 values fails."""
 
 
 def page(
@@ -35,30 +35,30 @@ def page(
     size: int,
     place: Callable[[Item], Any] | None = None,
 ) -> dict[str, Any]:
-    """Give the page of a list that a request asks for.
+    """Return the page of a list that a request asks for.
 
     Args:
-        items: The whole list as it is now.
-        params: The request's; ``cursor`` in it names the page, none means the first.
-        key: The name of the list: the member of the result that holds the page.
-        size: Most entries in it.
-        place: Gives the JSON value the list is sorted by, another one for each entry. None for a
-            list that never changes: its numbers are as good.
+        items: The current list.
+        params: The request's params; ``cursor`` selects the page, by default the first.
+        key: The name of the list, and the member of the result with the page.
+        size: Maximum number of entries in the page.
+        place: Returns the unique JSON value by which an entry is sorted. None if the list never
+            changes; the index is used then.
 
     Returns:
         ``{key: [...]}``, with ``nextCursor`` if there are more.
 
     Raises:
-        ProtocolError: -32602, the cursor is none of ours (#error-handling).
+        ProtocolError: -32602, the cursor is unknown (#error-handling).
     """
-    from bisect import bisect_right  # noqa: PLC0415 - tools are listed without this module's help
+    from bisect import bisect_right  # noqa: PLC0415 - not needed at the start-up
 
     places: Sequence[Any] = range(len(items)) if place is None else [place(one) for one in items]
     start = 0
     if "cursor" in params:
         try:
             start = bisect_right(places, _read(key, params["cursor"]))
-        except TypeError:  # signed as we sign, which anybody can, and of another type
+        except TypeError:  # anybody can sign a cursor, with a value of another type
             raise _unknown() from None
     end = start + size
     found: dict[str, Any] = {key: list(items[start:end])}
@@ -73,7 +73,7 @@ def _cursor(key: str, place: Any) -> str:
 
 
 def _read(key: str, cursor: Any) -> Any:
-    """Give the place a cursor holds; nothing in it is looked at before its signature fits."""
+    """Return the place in a cursor, after a check of the signature."""
     from hmac import compare_digest  # noqa: PLC0415 - see ``_signature``
 
     try:
@@ -82,7 +82,7 @@ def _read(key: str, cursor: Any) -> Any:
         raw = b""
     body = raw[_SIGNATURE:]
     genuine = compare_digest(raw[:_SIGNATURE], _signature(key, body))
-    if not genuine or _text(raw) != cursor:  # the second: base64 has several spellings
+    if not genuine or _text(raw) != cursor:  # base64 has several texts for the same bytes
         raise _unknown()
     try:
         return json.loads(body)
@@ -95,13 +95,13 @@ def _unknown() -> ProtocolError:
 
 
 def _signature(key: str, body: bytes) -> bytes:
-    import hmac  # noqa: PLC0415 - loading OpenSSL takes as long as starting this server
+    import hmac  # noqa: PLC0415 - loads OpenSSL, as slow as the start-up
 
     return hmac.digest(_KEY, key.encode() + b"\0" + body, "sha256")[:_SIGNATURE]
 
 
 def _text(raw: bytes) -> str:
-    from base64 import urlsafe_b64encode  # noqa: PLC0415 - as above, few lists have two pages
+    from base64 import urlsafe_b64encode  # noqa: PLC0415 - few lists have a second page
 
     return urlsafe_b64encode(raw).decode().rstrip("=")
 

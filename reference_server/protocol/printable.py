@@ -1,17 +1,17 @@
-"""Text from strangers, made fit for a log line or a dialog. Pure."""
+"""Makes a client's text safe for a log line or a dialog. Pure."""
 
 from __future__ import annotations
 
 
 def printable(text: str, most: int) -> str:
-    r"""Give a text with nothing in it that a terminal or a dialog would obey.
+    r"""Return a text without characters that control a terminal or a dialog.
 
     Control characters, line breaks, bidirectional marks and lone surrogates become escapes such
-    as ``\n`` or ``\u202e``, so that one line stays one line and is read in its order.
+    as ``\n`` or ``\u202e``. The text stays on one line and in its order.
 
     Args:
-        text: Anything.
-        most: Characters kept; what is longer ends in ``…``.
+        text: Any text.
+        most: Maximum number of characters; a longer text is cut and ends in ``…``.
     """
     cut = text[:most]
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)

@@ -1,4 +1,4 @@
-"""Progress of one request, sent as often as is useful and no oftener."""
+"""Progress notifications of one request, at a limited rate."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from .messages import Params
 
 SHORTEST_GAP = 0.1
-"""Seconds between two notifications; the one that says "done" may come sooner."""
+"""Seconds between two notifications. The last one is not delayed."""
 
 _LONGEST_MESSAGE = 200
 _MESSAGES_SINCE = "2025-03-26"
 
 
 class Progress:
-    """Sends ``notifications/progress`` for one call, if it came with a token.
+    """Sends ``notifications/progress`` for one call, if it has a progress token.
 
     Source: basic/utilities/progress; 2026-07-28 basic/patterns/progress. The value grows from one
-    notification to the next, and none follows the answer.
+    notification to the next, and no notification follows the answer.
 
     Args:
         call: The request.
-        sent: The value that its notifications have reached already.
+        sent: The last value that was sent.
     """
 
     def __init__(self, call: Call, sent: float = -math.inf) -> None:
@@ -38,11 +38,11 @@ class Progress:
         self._next = -math.inf
 
     def report(self, done: float, total: float | None, message: str | None) -> None:
-        """Send one notification, unless it is not wanted, not news or too soon."""
+        """Send one notification, if it is wanted, the value has grown, and it is not too soon."""
         call = self._call
         if "progressToken" not in call.meta:
             return
-        with self._lock:  # held until it is sent, so that two threads cannot swap values
+        with self._lock:  # held until it is sent, to keep the values of threads in order
             now = time.monotonic()
             soon = now < self._next and done != total
             if soon or not math.isfinite(done) or done <= self.sent:

@@ -1,6 +1,6 @@
-"""Our requests to the client of a session, and its answers (legacy revisions).
+"""The server's requests to the client of a session, and the answers (legacy revisions).
 
-Ids are strings of ours, ``ask-1`` and on; an answer counts only if its id is that very string.
+Ids are strings: ``ask-1``, ``ask-2`` and so on. An answer must have exactly the same string.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from .messages import Params, Response
 
 MOST_OPEN = 32
-"""Questions that wait at the same time. Each holds a thread, so there has to be an end to it."""
+"""Maximum number of open questions, because each one blocks a thread."""
 
 
 class UnansweredError(ToolError):
-    """The client gave no usable answer to a question; the code says what happened.
+    """The client has not sent a usable answer to a question.
 
-    ``CLIENT_CANNOT`` (it has not declared that it can), ``CLIENT_BUSY`` (too much is asked
-    already), ``CLIENT_SILENT`` (no answer in time), ``CLIENT_REFUSED`` (it answered an error),
-    ``CLIENT_CONFUSED`` (its answer does not fit the question), ``CLIENT_LEFT``.
+    The code is ``CLIENT_CANNOT`` (it has not declared the capability), ``CLIENT_BUSY`` (too many
+    questions are open), ``CLIENT_SILENT`` (no answer in time), ``CLIENT_REFUSED`` (the answer is an
+    error), ``CLIENT_CONFUSED`` (the answer does not fit the question) or ``CLIENT_LEFT``.
     """
 
     def __init__(self, code: str, message: str, details: str | None = None) -> None:
@@ -35,7 +35,7 @@ class UnansweredError(ToolError):
 
 
 class Question:
-    """One request of ours, from its sending to its end.
+    """One request of the server, until it is answered or withdrawn.
 
     Attributes:
         id: Its id.
@@ -49,19 +49,19 @@ class Question:
         self._outcome: Params | UnansweredError | None = None
 
     def end(self, outcome: Params | UnansweredError | None) -> None:
-        """Wake the thread that waits; without an outcome if the answer is no longer wanted."""
+        """Wake the waiting thread; the outcome is None if the answer is no longer wanted."""
         self._outcome = outcome
         self._over.set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the end; False if it does not come in time."""
+        """Wait for the end; return False if the time runs out."""
         return self._over.wait(seconds)
 
     def result(self) -> Params:
-        """Give the result the client has answered with; call it after ``wait``.
+        """Return the result in the client's answer; call it after ``wait``.
 
         Raises:
-            UnansweredError: There is none.
+            UnansweredError: There is no result.
         """
         if isinstance(self._outcome, UnansweredError):
             raise self._outcome
@@ -71,7 +71,7 @@ class Question:
 
 
 class Questions:
-    """The table of our open questions, keyed by id.
+    """The table of open questions, by id.
 
     Args:
         send: Writes one encoded message to the client.
@@ -107,7 +107,7 @@ class Questions:
         return question
 
     def answered(self, response: Response) -> bool:
-        """Take a response; False if it answers nothing that is open here."""
+        """Accept a response; return False if its question is not open."""
         question_id = response.body.get("id")
         with self._lock:
             if not isinstance(question_id, str) or question_id not in self._open:
@@ -117,10 +117,9 @@ class Questions:
         return True
 
     def withdraw(self, question: Question, reason: str) -> None:
-        """Give a question up and tell the client, unless it has been answered.
+        """Withdraw a question and notify the client, unless it is already answered.
 
-        Source: basic/utilities/cancellation#cancellation-flow; an answer that still comes is
-        ignored.
+        Source: basic/utilities/cancellation#cancellation-flow. A late answer is ignored.
         """
         with self._lock:
             if self._open.pop(question.id, None) is None:
@@ -130,7 +129,7 @@ class Questions:
         self._send(encode({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def close(self) -> None:
-        """End all waiting: nothing more is read, so no answer can come."""
+        """End all waits, because no answer can arrive any more."""
         with self._lock:
             self._client_left = True
             questions = list(self._open.values())
@@ -144,7 +143,7 @@ def _left() -> UnansweredError:
 
 
 def _outcome(response: Response) -> Params | UnansweredError:
-    """Read a response: its result, its error, or what is wrong with it."""
+    """Return the result in a response, or its error."""
     body = response.body
     result, error = body.get("result"), body.get("error")
     sound = not response.flaw and body.get("jsonrpc") == "2.0"

@@ -1,8 +1,8 @@
-"""The thread that reads, and how another takes its place when a call keeps it too long.
+"""The thread that reads, and its replacement when a call takes long.
 
-Handing a call to a worker costs as much as a small call. So the reading thread runs it itself
-while nothing else is running, and a watcher lets another thread go on reading should it last: a
-ping is then answered while a tool runs, some milliseconds late.
+Passing a call to a worker takes as long as a small call. If no other call runs, the reading thread
+therefore runs it itself. If the call takes long, a watcher starts another thread that continues to
+read. A ping is then answered while a tool runs, a few milliseconds late.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     Job: TypeAlias = Callable[[], None]
 
 PATIENCE = 0.004
-"""Seconds between two looks of the watcher; who runs one job at both of them is relieved."""
+"""Seconds between two checks of the watcher. A thread with the same job at both is replaced."""
 
 _LULL = 25
-"""Looks without a new call after which the watcher goes to sleep."""
+"""Number of checks without a new call before the watcher sleeps."""
 
 
 class Reader:
-    """Reads lines until the input ends; one thread at a time.
+    """Reads lines until the input ends, on one thread at a time.
 
     Args:
-        source: Where the bytes come from.
+        source: The bytes.
         longest: Longest accepted line in bytes.
-        receive: Serves one line, None for one that was too long; must not raise.
+        receive: Handles one line; None stands for a line beyond the limit. Must not raise.
         ended: Called once, when the input has ended or was stopped.
     """
 
@@ -53,23 +53,23 @@ class Reader:
         self._ended = ended
         self._over = False
         self._leader = self._another()
-        self._lock = threading.Lock()  # for all that follows, and for who leads
+        self._lock = threading.Lock()  # for the leader and the attributes below
         self._turn = 0
-        self._busy = 0  # the turn of the job the leader runs
-        self._running = 0  # lent jobs that have not ended, with those of threads that were relieved
+        self._busy = 0  # turn of the job that the leader runs
+        self._running = 0  # lent jobs in progress, including those of replaced threads
         self._watcher: threading.Thread | None = None
         self._asleep = False
         self._closed = False
         self._alarm = threading.Semaphore(0)
 
     def start(self) -> None:
-        """Begin to read, on a thread of its own."""
+        """Start to read on a new thread."""
         self._leader.start()
 
     def lend(self, job: Job) -> bool:
-        """Run a job on the reading thread, and say whether that was possible.
+        """Run a job on the reading thread; return whether this was possible.
 
-        It is not while another one runs, or for who is not the reading thread.
+        It is not possible while another job runs, or on another thread.
         """
         with self._lock:
             if self._running or threading.current_thread() is not self._leader:
@@ -88,12 +88,12 @@ class Reader:
         return True
 
     def join(self, seconds: float) -> bool:
-        """Wait until no thread reads; False if one still does after these seconds."""
+        """Wait until no thread reads; return False after this number of seconds."""
         until = time.monotonic() + seconds
         with self._lock:
             leader = self._leader
         leader.join(seconds)
-        while leader is not self._leader:  # it was relieved meanwhile
+        while leader is not self._leader:  # it was replaced meanwhile
             leader = self._leader
             leader.join(max(0.0, until - time.monotonic()))
         if leader.is_alive():
@@ -123,7 +123,7 @@ class Reader:
                 self._receive(line)
 
     def _fill(self) -> bool:
-        """Wait for more lines; False at the end of the input."""
+        """Wait for more lines; return False at the end of the input."""
         while not self._pending:
             if self._over:
                 return False
@@ -131,7 +131,7 @@ class Reader:
             if not chunk:
                 if self._source.stopped:
                     return False
-                # Unterminated, but complete messages were accepted by the pipe: answer them too.
+                # The last line may be complete although it has no newline.
                 self._over = True
                 self._pending.append(self._lines.rest())
             self._pending.extend(self._lines.feed(chunk))

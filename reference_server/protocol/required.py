@@ -1,4 +1,4 @@
-"""The other way to end a request of 2026-07-28: with a question (basic/patterns/mrtr)."""
+"""The exception that ends a request of 2026-07-28 with a question (basic/patterns/mrtr)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class InputRequired(Exception):  # noqa: N818 - it is no error
-    """Raised where a handler asks something: the request is answered with the question.
+    """A handler has a question for the client; the request is answered with it.
 
     Attributes:
         result: The ``InputRequiredResult`` (schema.ts#InputRequiredResult).

@@ -1,11 +1,11 @@
-"""Questions without a session: the request ends, and comes again with the answer.
+"""Questions without a session: the client repeats the request with the answer.
 
     request --> result "input_required", inputRequests, requestState
     request, inputResponses, requestState --> the result
 
-Source: 2026-07-28 basic/patterns/mrtr. The state is sealed, so a client cannot invent an answer
-it was never asked for, bring it to another request, bring it late, or bring it twice: what is
-asked here mostly guards a write. Nothing is kept between the rounds but the list of spent states.
+Source: 2026-07-28 basic/patterns/mrtr. Most questions protect a write. The state is therefore
+sealed. A client cannot answer a question that was not asked, use the answer for another request,
+send it late, or use it twice. Between the rounds, the server only keeps the list of spent states.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from .messages import Params
 
 METHODS = ("prompts/get", "resources/read", "tools/call")
-"""The requests that may be answered this way (basic/patterns/mrtr#supported-requests)."""
+"""The requests that can be answered with questions (basic/patterns/mrtr#supported-requests)."""
 
 _ROUND_MEMBERS = ("_meta", "inputResponses", "requestState")
 
 
 class Round:
-    """What a retry brings along.
+    """The state and the answers in a retry.
 
     Attributes:
-        note: What we said of ourselves when we asked.
-        answers: Answers by key: those of earlier rounds, and those of this one once taken.
-        fresh: What the client sends for the questions of the last round, unchecked.
-        spent: Whether the state is used up: whatever its answers allow has begun.
+        note: The server's note from the previous round.
+        answers: Answers by key: those of earlier rounds, and the accepted ones of this round.
+        fresh: The client's answers to the questions of the previous round, unchecked.
+        spent: Whether the state is used up, because an answer was accepted.
     """
 
     def __init__(self, note: dict[str, Any], fresh: Params) -> None:
@@ -50,7 +50,7 @@ class Rounds:
     """Asks the client and reads the answers.
 
     Args:
-        seconds: How long the client may take to come back.
+        seconds: Time limit for the retry.
         key: The operator's secret, if several processes share one.
     """
 
@@ -58,13 +58,13 @@ class Rounds:
         self._seal = Seal(seconds, "rounds", key)
 
     def read(self, call: Call) -> Round | None:
-        """Give what the request brings along, None if it is no retry.
+        """Return the state and answers in a request, or None for a first request.
 
-        Answers without a state answer nothing we asked; they are passed over.
+        Answers without a state are ignored.
 
         Raises:
-            ProtocolError: -32602, for a state that is not one of ours for this very request, and
-                for responses that are no map of objects.
+            ProtocolError: -32602, the state is not valid for this request, or the responses are
+                not an object of objects.
         """
         state = call.params.get("requestState")
         fresh = call.params.get("inputResponses", {})
@@ -85,18 +85,18 @@ class Rounds:
     def ask(
         self, call: Call, questions: Mapping[str, Params], bound_to: bytes
     ) -> dict[str, Params]:
-        """Give the answers to some questions, or raise those that have none.
+        """Return the answers to some questions, or raise the unanswered ones.
 
-        An answer counts if the question is still the same, down to ``bound_to``; if not, the new
-        one is asked, as it is when the answer is missing (basic/patterns/mrtr#error-handling).
+        An answer is accepted only if the question and ``bound_to`` have not changed. Otherwise the
+        question is asked again (basic/patterns/mrtr#error-handling).
 
         Args:
             call: The request.
             questions: ``{"method", "params"}`` by a key that is unique within the request.
-            bound_to: What else must be as it was when the questions were asked.
+            bound_to: The subject of the questions, which must not change before the answer.
 
         Raises:
-            InputRequired: There is no answer yet.
+            InputRequired: An answer is missing.
             ProtocolError: -32602, an answer does not fit, or was used already.
         """
         brought = call.brought
@@ -138,7 +138,7 @@ class Rounds:
         brought.answers[key] = answer
 
     def _spend(self, brought: Round) -> None:
-        """Use the state up, the first time something hangs on it."""
+        """Use up the state, when its first answer is accepted."""
         if brought.spent:
             return
         try:
@@ -149,7 +149,7 @@ class Rounds:
 
 
 def _request(call: Call) -> str:
-    """Identify a request by all it says, except what may differ from round to round."""
+    """Return the hash of a request, without the members that differ between rounds."""
     salient = {name: value for name, value in call.params.items() if name not in _ROUND_MEMBERS}
     return fingerprint([call.revision, call.method.name, salient])
 

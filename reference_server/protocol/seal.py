@@ -1,8 +1,8 @@
-"""Notes to ourselves that pass through the client's hands and come back unaltered, or not at all.
+"""Sealed notes, which the server sends to the client and gets back unchanged.
 
-A seal proves that we wrote the note (HMAC-SHA-256 under a key of this process, or one that the
-operator has given to several of them), says until when it counts, and can be spent once by each
-process. It hides nothing: no note holds a secret.
+A seal proves that this server wrote the note. It is an HMAC-SHA-256 with a key of this process or a
+key that several processes share. A note expires, and each process can spend it once. Notes are not
+encrypted, because none contains a secret.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _PRUNE_ABOVE = 1000
 
 
 class UnsealedError(Exception):
-    """The text is no note of ours that still counts; the message says why, for the client."""
+    """The text is not a valid note; the message is the reason, for the client."""
 
 
 class Seal:
     """Seals notes and opens them.
 
     Args:
-        seconds: How long a note counts.
-        purpose: What the notes are for; those for something else do not open.
-        key: A secret of the operator's; servers that share it can open each other's notes.
-            None makes one that never leaves this process.
+        seconds: Time until a note expires.
+        purpose: Use of the notes; notes with another purpose cannot be opened.
+        key: The operator's secret; servers that share it can open each other's notes. By default,
+            a random key that is valid in this process only.
     """
 
     def __init__(self, seconds: float, purpose: str, key: str | None = None) -> None:
@@ -48,10 +48,10 @@ class Seal:
         self._spent: dict[str, float] = {}
 
     def close(self, note: Note) -> str:
-        """Give a note as opaque text: letters, digits, ``-``, ``_`` and one dot."""
+        """Return a note as opaque text: letters, digits, ``-``, ``_`` and one dot."""
         dated = {
             **note,
-            # Monotonic: setting the clock neither shortens nor lengthens anything.
+            # Monotonic, because the expiry must not depend on changes of the clock.
             _UNTIL: time.monotonic() + self._seconds,
             _NUMBER: base64.urlsafe_b64encode(os.urandom(12)).decode(),
         }
@@ -59,13 +59,13 @@ class Seal:
         return f"{body}.{self._mark(body)}"
 
     def open(self, text: str) -> Note:
-        """Give the note back; ``spend`` it where it may count only once.
+        """Return the note in a text; call ``spend`` if it may be used only once.
 
         Raises:
-            UnsealedError: It was altered, never sealed here, has expired or was spent.
+            UnsealedError: It was changed, was not sealed here, has expired or is spent.
         """
         body, _, mark = text.rpartition(".")
-        # The marks are compared as text: in base64 two texts may stand for the same bytes.
+        # Compared as text, because in base64 several texts decode to the same bytes.
         if not hmac.compare_digest(mark.encode(), self._mark(body).encode()):
             raise UnsealedError("it was not issued by this server, or was altered")
         note: Note = json.loads(base64.urlsafe_b64decode(body))
@@ -77,7 +77,7 @@ class Seal:
         return note
 
     def spend(self, note: Note) -> None:
-        """Use up a note that was opened; of two threads only one succeeds.
+        """Use up an opened note. If two threads try, only one succeeds.
 
         Raises:
             UnsealedError: It was spent before.
@@ -96,7 +96,7 @@ class Seal:
 
 
 def fingerprint(value: Any, more: bytes = b"") -> str:
-    """Give the SHA-256, in hex, of a JSON value and of bytes that go with it."""
+    """Return the SHA-256, in hex, of a JSON value and additional bytes."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     head = hashlib.sha256(text.encode()).digest()
     return hashlib.sha256(head + more).hexdigest()

@@ -1,6 +1,6 @@
-"""The tools feature: listing and calling (server/tools), whatever the tools are.
+"""The tools feature: listing and calling tools (server/tools).
 
-A tool is registered once and shown in the form each revision knows.
+A tool is registered once and listed in the form of each revision.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ STRUCTURED_SINCE = "2025-06-18"
 ANNOTATED_SINCE = "2025-03-26"
 ARGUMENT_ERRORS_FOR_THE_MODEL_SINCE = "2025-11-25"
 WITH_TASKS = "2025-11-25"
-"""The one revision whose core has tasks (2026-07-28 changelog: moved out into an extension)."""
+"""The only revision with tasks in its core (2026-07-28 changelog: moved to an extension)."""
 
 _LONGEST_FIELD = 64
-"""Characters of an argument's name; one that no tool has may be of any length."""
+"""Characters of an argument's name. The name of an unknown argument can be of any length."""
 
 
 class Tool:
@@ -40,13 +40,13 @@ class Tool:
     Args:
         name: ASCII letters, digits, ``_``, ``-`` and ``.``; at most 128 characters
             (2025-11-25 server/tools#tool-names).
-        title: For a person's menu.
-        description: For the model that chooses.
-        input_schema: What ``arguments`` must fit; see ``arguments`` for the keywords allowed.
-        output_schema: What ``structuredContent`` fits.
+        title: Title for people.
+        description: Description for the model.
+        input_schema: Schema of ``arguments``; see ``arguments`` for the keywords allowed.
+        output_schema: Schema of ``structuredContent``.
         annotations: Hints (schema.ts#ToolAnnotations).
-        work: Does the work on a worker thread: takes the call and checked arguments, gives an
-            object that fits ``output_schema``, raises ToolError when it cannot.
+        work: Runs on a worker thread. Takes the call and the checked arguments, returns an object
+            that fits ``output_schema``, raises ToolError if it fails.
         task: Whether it may be called as a task (2025-11-25 basic/utilities/tasks).
     """
 
@@ -73,7 +73,7 @@ class Tool:
         self.task = task
 
     def definition(self, revision: str) -> dict[str, Any]:
-        """Give the ``Tool`` object (schema.ts#Tool) as a revision knows it."""
+        """Return the ``Tool`` object (schema.ts#Tool) of a revision."""
         shown: dict[str, Any] = {
             "name": self.name,
             "description": self.description,
@@ -90,11 +90,11 @@ class Tool:
 
 
 class Toolbox:
-    """The tools of this server, in the order their families were named.
+    """The tools of this server, in the order of their families.
 
     Attributes:
-        page_size: Most tools in one page of the list.
-        changed: Called when the list is no longer what a client has seen; to announce it.
+        page_size: Maximum number of tools in one page of the list.
+        changed: Called when the list has changed since a client read it.
     """
 
     def __init__(self) -> None:
@@ -107,10 +107,10 @@ class Toolbox:
         self._was_listed = False
 
     def add(self, tool: Tool) -> None:
-        """Offer one more tool. Names are unique and case-sensitive.
+        """Add a tool. Names are unique and case-sensitive.
 
         Raises:
-            ValueError: There is a tool of that name.
+            ValueError: There is already a tool with this name.
         """
         with self._lock:
             if tool.name in self._tools:
@@ -120,7 +120,7 @@ class Toolbox:
         self._announce()
 
     def remove(self, name: str) -> None:
-        """Offer a tool no more, or do nothing if it is not offered."""
+        """Remove a tool; do nothing if there is no such tool."""
         with self._lock:
             gone = self._tools.pop(name, None)
         if gone:
@@ -131,11 +131,11 @@ class Toolbox:
             self.changed()
 
     def later(self, family: Callable[[], None]) -> None:
-        """Name a family of tools; it is called to ``add`` them when a client first asks."""
+        """Register a family of tools; the first request calls it to ``add`` them."""
         self._later.append(family)
 
     def tools(self) -> dict[str, Tool]:
-        """Give the tools on offer by name."""
+        """Return the tools by name."""
         with self._lock:
             while self._later:
                 self._later.pop(0)()
@@ -149,7 +149,7 @@ class Toolbox:
 
     def list_tools(self, call: Call) -> dict[str, Any]:
         """Answer ``tools/list``."""
-        from .pages import page  # noqa: PLC0415 - many a client calls a tool it knows already
+        from .pages import page  # noqa: PLC0415 - many clients call tools without listing them
 
         with self._lock:
             tools = list(self.tools().values())
@@ -167,10 +167,10 @@ class Toolbox:
         return self.run(call, tool, arguments)
 
     def asked_for(self, call: Call) -> tuple[Tool, Arguments]:
-        """Give the tool that a ``tools/call`` names, and its arguments as they came.
+        """Return the tool and the unchecked arguments of a ``tools/call``.
 
         Raises:
-            ProtocolError: -32602, the request does not fit its schema or names no tool of ours
+            ProtocolError: -32602, the request does not fit its schema or names an unknown tool
                 (server/tools#error-handling).
         """
         name = call.params.get("name")
@@ -185,14 +185,14 @@ class Toolbox:
         return tool, arguments
 
     def run(self, call: Call, tool: Tool, arguments: Arguments) -> dict[str, Any]:
-        """Give the result of a tool.
+        """Run a tool and return its result.
 
-        What goes wrong inside the tool is a result the model can read. Arguments the tool does
-        not take stand between that and a malformed request: a protocol error up to 2025-06-18, a
-        result since 2025-11-25 (server/tools#error-handling).
+        An error inside the tool is a result that the model can read. Invalid arguments are a
+        protocol error up to 2025-06-18, and such a result since 2025-11-25
+        (server/tools#error-handling).
 
         Raises:
-            ProtocolError: -32602, as said.
+            ProtocolError: -32602, the arguments are invalid, up to 2025-06-18.
         """
         fault = fault_in(arguments, tool.input_schema)
         if fault:
@@ -217,11 +217,11 @@ class Toolbox:
         return _success(structured, call.revision)
 
     def _failure(self, error: ToolError, call: Call, tool: Tool) -> dict[str, Any]:
-        """Give the error: its message for a person or a model, its members for a program."""
+        """Return the result for an error: its message for people, its members for programs."""
         facts = {"tool": tool.name, "code": error.code, "request_id": call.request_id}
         level = "error" if error.type == "SystemError" else "notice"
         call.log(level, {"event": "failed", **facts})
-        from .advice import advised  # noqa: PLC0415 - many a client makes no mistake
+        from .advice import advised  # noqa: PLC0415 - only needed for errors
 
         body = advised(error, self.tools())
         serialized = _dump(body)
@@ -236,9 +236,9 @@ class Toolbox:
 
 
 def _success(structured: dict[str, Any], revision: str) -> dict[str, Any]:
-    """Give the result: the same value as text for every client, as an object where known.
+    """Return the result as text for every client, and as an object in newer revisions.
 
-    Source: server/tools#structured-content, which asks for the serialized copy.
+    Source: server/tools#structured-content requires the text too.
     """
     result = {"content": [_text(_dump(structured))]}
     if revision >= STRUCTURED_SINCE:
@@ -250,5 +250,5 @@ def _text(text: str) -> dict[str, str]:
     return {"type": "text", "text": text}
 
 
-# Built once: ``json.dumps`` builds an encoder for each call.
+# Shared, because ``json.dumps`` builds an encoder for each call.
 _dump = json.JSONEncoder(ensure_ascii=False).encode

@@ -1,4 +1,4 @@
-"""The way out: whole lines to the client, one at a time, from any thread."""
+"""Writes whole lines to the client, one at a time, from any thread."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 class Wire:
-    """Writes messages to one descriptor; a message never tears another one apart.
+    """Writes messages to one descriptor, each in one piece.
 
     Args:
-        descriptor: A blocking descriptor to write to. It stays the caller's to close.
-        on_broken: Called once, from the writing thread, when the client no longer reads.
+        descriptor: A blocking descriptor to write to. The caller must close it.
+        on_broken: Called once, on the writing thread, when the client no longer reads.
     """
 
     def __init__(self, descriptor: int, on_broken: Callable[[], None]) -> None:
@@ -25,13 +25,13 @@ class Wire:
         self._broken = False
 
     def send(self, message: bytes) -> None:
-        """Write one encoded message and its newline, or nothing once the client has left."""
+        """Write one encoded message and a newline; do nothing once the client has left."""
         with self._lock:
             if self._broken:
                 return
             try:
                 self._write(message + b"\n")
-            except OSError:  # EPIPE above all: leaving is the client's right, no error of ours
+            except OSError:  # mostly EPIPE: a client may leave, so this is not an error
                 self._broken = True
         if self._broken:
             self._on_broken()

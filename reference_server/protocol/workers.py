@@ -1,4 +1,4 @@
-"""A few threads for work that takes time, so that a ping need not wait for a slow tool."""
+"""Threads for slow work, so that a ping need not wait for a slow tool."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _here = threading.local()
 def aside(wait: Callable[[], object]) -> None:
     """Wait for the client inside a job, and let another job run meanwhile.
 
-    A job that waits for an answer keeps no other from running: the reader might else stand in
-    ``submit`` before a full queue, with the awaited answer behind it. Afterwards it goes on when
-    one of the places is free again, so no more jobs run than the limit says.
+    Without this, the reader could block in ``submit`` because the queue is full, and never read the
+    answer that the job waits for. After the wait, the job continues when the number of running jobs
+    is below the limit.
 
     Args:
-        wait: Waits; what it raises is passed on.
+        wait: Waits. Its exceptions are passed on.
     """
     workers: Workers | None = getattr(_here, "workers", None)
     if workers is None:
@@ -33,10 +33,10 @@ def aside(wait: Callable[[], object]) -> None:
 
 
 class _Seat:
-    """Where an idle thread waits for its next job.
+    """Lets one idle thread wait for its next job.
 
-    Each has its own: from a queue they shared, a job would wake a second thread for nothing, and
-    that costs more than a small job does.
+    With a shared queue, a job could wake a second thread for nothing, which takes longer than a
+    small job.
     """
 
     __slots__ = ("job", "woken")
@@ -47,7 +47,7 @@ class _Seat:
         self.woken.acquire()
 
     def wake(self, job: Job | None) -> None:
-        """Let the thread run a job; None lets it end."""
+        """Let the thread run a job, or end if the job is None."""
         self.job = job
         self.woken.release()
 
@@ -55,20 +55,20 @@ class _Seat:
 class Workers:
     """A bounded pool of daemon threads, started when they are first needed.
 
-    Daemons, because a tool stuck in a system call must not keep the process alive after the
-    drain. ``concurrent.futures`` would join them at exit, and costs ten times the import.
+    The threads are daemons because a tool that blocks in a system call must not keep the process
+    alive. ``concurrent.futures`` would join them at exit, and its import takes ten times as long.
 
     Args:
-        most: Most jobs that run at once.
-        waiting: Most jobs that wait; beyond that ``submit`` blocks, and with it the reader. This
-            is the back-pressure on a client that asks faster than the tools can answer.
+        most: Maximum number of jobs that run at once.
+        waiting: Maximum number of jobs that wait. Beyond it ``submit`` blocks, and the reader with
+            it. This limits a client that sends requests faster than the tools can answer.
     """
 
     def __init__(self, most: int, waiting: int) -> None:
         self._most = most
         self._waiting = max(waiting, 1)
         self._places = threading.Semaphore(most)
-        self._lock = threading.Lock()  # for all that follows
+        self._lock = threading.Lock()  # for the attributes below
         self._room = threading.Condition(self._lock)
         self._ended = threading.Condition(self._lock)
         self._jobs: deque[Job] = deque()
@@ -95,7 +95,7 @@ class Workers:
                 self._start_if_needed()
 
     def run(self, job: Job) -> None:
-        """Run a job on the calling thread, as one of those that run at once."""
+        """Run a job on the calling thread. It counts towards the limit."""
         with self._lock:
             self._unfinished += 1
         _here.workers = self
@@ -121,10 +121,10 @@ class Workers:
                 self._away -= 1
 
     def close(self, seconds: float) -> None:
-        """Let jobs and threads end, and wait so long: a job may have a file half written."""
+        """Wait for jobs and threads to end, because a job may have a file half written."""
         with self._lock:
             if not self._ended.wait_for(lambda: not self._unfinished, seconds):
-                return  # something is stuck; the threads are daemons and leave with the process
+                return  # a job is stuck; its daemon thread ends with the process
             threads = list(self._threads)
             self._most = 0
             while self._idle:
@@ -155,7 +155,7 @@ class Workers:
             self._ended.notify_all()
 
     def _next(self, seat: _Seat) -> Job | None:
-        """Wait for the next job of a thread; None if the thread is to end."""
+        """Wait for the next job of a thread; return None if the thread must end."""
         with self._lock:
             if len(self._threads) > self._most + self._away:
                 self._threads.discard(threading.current_thread())
