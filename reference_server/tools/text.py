@@ -138,7 +138,7 @@ class Text:
         return self.text[start : skip_lines(self.text, start, last - first + 1)]
 
     def fitting(self, first: int, extra: int = 0) -> int:
-        """Return the number of the last line such that ``first`` to it fit into one answer.
+        """Return the number of the last line that fits into an answer that starts at ``first``.
 
         Args:
             first: Number of a line, counted from 1.

@@ -133,7 +133,7 @@ class _Step:
         }
 
     def stage(self, root: Root, *, wait: bool) -> None:
-        """Write the new bytes to a temporary file; ``wait`` also syncs its directory."""
+        """Write the temporary files; ``wait`` also syncs their directory."""
         with root.place(self.parts[:-1]) as place:
             if self._change.after is not None:
                 mode = self._change.mode
@@ -144,7 +144,7 @@ class _Step:
                 place.sync()
 
     def rename(self, root: Root) -> None:
-        """Rename the temporary file to the file, or the file away if the edit removes it."""
+        """Rename the new file to its final name, or a removed file to a temporary name."""
         name = self.parts[-1]
         with root.place(self.parts[:-1]) as place:
             if self._change.after is None:

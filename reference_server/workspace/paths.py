@@ -107,5 +107,5 @@ def parts_of(path: str) -> Parts:
 
 
 def is_below(parts: Parts, directory: Parts) -> bool:
-    """Return whether a path is a directory or below it."""
+    """Return whether a path equals a directory or is below it."""
     return parts[: len(directory)] == directory

@@ -99,7 +99,7 @@ class InterleavingStep:
 
     Attributes:
         kind: ``request``, ``notification`` or ``cancel``.
-        which: index of the request, or how many requests before the cancelled one was sent.
+        which: index of the request; for ``cancel``, how many requests ago the cancelled one was.
         text: whether the id is a string of digits.
     """
 
