@@ -224,7 +224,7 @@ class AttackSession(Conversation):
             self.judgements[-1] = replace(
                 last, reproduction=script or last.reproduction, tools=self._called(at)
             )
-            self.add_evidence(f"observed: {found}")  # no message shows most effects
+            self.add_evidence(f"observed: {found}")  # most effects appear in no message
 
     def _called(self, at: Reply | Entry | int | None) -> tuple[AffectedTool, ...]:
         """Return the tool or method of the request that a reply answers."""
