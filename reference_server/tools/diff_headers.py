@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MORE_FILES = ("diff ", "--- ", "+++ ", "Index: ", "*** ")
-"""How a section for another file begins."""
+"""Starts of a section for another file."""
 
 _INDEX = re.compile(r"index [0-9a-f]{4,64}\.\.[0-9a-f]{4,64}(?: 100(?:644|755))?")
-# What may follow a name: nothing that could be read as another name.
+# No slash: the text after a name must not look like another name.
 _STAMP = re.compile(r"[0-9A-Za-z :.,+-]*")
 _SPECIAL = (
     *("old mode ", "new mode ", "new file mode ", "deleted file mode ", "similarity index "),
@@ -33,10 +33,10 @@ _SUGGESTIONS = {
 
 
 class Lines:
-    """The lines of a diff, one at a time, without their newlines.
+    """Reads the lines of a diff one at a time, without their newlines.
 
     Attributes:
-        line: The line to read next, None at the end.
+        line: The current line; None at the end.
         number: Its number, counted from 1.
     """
 
@@ -60,7 +60,7 @@ class Lines:
         self.number += 1
 
     def wrong(self, message: str, code: str = "INVALID_DIFF") -> ToolError:
-        """Build the error for the line to read next."""
+        """Return an error about the current line."""
         where = "The end" if self.line is None else f"Line {self.number}"
         return ToolError(
             f"{where} of the diff: {message} Nothing was written.",
@@ -105,14 +105,14 @@ def _read_name(lines: Lines, mark: str) -> str:
 
 
 def _spellings(name: str) -> Iterator[tuple[str, str]]:
-    """Give the pairs of names that two headers may hold for one file."""
+    """Yield the pairs of names that the two headers of one file may contain."""
     for old, new in ((name, name), (f"a/{name}", f"b/{name}")):
         yield old, new
         yield _quoted(old), _quoted(new)
 
 
 def _quoted(name: str) -> str:
-    """Write a name as git does if it is not plain ASCII; control characters are in no path here.
+    """Quote a name that is not plain ASCII as git does; paths contain no control characters here.
 
     Source: https://git-scm.com/docs/git-config#Documentation/git-config.txt-corequotePath
     """
@@ -122,5 +122,5 @@ def _quoted(name: str) -> str:
 
 
 def no_change(message: str) -> ToolError:
-    """Build the error for a diff that leaves the file as it is."""
+    """Return the error for a diff that does not change the file."""
     return ToolError(f"{message} Nothing was written.", code="NO_CHANGE", field="diffText")

@@ -1,18 +1,18 @@
-"""Unified diffs, read strictly and applied exactly. Pure.
+"""Parse unified diffs strictly and apply them exactly. Pure.
 
-A diff here changes one file that exists. Everything in it must be true: the names, the line
-numbers of both sides, the counts, every line it keeps or removes, and whether the file ends in a
-newline. What is not a header or a hunk is refused, and so is what a diff can say beyond text:
-other files, creation and deletion, renames, copies, modes, links, binaries, ``ed`` scripts.
+A diff changes one existing file. Everything in it must match the file: the names, the line numbers
+of both sides, the counts, every kept or removed line, and whether the file ends in a newline. Lines
+outside headers and hunks are rejected. So are changes of anything but text: other files, creation
+and deletion, renames, copies, modes, links, binaries, ``ed`` scripts.
 
-Newlines belong to the file: a line is compared without its newline, what is kept stays as it is
-to the byte, and an added line gets the newline of the line it replaces, else of the line before
-it. A diff may itself be written with LF, CRLF or CR.
+Lines are compared without their newlines. Kept lines do not change by a byte. An added line gets
+the newline of the line it replaces, else of the line before it. The diff itself may use LF, CRLF
+or CR.
 
-Why not a library: unidiff 1.0.1 reads but does not apply, and takes counts that are too small,
-overlapping or unordered hunks, prose around the hunks and a newline marker in the middle;
-whatthepatch 1.0.7 applies all of these, counts that are too large and plain ``ed`` commands, and
-breaks lines at U+2028. Neither checks the line numbers of the new side.
+Why not a library: unidiff 1.0.1 does not apply diffs. It accepts counts that are too small,
+overlapping or unordered hunks, prose around the hunks and a newline marker in the middle.
+whatthepatch 1.0.7 accepts all of these, counts that are too large and plain ``ed`` commands, and
+splits lines at U+2028. Neither checks the line numbers of the new side.
 
 Format: https://www.gnu.org/software/diffutils/manual/html_node/Detailed-Unified.html
 """
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 NO_NEWLINE = "\\ No newline at end of file"
 
-# Nine digits: beyond every file, and small enough to reckon with.
+# Nine digits exceed the lines of any file and keep the integers small.
 _RANGE = r"(0|[1-9][0-9]{0,8})(?:,(0|[1-9][0-9]{0,8}))?"
 _HUNK = re.compile(rf"@@ -{_RANGE} \+{_RANGE} @@(?: .*)?", re.DOTALL)
 
 
 class Patched:
-    """What a diff made of a text.
+    """The result of applying a diff.
 
     Attributes:
-        text: The text after it.
-        hunks: How many hunks it has.
-        added: How many lines it added.
-        removed: How many lines it removed.
+        text: The new text.
+        hunks: Number of hunks.
+        added: Number of added lines.
+        removed: Number of removed lines.
     """
 
     def __init__(self, text: str, hunks: int, added: int, removed: int) -> None:
@@ -58,18 +58,18 @@ class Patched:
 def apply(old: str, diff: str, names: Sequence[str]) -> Patched:
     """Apply a unified diff of one file.
 
-    Time and memory are linear in the two texts, whatever numbers the diff holds.
+    Time and memory are linear in the two texts, whatever numbers the diff contains.
 
     Args:
-        old: The text the diff was made from.
+        old: The text of the file.
         diff: The diff, with headers that name the file: ``--- a/NAME`` and ``+++ b/NAME``, or
-            both without prefix; git's first lines (``diff --git``, ``index``) may stand before.
-        names: What the file may be called; the first is its path.
+            both without prefix. The first lines of git (``diff --git``, ``index``) may precede.
+        names: The accepted names of the file; the first is its path.
 
     Raises:
-        ToolError: ``INVALID_DIFF``, ``MULTIPLE_FILES``, ``UNSUPPORTED_DIFF``, ``WRONG_FILE`` for
-            what is wrong with the diff; ``CONTEXT_MISMATCH`` where the text is not what the diff
-            says; ``NO_CHANGE``.
+        ToolError: ``INVALID_DIFF``, ``MULTIPLE_FILES``, ``UNSUPPORTED_DIFF``, ``WRONG_FILE``: the
+            diff is not accepted. ``CONTEXT_MISMATCH``: the text does not match the diff.
+            ``NO_CHANGE``: the diff changes nothing.
     """
     lines = Lines(diff)
     if lines.line is None:
@@ -93,7 +93,7 @@ def apply(old: str, diff: str, names: Sequence[str]) -> Patched:
 
 
 def _apply_hunk(lines: Lines, target: _Target, number: int, shift: int) -> tuple[int, int]:
-    """Read one hunk and apply it; give how many lines it added and removed."""
+    """Read and apply one hunk; return the numbers of added and removed lines."""
     old_left, new_left = _read_range(lines, target, number, shift)
     added = removed = 0
     while old_left or new_left:
@@ -125,13 +125,13 @@ def _apply_hunk(lines: Lines, target: _Target, number: int, shift: int) -> tuple
 
 
 def _read_range(lines: Lines, target: _Target, number: int, shift: int) -> tuple[int, int]:
-    """Read the header of a hunk and go where it says; give both counts."""
+    """Read the header of a hunk and go to its first line; return the old and the new count."""
     found = _HUNK.fullmatch(lines.line or "")
     if not found:
         raise lines.wrong(f"the header of hunk {number}, '@@ -LINE,COUNT +LINE,COUNT @@', is bad.")
     old_start, new_start = int(found[1]), int(found[3])
     old_count, new_count = (int(found[n]) if found[n] else 1 for n in (2, 4))
-    # Without lines of its own, a side names the line before the hunk.
+    # A side with a count of 0 names the line before the hunk.
     old_index, new_index = old_start - bool(old_count), new_start - bool(new_count)
     if old_index < 0 or new_index < 0:
         raise lines.wrong("lines are counted from 1.")
@@ -160,10 +160,10 @@ def _check_what_follows(lines: Lines, number: int) -> None:
 
 
 class _Target:
-    """The text under the diff: read from the top, written anew.
+    """Reads the old text from the top and writes the new text.
 
     Attributes:
-        line: How many of its lines are done.
+        line: Number of old lines that were processed.
     """
 
     def __init__(self, text: str, path: str) -> None:
@@ -182,7 +182,7 @@ class _Target:
         if index == self.line:
             return
         end = skip_lines(self._text, self._position, index - self.line - 1)
-        if end == len(self._text):  # not even the last of them is there
+        if end == len(self._text):  # the last of them does not exist
             raise self._mismatch("the file has fewer lines.", at, line=index)
         end = skip_lines(self._text, end, 1)
         self._write(self._text[self._position : end], at)
@@ -191,7 +191,7 @@ class _Target:
         self.line = index
 
     def match(self, content: str, *, unfinished: bool, keep: bool, at: int) -> None:
-        """Compare a line with the next one of the text, and keep or remove that."""
+        """Compare a line with the next line of the text, and keep or remove the latter."""
         text, start = self._text, self._position
         if start == len(text):
             raise self._mismatch("the file has fewer lines.", at)
@@ -217,7 +217,7 @@ class _Target:
         self._newline = newline or self._newline
 
     def add(self, content: str, *, unfinished: bool, at: int) -> None:
-        """Write a new line with the newline of its neighbour."""
+        """Write a new line with the newline of the replaced line or of a neighbour."""
         replaced = self._removed.popleft() if self._removed else ""
         newline = replaced or self._newline
         if not newline:
@@ -225,7 +225,7 @@ class _Target:
         self._write(content if unfinished else content + newline, at)
 
     def finish(self) -> str:
-        """Keep the rest and give the whole."""
+        """Keep the remaining lines and return the new text."""
         self._write(self._text[self._position :], None)
         return self._written.getvalue()
 

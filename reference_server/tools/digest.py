@@ -1,6 +1,6 @@
-"""``workspace.digest``: one hash for a whole tree, to see whether anything in it has changed.
+"""``workspace.digest``: one hash for a whole tree, to detect changes in it.
 
-It is the long job of this server: it reports its progress and can be cancelled.
+It is the long-running tool of this server: it reports progress and can be cancelled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LONGEST_PAUSE = 1000
 _SLICE = 0.02
-"""Seconds to sleep before looking whether the request is still wanted."""
+"""Seconds to sleep between checks for a cancellation."""
 
 _HINTS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
@@ -34,7 +34,7 @@ _DESCRIPTION = (
 
 
 def install(surface: Surface) -> None:
-    """Offer the tool."""
+    """Add the tool."""
 
     def digest(call: Call, arguments: Arguments) -> dict[str, Any]:
         return _digest(surface, call, arguments)
@@ -84,7 +84,7 @@ def _digest(surface: Surface, call: Call, arguments: Arguments) -> dict[str, Any
         call.progress(done, len(entries), entry.path)
         try:
             snapshot = workspace.read(entry.path, check=call.check)
-        except ToolError:  # gone meanwhile, not ours to read, or too large
+        except ToolError:  # removed meanwhile, not permitted, or too large
             continue
         lines.append((entry.path.encode(), snapshot.sha256))
         size += len(snapshot.data)
@@ -103,7 +103,7 @@ def _digest(surface: Surface, call: Call, arguments: Arguments) -> dict[str, Any
 
 
 def _pause(call: Call, milliseconds: int) -> None:
-    """Wait, and notice a cancellation within a moment."""
+    """Wait; a cancellation ends the wait soon."""
     end = time.monotonic() + milliseconds / 1000
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(left, _SLICE))

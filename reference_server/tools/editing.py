@@ -1,8 +1,8 @@
 """Views and edits of a text: numbered lines, one replacement, one insertion. Pure.
 
-A client writes its newlines as LF; a file may have any. So strings are matched with all newlines
-read as LF, and what is put in gets the newlines of the lines around it. Characters outside the
-edited place stay as they are, whatever newlines they hold.
+A client writes newlines as LF; a file may have others. So strings are matched with all newlines
+read as LF, and inserted text gets the newlines of the lines around it. The text outside the edited
+place is kept, including its newlines.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from .text import Text
 
 NUMBER = 7
-"""Characters of a line number in a view and of the tab after it, up to line 999999."""
+"""Characters of a line number and its tab in a view, up to line 999999."""
 
 MOST_PLACES = 20
-"""Line numbers named when a string occurs more than once."""
+"""Maximum number of line numbers in the error for a string that occurs more than once."""
 
 _CONTEXT = 3
 _LONGEST_SNIPPET = 4_000
@@ -30,9 +30,9 @@ class Edited:
     """A text after an edit.
 
     Attributes:
-        text: All of it.
-        first_line: First line the edit has touched, counted from 1.
-        last_line: Last line of what was put in; ``first_line`` where it only took something out.
+        text: The whole text.
+        first_line: First edited line, counted from 1.
+        last_line: Last line of the inserted text; ``first_line`` if the edit only removed text.
     """
 
     __slots__ = ("first_line", "last_line", "text")
@@ -44,27 +44,27 @@ class Edited:
 
 
 def numbered(text: str, first: int) -> str:
-    """Show lines as ``cat -n`` does: a number, a tab and the line, with LF between them.
+    """Format lines as ``cat -n`` does: a number, a tab and the line, separated by LF.
 
     Args:
         text: Whole lines.
-        first: Number of the first one.
+        first: Number of the first line.
     """
     lines = enumerate(_lines(text), first)
     return "\n".join(f"{number:{NUMBER - 1}}\t{line}" for number, line in lines)
 
 
 def snippet(text: Text, first: int, last: int) -> str:
-    """Give some lines with a few around them, numbered; cut if they are many."""
+    """Return numbered lines with a few lines around them; long output is truncated."""
     first = max(1, first - _CONTEXT)
     shown = numbered(text.part(first, last + _CONTEXT), first)
     return shown if len(shown) <= _LONGEST_SNIPPET else shown[:_LONGEST_SNIPPET] + "…"
 
 
 def replace(text: str, old: str, new: str) -> Edited:
-    """Put one string in the place of another that must occur exactly once.
+    """Replace a string that must occur exactly once.
 
-    Occurrences that overlap count each: ``aa`` occurs twice in ``aaa``.
+    Overlapping occurrences are counted separately: ``aa`` occurs twice in ``aaa``.
 
     Raises:
         ToolError: ``NO_MATCH``, ``AMBIGUOUS`` or ``NO_CHANGE``.
@@ -89,14 +89,13 @@ def replace(text: str, old: str, new: str) -> Edited:
 
 
 def insert(text: Text, after: int, new: str) -> Edited:
-    """Put lines after a line.
+    """Insert lines after a line.
 
-    They become whole lines: a newline that is missing at their end is added, but not at the end
-    of a file whose last line had none.
+    A missing newline at their end is added, except at the end of a file whose last line had none.
 
     Args:
         text: The text.
-        after: Number of the line before them; 0 puts them at the top.
+        after: Number of the line before them; 0 inserts at the top.
         new: One or more lines.
 
     Raises:
@@ -130,23 +129,23 @@ def _as_lf(text: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Cut a text into lines without their newlines."""
+    """Split a text into lines without their newlines."""
     return _as_lf(text).removesuffix("\n").split("\n") if text else []
 
 
 def _newline_near(text: str, number: int) -> str:
-    """Give the newline of a line counted from 0; that of the line before if it has none."""
+    """Return the newline of a line counted from 0; if it has none, that of the line before."""
     start = skip_lines(text, 0, number)
     return newline_at(text, next_newline(text, start)) or newline_before(text, start)
 
 
 def _with_newlines(text: str, newline: str) -> str:
-    """Give a text with every newline as wanted; where nothing is wanted, as it came."""
+    """Return a text with every newline replaced by ``newline``; an empty one changes nothing."""
     return _as_lf(text).replace("\n", newline) if newline else text
 
 
 def _offset(text: str, view: str, offset: int) -> int:
-    """Turn an offset in the LF view of a text into the one in the text itself."""
+    """Convert an offset in the LF view of a text to an offset in the text."""
     if len(view) == len(text):
         return offset
     start = view.rfind("\n", 0, offset) + 1
@@ -154,7 +153,7 @@ def _offset(text: str, view: str, offset: int) -> int:
 
 
 def _places(view: str, wanted: str) -> list[int]:
-    """Find a string, at most once more often than an error lists."""
+    """Return the offsets of a string, at most one more than an error lists."""
     places: list[int] = []
     at = view.find(wanted)
     while at >= 0 and len(places) <= MOST_PLACES:
@@ -190,7 +189,7 @@ def _no_match(view: str, wanted: str) -> ToolError:
 
 
 def _near_miss(view: str, wanted: str) -> tuple[str, int | None]:
-    """Say what a string that does not occur may have meant, and in which line that is."""
+    """Return a hint about a similar text in the file and its line number, if there is one."""
     plain = _without_numbers(wanted)
     if plain is not None and (at := view.find(plain)) >= 0:
         line = view.count("\n", 0, at) + 1
@@ -213,7 +212,7 @@ def _near_miss(view: str, wanted: str) -> tuple[str, int | None]:
 
 
 def _without_numbers(text: str) -> str | None:
-    """Take the numbers of a view off its lines, or give None if they are not on all of them."""
+    """Remove the line numbers of a view; return None if a line has no number."""
     plain = []
     for line in text.removesuffix("\n").split("\n"):
         number, tab, rest = line.partition("\t")

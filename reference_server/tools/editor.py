@@ -1,7 +1,6 @@
 """The tool ``text_editor``: view, create, str_replace, insert and undo_edit of text files.
 
-Commands and arguments are those of the text editor tool that models are trained on, so a model
-needs no lesson to use it.
+Its commands and arguments are those of the text editor tool that models are trained on.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
     from .editing import Edited
 
 MOST_ENTRIES = 1_000
-"""Names in one view of a directory."""
+"""Maximum number of names in one view of a directory."""
 
 
 def install(surface: Surface) -> None:
-    """Offer the editor, unless the operator has switched it off; read-only it can view only."""
+    """Add the editor, unless the operator disabled it; on a read-only server it only views."""
     settings = surface.settings
     if not settings.text_editor:
         return
@@ -54,11 +53,11 @@ def install(surface: Surface) -> None:
 
 
 class Editor:
-    """Carries out the commands.
+    """Executes the commands.
 
     Args:
-        surface: For the workspace and the confirmation of writes.
-        history: What can be taken back.
+        surface: Provides the workspace and the confirmation of writes.
+        history: The edits that can be undone.
     """
 
     def __init__(self, surface: Surface, history: History | None = None) -> None:
@@ -73,24 +72,24 @@ class Editor:
         }
 
     def work(self, call: Call, arguments: Arguments) -> dict[str, Any]:
-        """Carry out one call.
+        """Execute one call.
 
         Raises:
-            ToolError: The arguments do not fit the command, or the workspace or the text is not
-                such that it can be carried out; nothing was written then.
+            ToolError: The arguments do not fit the command, or the workspace or the text does not
+                permit it. Nothing was written.
         """
         command = arguments["command"]
         check_arguments(command, arguments)
         return self._commands[command](call, arguments)
 
-    # --- looking
+    # --- viewing
 
     def _view(self, call: Call, arguments: Arguments) -> dict[str, Any]:
         try:
             snap = self._read(call, arguments)
         except IsDirectory:
             return self._view_directory(call, arguments)
-        except OutsideClientRoots:  # but it may be a directory on the way to one of them
+        except OutsideClientRoots:  # it may be a directory above a client root
             if "view_range" in arguments:
                 raise
             return self._view_directory(call, arguments)
@@ -139,13 +138,13 @@ class Editor:
         return {**_head(arguments, found or "."), "entries": shown, "truncated": truncated}
 
     def _two_levels(self, entries: list[Entry]) -> Iterator[Entry]:
-        """Give entries and what the directories among them hold; links are not followed."""
+        """Yield entries and the entries of directories among them; links are not followed."""
         for entry in entries:
             yield entry
             if entry.kind == "directory":
                 try:
                     yield from self._surface.workspace.entries(entry.path)
-                except Refusal:  # gone meanwhile, or the system does not let us look
+                except Refusal:  # removed meanwhile, or not readable
                     continue
 
     # --- writing
@@ -170,7 +169,7 @@ class Editor:
     def _change(
         self, call: Call, arguments: Arguments, make: Callable[[Text], Edited]
     ) -> dict[str, Any]:
-        """Write a file anew with what a function makes of its text."""
+        """Replace the text of a file with the result of a function."""
         snap = self._read_to_write(call, arguments)
         text = _text_of(snap)
         try:
@@ -233,20 +232,20 @@ class Editor:
         return self._surface.workspace.read(path, cwd=cwd, check=call.check)
 
     def _read_to_write(self, call: Call, arguments: Arguments) -> Snapshot:
-        """Read a file that may be written; an error shows nothing of any other file."""
+        """Read a file that may be written; an error reveals nothing about any other file."""
         path, cwd = arguments["path"], arguments.get("cwd", "")
         self._surface.workspace.policy.candidates(path, cwd, writing=True)
         return self._read(call, arguments)
 
     def _commit(self, call: Call, edit: Edit, arguments: Arguments) -> dict[str, Any] | None:
-        """Write, or give the result that waits for the user's confirmation."""
+        """Write and return None, or return the result that asks the user for confirmation."""
         pending: dict[str, Any] | None = self._surface.part("client.confirm").commit(
             call, edit, arguments
         )
         return pending
 
     def _remember(self, edit: Edit) -> str:
-        """Keep what undoes an edit that was made, and give the path of its file."""
+        """Add an edit to the history; return the path of its file."""
         change = edit.changes[0]
         self._history.record(Step(change.path, change.before, sha256(change.after or b"")))
         return change.path
@@ -262,7 +261,7 @@ def _head(arguments: Arguments, path: str) -> dict[str, Any]:
 def _text_of(snap: Snapshot) -> Text:
     try:
         return read_text(snap)
-    except ToolError as error:  # it speaks of an argument that this tool does not have
+    except ToolError as error:  # its message names an argument that this tool does not have
         raise ToolError(
             "The file is not text in UTF-8, nor in UTF-16 with a byte order mark.",
             code=error.code,
@@ -272,7 +271,7 @@ def _text_of(snap: Snapshot) -> Text:
 
 
 def _range(wanted: list[Any] | None, text: Text, path: str) -> tuple[int, int]:
-    """Give the first and the last line to show; of an empty file 1 and 0."""
+    """Return the first and the last line to show; 1 and 0 for an empty file."""
     first, last = map(int, wanted or (1, -1))
     last = text.line_count if last == -1 else last
     if 1 <= first <= last <= text.line_count or (first, last) == (1, 0) == (1, text.line_count):

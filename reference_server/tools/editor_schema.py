@@ -1,4 +1,4 @@
-"""The commands of ``text_editor`` as a model sees them: description, arguments, results. Pure."""
+"""The description, the input schema and the output schema of ``text_editor``. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "insert": ("insert_line", "new_str"),
     "undo_edit": (),
 }
-"""Each command with the arguments it needs besides ``path``."""
+"""Command -> its required arguments besides ``path``."""
 
 _OF_ALL = {"command", "path", "cwd", "confirm_token"}
 _OPTIONAL = {"view": {"view_range"}}
@@ -48,12 +48,12 @@ _DESCRIPTION_READ_ONLY = (
 
 
 def description(settings: Settings) -> str:
-    """Give the description of the tool for the model."""
+    """Return the description of the tool."""
     return _DESCRIPTION_READ_ONLY if settings.read_only else _DESCRIPTION
 
 
 def check_arguments(command: str, arguments: Arguments) -> None:
-    """See that the arguments are those of the command; the schema cannot say it for each one.
+    """Check that the arguments belong to the command; the schema does not distinguish commands.
 
     Raises:
         ToolError: ``INVALID_ARGUMENTS``.
@@ -70,7 +70,7 @@ def check_arguments(command: str, arguments: Arguments) -> None:
 
 
 def input_schema(settings: Settings) -> dict[str, Any]:
-    """Give what ``arguments`` must fit; read-only there is nothing to ask for but a view."""
+    """Return the input schema; a read-only server has only the command ``view``."""
     commands = list(COMMANDS)[: 1 if settings.read_only else None]
     properties: dict[str, Any] = {
         "command": {
@@ -124,7 +124,7 @@ def input_schema(settings: Settings) -> dict[str, Any]:
 
 
 def output_schema(settings: Settings) -> dict[str, Any]:
-    """Give the output schema: what every success has, then what each kind of success adds."""
+    """Return the output schema: the members of every result, then those of each kind of result."""
     line = {"type": "integer", "minimum": 0}
     kinds = [("text", "first_line", "last_line"), ("entries", "truncated")]
     if not settings.read_only:

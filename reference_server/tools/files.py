@@ -1,8 +1,7 @@
 """The reading tools of the patch-only family: ``file.read`` and ``file.read_range``.
 
-Both give the text together with what a later edit must know to be safe: the hashes that
-``file.apply_patch_only`` asks for, and the facts a text editor would lose (encoding, byte order
-mark, newlines).
+Both return the text, the hashes that ``file.apply_patch_only`` requires, and the facts that a text
+editor would lose: encoding, byte order mark, newlines.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _FOUND: dict[str, dict[str, Any]] = {
 
 
 def install(surface: Surface) -> None:
-    """Offer the reading tools."""
+    """Add the reading tools."""
 
     def read(call: Call, arguments: Arguments) -> dict[str, Any]:
         path, found = _open(surface, call, arguments)
@@ -108,7 +107,7 @@ def _open(surface: Surface, call: Call, arguments: Arguments) -> tuple[str, Text
 
 
 def _part(path: str, found: Text, first: int, last: int) -> tuple[str, int]:
-    """Give some lines, and the number of the last one there is."""
+    """Return the lines ``first`` to ``last``, and the number of the last line that exists."""
     if first > found.line_count:
         raise ToolError(
             f"The file has {found.line_count} lines; startLine is beyond its end.",

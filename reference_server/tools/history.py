@@ -1,7 +1,7 @@
-"""What ``undo_edit`` can take back: the last edits of each file, in bounded memory. Pure.
+"""The edits that ``undo_edit`` can undo: the last ones of each file, in bounded memory. Pure.
 
-It lives as long as the process and holds bytes, never a path on the disk: an undo is a write like
-any other, under the same policy, and only on a file that is as the edit left it.
+The history ends with the process. It contains bytes and no paths on the disk. An undo is a write
+under the same policy as any other, and only on a file that has not changed since the edit.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Step(NamedTuple):
     """One edit of one file.
 
     Attributes:
-        place: The file, as the workspace names it.
-        before: Its bytes before, None if the edit has made it.
-        after: Hash of its bytes after (SHA-256 in hex).
+        place: The path of the file in the workspace.
+        before: The bytes before the edit; None if the edit created the file.
+        after: SHA-256 of the bytes after the edit, in hex.
     """
 
     place: str
@@ -28,11 +28,11 @@ class Step(NamedTuple):
 
 
 class History:
-    """The last edits, over all files; the oldest are forgotten first.
+    """The last edits of all files; the oldest are removed first.
 
     Args:
-        most_edits: Edits remembered.
-        most_bytes: Bytes remembered for them.
+        most_edits: Maximum number of edits.
+        most_bytes: Maximum number of bytes of their old contents.
     """
 
     def __init__(self, most_edits: int = MOST_EDITS, most_bytes: int = MOST_BYTES) -> None:
@@ -42,10 +42,10 @@ class History:
         self._lock = threading.Lock()
 
     def record(self, step: Step) -> None:
-        """Remember an edit that was made.
+        """Add an edit.
 
-        One that is too large to remember takes the earlier ones of its file along: they could not
-        be reached any more.
+        An edit that is too large is not added, and the earlier edits of its file are removed:
+        they cannot be undone without it.
         """
         with self._lock:
             if _size(step) > self._most_bytes:
@@ -57,17 +57,17 @@ class History:
                 size -= _size(self._steps.pop(0))
 
     def last(self, place: str) -> Step | None:
-        """Give the last edit of a file, or None if none is remembered."""
+        """Return the last edit of a file, or None."""
         with self._lock:
             return next((one for one in reversed(self._steps) if one.place == place), None)
 
     def count(self, place: str) -> int:
-        """Count the edits of a file that are remembered."""
+        """Return the number of edits of a file."""
         with self._lock:
             return sum(one.place == place for one in self._steps)
 
     def forget(self, step: Step) -> None:
-        """Forget an edit that was taken back."""
+        """Remove an edit that was undone."""
         with self._lock:
             self._steps = [one for one in self._steps if one is not step]
 

@@ -1,10 +1,10 @@
 """The writing tool of the patch-only family: ``file.apply_patch_only``.
 
-It never writes blindly. The client must hold the hash of what it has read, and a diff of which
-every line is true of the file; one byte off, and nothing is written.
+The client must send the hash of the text that it has read, and a diff that matches the file in
+every line. If one byte differs, nothing is written.
 
-A stale hash is refused without naming the current one: a client that copied it from the error
-would go on with a diff of an old text. It has to read the file again.
+The error for a stale hash does not contain the current one. A client that copied it from the error
+would apply a diff of an old text; it must read the file again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _COUNT = {"type": "integer", "minimum": 1}
 
 
 def install(surface: Surface) -> None:
-    """Offer the patching tool, if anything is written here."""
+    """Add the patching tool, unless the server is read-only."""
     if surface.settings.read_only:
         return
 
@@ -94,9 +94,7 @@ def install(surface: Surface) -> None:
 
 def _patch(surface: Surface, call: Call, arguments: Arguments) -> dict[str, Any]:
     path, cwd = arguments["path"], arguments.get("cwd", "")
-    surface.workspace.policy.candidates(
-        path, cwd, writing=True
-    )  # before anything of it is looked at
+    surface.workspace.policy.candidates(path, cwd, writing=True)  # before the file is accessed
     snapshot = surface.workspace.read(path, cwd=cwd, check=call.check)
     old = read_text(snapshot, arguments.get("encoding"))
     if arguments["expectedHash"].lower() not in old.hashes().values():

@@ -1,4 +1,4 @@
-"""JSON Schemas that more than one tool uses. Pure."""
+"""JSON Schemas for several tools. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PENDING: dict[str, Any] = {
 
 
 def inputs(required: tuple[str, ...], **properties: Schema) -> Schema:
-    """Give the input schema of a tool; arguments it does not name are refused."""
+    """Return the input schema of a tool; it rejects unknown arguments."""
     return {
         "type": "object",
         "properties": properties,
@@ -40,14 +40,14 @@ def inputs(required: tuple[str, ...], **properties: Schema) -> Schema:
 
 
 def outputs(*, pending: bool = False, **properties: Schema) -> Schema:
-    """Give the output schema of a tool: all properties, or an error in their place.
+    """Return the output schema of a tool: all properties, or an error instead.
 
-    Some clients hold error results against the output schema too, so it has to admit them
+    Some clients validate error results against the output schema too, so it accepts them
     (``failure.ToolError.body``).
 
     Args:
-        pending: Whether the tool may also answer with a preview that waits for confirmation.
-        properties: What a success holds; each is required.
+        pending: Whether the tool may also return a preview that waits for confirmation.
+        properties: The members of a successful result; all are required.
     """
     alternatives = [{"required": list(properties)}, {"required": ["type", "code", "message"]}]
     if pending:

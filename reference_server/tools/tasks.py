@@ -1,10 +1,10 @@
-"""Tools called as tasks (2025-11-25 basic/utilities/tasks): answered at once, fetched later.
+"""Tool calls as tasks (2025-11-25 basic/utilities/tasks): the client fetches the result later.
 
-    tools/call with "task" --> task --work--> completed, failed or cancelled --ttl--> forgotten
+    tools/call with "task" --> task --work--> completed, failed or cancelled --ttl--> removed
 
-The work runs on threads of its own, so plain calls never wait for a task. There is one client and
-it may see all tasks; their ids are random all the same. 2026-07-28 has no tasks in its core (its
-changelog: they became an extension), so they are not offered there.
+Tasks run on separate threads, so other calls never wait for a task. There is one client and it may
+see all tasks; their ids are random nevertheless. 2026-07-28 has no tasks in its core (its
+changelog: they became an extension), so the server does not offer them there.
 """
 
 from __future__ import annotations
@@ -40,32 +40,31 @@ if TYPE_CHECKING:
 RELATED = "io.modelcontextprotocol/related-task"
 
 MOST_TASKS = 100
-"""Tasks that are working or not yet forgotten; one more is refused."""
+"""Maximum number of tasks, including ended ones that are not removed yet."""
 
 SHORTEST_TTL, DEFAULT_TTL, LONGEST_TTL = 1_000, 300_000, 3_600_000
-"""Milliseconds from its creation until a task that has ended is forgotten."""
+"""Milliseconds from the creation of a task until it is removed, if it has ended."""
 
 POLL_INTERVAL = 500
 """Milliseconds."""
 
 _MOMENT = 1.0
-"""Seconds to wait for threads that have nothing left to do."""
+"""Seconds to wait for the threads to end."""
 
 _WORKING, _INPUT_REQUIRED = "working", "input_required"
 _COMPLETED, _FAILED, _CANCELLED = "completed", "failed", "cancelled"
 
 
 class Task:
-    """One task; everything in it changes under the lock of ``Tasks`` only.
+    """One task; it is changed only under the lock of ``Tasks``.
 
     Attributes:
-        id: What the client calls it by.
-        number: How many were created before it.
-        call: What the work sees in place of the request, which is answered already.
+        id: The id that the client uses.
+        number: Sequence number, in order of creation.
+        call: The call for the tool; the request itself is answered already.
         status: One of the five of schema.ts#TaskStatus.
-        outcome: What the request would have been answered with; None until it has ended, and
-            for a cancelled task.
-        waiters: Requests for the outcome.
+        outcome: The result or error of the tool; None until it has ended, and for a cancelled task.
+        waiters: Requests that wait for the outcome.
     """
 
     def __init__(self, tasks: Tasks, number: int, call: Call, ttl: int) -> None:
@@ -85,22 +84,22 @@ class Task:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its status is a final one."""
+        """Whether its status is final."""
         return self.status in (_COMPLETED, _FAILED, _CANCELLED)
 
     @property
     def is_over(self) -> bool:
-        """Whether it may be forgotten. Never while it works: a request may wait for it."""
+        """Whether it may be removed. A task that works is kept: a request may wait for it."""
         return self.has_ended and time.monotonic() >= self._forgotten_at
 
     def become(self, status: str, message: str = "") -> None:
-        """Take another status."""
+        """Set the status."""
         self.status = status
         self._message = message
         self._updated = max(self._updated, datetime.now(UTC))  # a clock may be set back
 
     def shown(self) -> dict[str, Any]:
-        """Give the ``Task`` object (schema.ts#Task)."""
+        """Return the ``Task`` object (schema.ts#Task)."""
         shown: dict[str, Any] = {
             "taskId": self.id,
             "status": self.status,
@@ -117,8 +116,8 @@ class Task:
 class Tasks:
     """All tasks of one server.
 
-    Whatever holds a status is written under one lock, so the client reads the statuses of a task
-    in the order in which it had them.
+    Every message with a status is written under one lock, so the client reads the statuses of a
+    task in the right order.
     """
 
     def __init__(self, surface: Surface) -> None:
@@ -131,7 +130,7 @@ class Tasks:
     # --- requests
 
     def call_tool(self, call: Call) -> dict[str, Any] | None:
-        """Answer ``tools/call``, with a task if it asks for one."""
+        """Answer ``tools/call``, with a task if the request has the member ``task``."""
         toolbox = self._surface.toolbox
         if "task" not in call.params:
             return toolbox.call_tool(call)
@@ -157,7 +156,7 @@ class Tasks:
             call.finish(self._find(call).shown())
 
     def result(self, call: Call) -> None:
-        """Answer ``tasks/result``, once the task has ended; no thread waits for that."""
+        """Answer ``tasks/result`` once the task has ended; no thread waits for the end."""
         with self._lock:
             task = self._find(call)
             if task.has_ended:
@@ -166,7 +165,7 @@ class Tasks:
                 task.waiters = [*(one for one in task.waiters if not one.cancelled), call]
 
     def list_tasks(self, call: Call) -> None:
-        """Answer ``tasks/list``, the oldest first."""
+        """Answer ``tasks/list``; the oldest task is the first."""
         with self._lock:
             self._forget()
             found = page(
@@ -190,14 +189,14 @@ class Tasks:
     # --- the life of a task
 
     def move(self, task: Task, status: str) -> None:
-        """Give a task that has not ended another status."""
+        """Set the status of a task, unless it has ended."""
         with self._lock:
             if not task.has_ended:
                 task.become(status)
                 self._tell(task)
 
     def _work(self, task: Task, tool: Tool, arguments: Arguments) -> None:
-        """Do the work of a task; never raises."""
+        """Run the tool of a task. Never raises."""
         outcome: Outcome
         try:
             task.call.check()
@@ -234,10 +233,10 @@ class Tasks:
             connection.calls.send(encode({"jsonrpc": "2.0", **notification}))
 
     def _find(self, call: Call) -> Task:
-        """Give the task that a request names; what its ``_meta`` says does not matter.
+        """Return the task with the id in the params; the ``_meta`` of the request is ignored.
 
         Raises:
-            ProtocolError: -32602, there is none, or none any more.
+            ProtocolError: -32602, there is no such task, or it was removed.
         """
         self._forget()
         wanted = call.params.get("taskId")
@@ -251,7 +250,7 @@ class Tasks:
         self._tasks = {name: task for name, task in self._tasks.items() if not task.is_over}
 
     def close(self) -> None:
-        """Stop the work whose result no request can get any more."""
+        """Cancel all tasks: no request can fetch their results any more."""
         with self._lock:
             tasks = list(self._tasks.values())
         for task in tasks:
@@ -260,12 +259,12 @@ class Tasks:
 
 
 def build(surface: Surface) -> Tasks:
-    """Give the part ``tasks``."""
+    """Return the part ``tasks``."""
     return Tasks(surface)
 
 
 def _ttl(wanted: Any) -> int:
-    """Give the milliseconds to keep a task for: those asked for, within our limits.
+    """Return the milliseconds to keep a task: the requested number, within our limits.
 
     Raises:
         ProtocolError: -32602, ``task`` is no TaskMetadata (schema.ts).
@@ -279,7 +278,7 @@ def _ttl(wanted: Any) -> int:
 
 
 def _problem(outcome: Outcome) -> str | None:
-    """Say why a task has failed; None if it has not (#task-execution-errors)."""
+    """Return why a task has failed; None if it has not (#task-execution-errors)."""
     if isinstance(outcome, ProtocolError):
         return outcome.message
     if not outcome.get("isError"):
@@ -289,7 +288,7 @@ def _problem(outcome: Outcome) -> str | None:
 
 
 def _answer(call: Call, task: Task) -> None:
-    """Answer ``tasks/result`` with what the request itself would have been answered with."""
+    """Answer ``tasks/result`` with the result or the error of the tool call."""
     outcome = task.outcome
     if isinstance(outcome, ProtocolError):
         call.fail(outcome)

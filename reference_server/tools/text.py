@@ -1,7 +1,7 @@
-"""Files as text, and what a text editor would lose: encoding, byte order mark, newlines.
+"""The text of files, with its encoding, byte order mark and newlines.
 
-A line ends at LF, CRLF or CR, here and in every tool. Not at what ``str.splitlines`` adds to
-these: form feeds and U+2028 end no line in a source file.
+In every tool a line ends at LF, CRLF or CR. Form feeds and U+2028, which ``str.splitlines`` also
+splits at, do not end a line in a source file.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from ..workspace import Snapshot
 
 ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", "iso-8859-1", "windows-1252")
-"""What a client may name. Each gives back exactly the bytes it was decoded from."""
+"""Encodings that a client may name. Encoding a decoded text returns the original bytes."""
 
 _MARKS = (("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff"))
 
 LONGEST_TEXT = 500_000
-"""Characters (code points) of a file in one answer, newlines counted. This holds at every way out:
-tools, resources, prompts and diffs. What is longer is read in ranges of lines."""
+"""Maximum characters (code points) of a file in one answer, including newlines.
+
+The limit applies to tools, resources, prompts and diffs. Longer files are read in line ranges."""
 
 _FEW_LINES = 32
 _STEP = 256
@@ -43,7 +44,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "final_newline": {"type": "boolean", "description": "Whether its last line ends in one."},
     "lines": {"type": "integer", "minimum": 0, "description": "Lines of the whole file."},
 }
-"""Output schemas of what ``Text.facts`` gives."""
+"""Output schemas of the members that ``Text.facts`` returns."""
 
 
 class Text:
@@ -51,20 +52,20 @@ class Text:
 
     Args:
         data: All bytes of the file.
-        encoding: One of ``ENCODINGS``; None for its byte order mark, else UTF-8. It is never
-            guessed from the contents.
+        encoding: One of ``ENCODINGS``. None selects the encoding of the byte order mark, else
+            UTF-8. It is never guessed from the contents.
 
     Attributes:
         data: All bytes of the file.
-        text: Without the byte order mark, newlines as the file has them.
+        text: The text without the byte order mark, with the newlines of the file.
         encoding: One of ``ENCODINGS``.
-        mark: The bytes of its byte order mark, or none.
+        mark: The bytes of its byte order mark; empty if it has none.
         newline: ``lf``, ``crlf``, ``cr``, ``mixed``, or ``none`` if there is no newline.
-        final_newline: Whether the last line ends in one.
-        line_count: How many lines there are, an unfinished last one counted.
+        final_newline: Whether the last line ends in a newline.
+        line_count: Number of lines, including a last line without newline.
 
     Raises:
-        ToolError: ``NOT_TEXT``: these bytes are nothing in that encoding.
+        ToolError: ``NOT_TEXT``: the bytes are invalid in that encoding.
     """
 
     def __init__(self, data: bytes, encoding: str | None = None) -> None:
@@ -100,7 +101,7 @@ class Text:
         return bool(self.mark)
 
     def hashes(self) -> dict[str, str]:
-        """Give both hashes, as ``FACTS`` describes them."""
+        """Return both hashes, as ``FACTS`` describes them."""
         if self._hashes is None:
             strict = _sha256(self.data)
             plain = self.data
@@ -115,7 +116,7 @@ class Text:
         return self._hashes
 
     def facts(self) -> dict[str, Any]:
-        """Give the members of ``structuredContent`` that ``FACTS`` describes."""
+        """Return the members of ``structuredContent`` that ``FACTS`` describes."""
         return {
             **self.hashes(),
             "encoding": self.encoding,
@@ -126,18 +127,18 @@ class Text:
         }
 
     def lines(self) -> list[str]:
-        """Give the lines, each with its newline as the file has it."""
+        """Return the lines, each with its newline."""
         import io  # noqa: PLC0415 - part of every interpreter, but nothing else here needs it
 
         return list(io.StringIO(self.text, newline=""))
 
     def part(self, first: int, last: int) -> str:
-        """Give the lines ``first`` to ``last``, both included and counted from 1."""
+        """Return the lines ``first`` to ``last``, both included and counted from 1."""
         start = skip_lines(self.text, 0, first - 1)
         return self.text[start : skip_lines(self.text, start, last - first + 1)]
 
     def fitting(self, first: int, extra: int = 0) -> int:
-        """Give the last of the lines from ``first`` on that fit into one answer together.
+        """Return the number of the last line that fits into an answer that starts at ``first``.
 
         Args:
             first: Number of a line, counted from 1.
@@ -155,7 +156,7 @@ class Text:
         return last
 
     def encode(self, text: str) -> bytes:
-        """Give the bytes of the file with another text in the same encoding, its mark kept.
+        """Encode another text with the encoding and the byte order mark of this one.
 
         Raises:
             ToolError: ``CANNOT_ENCODE``: the encoding has no bytes for a character.
@@ -171,7 +172,7 @@ class Text:
 
 
 def read_text(snapshot: Snapshot, encoding: str | None = None) -> Text:
-    """Give the text of a file that was read.
+    """Return the text of a file that was read.
 
     Raises:
         ToolError: As ``Text``.
@@ -184,12 +185,12 @@ def read_text(snapshot: Snapshot, encoding: str | None = None) -> Text:
 
 
 def advice(text: Text, first: int, way: str, extra: int = 0) -> str:
-    """Say how lines are read that do not fit into one answer.
+    """Return advice for reading lines that do not fit into one answer.
 
     Args:
         text: The text.
-        first: The first line that was asked for.
-        way: What to do for the lines ``{first}`` to ``{last}``.
+        first: The first requested line.
+        way: The advice for reading the lines ``{first}`` to ``{last}``.
         extra: As for ``Text.fitting``.
     """
     last = text.fitting(first, extra)
@@ -202,7 +203,7 @@ def advice(text: Text, first: int, way: str, extra: int = 0) -> str:
 
 
 def newline_at(text: str, position: int) -> str:
-    """Give the newline at a position: LF, CRLF, CR, or ``""`` for none."""
+    """Return the newline at a position: LF, CRLF, CR, or ``""`` for none."""
     if text.startswith("\n", position):
         return "\n"
     if not text.startswith("\r", position):
@@ -211,16 +212,16 @@ def newline_at(text: str, position: int) -> str:
 
 
 def newline_before(text: str, position: int) -> str:
-    """Give the newline that ends at a position: LF, CRLF, CR, or ``""`` for none."""
+    """Return the newline that ends at a position: LF, CRLF, CR, or ``""`` for none."""
     last = text[max(position - 2, 0) : position]
     return last if last == "\r\n" else last[-1:] if last.endswith(("\n", "\r")) else ""
 
 
 def next_newline(text: str, position: int) -> int:
-    """Give the position of the first newline from a position on, or the length of the text."""
+    """Return the position of the first newline from a position on, or the length of the text."""
     step = _STEP
     while position < len(text):
-        # In steps: a text without any LF is not searched to its end for each CR.
+        # Search in steps: a text without LF would be searched to its end for each CR.
         end = position + step
         lf = text.find("\n", position, end)
         cr = text.find("\r", position, end if lf < 0 else lf)
@@ -231,12 +232,12 @@ def next_newline(text: str, position: int) -> int:
 
 
 def skip_lines(text: str, position: int, count: int) -> int:
-    """Give the position after so many lines, or the length of the text if it has fewer.
+    """Return the position after ``count`` lines, or the length of the text if it has fewer.
 
-    Takes time linear in the text passed over and no memory.
+    The time is linear in the skipped text, and no text is copied.
     """
     while count > _FEW_LINES and position < len(text):
-        # So many characters hold no more than so many line ends: this never goes too far.
+        # N characters contain at most N line ends, so this never skips too many.
         end = position + count
         if text.startswith("\r\n", end - 1):
             end += 1

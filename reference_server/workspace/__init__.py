@@ -1,7 +1,7 @@
-"""The files the server may touch, and the rules for touching them.
+"""Access to the files below the roots, under the policy.
 
 path --paths--> parts --names--> permitted parts --descent--> descriptor --tree--> bytes
-edit --journal--> either every file of it is new, or every file is as it was
+edit --journal--> either all of its files change, or none does
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The client's roots, as far as they narrow ours (client/roots). Immutable."""
+"""The limits that the client's roots set inside ours (client/roots). Immutable."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Boundary:
-    """The places inside our roots that the client has named.
+    """The directories inside our roots to which the client's roots limit access.
 
     Args:
-        places: Index of a root and the parts of a directory below it; None for no boundary.
+        places: For each directory the index of its root and its parts below it; None for no limit.
     """
 
     def __init__(self, places: Sequence[tuple[int, Parts]] | None) -> None:
@@ -28,7 +28,7 @@ class Boundary:
 
     @classmethod
     def of(cls, uris: Iterable[str] | None, roots: Sequence[Root]) -> Self:
-        """Build the boundary that ``file:`` URIs draw inside our roots; other URIs draw none."""
+        """Build the boundary for the ``file:`` URIs of the client; other URIs are ignored."""
         if uris is None:
             return cls(None)
         from urllib.parse import unquote, urlsplit  # noqa: PLC0415 - few clients have roots
@@ -37,7 +37,7 @@ class Boundary:
         for uri in uris:
             try:
                 split = urlsplit(uri)
-            except ValueError:  # no URI at all
+            except ValueError:  # not a URI
                 continue
             if split.scheme != "file" or split.netloc not in ("", "localhost"):
                 continue
@@ -50,13 +50,13 @@ class Boundary:
         return cls(places)
 
     def contains(self, at: Location) -> bool:
-        """Say whether a place is inside."""
+        """Return whether a location is inside."""
         return self._places is None or any(
             root == at.root and is_below(at.parts, inside) for root, inside in self._places
         )
 
     def shows(self, at: Location) -> bool:
-        """Say whether a place is inside, or on the way to one that is."""
+        """Return whether a location is inside, or above a location that is."""
         return self._places is None or any(
             root == at.root and (is_below(at.parts, inside) or is_below(inside, at.parts))
             for root, inside in self._places

@@ -1,12 +1,12 @@
-"""Opens directories and files below an open directory, so that what was checked is what is open.
+"""Open directories and files below an open directory, without following links.
 
-Resolving a path first and opening it afterwards leaves a gap in which another process can put a
-link in its place. There is none here: Linux has ``openat2`` to resolve a whole path beneath a
-directory without any link; elsewhere, and where a sandbox forbids that call, the path is walked
-component by component with ``O_NOFOLLOW``.
+If a path is resolved first and opened afterwards, another process can replace a component with a
+link in between. This module avoids that. On Linux, ``openat2`` resolves a whole path beneath a
+directory without links. On other systems, and if a sandbox forbids that call, each component is
+opened with ``O_NOFOLLOW``.
 
 Windows has neither in the standard library. There the path is resolved, compared and then opened;
-a process that can create links below the root while this runs can win the race.
+a process that creates links below the root at that moment can win the race.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ FILE = (
 )
 
 _OPENAT2 = 437
-"""The number of the call, the same on every architecture Python runs on."""
+"""The system call number; it is the same on every architecture that Python supports."""
 
 _NO_MAGIC_LINKS, _NO_LINKS, _BENEATH = 0x02, 0x04, 0x08
 _RACES = 8
-"""Times the kernel may say that a rename was under way before the walk is taken instead."""
+"""Attempts with ``openat2`` while renames interrupt it; then each component is opened."""
 
 
 def open_below(directory: int, parts: Sequence[str], flags: int) -> int:
-    """Open what lies below an open directory, following no link; give its descriptor.
+    """Open a path below an open directory without following links; return the descriptor.
 
     Args:
         directory: Descriptor of the directory.
-        parts: Names below it, none of them ``..``; at least one.
+        parts: Names below it; at least one, and none is ``..``.
         flags: ``FILE`` or ``DIRECTORY``.
 
     Raises:
-        OSError: As the system says; ``ELOOP`` when a component is a link.
+        OSError: The error of the system; ``ELOOP`` if a component is a link.
     """
     beneath = _beneath()
     if beneath:
@@ -64,7 +64,7 @@ def open_below(directory: int, parts: Sequence[str], flags: int) -> int:
 
 
 def walk(directory: int, parts: Sequence[str], flags: int) -> int:
-    """Do what ``open_below`` does, one component at a time."""
+    """Open a path as ``open_below`` does, one component at a time."""
     current = os.dup(directory)
     try:
         for part in parts[:-1]:
@@ -81,7 +81,7 @@ def _step(directory: int, part: str, flags: int) -> int:
         return os.open(part, flags, dir_fd=directory)
     except NotADirectoryError:
         found = os.stat(part, dir_fd=directory, follow_symlinks=False)
-        if stat.S_ISLNK(found.st_mode):  # only how it is called; it was not opened
+        if stat.S_ISLNK(found.st_mode):  # a race only changes the error: nothing was opened
             raise OSError(errno.ELOOP, "a link") from None
         raise
 
@@ -90,7 +90,7 @@ _found: list[OpenBeneath | None] = []
 
 
 def _beneath() -> OpenBeneath | None:
-    """Give ``openat2``, or None where it does not work; tried once."""
+    """Return ``openat2``, or None if it does not work; it is tried once."""
     if not _found:
         _found.append(_try_openat2() if sys.platform == "linux" else None)
     return _found[0]

@@ -1,4 +1,4 @@
-"""One edit of one or more files: all of it happens, or nothing does."""
+"""Atomic edits of one or more files."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 class Change:
-    """What an edit does to one file.
+    """The change of one file in an edit.
 
     Attributes:
-        at: Where the file lies.
-        path: The path that leads to it, with forward slashes.
-        before: Its bytes now, or None if the file is to be created.
-        after: Its bytes then, or None if the file is to be removed.
-        mode: The permission bits it has and keeps; None for a new file.
-        parts: Its path below the root, cut.
+        at: The location of the file.
+        path: The path to it, with forward slashes.
+        before: Its current bytes; None if the edit creates the file.
+        after: Its new bytes; None if the edit removes the file.
+        mode: Its permission bits, which are kept; None for a new file.
+        parts: The parts of its path below the root.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class Change:
 
 
 class Edit:
-    """Collects changes and makes them at once; built by ``Workspace.edit``.
+    """Collects changes and applies them at once; created by ``Workspace.edit``.
 
     Args:
-        workspace: Where the files are.
-        who: For the audit.
-        request_id: The same.
+        workspace: The workspace of the files.
+        who: The client, for the audit.
+        request_id: Our id of the request, for the audit.
     """
 
     def __init__(self, workspace: Workspace, who: str, request_id: str) -> None:
@@ -69,20 +69,21 @@ class Edit:
 
     @property
     def changes(self) -> list[Change]:
-        """What would happen; files that stay as they are are left out."""
+        """The planned changes, without files whose bytes stay the same."""
         return [one for one in self._changes.values() if one.before != one.after]
 
     def put(self, path: str, data: bytes, *, cwd: str = "", before: Snapshot | None = None) -> None:
         """Write a file.
 
         Args:
-            path: Where a new file goes; its missing directories are made.
+            path: The path of a new file; missing directories are created.
             data: All its bytes.
-            cwd: Directory below a root that path is relative to.
-            before: The file this replaces; its own path counts then. None: there must be none.
+            cwd: Directory below a root that ``path`` is relative to.
+            before: The file to replace, at its own path; ``path`` is then ignored. If it is None,
+                the file must not exist.
 
         Raises:
-            Refusal: One of its kinds; earlier changes of this edit remain.
+            Refusal: A subclass of it; earlier changes of this edit are kept.
         """
         change = self._change(path, cwd, before)
         limit = self._workspace.settings.max_file_size
@@ -94,7 +95,7 @@ class Edit:
         """Remove a file that was read.
 
         Raises:
-            Refusal: One of its kinds; earlier changes of this edit remain.
+            Refusal: A subclass of it; earlier changes of this edit are kept.
         """
         change = self._change(before.path, "", before)
         self._enter(Change(change.at, change.before, None, change.mode))
@@ -105,7 +106,7 @@ class Edit:
         self._changes[change.at.root, change.parts] = change
 
     def _change(self, path: str, cwd: str, before: Snapshot | None) -> Change:
-        """Give what is planned for a file so far, if the policy lets it be written."""
+        """Return the change planned for a file so far; refuse a file that may not be written."""
         workspace = self._workspace
         if not workspace.writable:
             raise ReadOnly
@@ -131,14 +132,14 @@ class Edit:
         return Change(at, None, None, None)
 
     def commit(self) -> None:
-        """Make every change, or none; then write the audit and notify the listeners.
+        """Apply all changes or none; then write the audit and notify the listeners.
 
-        Each file is replaced by a finished one, so a reader sees the old bytes or the new ones.
-        If the server is killed half way, the next start makes the rest (``journal``).
+        Each file is replaced by a complete one, so a reader sees either the old or the new bytes.
+        If the server is killed half way, the next start finishes or undoes the edit (``journal``).
 
         Raises:
-            Refusal: A file has changed since it was read, the disk does not take it, or another
-                server is writing; every file is as it was.
+            Refusal: A file has changed since it was read, the write failed, or another server is
+                writing; no file was changed.
         """
         changes = self.changes
         if not changes:
@@ -170,10 +171,10 @@ class Edit:
 
 
 def _verify(root: Root, change: Change) -> None:
-    """See that a file still is what the edit was made on, and that we may write it.
+    """Check that a file has not changed since it was read, and that we may write it.
 
     Raises:
-        Refusal: It is not, or we may not.
+        Refusal: It has changed, or we may not write it.
     """
     try:
         current, mode = read_plain(root, change.parts)
@@ -188,7 +189,7 @@ def _verify(root: Root, change: Change) -> None:
     if current != change.before:
         raise Changed(change.path)
     change.mode = mode
-    try:  # a file its owner has made read-only is not replaced behind his back
+    try:  # a rename would replace a file that its owner made read-only
         with root.place(change.parts[:-1]) as place:
             os.close(place.open(change.parts[-1], os.O_WRONLY | getattr(os, "O_NONBLOCK", 0)))
     except OSError as error:
@@ -196,7 +197,7 @@ def _verify(root: Root, change: Change) -> None:
 
 
 def read_plain(root: Root, parts: Parts) -> tuple[bytes, int]:
-    """Read a regular file as it is: bytes and permission bits."""
+    """Read a regular file; return its bytes and its permission bits."""
     descriptor = root.open_file(parts)
     try:
         found = os.fstat(descriptor)

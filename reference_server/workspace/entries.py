@@ -1,4 +1,4 @@
-"""What the workspace gives out: files as they were read, and names in a directory."""
+"""Return types of the workspace: files that were read, and names in a directory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Snapshot:
     """A file as it was at one moment.
 
     Attributes:
-        at: Where it lies.
-        path: The path that leads to it, with forward slashes.
+        at: Its location.
+        path: The path to it, with forward slashes.
         data: All its bytes.
         mode: Its permission bits.
     """
@@ -30,7 +30,7 @@ class Snapshot:
 
     @property
     def sha256(self) -> str:
-        """The hash of its bytes, in hex."""
+        """SHA-256 of its bytes, in hex."""
         if self._sha256 is None:
             self._sha256 = sha256(self.data)
         return self._sha256
@@ -40,13 +40,13 @@ class Entry:
     """A name in a directory.
 
     Attributes:
-        at: Where it lies.
-        path: The path that leads to it, with forward slashes.
+        at: Its location.
+        path: The path to it, with forward slashes.
         name: The last component of the path.
         kind: ``file``, ``directory``, ``link`` or ``other``.
         size: In bytes.
-        mtime_ns: When it last changed, in nanoseconds since 1970.
-        look: Differs from an earlier one when the file may have changed.
+        mtime_ns: Time of its last change, in nanoseconds since 1970.
+        look: Differs from an earlier value if the file may have changed.
     """
 
     def __init__(self, at: Location, found: os.stat_result) -> None:
@@ -60,7 +60,7 @@ class Entry:
 
 
 def sha256(data: bytes) -> str:
-    """Hash bytes, in hex."""
+    """Return the SHA-256 of bytes, in hex."""
     import hashlib  # noqa: PLC0415 - loading OpenSSL takes as long as starting this server
 
     return hashlib.sha256(data).hexdigest()

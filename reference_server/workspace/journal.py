@@ -1,17 +1,17 @@
-"""How several files change as one, through errors and kills.
+"""Change several files atomically, even if an error occurs or the server is killed.
 
     plan written --> new files staged beside the old ones --> "staged" written --> renamed
 
-The plan is written to a journal in the root before anything else. An error on the way undoes
-what was done. A kill before "staged" is undone at the next start, a kill after it is finished
-then: all new bytes are on the disk by that time, only names are missing.
+The plan is written to a journal in the root first. An error undoes the edit. If the server is
+killed before "staged", the next start undoes the edit. If it is killed later, the next start
+finishes the edit: all new bytes are on the disk then, and only renames are missing.
 
-A file is replaced by a rename in its own directory, so no reader sees half of it. One consequence:
-a file with several hard links loses the other names.
+A file is replaced by a rename in its own directory, so no reader sees a part of it. As a
+consequence, other hard links to the file keep the old content.
 
-One file in a directory that exists is whole by its rename alone. Its journal only helps to clean up
-after a kill, and the write does not wait until it is on the disk: two waits instead of seven. After
-a power cut in that moment a temporary file may stay behind.
+For one file in an existing directory the rename alone is atomic. Its journal only serves to remove
+temporary files after a kill, so it is not synced to the disk: two syncs instead of seven. After a
+power cut in that moment a temporary file may remain.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _OLD = ".old"
 
 
 class Journal:
-    """Carries out one edit; the caller holds ``root.writing()``.
+    """Executes one edit; the caller holds ``root.writing()``.
 
     Args:
-        root: Where.
-        changes: What, at least one; each was verified.
+        root: The root of the files.
+        changes: The verified changes; at least one.
     """
 
     def __init__(self, root: Root, changes: Sequence[Change]) -> None:
@@ -60,11 +60,11 @@ class Journal:
         self._is_simple = len(changes) == 1 and not self._made
 
     def carry_out(self) -> None:
-        """Do it.
+        """Execute the edit.
 
         Raises:
-            OSError: It could not be done, and every file is as it was.
-            WriteFailed: It could not be done, nor undone; the message names the files.
+            OSError: The edit failed and was undone.
+            WriteFailed: The edit failed and could not be undone; the message names the files.
         """
         plan = {"made": self._made, "files": [step.plan() for step in self._steps]}
         data = json.dumps(plan).encode() + b"\n"
@@ -113,7 +113,7 @@ class Journal:
 
 
 class _Step:
-    """What happens to one file."""
+    """The change of one file."""
 
     def __init__(self, change: Change, temporary: str, *, backup: bool) -> None:
         self.parts = change.parts
@@ -123,7 +123,7 @@ class _Step:
         self._renamed = False
 
     def plan(self) -> dict[str, Any]:
-        """Give what recovery has to know."""
+        """Return the data that recovery needs."""
         before, after = self._change.before, self._change.after
         return {
             "parts": self.parts,
@@ -133,7 +133,7 @@ class _Step:
         }
 
     def stage(self, root: Root, *, wait: bool) -> None:
-        """Put the new bytes beside the old ones, on the disk; wait for their name there or not."""
+        """Write the temporary files; ``wait`` also syncs their directory."""
         with root.place(self.parts[:-1]) as place:
             if self._change.after is not None:
                 mode = self._change.mode
@@ -144,7 +144,7 @@ class _Step:
                 place.sync()
 
     def rename(self, root: Root) -> None:
-        """Let the new bytes have the name."""
+        """Rename the new file to its final name, or a removed file to a temporary name."""
         name = self.parts[-1]
         with root.place(self.parts[:-1]) as place:
             if self._change.after is None:
@@ -157,7 +157,7 @@ class _Step:
             place.sync()
 
     def undo(self, root: Root) -> None:
-        """Give the name back to the old bytes."""
+        """Restore the old content of the file."""
         if not self._renamed:
             return
         name = self.parts[-1]
@@ -173,16 +173,16 @@ class _Step:
                 place.replace(self._temporary + _OLD, name)
 
     def tidy(self, root: Root) -> None:
-        """Remove what was needed for a moment."""
+        """Remove the temporary files."""
         _tidy(root, self.parts, self._temporary)
 
 
 def recover(root: Root, names: Names) -> int:
-    """Finish or undo the edits of servers that were killed; give how many there were.
+    """Finish or undo the edits of servers that were killed; return their number.
 
-    The caller holds ``root.writing()``, so no living server is in the middle of one. A journal
-    may come with a strange repository, so it is believed only as far as ours go: plain names that
-    the policy lets be written, and temporary files of its own name.
+    The caller holds ``root.writing()``, so no running server has an unfinished edit. A journal may
+    come from a foreign repository. It is used only if it contains plain names that may be written
+    and temporary files with its own prefix.
     """
     with root.place(()) as top:
         journals = [n for n in top.names() if n.startswith(OURS) and n.endswith(_JOURNAL)]
@@ -193,7 +193,7 @@ def recover(root: Root, names: Names) -> int:
             except (OSError, ValueError, TypeError, KeyError, AttributeError, ToolError):
                 plan, staged = {"files": [], "made": []}, False
             for entry in plan["files"]:
-                with suppress(OSError):  # its directory is gone, or is not ours any more
+                with suppress(OSError):  # its directory was removed, or is not accessible any more
                     _recover_file(root, entry, staged)
             if not staged:
                 _remove_directories(root, plan["made"])
@@ -209,7 +209,7 @@ def _recover_file(root: Root, entry: dict[str, Any], staged: bool) -> None:
     if staged:
         with root.place(parts[:-1]) as place:
             current = sha256(_content(place, name)) if place.has(name) else None
-            # Later changes to the file by others are kept.
+            # Changes by others after the kill are kept.
             if current == entry["before"]:
                 if entry["after"] is None:
                     place.remove(name)
@@ -219,13 +219,13 @@ def _recover_file(root: Root, entry: dict[str, Any], staged: bool) -> None:
 
 
 def _read(top: Place, name: str) -> tuple[dict[str, Any], bool]:
-    """Give the plan of a journal, unchecked, and whether all was staged."""
+    """Return the unchecked plan of a journal, and whether all files were staged."""
     plan, _, rest = _content(top, name).partition(b"\n")
     return json.loads(plan), rest == _STAGED
 
 
 def _check_plan(plan: dict[str, Any], name: str, root: Root, names: Names) -> None:
-    """See that a plan is one of ours; raise anything if it is not."""
+    """Check that a plan is one of ours; raise any exception if it is not."""
     paths = [entry["parts"] for entry in plan["files"]] + plan["made"]
     for parts in paths:
         if not parts or any(part in ("", ".", "..") or "/" in part for part in parts):
@@ -243,7 +243,7 @@ def _tidy(root: Root, parts: Parts, temporary: str) -> None:
 
 
 def _missing_directories(root: Root, changes: Sequence[Change]) -> list[list[str]]:
-    """Give the directories new files need, the outer ones first."""
+    """Return the missing directories of new files, the outer ones first."""
     missing: list[list[str]] = []
     for change in changes:
         for depth in range(1, len(change.parts)):
@@ -267,11 +267,11 @@ def _remove_directories(root: Root, made: Sequence[Sequence[str]]) -> None:
 
 
 def _keep(place: Place, name: str, copy: str) -> None:
-    """Give the old bytes a second name, so that undoing needs no room on the disk."""
+    """Create a second hard link to the old file, so that undoing needs no disk space."""
     try:
         os.link(name, copy, src_dir_fd=place.fd, dst_dir_fd=place.fd)
     except (OSError, NotImplementedError, TypeError):
-        return  # no hard links here; the bytes are in memory as well
+        return  # no hard links; undo writes the bytes from memory
 
 
 def _write(place: Place, name: str, data: bytes, mode: int | None, *, wait: bool = True) -> None:

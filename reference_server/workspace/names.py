@@ -1,9 +1,9 @@
-"""Which names may be read and written: the deny lists and the allow list. Pure.
+"""The deny lists and the allow list of names. Pure.
 
-A deny list is read as a ``.gitignore`` without exceptions. An entry without a slash matches a
-component at every depth: ``.git`` denies ``a/.git/config`` and leaves ``.gitignore`` alone. One
-with a slash matches from the root. Whatever lies below a match is denied too. Where the volume
-folds names, every name that it takes for a denied one is denied as well.
+A deny list has the syntax of a ``.gitignore`` without exceptions. An entry without a slash matches
+a component at every depth: ``.git`` denies ``a/.git/config`` and not ``.gitignore``. An entry with
+a slash matches from the root. Everything below a match is denied too. On a volume that ignores
+case, every name that the volume equates with a denied name is denied as well.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from .paths import Parts
 
 OURS = ".mcp-edit-"
-"""Prefix of the files that a write needs for a moment; no client ever sees one."""
+"""Prefix of the temporary files of a write; clients never see them."""
 
-# What HFS+ ignores in a name (git's core.protectHFS lists the same).
+# Characters that HFS+ ignores in a name (core.protectHFS of git lists the same).
 _IGNORED = dict.fromkeys(
     [0xFEFF, *range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070)]
 )
 _ANY = "**"
 _WILD = frozenset("*?[/")
 _SHORT = 6
-"""Letters of a long name that its NTFS short form keeps: ``GIT~1``, ``NODE_M~1``."""
+"""Letters of a long name in its NTFS short name: ``GIT~1``, ``NODE_M~1``."""
 
 
 class Names:
@@ -36,8 +36,9 @@ class Names:
 
     Args:
         deny: Names and patterns that no path may match.
-        deny_writes: More of them, for paths written to.
-        allow: Patterns (``*.py``, ``docs/*``); a file's path or name must match one, if any.
+        deny_writes: Additional ones that no written path may match.
+        allow: Patterns (``*.py``, ``docs/*``). The path or the name of a file must match one, if
+            there are any.
     """
 
     def __init__(
@@ -48,15 +49,15 @@ class Names:
         self._allow = tuple(allow)
 
     def denies(self, parts: Parts, *, folds: bool) -> bool:
-        """Say whether a path may not even be read."""
+        """Return whether reading a path is denied."""
         return any(name.startswith(OURS) for name in parts) or self._deny.has(parts, folds=folds)
 
     def check(self, parts: Parts, *, folds: bool, writing: bool = False) -> None:
-        """See that no part of a path is denied.
+        """Check that no part of a path is denied.
 
         Raises:
-            Denied: One is.
-            WriteDenied: One is, for writing.
+            Denied: A part is denied.
+            WriteDenied: A part is denied for writing.
         """
         if self.denies(parts, folds=folds):
             raise Denied("/".join(parts))
@@ -64,7 +65,7 @@ class Names:
             raise WriteDenied("/".join(parts))
 
     def allows(self, parts: Parts) -> bool:
-        """Say whether the allow list has a place for this file."""
+        """Return whether the allow list permits a file."""
         if not self._allow:
             return True
         from fnmatch import fnmatchcase  # noqa: PLC0415 - only for servers with such a list
@@ -74,7 +75,7 @@ class Names:
 
 
 class _List:
-    """One deny list: plain names, which are looked up, and patterns, which are matched."""
+    """One deny list of plain names and patterns."""
 
     def __init__(self, entries: Iterable[str]) -> None:
         stripped = [entry.removesuffix("/") for entry in entries]
@@ -82,7 +83,7 @@ class _List:
         self._patterns = [_cut(entry) for entry in stripped if entry not in self._names]
 
     def has(self, parts: Parts, *, folds: bool) -> bool:
-        """Say whether an entry matches a path or a directory above it."""
+        """Return whether an entry matches a path or a directory above it."""
         for name in parts:
             if name in self._names or (folds and _is_alias(name, self._names)):
                 return True
@@ -97,19 +98,19 @@ class _List:
 
 
 def _cut(entry: str) -> Parts:
-    """Cut a pattern into components; ``**`` is any number of them."""
+    """Split a pattern into components; ``**`` matches any number of them."""
     parts = entry.split("/")
     if len(parts) == 1:
         return (_ANY, *parts)
     if parts[-1] == _ANY:
-        parts[-1] = "*"  # what is in the directory and not the directory itself
+        parts[-1] = "*"  # matches the content of the directory and not the directory itself
     return tuple(parts)
 
 
 def _matches(pattern: Parts, parts: Parts) -> bool:
-    """Say whether a pattern matches a path or a directory above it.
+    """Return whether a pattern matches a path or a directory above it.
 
-    All ways to match are followed at once, so the time does not grow with their number.
+    All partial matches are followed at once, so the time does not grow with their number.
     """
     from fnmatch import fnmatchcase  # noqa: PLC0415 - only for servers with such a list
 
@@ -124,7 +125,7 @@ def _matches(pattern: Parts, parts: Parts) -> bool:
 
 
 def _past_any(reached: set[int], pattern: Parts) -> set[int]:
-    """Add the places behind each ``**``, which may also stand for nothing."""
+    """Add the index after each reached ``**``, which may match no component."""
     found = set(reached)
     for index, part in enumerate(pattern):
         if part == _ANY and index in found:
@@ -133,22 +134,22 @@ def _past_any(reached: set[int], pattern: Parts) -> set[int]:
 
 
 def _is_alias(name: str, listed: frozenset[str]) -> bool:
-    """Say whether a folding volume may take a name for a listed one."""
+    """Return whether a volume that ignores case may equate a name with a listed one."""
     folded = {_fold(one) for one in listed}
     plain = _plain(name)
     if plain in folded:
         return True
     if os.name != "nt":
         return False
-    # NTFS also makes short names by itself.
+    # NTFS also creates short names automatically.
     stem, tilde, number = plain.partition("~")
     return bool(tilde and number.isdigit() and stem and any(_short(one) == stem for one in folded))
 
 
 def _plain(name: str) -> str:
-    """Give a name as a folding volume compares it."""
+    """Return a name in the form in which a volume that ignores case compares it."""
     folded = _fold(name)
-    # NTFS passes over trailing dots and blanks, and over the name of a stream.
+    # NTFS ignores trailing dots and blanks, and the name of a stream.
     return folded.split(":")[0].rstrip(". ") if os.name == "nt" else folded
 
 

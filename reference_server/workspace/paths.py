@@ -1,7 +1,7 @@
-r"""A client's path cut into components, and nothing on the disk looked at. Pure.
+r"""Split the paths of a client into components, without access to the disk. Pure.
 
-A path is relative to a root, or absolute when it spells out a root component by component:
-``/srv/rootEvil/x`` does not begin with ``/srv/root`` here.
+A path is relative to a root, or absolute and begins with all components of a root:
+``/srv/rootEvil/x`` does not begin with ``/srv/root``.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     Parts = tuple[str, ...]
 
 DEEPEST = 128
-"""Components of a path. What lies deeper, many a program can neither show nor remove."""
+"""Maximum components of a path. Many programs can neither show nor remove deeper files."""
 
 _CONTROLS = frozenset(map(chr, [*range(0x20), 0x7F]))
 _UNREADABLE = _CONTROLS | ({"\\", ":"} if os.name == "nt" else {"\\"})
 
 
 class Location:
-    """Where a file or a directory lies.
+    """The location of a file or a directory.
 
     Attributes:
         root: Index of its root.
-        parts: Its path below the root, cut; empty for the root itself.
-        path: The path that a client may send to reach it: relative to the root or, if there are
-            several roots, beginning with the name of the root. ``""`` is the only root.
+        parts: The components of its path below the root; empty for the root itself.
+        path: The path that a client may send for it: relative to the root or, if there are several
+            roots, beginning with the name of the root. ``""`` is the only root.
     """
 
     __slots__ = ("parts", "path", "root")
@@ -42,9 +42,9 @@ class Location:
 
 
 def names_of(roots: Iterable[str]) -> tuple[str, ...]:
-    """Name each root, so that a path can say which of several roots it is in.
+    """Return a unique name for each root; a path may begin with it if there are several roots.
 
-    The name is the last part of the path of the root. Where an earlier root has the same name, a
+    The name is the last part of the path of the root. If an earlier root has the same name, a
     number is added: ``src``, ``src-2``. A root without a usable name is called ``root``.
     """
     names: list[str] = []
@@ -62,22 +62,22 @@ def _last_part(path: str) -> str:
     name = os.path.basename(os.path.abspath(path))  # noqa: PTH100, PTH119 - pathlib is slow to load
     try:
         name.encode()
-    except UnicodeEncodeError:  # no name in JSON
+    except UnicodeEncodeError:  # JSON cannot contain the name
         return "root"
     return name if name and is_readable(name) and _CONTROLS.isdisjoint(name) else "root"
 
 
 def cut(path: str, roots: Sequence[Parts]) -> tuple[int | None, Parts]:
-    r"""Give the root an absolute path lies in (None for a relative one) and the parts below it.
+    r"""Return the index of the root of an absolute path, or None, and the parts below the root.
 
     Args:
         path: As the client wrote it; ``""`` and ``"."`` are the root itself.
         roots: Absolute roots, each as its parts.
 
     Raises:
-        InvalidPath: It is too deep, or holds a control character or one that some system reads as
-            a separator (``\``, and ``:`` on Windows).
-        OutsideRoot: It climbs with ``..``, or is absolute and below no root.
+        InvalidPath: It is too deep, or contains a control character or a separator of another
+            system (``\``, and ``:`` on Windows).
+        OutsideRoot: It contains ``..``, or is absolute and below no root.
     """
     if not _CONTROLS.isdisjoint(path):
         raise InvalidPath("", "The path holds a control character.")
@@ -97,15 +97,15 @@ def cut(path: str, roots: Sequence[Parts]) -> tuple[int | None, Parts]:
 
 
 def is_readable(name: str) -> bool:
-    """Say whether a path can hold a name; a directory may hold others too."""
+    """Return whether a path may contain a name; a directory may contain other names too."""
     return _UNREADABLE.isdisjoint(name)
 
 
 def parts_of(path: str) -> Parts:
-    """Cut a path at its slashes; empty parts and ``.`` mean nothing."""
+    """Split a path at its slashes; empty parts and ``.`` are removed."""
     return tuple(part for part in path.split("/") if part not in ("", "."))
 
 
 def is_below(parts: Parts, directory: Parts) -> bool:
-    """Say whether parts lie in a directory or are it."""
+    """Return whether a path equals a directory or is below it."""
     return parts[: len(directory)] == directory

@@ -1,7 +1,7 @@
-"""A root directory and the directories below it, held open: what is done by name is done in them.
+"""The root directory and directories below it, kept open to access the names in them.
 
-``Place`` hides the one difference between systems: POSIX has a descriptor to name files in,
-Windows only a path.
+``Place`` hides the difference between systems: on POSIX names are relative to a descriptor, on
+Windows to a path.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 PATIENCE = 10.0
-"""Seconds to wait for others that write below the same root."""
+"""Seconds to wait for other writers below the same root."""
 
 
 class Place:
@@ -36,7 +36,7 @@ class Place:
 
     Args:
         fd: Its descriptor, which is closed at the end; None on Windows.
-        path: Its path; ``""`` where there is a descriptor.
+        path: Its path; ``""`` if there is a descriptor.
     """
 
     def __init__(self, fd: int | None, path: str) -> None:
@@ -61,11 +61,11 @@ class Place:
         return os.path.join(self._path, name) if self._path else name  # noqa: PTH118
 
     def lstat(self, name: str) -> os.stat_result:
-        """Look at a name; a link is looked at itself."""
+        """Return the status of a name; links are not followed."""
         return os.stat(self._at(name), dir_fd=self.fd, follow_symlinks=False)
 
     def names(self) -> list[str]:
-        """Give the names in it, sorted."""
+        """Return the names in it, sorted."""
         return sorted(os.listdir(self._path if self.fd is None else self.fd))  # noqa: PTH208 - takes descriptors
 
     def create(self, name: str, mode: int) -> int:
@@ -74,18 +74,18 @@ class Place:
         return os.open(self._at(name), flags, mode, dir_fd=self.fd)
 
     def open(self, name: str, flags: int) -> int:
-        """Open a file that exists; never through a link."""
+        """Open an existing file without following a link."""
         return os.open(self._at(name), flags | _BINARY, dir_fd=self.fd)
 
     def replace(self, name: str, new: str) -> None:
-        """Give a file a new name, in the place of whatever had it."""
+        """Rename a file and replace an existing file of the new name."""
         os.replace(self._at(name), self._at(new), src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
     def claim(self, name: str, new: str) -> None:
-        """Give a file a new name that nothing has.
+        """Rename a file to a name that does not exist.
 
         Raises:
-            FileExistsError: Something has it.
+            FileExistsError: The name exists.
         """
         if os.link not in os.supports_dir_fd:
             os.rename(self._at(name), self._at(new))  # noqa: PTH104 - refuses an existing name on Windows
@@ -104,7 +104,7 @@ class Place:
         os.unlink(self._at(name), dir_fd=self.fd)
 
     def has(self, name: str) -> bool:
-        """Say whether something has this name."""
+        """Return whether a name exists."""
         try:
             self.lstat(name)
         except FileNotFoundError:
@@ -112,39 +112,39 @@ class Place:
         return True
 
     def remove(self, name: str) -> None:
-        """Remove a file, or nothing if it is gone."""
+        """Remove a file, if it exists."""
         try:
             os.unlink(self._at(name), dir_fd=self.fd)
         except FileNotFoundError:
             return
 
     def make_directory(self, name: str) -> None:
-        """Make a directory in it."""
+        """Create a directory in it."""
         os.mkdir(self._at(name), dir_fd=self.fd)
 
     def remove_directory(self, name: str) -> None:
-        """Remove an empty directory; one that is gone or holds something is left alone."""
+        """Remove a directory, if it exists and is empty."""
         try:
             os.rmdir(self._at(name), dir_fd=self.fd)
         except OSError:
             return
 
     def sync(self) -> None:
-        """Wait until the names in it are on the disk."""
+        """Write the names in it to the disk."""
         if self.fd is not None:
-            with suppress(OSError):  # not every file system can do this for a directory
+            with suppress(OSError):  # some file systems cannot sync a directory
                 os.fsync(self.fd)
 
 
 class Root:
     """One root of the workspace: the directory that had this path when it was first used.
 
-    It is kept open, so another directory or a link in its place has no effect.
+    It is kept open, so replacing it with another directory or a link has no effect.
 
     Attributes:
-        real: Its resolved path, cut at the separators.
-        spellings: The absolute paths a client may begin a path with, as their parts.
-        folds: Whether names that differ in case are one name on its volume.
+        real: The parts of its resolved path.
+        spellings: Its absolute paths that the path of a client may begin with, as their parts.
+        folds: Whether its volume ignores the case of names.
     """
 
     def __init__(self, path: str) -> None:
@@ -164,23 +164,23 @@ class Root:
             self._fd = None
 
     def open_file(self, parts: Parts) -> int:
-        """Open a file for reading; ``OSError`` as ``descent.open_below``."""
+        """Open a file for reading; raises as ``descent.open_below``."""
         if self._fd is not None:
             return descent.open_below(self._fd, parts, descent.FILE)
         return os.open(self._resolved(parts), descent.FILE)
 
     def place(self, parts: Parts) -> Place:
-        """Open a directory, ``()`` for the root itself; ``OSError`` as ``descent.open_below``."""
+        """Open a directory, ``()`` for the root itself; raises as ``descent.open_below``."""
         if self._fd is None:
             return Place(None, self._resolved(parts))
         if not parts:
-            # Not dup: listing moves an offset that duplicates share.
+            # Duplicates from dup share the offset that listing moves.
             return Place(os.open(".", descent.DIRECTORY, dir_fd=self._fd), "")
         return Place(descent.open_below(self._fd, parts, descent.DIRECTORY), "")
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Be the only one that writes below this root, among threads and among servers.
+        """Lock the root against writes by other threads and other servers.
 
         Raises:
             TimeoutError: Another writer did not finish in time.
@@ -202,7 +202,7 @@ class Root:
         return lexical
 
     def _find_out_folding(self) -> bool:
-        """Ask for some name in the root, or its own, in the other case."""
+        """Look up a name in the root, or its own name, with the case swapped."""
         with self.place(()) as here:
             names = [name for name in here.names() if name.swapcase() != name][:1]
             if names:
@@ -240,12 +240,12 @@ def _lock_among_processes(place: Place, deadline: float) -> None:
 
 
 def system_parts(path: str) -> Parts:
-    """Cut one of the system's own absolute paths."""
+    """Split an absolute path of the system."""
     return parts_of(path.replace(os.sep, "/"))
 
 
 def kind_of(mode: int) -> str:
-    """Name the kind of a ``st_mode``: ``file``, ``directory``, ``link`` or ``other``."""
+    """Return the kind of a ``st_mode``: ``file``, ``directory``, ``link`` or ``other``."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):

@@ -1,4 +1,4 @@
-"""Which places a path may mean, and which of them a client may reach."""
+"""Resolve paths to locations, and check whether a client may access them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 class Policy:
     """The roots, the deny lists, the allow list and the client's roots.
 
-    Where there are several roots, each has a name (``paths.names_of``). Every path that goes out
-    begins with the name of its root. A path that comes in may begin with one too; any other
-    relative path means the first root that has such a file, or the first root for a new file.
+    If there are several roots, each has a name (``paths.names_of``). Every path sent to the client
+    begins with the name of its root. A path of the client may begin with one too. Any other
+    relative path selects the first root that has such a file, or the first root for a new file.
 
     Args:
-        settings: The operator's decisions.
+        settings: The settings of the operator.
 
     Attributes:
         roots: The open roots, in order of precedence.
@@ -45,30 +45,30 @@ class Policy:
         self._boundary = Boundary(None)
 
     def narrow(self, uris: Iterable[str] | None) -> None:
-        """Take the client's roots: what is below none of them is refused from now on.
+        """Set the client's roots; paths outside them are refused from now on.
 
-        They narrow our roots and never widen them. None takes the boundary away.
+        They narrow our roots and never widen them. None removes the limit.
         """
         self._boundary = Boundary.of(uris, self.roots)
 
     def locate(self, index: int, parts: Parts) -> Location:
-        """Give the place of a path below one root."""
+        """Return the location of a path below one root."""
         return Location(index, parts, self._prefixes[index] if self._prefixes else None)
 
     def contains(self, at: Location) -> bool:
-        """Say whether the client's roots hold this place; without such roots, all do."""
+        """Return whether a location is in the client's roots; always true without such roots."""
         return self._boundary.contains(at)
 
     def shows(self, at: Location) -> bool:
-        """Say whether a listing may hold a place: no rule denies it or hides it."""
+        """Return whether a listing may contain a location."""
         folds = self.roots[at.root].folds
         return not self.names.denies(at.parts, folds=folds) and self._boundary.shows(at)
 
     def check(self, at: Location, *, writing: bool = False) -> None:
-        """See that no deny list has a place.
+        """Check that no deny list matches a location.
 
         Raises:
-            Refusal: One has it.
+            Refusal: A list matches it.
         """
         folds = self.roots[at.root].folds
         try:
@@ -77,10 +77,10 @@ class Policy:
             raise type(refused)(at.path) from None
 
     def check_allowed(self, at: Location) -> None:
-        """See that a file is on the allow list, if there is one.
+        """Check that the allow list, if there is one, permits a file.
 
         Raises:
-            NotAllowed: It is not.
+            NotAllowed: It does not.
         """
         if not self.names.allows(at.parts):
             raise NotAllowed(at.path)
@@ -88,17 +88,17 @@ class Policy:
     def candidates(
         self, path: str, cwd: str = "", *, listing: bool = False, writing: bool = False
     ) -> list[Location]:
-        """Give the places a path may mean, in the order of the roots.
+        """Return the possible locations of a path, in the order of the roots.
 
         Args:
             path: As the client wrote it.
             cwd: The directory that a relative path starts from.
-            listing: Whether the directories on the way to the client's roots count too.
+            listing: Whether directories above the client's roots are included.
             writing: Whether the file is to be written.
 
         Raises:
-            Refusal: The path is not one, leads out, or holds a denied name; or ``cwd`` is no
-                directory.
+            Refusal: The path is invalid, is outside the roots, or contains a denied name; or
+                ``cwd`` is no directory.
         """
         found = []
         refused: Refusal | None = None
@@ -124,10 +124,10 @@ class Policy:
         return [self.locate(each, parts) for each in indexes]
 
     def _directories(self, cwd: str) -> list[Location]:
-        """Give the directories that a path may start from; a misspelt one would be made.
+        """Return the existing directories for ``cwd``; a write would create a misspelt one.
 
         Raises:
-            Refusal: There is none; its field is ``cwd``.
+            Refusal: There is none; the field of the error is ``cwd``.
         """
         found = []
         try:

@@ -1,7 +1,7 @@
-"""Everything the workspace refuses, one type per reason.
+"""The refusals of the workspace, one type per reason.
 
-A refusal names the policy and says nothing about the disk: none of these shows whether a denied
-file exists.
+A refusal names the policy and nothing about the disk: no refusal reveals whether a denied file
+exists.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
 
-class Refusal(ToolError):  # noqa: N818 - what it is called everywhere here
-    """The workspace does not do what was asked; a subclass says why.
+class Refusal(ToolError):  # noqa: N818 - the name used throughout this server
+    """The workspace refuses a request; a subclass gives the reason.
 
     Args:
-        path: The path as the client gave it, for ``context.file``.
-        message: Instead of the reason of the class.
+        path: The path as the client sent it, for ``context.file``.
+        message: Replaces the reason of the class.
     """
 
     CODE: ClassVar[str] = "REFUSED"
@@ -41,7 +41,7 @@ class Refusal(ToolError):  # noqa: N818 - what it is called everywhere here
 
 
 class InvalidPath(Refusal):
-    """The path is written in a way that is not read here."""
+    """The path is not in the accepted syntax."""
 
     CODE = "INVALID_PATH"
     TYPE = "ValidationError"
@@ -49,14 +49,14 @@ class InvalidPath(Refusal):
 
 
 class OutsideRoot(Refusal):
-    """The path leads out of every root."""
+    """The path is outside every root."""
 
     CODE = "OUTSIDE_ROOT"
     REASON = "The path is not below the root; give it relative to the root, without '..'."
 
 
 class OutsideClientRoots(Refusal):
-    """The path is below a root of ours and not below one the client has named."""
+    """The path is below a root of ours, but not below one of the client."""
 
     CODE = "OUTSIDE_CLIENT_ROOTS"
     REASON = "The path is not below any of the roots that the client has named."
@@ -78,7 +78,7 @@ class Denied(Refusal):
 
 
 class WriteDenied(Refusal):
-    """A component of the path may be read and not written."""
+    """A component of the path may be read but not written."""
 
     CODE = "WRITE_DENIED"
     REASON = "A part of the path is on the deny list for writing: it is read here and not written."
@@ -92,7 +92,7 @@ class NotAllowed(Refusal):
 
 
 class ReadOnly(Refusal):
-    """Nothing is written by this server."""
+    """This server is read-only."""
 
     CODE = "READ_ONLY"
     REASON = "This server runs read-only; nothing is written."
@@ -112,7 +112,7 @@ class NotFound(Refusal):
 
 
 class Exists(Refusal):
-    """There is a file already."""
+    """The file exists already."""
 
     CODE = "EXISTS"
     TYPE = "ConflictError"
@@ -127,7 +127,7 @@ class NotRegular(Refusal):
 
 
 class IsDirectory(Refusal):
-    """The path is a directory where a file is wanted."""
+    """The path is a directory where a file is required."""
 
     CODE = "IS_DIRECTORY"
     TYPE = "ExecutionError"
@@ -135,7 +135,7 @@ class IsDirectory(Refusal):
 
 
 class NotDirectory(Refusal):
-    """The path, or part of it, is a file where a directory is wanted."""
+    """The path, or part of it, is a file where a directory is required."""
 
     CODE = "NOT_DIRECTORY"
     TYPE = "ExecutionError"
@@ -149,7 +149,7 @@ class TooLarge(Refusal):
 
 
 class NotPermitted(Refusal):
-    """The operating system says no."""
+    """The operating system denies access."""
 
     CODE = "NOT_PERMITTED"
     TYPE = "ExecutionError"
@@ -176,7 +176,7 @@ class Busy(Refusal):
 
 
 class WriteFailed(Refusal):
-    """The disk did not take it; what had been done was undone."""
+    """The file system reported an error; the edit was undone."""
 
     CODE = "WRITE_FAILED"
     TYPE = "SystemError"
@@ -185,7 +185,7 @@ class WriteFailed(Refusal):
 
 
 class SpansRoots(Refusal):
-    """One edit wants to write below two roots."""
+    """One edit would write below two roots."""
 
     CODE = "SPANS_ROOTS"
     TYPE = "ValidationError"
@@ -215,7 +215,7 @@ _REASONS = {
 
 
 def refusal(error: OSError, path: str, otherwise: type[Refusal] = NotPermitted) -> Refusal:
-    """Turn what the operating system said into a refusal; its own text may hold paths."""
+    """Convert an error of the operating system; the original message may contain paths."""
     number = error.errno or 0
     if number in _REASONS:
         kind, reason = _REASONS[number]

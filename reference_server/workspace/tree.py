@@ -1,4 +1,4 @@
-"""The files below the roots, under the policy: the one way any tool reaches a disk."""
+"""The files below the roots, under the policy. All tools access the disk through this module."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _CHUNK = 256 * 1024
 
 
 class Workspace:
-    """What may be read and written.
+    """The files that a client may read and write.
 
     Args:
-        settings: The operator's decisions.
-        log: For the audit of writes.
+        settings: The settings of the operator.
+        log: The log for the audit of writes.
 
     Attributes:
-        policy: Which places a path may mean, and which of them a client may reach.
+        policy: Resolves paths to locations and checks whether a client may access them.
     """
 
     def __init__(self, settings: Settings, log: Log) -> None:
@@ -55,14 +55,14 @@ class Workspace:
             try:
                 with root.writing():
                     count = recover(root, self.policy.names)
-            except OSError:  # not writable, or in use: then the other server recovers
+            except OSError:  # not writable, or in use; the other server recovers then
                 continue
             if count:
                 self.log.warning("recovered", edits=count)
 
     @property
     def writable(self) -> bool:
-        """Whether this server writes at all."""
+        """Whether this server may write."""
         return not self.settings.read_only
 
     def close(self) -> None:
@@ -80,10 +80,10 @@ class Workspace:
         Args:
             path: Relative to ``cwd``, or absolute and below a root.
             cwd: Directory below a root.
-            check: Called between chunks; what it raises ends the reading.
+            check: Called between chunks; its exception ends the read.
 
         Raises:
-            Refusal: One of its kinds.
+            Refusal: A subclass of it.
         """
         found = self.find(path, cwd=cwd, check=check)
         if found is None:
@@ -93,7 +93,7 @@ class Workspace:
     def find(
         self, path: str, *, cwd: str = "", check: Callable[[], None] | None = None
     ) -> Snapshot | None:
-        """Read a whole file, or give None if there is nothing of that name.
+        """Read a whole file; return None if it does not exist.
 
         Raises:
             Refusal: As ``read``.
@@ -105,7 +105,7 @@ class Workspace:
             try:
                 descriptor = self.policy.roots[at.root].open_file(at.parts)
             except (FileNotFoundError, UnicodeEncodeError):
-                continue  # the second: a name this file system has no bytes for
+                continue  # UnicodeEncodeError: the file system cannot encode the name
             except OSError as error:
                 raise refusal(error, path) from None
             try:
@@ -135,12 +135,12 @@ class Workspace:
                 check()
             chunks.append(chunk)
             size += len(chunk)
-            if size > limit:  # it grew after its size was looked at
+            if size > limit:  # it grew after fstat
                 raise TooLarge(path, f"The file has more than {limit} bytes, which is the limit.")
         return b"".join(chunks), stat.S_IMODE(found.st_mode)
 
     def look(self, path: str) -> Entry | None:
-        """Look at a file without reading it; None if ``read`` would refuse it."""
+        """Return the entry of a file without reading it; None if ``read`` would refuse it."""
         try:
             for at in self.policy.candidates(path):
                 if not at.parts:
@@ -158,12 +158,12 @@ class Workspace:
         return None
 
     def directory(self, path: str = "", *, cwd: str = "") -> tuple[str, list[Entry]]:
-        """Return the path of a directory and its entries by name, without denied ones.
+        """Return the path of a directory and its entries, sorted by name, without denied ones.
 
-        The directory above several roots has the path ``""`` and holds the roots.
+        If there are several roots, the path ``""`` is a directory that contains the roots.
 
         Raises:
-            Refusal: One of its kinds.
+            Refusal: A subclass of it.
         """
         places = self.policy.candidates(path, cwd, listing=True)
         if len(places) > 1 and not places[0].parts:
@@ -178,7 +178,7 @@ class Workspace:
         raise NotFound(path, "There is no such directory below the root.")
 
     def entries(self, path: str = "", *, cwd: str = "") -> list[Entry]:
-        """Give what a directory holds, as ``directory`` does."""
+        """Return the entries of a directory, as ``directory`` does."""
         return self.directory(path, cwd=cwd)[1]
 
     def _entry_of_root(self, at: Location) -> Entry:
@@ -196,7 +196,7 @@ class Workspace:
                 try:
                     name.encode()
                     entry = Entry(inside, place.lstat(name))
-                except (OSError, UnicodeEncodeError):  # gone meanwhile, or no name in JSON
+                except (OSError, UnicodeEncodeError):  # removed meanwhile, or not valid in JSON
                     continue
                 if entry.kind != "file" or self.policy.names.allows(inside.parts):
                     found.append(entry)
@@ -205,9 +205,9 @@ class Workspace:
     def walk(
         self, path: str = "", *, cwd: str = "", check: Callable[[], None] | None = None
     ) -> Iterator[Entry]:
-        """Give the files below a directory in the order of their paths; no link is followed.
+        """Yield the files below a directory in the order of their paths, without following links.
 
-        Where several roots have such a directory, the files of one root follow those of another.
+        If several roots have such a directory, the files are grouped by root.
 
         Raises:
             Refusal: The directory itself is refused.
@@ -240,17 +240,17 @@ class Workspace:
             elif entry.kind == "directory":
                 try:
                     ahead.extend(self._entries(entry.at)[::-1])
-                except OSError:  # gone, or not ours to look into
+                except OSError:  # removed meanwhile, or not permitted
                     continue
 
     # --- writing
 
     def edit(self, who: str, request_id: str = "") -> Edit:
-        """Begin an edit; nothing happens until its ``commit``.
+        """Begin an edit; nothing is written until its ``commit``.
 
         Args:
-            who: For the audit.
-            request_id: The same; our id of the request, if there is one.
+            who: The client, for the audit.
+            request_id: Our id of the request, for the audit; empty if there is none.
         """
         return Edit(self, who, request_id)
 
@@ -259,6 +259,6 @@ class Workspace:
         self._listeners.append(listener)
 
     def changed(self, changes: list[Change]) -> None:
-        """Call the listeners; for ``Edit``."""
+        """Call the listeners; used by ``Edit``."""
         for listener in self._listeners:
             listener(changes)

@@ -45,7 +45,7 @@ class Operation(StrEnum):
     """Executes a CEDARScript."""
 
     RUN = "run"
-    """Runs a program, as its command line says."""
+    """Runs a program from a command line."""
 
     CALL = "call"
     """Was called, but its effect on files is unknown. Such a tool is attacked, but never bound."""
@@ -153,7 +153,7 @@ class Binding:
         return f"{root}/{text}"
 
     def placed(self, text: str) -> str:
-        """Return where a plainly named file is, relative to the root."""
+        """Return the path of a plainly named file, relative to the root."""
         return self.naming.placed(text)
 
     def call(
@@ -192,7 +192,7 @@ class Binding:
 
     @property
     def gives_content(self) -> bool:
-        """Whether the caller chooses what is written."""
+        """Whether the caller chooses the written content."""
         return any(self.has(role) for role in _CONTENT)
 
     @property
@@ -216,7 +216,7 @@ class Binding:
         return next((slot for slot in self.slots if slot.role is ArgumentRole.BASE), None)
 
     def calls_with(self, values: Mapping[Pointer, Any], root: str) -> Call:
-        """Return the call that has worked, with some values replaced."""
+        """Return the call that worked, with some values replaced."""
         arguments = put(rooted(self.arguments, ROOT, root), values)
         return "tools/call", {"name": self.tool, "arguments": arguments}
 

@@ -107,7 +107,7 @@ class CallVariant:
         fixed: path -> value, for arguments that are the same in every call, such as a switch.
         slots: the arguments that are filled in each call.
         form: the text around the path.
-        places: the fixed values that name a vault, a project or the like.
+        places: the fixed values that name a place such as a vault or a project.
     """
 
     tool: Mapping[str, Any]
@@ -151,7 +151,7 @@ FORMS: Final[Mapping[str, re.Pattern[str]]] = {
     "file://{path}": re.compile(r"file:/|\bur[il]s?\b", re.IGNORECASE),
     "@{path}": re.compile(r"(?<![\w.])@[\w{<./]*(file|path|name|\.\w)", re.IGNORECASE),
 }
-"""Text around a path -> what the name or the description of its argument says."""
+"""Text around a path -> pattern that the name or the description of its argument matches."""
 
 COMMANDS: Final = ("cat {path}", "ls {path}")
 """Command lines with a path, for an argument that takes such a line."""
@@ -163,10 +163,10 @@ MOST_VALUES: Final = 3
 def more_ways(
     tool: Mapping[str, Any], named: Collection[str] = (), listed: Collection[str] = ()
 ) -> Iterator[CallVariant]:
-    """Yield further ways to call a tool: for servers that take no path in one argument.
+    """Yield further ways to call a tool, for servers that do not take a path in one argument.
 
-    A folder and a name in two arguments; a title as a name; a listed name instead of a base
-    folder; a path inside a URI or a command line.
+    These are a folder and a name in two arguments, a title as a name, a listed name instead of a
+    base folder, and a path inside a URI or a command line.
 
     Args:
         tool: the definition of the tool.
@@ -182,7 +182,7 @@ def more_ways(
 
 
 def _placements(schema: Any) -> Iterator[tuple[list[ArgumentSlot], str]]:
-    """Yield the arguments that may take a path or its parts together, and the text around it."""
+    """Yield arguments that together may take a path, and the text around the path."""
     primary = _paths(schema)
     folders = named_slots(schema, FOLDERS, ArgumentRole.FOLDER)
     names = named_slots(schema, NAMES, ArgumentRole.NAME)[:MOST_NAMES]
@@ -212,7 +212,7 @@ MOST_SLOTS: Final = 20
 def _named_places(
     schema: Any, paths: list[ArgumentSlot], listed: Collection[str]
 ) -> Iterator[dict[Pointer, Any]]:
-    """Yield values for a needed argument that names a vault, a project or the like, if any."""
+    """Yield values for a required argument that names a place such as a vault or a project."""
     used = {one.pointer for one in paths}
     bases = [one for one in slots(schema) if one.role is ArgumentRole.BASE]
     others = [*bases, *named_slots(schema, FOLDERS, ArgumentRole.BASE)]

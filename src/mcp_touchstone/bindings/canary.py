@@ -1,8 +1,7 @@
 """Canaries: random tokens in places that a server must not access, and the search for them. Pure.
 
-Each file has its own token on every line, so a match identifies the file and a part of the file is
-enough. A token cannot be derived from a path, so an error message that repeats the requested path
-is no match.
+Each file has its own token on every line, so any line identifies the file. A token cannot be
+derived from a path, so an error message that repeats the requested path is no match.
 """
 
 import base64
@@ -104,7 +103,7 @@ class Canaries:
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Yield the strings of a JSON value; one with Unicode escapes also decoded."""
+    """Yield the strings of a JSON value; a string with Unicode escapes is also yielded decoded."""
     if isinstance(value, str):
         yield value
         if "\\u" in value:
@@ -146,4 +145,4 @@ def _forms(text: str) -> tuple[bytes, ...]:
 
 
 _MARKS: Final = tuple(form for mark in (MARK, NAME_MARK) for form in _forms(mark))
-"""The start of every form of every token. Most replies hold none, so they are skipped early."""
+"""The start of every form of every token. Most replies contain none and are skipped early."""

@@ -22,15 +22,15 @@ COMMANDS: Final = frozenset({"command", "cmd", "commandline", "program", "execut
 """Words in the name of an argument that takes a command."""
 
 OTHERS: Final = frozenset({"args", "arguments", "argv", "parameters", "params"})
-"""Words in the name of an argument that takes the words behind the program."""
+"""Words in the name of an argument that takes the arguments of the program."""
 
 FOLDERS: Final = frozenset({ArgumentRole.BASE, ArgumentRole.PATH})
 
 
 def ways_to_run(tool: Mapping[str, Any]) -> Iterator[tuple[ArgumentSlot, ...]]:
-    """Yield the arguments that may take a command: one, or the program and its words apart.
+    """Yield the arguments that may take a command: one, or two for the program and its arguments.
 
-    A tool whose name says that it runs programs may take the command in an argument of any name.
+    If the name of a tool suggests that it runs programs, any argument may take the command.
     """
     schema = tool.get("inputSchema")
     known = {pointer[0]: pointer for pointer in texts(schema) if len(pointer) <= 2}  # noqa: PLR2004
@@ -71,7 +71,7 @@ def filled(known: Sequence[ArgumentSlot], line: str) -> dict[Pointer, Any]:
 
 
 def split(line: str) -> list[str]:
-    """Split a command line at spaces, as a shell does; a new line is kept."""
+    """Split a command line at spaces, as a shell does; line feeds are kept."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars="")
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " ", True, ""
     try:

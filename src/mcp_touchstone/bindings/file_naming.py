@@ -1,4 +1,4 @@
-"""How a tool names files: their suffix, the folder they are in, the text around a path. Pure."""
+"""The naming of files by a tool: suffix, folder, and text around a path. Pure."""
 
 import posixpath
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ PATH: Final = "{path}"
 
 @dataclass(frozen=True, slots=True)
 class FileNaming:
-    """How the paths in our trees become arguments of a tool.
+    """The conversion of paths in our trees to arguments of a tool.
 
     Attributes:
         suffix: the suffix of the files, such as ``.md``; empty if the tool takes text files.
@@ -48,7 +48,7 @@ class FileNaming:
         return self.folder if text == "." else below + text
 
     def written(self, path: str) -> str:
-        """Return what is sent for a path: the server adds the rest."""
+        """Return the text to send for a path, without the parts that the server adds."""
         path = self.suffixed(path)
         if self.suffix and self.adds_suffix:
             path = path.replace(self.suffix, "")

@@ -1,4 +1,4 @@
-"""What is drawn for properties, as values; ``strategies`` draws them. Pure."""
+"""Types of the examples of properties; ``strategies`` draws them. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -12,14 +12,15 @@ _ASCII: Final = 0x7F
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    r"""One of the many ways to write a JSON value.
+    r"""One way to encode a JSON value.
 
     Attributes:
-        gap: white space between any two signs.
-        escape: which characters stand as ``\u`` escapes: none, those beyond ASCII, all.
+        gap: white space around each structural character.
+        escape: which characters are written as ``\u`` escapes: ``none``, ``beyond`` (non-ASCII
+            ones) or ``all``.
         slash: whether a solidus is escaped.
         upper: whether the digits of an escape are upper case.
-        turn: how far the members of each object are moved round.
+        turn: number of places by which the members of each object are rotated.
     """
 
     gap: str = ""
@@ -29,7 +30,7 @@ class Spelling:
     turn: int = 0
 
     def write(self, message: Any) -> bytes:
-        """Write a message this way, as a line."""
+        """Return the line for a message."""
         return self._value(message).encode() + b"\n"
 
     def _value(self, value: Any) -> str:
@@ -62,7 +63,7 @@ class Spelling:
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """A member nobody defined.
+    """A member that no specification defines.
 
     Attributes:
         place: where it is sent: ``_meta``, ``params`` or ``message``.
@@ -77,13 +78,13 @@ class Extra:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One argument put in place of another.
+    """One changed argument of a call.
 
     Attributes:
-        tool: which of the tools.
+        tool: index of the tool.
         name: the argument.
-        value: what is given; nothing where it is left out.
-        gone: whether it is left out.
+        value: its new value; ignored if the argument is removed.
+        gone: whether the argument is removed.
     """
 
     tool: int
@@ -98,7 +99,7 @@ class InterleavingStep:
 
     Attributes:
         kind: ``request``, ``notification`` or ``cancel``.
-        which: which request is sent, or how many requests ago the one was that is taken back.
+        which: index of the request; for ``cancel``, how many requests ago the cancelled one was.
         text: whether the id is a string of digits.
     """
 
@@ -109,23 +110,23 @@ class InterleavingStep:
 
 _FETCHED: Final = frozenset({"url", "uri", "host", "address"})
 _BOUND: Final = frozenset({"pattern", "format", "const", "anyOf", "oneOf", "allOf", "not", "$ref"})
-"""Words of a schema that say more of a text than can be drawn at random."""
+"""Keywords of a schema whose constraints random texts would not meet."""
 SHORTEST: Final = 4
-"""Texts that have to be as long are not drawn: most would be too short."""
+"""Texts with a minimum length of this or more are not drawn: most would be too short."""
 LARGEST: Final = 10
-"""No larger number is drawn for an argument: it may say how often, or how long."""
+"""Largest number drawn for an argument; it may be a count or a duration."""
 
 
 def properties_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give the properties of an object schema; empty where it has none that can be read."""
+    """Return the properties of an object schema; empty if there are none or they are invalid."""
     found = schema.get("properties")
     return found if isinstance(found, dict) else {}
 
 
 def replaceable(schema: Mapping[str, Any], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Give the properties whose value may be another that is drawn from their schema.
+    """Return the properties whose value may be replaced by one that is drawn from their schema.
 
-    Texts, choices, flags and small integers. What names a file, a page or a time has to stay.
+    These are texts, enums, booleans and small integers. Names of files, pages and times are kept.
 
     Args:
         schema: the inputSchema of a tool.

@@ -1,7 +1,7 @@
-"""A part of a transcript as a transcript of its own: the opening, then what came behind a line.
+"""Extract a part of a transcript as a new transcript: the opening and the lines after a line. Pure.
 
-Rules about all traffic read whole transcripts. An example among hundreds on one process is looked
-at alone when its lines are read again, in order, by the same code. Pure.
+Rules about all traffic read whole transcripts. The extract lets them check one of hundreds of
+examples on one process alone.
 """
 
 from mcp_touchstone.catalog.revision import is_modern
@@ -10,9 +10,11 @@ from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 
 def excerpt(whole: Transcript, start: int) -> tuple[Transcript, int]:
-    """Read the opening of a connection and the lines behind line ``start`` anew, from line 1.
+    """Copy the opening of a connection and the lines after line ``start`` to a new transcript.
 
-    Gives what was read, and by how much the numbers of the lines behind ``start`` fell.
+    Returns:
+        The new transcript, and the number to add to a line number in it, after the opening, to get
+        the line number in ``whole``.
     """
     entries = list(whole)
     first = min(opening(entries), start)
@@ -39,7 +41,10 @@ def excerpt(whole: Transcript, start: int) -> tuple[Transcript, int]:
 
 
 def opening(entries: list[Entry]) -> int:
-    """Count the lines up to the end of the opening: initialized, or the first stateless answer."""
+    """Return the number of the line that ends the opening.
+
+    It is ``notifications/initialized`` or, in a stateless session, the first answer.
+    """
     for entry in entries:
         value = entry.value if isinstance(entry.value, dict) else {}
         handshake = value.get("method") == "notifications/initialized"

@@ -1,12 +1,11 @@
-"""Hold a server to a rule over many examples, and show the smallest one that breaks it.
+"""Test a rule with many examples, and report the smallest example that breaks it.
 
-A property draws its examples, says each on one live process and listens; then the server has to
-answer what every server answers. The ambient rules of the run look at each example alone. What
-plain lines already break is left to the rules that speak of those lines, so that one event stays
-one finding. An example that fails is made small, said once more on a process of its own, and
-counts only if it fails there again: the rule itself judges, or, for an ambient rule, the
-transcript of that process is put where ambient rules look. What was said while searching is never
-judged.
+A property draws its examples, sends each to one running server and reads the answers. After each
+example the server must answer an ordinary request. The ambient rules of the run check each example
+alone. Clauses that plain lines already break are left to the rules about those lines, so that one
+defect is one finding. A failing example is shrunk and sent once more to a new process. It counts
+only if it fails there again: the property judges it, or, for an ambient rule, the transcript of
+that process is given to the ambient rules. The traffic of the search itself is never judged.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,21 +24,21 @@ from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.reply import Reply
 
 SECONDS: Final = 10.0
-"""Patience for the examples of one property, at least; and for making one of them small."""
+"""Minimum time limit for the examples of one property; also the limit for shrinking one of them."""
 
 EACH: Final = 0.25
-"""Seconds an example may take where many are asked for."""
+"""Seconds per example; this extends the time limit if many examples are requested."""
 
 DEATHS: Final = 12
-"""Processes an example may cost one property before no more are drawn."""
+"""A property stops once it has replaced more processes than this."""
 
 UNRELIABLE: Final = frozenset(
     {"stdio-utf8-output", "stdio-stdout-only-messages", "jsonrpc-response-id-echo"}
 )
-"""Where plain lines break one of these, no answer can be read, or said to belong to a request."""
+"""If plain lines break one of these, answers cannot be read or matched to requests."""
 
 BEYOND: Final = "🪨-🥇"
-"""An id beyond ASCII, one of those that ``stdio-utf8-input`` sends."""
+"""A non-ASCII id, one of those that ``stdio-utf8-input`` sends."""
 
 SHOWN: Final = 160
 """Characters of a line that a finding quotes."""
@@ -47,18 +46,18 @@ SHOWN: Final = 160
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What examples are drawn from.
+    """The source of examples: a strategy and its arguments.
 
     Attributes:
         strategy: the name of a function of the module ``strategies``.
-        given: what it is given; ``repr`` distinguishes two of them.
+        given: its arguments; different arguments must differ in their ``repr``.
     """
 
     strategy: str
     given: tuple[Any, ...] = ()
 
     def of(self, strategies: ModuleType) -> Any:
-        """Give the strategy of Hypothesis."""
+        """Return the Hypothesis strategy."""
         return getattr(strategies, self.strategy)(*self.given)
 
 
@@ -67,11 +66,11 @@ class Say:
     """One line of an example.
 
     Attributes:
-        message: what it means.
-        raw: how it is written; None for the ordinary way.
-        owed: whether silence breaks the rule that each request is answered.
-        awaited: whether an answer is waited for.
-        malformed: whether it is a line whose answers only the property judges.
+        message: the message as a JSON value.
+        raw: the bytes of the line; None for the default encoding.
+        owed: whether a missing answer breaks the rule that each request is answered.
+        awaited: whether to wait for an answer.
+        malformed: whether only the property judges the answers to the line.
     """
 
     message: Any
@@ -82,21 +81,21 @@ class Say:
 
     @property
     def line(self) -> bytes:
-        """The bytes, line feed included."""
+        """The bytes of the line, with its line feed."""
         return encode(self.message) if self.raw is None else self.raw
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one example breaks.
+    """A clause that an example breaks.
 
     Attributes:
         clause: the clause.
-        expected: what it asks for.
-        actual: what came instead.
-        at: what shows it: an answer, or the number of a line.
-        mild: what it counts as at most; None for the weight of the clause.
-        ambient: whether it is an ambient rule that counts it.
+        expected: the behaviour that the clause requires.
+        actual: the observed behaviour.
+        at: the evidence: an answer, or the number of a line.
+        mild: the maximum severity; None for the severity of the clause.
+        ambient: whether an ambient rule reports it.
     """
 
     clause: str
@@ -109,13 +108,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What became of one example.
+    """The lines of one example and the reaction of the server.
 
     Attributes:
-        said: the lines, as said.
-        replies: the answer to each line, or why there is none.
-        after: the answer to the request behind them.
-        gone: whether the server has left.
+        said: the lines that were sent.
+        replies: the answer to each line, or the reason why there is none.
+        after: the answer to the request after them.
+        gone: whether the server has ended.
     """
 
     said: Sequence[Say]
@@ -125,28 +124,28 @@ class Heard:
 
     @property
     def complete(self) -> bool:
-        """Whether every line that is owed an answer has one."""
+        """Whether every line that requires an answer has one."""
         pairs = zip(self.said, self.replies, strict=True)
         return all(reply.answered for say, reply in pairs if say.owed)
 
     @property
     def served(self) -> bool:
-        """Whether every request among the lines has an answer, owed or not."""
+        """Whether every request among the lines has an answer, required or not."""
         pairs = zip(self.said, self.replies, strict=True)
         return all(reply.answered for say, reply in pairs if "id" in say.message)
 
     @property
     def quoted(self) -> str:
-        """The lines in short."""
+        """The lines, shortened for a finding."""
         text = " ".join(say.line.decode("utf-8", "replace").rstrip("\n") for say in self.said)
         return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
 Build = Callable[[Any], Sequence[Say]]
-"""From a value to the lines that are said."""
+"""Returns the lines to send for a value."""
 Check = Callable[[Any, Heard, Heard], Iterator[Found]]
-"""From a value, what became of it, and what became of the plain one, to what it breaks. It is
-asked only while the server lives."""
+"""Yields the clauses that a value breaks. Its arguments are the value, the ``Heard`` of the value
+and the ``Heard`` of the first plain value. It is called only while the server runs."""
 
 
 def _nothing(_value: Any, _heard: Heard, _twin: Heard) -> Iterator[Found]:
@@ -165,15 +164,15 @@ class _Mark:
 
 @dataclass(slots=True)
 class Property:
-    """One property on its way through its examples.
+    """One property and the state of its test.
 
     Attributes:
-        talk: the conversation; its connection is replaced when the server dies.
-        draw: what examples are drawn from.
-        build: makes lines of an example.
-        plain: values whose failures other rules count; the first is the twin of every example.
-        check: what else an example can break.
-        survival: the clause that counts a server that died of an example, or went deaf.
+        talk: the conversation; its connection is replaced when the server ends.
+        draw: the source of the examples.
+        build: returns the lines of an example.
+        plain: values whose failures other rules report; each example is compared with the first.
+        check: yields the other clauses that an example breaks.
+        survival: the clause that is broken if the server ends or stops answering.
     """
 
     talk: Conversation
@@ -187,7 +186,7 @@ class Property:
     _twin: Heard | None = None
     _deaf: bool = False
     _spent: bool = False
-    _silent: bool = False  # an answer was waited for in vain: what follows is waited for shortly
+    _silent: bool = False  # an answer was missing, so later waits are short
     _deaths: int = 0
 
     def hold(self, *clauses: str) -> None:
@@ -204,10 +203,13 @@ class Property:
             self.talk.judge(clause, True, expected=passed)
 
     def _is_plainly_sound(self) -> bool:
-        """Say the plain lines; what they break is settled. False if that leaves nothing to say.
+        """Send the plain lines; the clauses that they break are settled.
 
-        The first of them is an ordinary request under an id beyond ASCII: who cannot read that
-        fails at most examples, and ``stdio-utf8-input`` counts it.
+        An ordinary request with a non-ASCII id precedes them. A server that cannot read it fails
+        most examples, and ``stdio-utf8-input`` already reports that.
+
+        Returns:
+            Whether sending examples is useful.
         """
         wire = self.talk.wire
         line = wire.say(wire.build(wire.everyday, id=BEYOND), malformed=True)
@@ -222,7 +224,7 @@ class Property:
         return not self._settled & UNRELIABLE
 
     def _search(self) -> None:
-        """Say each example, then let the ambient rules look at all of them."""
+        """Send each example, then check all of them against the ambient rules."""
         from mcp_touchstone.properties import (  # noqa: PLC0415  (Hypothesis, when needed)
             hypothesis_driver,
             strategies,
@@ -260,7 +262,7 @@ class Property:
         return DrawSettings(self.talk.name, settings.examples, settings.seed, settings.home)
 
     def _against_rules(self) -> Iterator[tuple[str, Any]]:
-        """Walk what the ambient rules of the run find wrong: a clause, and with which example."""
+        """Yield each clause that an ambient rule of the run finds broken, and the example."""
         rules = self.talk.settings.rules
         for wire in dict.fromkeys(mark.wire for mark in self._marks):
             marks = [mark for mark in self._marks if mark.wire is wire]
@@ -278,7 +280,7 @@ class Property:
     # --- a failing example
 
     def _pursue(self, value: Any, fault: Found) -> None:
-        """Make a failing example small and show it on a process of its own."""
+        """Shrink a failing example and reproduce it on a new process."""
         from mcp_touchstone.properties import (  # noqa: PLC0415  (Hypothesis, when needed)
             hypothesis_driver,
             strategies,
@@ -299,11 +301,11 @@ class Property:
         if not shown and repr(smallest) != repr(value):
             shown = self._shows(value, fault)
         if not shown and seen.gone and fault.clause == self.survival:
-            self._judge(seen, fault)  # it died before our eyes, of more than this one example
+            self._judge(seen, fault)  # more than this example ended the server
         self._marks, self._deaths = marks, deaths
 
     def _breaks(self, value: Any, fault: Found) -> Found | None:
-        """Say an example; give what it breaks, if that is the clause of a fault."""
+        """Send an example; return its fault with the same clause as ``fault``, or None."""
         self._marks.clear()
         found = [other for other in self._say(value) if other.clause == fault.clause]
         if fault.ambient and any(clause == fault.clause for clause, _ in self._against_rules()):
@@ -311,7 +313,7 @@ class Property:
         return found[0] if found else None
 
     def _shows(self, value: Any, fault: Found) -> bool:
-        """Say an example on a new process, with all patience; judge it if it fails there."""
+        """Send an example to a new process, with full timeouts; judge it if it fails there."""
         compared = not fault.ambient and fault.clause != self.survival
         wire = self._renew()
         self._silent = False
@@ -344,13 +346,13 @@ class Property:
                 mild=fault.mild,
             )
 
-    # --- saying
+    # --- sending
 
     def _renew(self) -> Connection:
-        """Go on with a new process, opened in the ordinary way.
+        """Start a new process and open its connection.
 
         Raises:
-            Broken: it did not let itself be opened.
+            Broken: the connection could not be opened.
         """
         if self._deaf:
             self.talk.wire.channel.kill()
@@ -362,7 +364,7 @@ class Property:
         return wire
 
     def _say(self, value: Any) -> list[Found]:
-        """Say one example; give what it breaks, the loss of the server alone where it is lost."""
+        """Send one example; return its faults, or only the loss of the server if it is lost."""
         talk = self.talk
         if talk.wire.gone or self._deaf or self._spent:
             self._renew()

@@ -1,8 +1,8 @@
-"""What properties draw from: ids, texts, JSON, names, cursors, URIs, calls, interleavings.
+"""Hypothesis strategies for properties: ids, texts, JSON, names, URIs, calls, interleavings.
 
-Strategies of Hypothesis over plain values; the property says what a value becomes.
-Texts are made of an alphabet that is small and awkward, so that a few examples meet every kind of
-character, and shrink to the plainest one that will do. Imported with the first property that runs.
+They draw plain values; a property turns a value into lines. Texts use a small alphabet of
+difficult characters, so that a few examples contain every kind of character and shrink to the
+simplest one. This module is imported when the first property runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,31 +23,31 @@ from mcp_touchstone.properties.examples import (
 from mcp_touchstone.samples.from_schema import required
 
 SAFE: Final = 2**53 - 1
-"""The largest integer that every reader of JSON keeps (RFC 8259, section 6)."""
+"""The largest integer that every JSON parser reads exactly (RFC 8259, section 6)."""
 
 ALPHABET: Final = (
     "a0b1 zZ9_-./:\"'\\{}[](),;<>&%$#@!?*+=|~^`"
     "\0\x01\t\r\n\x1b\x7f\x80\xa0\xe9\xdf\u0130\u0301\u05d0\u0e33\u2028\u2029\ufeff\ufffd\ufffe"
     "\u4e2d\U0001d54f\U0001f600\U0010ffff"
 )
-"""ASCII with its controls, then Latin, combining, right to left, separators, and beyond the BMP."""
+"""ASCII with control characters, Latin, combining, right-to-left, separators, and non-BMP."""
 
 WORDS: Final = (
     "", " ", "0", "-1", "1e3", "null", "true", "NaN", "undefined", "None", "__proto__",
     "constructor", "toString", "__class__", "%s", "%00", "${x}", "{{x}}", "../..", "\0", "\r\n",
     "é", "e\u0301", "😀", "\ufeff",
 )  # fmt: skip
-"""Texts that programs have taken for something else."""
+"""Texts that programs misinterpret, such as numbers and names of special values."""
 
 
 LONG: Final = 400
-"""Characters of a text that repeats one."""
+"""Maximum length of a text that repeats one character."""
 
 _TAKEN_IDS: Final = range(101, 100_000)
 
 
 def texts(longest: int = 20) -> SearchStrategy[str]:
-    """Draw texts without lone surrogates: a word that is often mistaken, or anything at all."""
+    """Draw texts without lone surrogates: random ones, ``WORDS``, and one character repeated."""
     signs = st.sampled_from(ALPHABET)
     made = st.lists(signs, min_size=1, max_size=longest).map("".join)
     repeated = st.builds(mul, signs, st.integers(0, LONG))
@@ -55,30 +55,30 @@ def texts(longest: int = 20) -> SearchStrategy[str]:
 
 
 def ids() -> SearchStrategy[str | int]:
-    """Draw ids: strings, and integers that every reader of JSON keeps.
+    """Draw ids: strings, and integers that every JSON parser reads exactly.
 
-    The integers from 101 to 99999 are left to the requests around.
+    The integers from 101 to 99999 are reserved for the other requests on the connection.
     """
     return st.one_of(texts(40), numbers().filter(lambda own: own not in _TAKEN_IDS))
 
 
 def large_ids() -> SearchStrategy[int]:
-    """Draw integer ids that some readers of JSON do not keep."""
+    """Draw integer ids that some JSON parsers do not read exactly."""
     return st.builds(mul, st.sampled_from((1, -1)), st.integers(SAFE + 1, 2**80))
 
 
 def any_ids() -> SearchStrategy[str | int]:
-    """Draw ids that every reader of JSON keeps, and some that not every one does."""
+    """Draw ids of any size, including integers that some JSON parsers do not read exactly."""
     return ids() | large_ids()
 
 
 def numbers() -> SearchStrategy[int]:
-    """Draw integers that every reader of JSON keeps."""
+    """Draw integers that every JSON parser reads exactly."""
     return st.integers(-SAFE, SAFE)
 
 
 def values(largest: int = 6) -> SearchStrategy[Any]:
-    """Draw JSON values, nested and small."""
+    """Draw small nested JSON values."""
     fractions = st.sampled_from((0.5, -0.0, 1e300, 5e-324))
     plain = st.one_of(st.none(), st.booleans(), numbers(), fractions, texts())
     return st.recursive(plain, _nested, max_leaves=largest)
@@ -93,11 +93,11 @@ def _nested(inner: SearchStrategy[Any]) -> SearchStrategy[Any]:
     return st.lists(inner, max_size=3) | st.dictionaries(texts(8), inner, max_size=3)
 
 
-# --- how a message is written
+# --- encodings of a message
 
 
 def spellings() -> SearchStrategy[Spelling]:
-    """Draw ways to write JSON, with no sign that anybody takes for the end of a line."""
+    """Draw ways to encode JSON, without characters that any program treats as a line end."""
     return st.builds(
         Spelling,
         gap=st.sampled_from(("", " ", "\t", " \t ")),
@@ -108,11 +108,11 @@ def spellings() -> SearchStrategy[Spelling]:
     )
 
 
-# --- what a server need not know
+# --- members and methods that a server need not know
 
 
 def extras() -> SearchStrategy[Extra]:
-    """Draw members nobody defined; in ``_meta`` their names are in a foreign prefix."""
+    """Draw members that no specification defines; names in ``_meta`` have a foreign prefix."""
     letters = st.lists(st.sampled_from("ax0-_.Z"), max_size=10).map("".join)
     meta = st.builds(Extra, st.just("_meta"), letters.map(_meta_key), values())
     names = texts().filter(lambda name: name not in _TAKEN)
@@ -129,7 +129,7 @@ def _meta_key(letters: str) -> str:
 
 
 def methods(known: Sequence[str]) -> SearchStrategy[str]:
-    """Draw names of methods that nobody defines: any text, or a known name with a slip."""
+    """Draw names of undefined methods: any text, or a known name with an error."""
     slips = st.builds(_slip, st.sampled_from(tuple(known)), st.integers(0, 5))
     taken = frozenset(known)
     return (texts(12) | slips).filter(
@@ -143,11 +143,11 @@ def _slip(name: str, kind: int) -> str:
     )[kind]  # fmt: skip
 
 
-# --- what a server is asked for
+# --- params and arguments of requests
 
 
 def cursors(issued: Sequence[str] = ()) -> SearchStrategy[str]:
-    """Draw cursors: any text, numbers, base64 of nothing, and issued ones with a change."""
+    """Draw cursors: any text, numbers, base64 characters, and truncated cursors of the server."""
     digits = numbers().map(str)
     coded = st.lists(st.sampled_from("AaZz09+/=-_"), max_size=16).map("".join)
     made = texts() | digits | coded
@@ -158,7 +158,7 @@ def cursors(issued: Sequence[str] = ()) -> SearchStrategy[str]:
 
 
 def uris(listed: Sequence[str] = ()) -> SearchStrategy[str]:
-    """Draw URIs of schemes nobody serves, broken ones, and listed ones with something behind."""
+    """Draw URIs of unknown schemes, invalid ones, and listed ones with a suffix."""
     made = st.builds(
         "{}{}{}".format,
         st.sampled_from(("x-touchstone:", "x-touchstone://", "x-touchstone://host/", "", ":")),
@@ -171,13 +171,13 @@ def uris(listed: Sequence[str] = ()) -> SearchStrategy[str]:
 
 
 def fitting(tools: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> SearchStrategy[Edit]:
-    """Draw arguments that fit a schema, in place of arguments that worked.
+    """Draw values that match the schema of an argument, to replace a value that worked.
 
-    Texts, choices, flags and small numbers only: what names a file, a page or a time stays as it
-    was, and nothing is asked for a thousand times.
+    Only texts, enums, booleans and small integers are drawn. Names of files, pages and times are
+    kept, and a small number cannot request a thousand results.
 
     Args:
-        tools: inputSchema and good arguments of each.
+        tools: inputSchema and valid arguments of each tool.
     """
     found = [
         st.builds(Edit, st.just(number), st.just(name), _fitting(kind))
@@ -199,10 +199,10 @@ def _fitting(kind: Mapping[str, Any]) -> SearchStrategy[Any]:
 
 
 def unfitting(tools: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> SearchStrategy[Edit]:
-    """Draw arguments that do not fit: a required one left out, or an object in place of a scalar.
+    """Draw invalid changes: a required argument is removed, or an object replaces a scalar.
 
     Args:
-        tools: inputSchema and good arguments of each.
+        tools: inputSchema and valid arguments of each tool.
     """
     found: list[SearchStrategy[Edit]] = []
     for number, (schema, good) in enumerate(tools):
@@ -221,15 +221,15 @@ def unfitting(tools: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> S
 _SCALARS: Final = ("string", "number", "integer", "boolean")
 
 
-# --- what goes on at once
+# --- concurrent requests
 
 
 def interleavings(requests: int, longest: int = 8) -> SearchStrategy[list[InterleavingStep]]:
-    """Draw lines that are sent without waiting, at least one request among them.
+    """Draw lines that are sent without waiting; at least one is a request.
 
     Args:
-        requests: how many kinds of requests there are to choose from.
-        longest: how many lines at most.
+        requests: number of kinds of requests to choose from.
+        longest: maximum number of lines.
     """
     asks = st.builds(
         InterleavingStep, st.just("request"), st.integers(0, requests - 1), st.booleans()

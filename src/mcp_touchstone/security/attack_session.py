@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mcp_touchstone.client.connection import Connection
 
 PATIENCE: Final = 20.0
-"""Seconds a call may take; generous, as a loaded machine or a very long path is no finding."""
+"""Seconds a call may take; generous, so that a loaded machine or a long path is no finding."""
 
 SECRET: Final = frozenset({Area.OUTSIDE, Area.ENVIRONMENT})
 
@@ -224,7 +224,7 @@ class AttackSession(Conversation):
             self.judgements[-1] = replace(
                 last, reproduction=script or last.reproduction, tools=self._called(at)
             )
-            self.add_evidence(f"observed: {found}")  # most effects are in no message
+            self.add_evidence(f"observed: {found}")  # most effects appear in no message
 
     def _called(self, at: Reply | Entry | int | None) -> tuple[AffectedTool, ...]:
         """Return the tool or method of the request that a reply answers."""

@@ -1,4 +1,4 @@
-"""Calls of tools in the root of a server, and the files that they are about."""
+"""Call tools in the root of a server, and create the files for the calls."""
 
 import contextlib
 import re
@@ -35,7 +35,7 @@ HANGS: Final = 3
 PAGES: Final = 10
 
 SAID: Final = 4000
-"""Characters kept of the answers of a tool."""
+"""Maximum number of characters kept from the answers of a tool."""
 
 OWN_FOLDER: Final = bind_commands.PROBE
 OWN: Final = re.compile(rf"{OWN_FOLDER}(/|$)")
@@ -48,8 +48,8 @@ class ToolCalls:
     Attributes:
         field: the trees; their root is the root of the server.
         count: number of calls made.
-        said: name of a tool -> the beginning of what it answered.
-        naming: how the server names files.
+        said: name of a tool -> the beginning of its answers.
+        naming: the naming of files by the server.
         folder: the folder of our files.
         listed: the canary whose name is in our folder from the start.
     """
@@ -83,7 +83,7 @@ class ToolCalls:
         return self._hangs >= HANGS or now() > self._until
 
     def tools(self, spoken: Spoken) -> Iterator[dict[str, Any]]:
-        """Yield the tools of a server, on several pages."""
+        """Yield the tools of a server from all pages of its list."""
         yield from spoken.named("tools")
         cursor = spoken.cursors.get("tools/list")
         for _ in range(PAGES):
@@ -94,13 +94,13 @@ class ToolCalls:
             cursor = result.get("nextCursor")
 
     def restart(self) -> None:
-        """End the process: earlier calls may have changed what the server does."""
+        """End the process: earlier calls may have changed the behaviour of the server."""
         with contextlib.suppress(LaunchError):
             self._get().end(polite=False)
 
     @contextlib.contextmanager
     def naming_as(self, naming: FileNaming, below: str) -> Iterator[None]:
-        """Name our files so, in a folder of the root, while the context lasts."""
+        """Use a naming and a folder of the root for our files while the context is open."""
         kept = self.naming, self.folder
         self.naming = naming
         self.folder = self.field.root / below
@@ -182,7 +182,7 @@ class ToolCalls:
 
 
 def _texts(reply: Reply) -> str:
-    """Return all text of an answer; a refusal may name what the tool takes."""
+    """Return all text of an answer; a refusal may name the suffixes that the tool takes."""
     return "\n".join(strings(reply.value or {}))
 
 

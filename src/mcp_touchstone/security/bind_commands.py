@@ -19,7 +19,7 @@ SHOWING: Final = (
     "git diff --no-index /dev/null {file}", """python3 -c 'print(open("{file}").read())'""",
     """node -e 'console.log(fs.readFileSync("{file}","utf8"))'""",
 )  # fmt: skip
-"""Command lines whose output holds the content of a file, or the names in a folder."""
+"""Command lines whose output contains the content of a file, or the names in a folder."""
 
 PROBE: Final = "probe"
 """The folder of the root with a file that has a random name."""
@@ -32,7 +32,7 @@ Ask = Callable[[str, dict[str, Any]], Reply]
 
 
 def find(tools: Iterable[Mapping[str, Any]], ask: Ask, field: FixtureTree) -> Iterator[Binding]:
-    """Yield the tools that ran one of the programs, each with the commands that have worked."""
+    """Yield the tools that ran one of the programs, each with the commands that worked."""
     for tool in tools:
         trial = _Trial(tool, ask, field)
         yield from islice(filter(None, map(trial.binding, ways_to_run(tool))), 1)

@@ -29,22 +29,22 @@ class Effects:
     """Tries operations on files with the tools of one server.
 
     Attributes:
-        is_verbatim: whether the last file that a tool wrote has nothing but the content sent.
+        is_verbatim: whether the last file that a tool wrote contains only the sent content.
     """
 
     def __init__(self, calls: ToolCalls, names: NameSearch) -> None:
         """Create it.
 
         Args:
-            calls: the calls that it makes.
-            names: how the server names files.
+            calls: makes the calls.
+            names: finds the naming of files by the server.
         """
         self.is_verbatim = True
         self._calls = calls
         self._names = names
 
     def of(self, operation: Operation) -> Attempt:
-        """Return the attempt at an operation."""
+        """Return the attempt for an operation."""
         return {
             Operation.READ: self.reads,
             Operation.LIST: self.lists,
@@ -64,7 +64,7 @@ class Effects:
 
         Args:
             plan: the plan.
-            more: whether a file without a given content may be made too.
+            more: whether to try to create a file of any content, too.
         """
         roles = plan.roles
         if {ArgumentRole.FROM, ArgumentRole.TO} <= roles:
@@ -175,7 +175,7 @@ class Effects:
         return arguments if git_repo.keeps(self._calls.field.root, path.read_bytes()) else None
 
     def undoes(self, plan: CallVariant, style: Style, edit: Binding) -> dict[str, Any] | None:
-        """Try whether a call takes back an edit of another tool."""
+        """Try whether a call undoes an edit of another tool."""
         (path, data), content = self._calls.file(), f"edited {secrets.token_hex(8)}"
         root = str(self._calls.field.root)
         where = edit.spelled(path.relative_to(self._calls.field.root).as_posix(), root)
@@ -201,7 +201,7 @@ class Effects:
 
 
 def makes(plan: CallVariant) -> bool:
-    """Return whether a tool, by its name, may make a file."""
+    """Return whether the name of a tool suggests that it creates files."""
     return bool({*words(plan.tool["name"])} & MAKING)
 
 

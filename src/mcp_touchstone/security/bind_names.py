@@ -1,4 +1,4 @@
-"""How a server names files: suffixes and folders that it adds to the names in its calls."""
+"""Find the naming of files by a server: suffixes and folders that it adds to names in calls."""
 
 import json
 import re
@@ -23,20 +23,20 @@ from mcp_touchstone.samples.from_schema import required, words
 from mcp_touchstone.security.bind_calls import OWN, OWN_FOLDER, ToolCalls, read
 
 DESCRIBED: Final = 16_000
-"""Characters read of a definition; a hostile one may have megabytes."""
+"""Maximum number of characters read from a definition; a hostile one may have megabytes."""
 
 MOST_SUFFIXES: Final = 3
-"""Suffixes tried with a tool; a long description may name many."""
+"""Maximum number of suffixes tried with a tool; a long description may name many."""
 
 MOST_LISTED: Final = 4
-"""Names of vaults and the like that are tried."""
+"""Maximum number of names of vaults or similar places that are tried."""
 
 LISTING: Final = frozenset({"list", "get", "show"})
-"""Words in the name of a tool that may list vaults and the like."""
+"""Words in the name of a tool that may list vaults or similar places."""
 
 
 class NameSearch:
-    """Finds how the tools of one server name files.
+    """Finds the naming of files by the tools of one server.
 
     Attributes:
         about: the instructions of the server; they may name suffixes.
@@ -44,7 +44,7 @@ class NameSearch:
     """
 
     def __init__(self, calls: ToolCalls) -> None:
-        """Create it with the calls that it may make."""
+        """Create it; it makes its calls with ``calls``."""
         self.about = ""
         self.landed: list[FileNaming] = []
         self._calls = calls
@@ -106,10 +106,10 @@ class NameSearch:
         return list(dict.fromkeys(found))[:MOST_SUFFIXES]
 
     def _land(self, plan: CallVariant, suffix: str) -> tuple[str, FileNaming] | None:
-        """Make a file by a bare name, and return how it is named; None if there is none.
+        """Create a file by a bare name, and return where the server put it.
 
         Returns:
-            The folder of the file, relative to the root, and the naming.
+            The folder of the file, relative to the root, and its naming; None if there is no file.
         """
         splits = ArgumentRole.NAME in plan.roles
         stem, content = self._calls.fresh("").name, f"made {secrets.token_hex(8)}\n"
@@ -127,7 +127,7 @@ class NameSearch:
         at = "" if at == "." else at
         own = at == folder
         if not own and OWN.match(at):
-            # an earlier call of ours chose this folder; in attacks none does
+            # an earlier call selected this folder; attacks make no such call
             self._calls.restart()
             return None
         naming = FileNaming(
@@ -140,7 +140,7 @@ class NameSearch:
         return at, naming
 
     def _made(self, stem: str, content: str) -> Path | None:
-        """Return the new file with a content, or with a name if there is no content."""
+        """Return the file with this content or, if the content is empty, with this name."""
         bare = re.sub(r"[^a-z0-9]", "", stem.lower())
         for path in self._calls.field.root.rglob("*"):
             if path.is_symlink() or not path.is_file():
@@ -151,7 +151,7 @@ class NameSearch:
         return None
 
     def containers(self, tools: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Return names of vaults and the like that a tool without arguments lists."""
+        """Return names of vaults or similar places that a tool without arguments lists."""
         wanted = {word for name in FOLDERS for word in (name, f"{name}s")}
         found: list[str] = []
         for tool in tools:

@@ -80,8 +80,8 @@ class Binder:
 
         Args:
             spoken: the server.
-            declarations: what the user says of tools.
-            briefly: whether to keep the process and make files in our folder only; tools that
+            declarations: the declarations of the user about tools.
+            briefly: whether to keep the process and create files in our folder only; tools that
                 name files in other ways are not found then.
         """
         found: list[Binding] = []
@@ -116,7 +116,7 @@ class Binder:
         return Bindings(tuple(found), why, self._calls.count, untrue, unbound)
 
     def _try(self, plan: CallVariant, found: list[Binding]) -> None:
-        """Try the possible operations of a plan that are not known; add the ones that work."""
+        """Try the possible operations of a plan that are not bound; add those that work."""
         for operation, attempt in self._effects.allowed_by(plan):
             if self._calls.over or any(_settles(b, operation, plan) for b in found):
                 continue
@@ -127,7 +127,7 @@ class Binder:
     def _try_declared(
         self, declared: Declaration, tools: Iterable[dict[str, Any]], found: list[Binding]
     ) -> str:
-        """Try a declaration of the user; return why it is wrong, empty if it is right."""
+        """Try a declaration of the user; return why it is wrong, or an empty text."""
         tool = next((tool for tool in tools if tool["name"] == declared.tool), None)
         if tool is None:
             names = (tool["name"] for tool in tools)
@@ -185,9 +185,9 @@ class Binder:
                         break
 
     def _try_more(self, tools: Iterable[dict[str, Any]], found: list[Binding]) -> None:
-        """Try tools that are not bound with other names of files, arguments and forms.
+        """Try unbound tools with other names of files, arguments and forms.
 
-        Tools that make files come first: where their file lands shows how the server names files.
+        Tools that create files come first: the path of a new file shows how the server names files.
         """
         left = [tool for tool in tools if not any(b.tool == tool["name"] for b in found)]
         if not left:

@@ -226,7 +226,7 @@ class _CallAttack:
             session.renew()
 
     def _look_back(self) -> None:
-        """Check what no single answer shows: the tree, the files in the root and stderr."""
+        """Check the effects that no answer shows: in the trees, in files of the root, on stderr."""
         session, tally = self.session, self.tally
         for where, canary in session.field.laundered(session.protected):
             what = f"{whose(canary)} are in {where} now"
@@ -291,8 +291,8 @@ class _CallAttack:
     def _is_listless(self, threat: str, readers: list[Binding]) -> bool:
         """Return whether all denied files can be read by plain name, and no deny list was promised.
 
-        Other ways to the same files then add nothing. A threat that is not conditional is judged
-        all the same.
+        Attacks on the same files then prove nothing more. A threat that is not conditional is
+        judged nevertheless.
         """
         session = self.session
         denied = [one for one in session.field.canaries.planted if one.area is Area.DENIED]

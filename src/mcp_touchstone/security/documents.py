@@ -17,10 +17,10 @@ from mcp_touchstone.samples.from_schema import words
 NAME: Final = "documents.toml"
 
 _NAMED: Final = re.compile(r"(?<![\w/}\])])\*?(\.[a-z][a-z0-9]{1,11})(?![\w.(/])", re.IGNORECASE)
-"""A suffix as definitions and refusals name it: alone, quoted, or behind a star."""
+"""A suffix as definitions and refusals name it: alone, quoted, or after a star."""
 
 _PLAIN: Final = frozenset({".txt", ".com", ".org", ".net", ".io", ".env", ".git", ".js", ".exe"})
-"""Words with a dot that say nothing about the files of a tool."""
+"""Words with a dot that do not indicate the files of a tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Document:
     values: Mapping[str, Any] | None = None
 
     def holding(self, text: str) -> bytes:
-        """Return a file with a text in it."""
+        """Return the content of a file that contains a text."""
         if not self.parts:
             return _filled(self.content, text).encode()
         made = io.BytesIO()
@@ -75,11 +75,11 @@ class Documents:
     rows: tuple[Document, ...] = ()
 
     def of(self, suffix: str) -> Document:
-        """Return the document of a suffix; plain text if none is known."""
+        """Return the document of a suffix; plain text if the suffix is unknown."""
         return next((row for row in self.rows if row.suffix == suffix.lower()), Document(suffix))
 
     def holding(self, path: PurePath, text: str) -> bytes:
-        """Return the content of a file at a path with a text in it."""
+        """Return the content of a file that contains a text, in the format of its suffix."""
         return self.of(path.suffix).holding(text)
 
     def suggested(self, text: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 STEP: Final = 10_000
-"""Bytes by which the sizes of files differ at least; a file of zeros is small enough to read."""
+"""Minimum difference of the sizes of files, in bytes; the files stay small enough to read."""
 
 UNITS: Final = (1000, 1024)
 """Bytes in a kilobyte."""
@@ -26,7 +26,7 @@ class FileFacts:
 
     Attributes:
         size: in bytes; its first digits differ from those of all other planted files.
-        time: modification time, in seconds since 1970: noon (UTC) of a day of no other file.
+        time: modification time, in seconds since 1970: noon (UTC) of a day that no other file has.
     """
 
     size: int
@@ -70,7 +70,7 @@ class FileFacts:
 
 
 def unique(number: int) -> FileFacts:
-    """Return facts of a file: those of different numbers, from 0 to 3, have no form in common."""
+    """Return facts of a file; facts of different numbers, from 0 to 3, share no form."""
     size = (2 + 2 * number) * STEP + secrets.randbelow(STEP)
     year, month, day = 1981 + 4 * number, 1 + secrets.randbelow(12), 13 + secrets.randbelow(15)
     return FileFacts(size, int(datetime(year, month, day, 12, tzinfo=UTC).timestamp()))

@@ -53,7 +53,7 @@ It is long past, so a write in the same tick of the clock changes it.
 
 
 TreeState = tuple[dict[str, Fact], int, tuple[str, ...], dict[str, str], bool]
-"""Facts by path, then the numbers and texts that an attack adds to the trees' record."""
+"""Facts by path, then the data of the ``FixtureTree`` that an attack may change."""
 
 
 class FixtureTree(World):
@@ -64,7 +64,7 @@ class FixtureTree(World):
         names: values of the names in braces of a payload.
         denied: the deny list that trees and payloads refer to.
         documents: the contents of files by their suffix.
-        made: shell lines that make what an attack added outside, for reproductions.
+        made: shell lines that recreate the files an attack added outside, for reproductions.
     """
 
     def __init__(
@@ -298,7 +298,8 @@ class FixtureTree(World):
     def _commit_outside(self) -> None:
         """Make the folders beside the root repositories; used if the root is a repository.
 
-        Otherwise the server would refuse them as no repositories, and seem to protect them.
+        Otherwise the server would refuse them because they are no repositories, and would seem to
+        protect them.
         """
         for canary in [c for c in self.canaries.planted if c.is_name]:
             folder = (self.path / canary.where).parent
@@ -314,7 +315,7 @@ class FixtureTree(World):
             self.accept_outside()
 
     def accept_outside(self) -> None:
-        """Take the files outside as they are now for their original state."""
+        """Make the current state of the files outside their original state."""
         self._before = self._forbidden()
 
     def _outside(self) -> list[Canary]:
@@ -329,7 +330,7 @@ class FixtureTree(World):
     def release_pipes(self, names: Iterable[str]) -> None:
         """Release the readers of named pipes of the root, so that a server can exit.
 
-        The pipes are removed; whoever opens one later would wait again.
+        The pipes are removed: a later open would block again.
         """
         for name in names:
             with contextlib.suppress(OSError):
@@ -341,7 +342,7 @@ class FixtureTree(World):
     # --- checks
 
     def state(self) -> TreeState:
-        """Return what the trees and this record of them contain, without times and inodes.
+        """Return the state of the trees and of this object, without times and inodes.
 
         The home and the temporary folder belong to the server, and are left out.
         """
@@ -450,7 +451,7 @@ class FixtureTree(World):
     def _make_way(self, path: Path) -> None:
         """Create the parent folders of a planted file; a link in their place is removed.
 
-        So nothing is written outside our parent folder, whatever a server did to the tree.
+        So nothing is written outside our parent folder, even if a server replaced folders by links.
         """
         here = self.path
         for part in path.relative_to(self.path).parts[:-1]:
@@ -518,7 +519,7 @@ def _entries(fixtures: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def write_dated(path: Path, data: bytes, time: int = PLANTED) -> None:
-    """Write a file and set an old modification time, so that a later write always shows."""
+    """Write a file and set an old modification time, so that a later write is always visible."""
     path.write_bytes(data)
     os.utime(path, (time, time))
 

@@ -38,20 +38,20 @@ def from_the_top(session: AttackSession, threat: str, *groups: str) -> None:
 
 
 def by_pattern(session: AttackSession, threat: str, *groups: str) -> None:
-    """Ask for names by patterns that lead outside; ``**`` may never end, so it comes last."""
+    """Send patterns that lead outside; ``**`` may never end, so it comes last."""
     rows = [row for row in session.payloads(*groups, via="pattern") if row.expect == "deny"]
     attack_calls(session, threat, _matched(session, sorted(rows, key=lambda row: "**" in row.text)))
 
 
 def by_completion(session: AttackSession, threat: str, *groups: str) -> None:
-    """Ask for completions of folders outside."""
+    """Request completions of folders outside."""
     rows = [row for row in session.payloads(*groups) if row.operation in {"read", "list"}]
     rows += [row for row in _said(session, *groups) if not row.is_denied]
     attack_calls(session, threat, _completed(session, rows))
 
 
 def to_denied(session: AttackSession, threat: str, *groups: str) -> None:
-    """Walk over denied files, ask for them by patterns, and clear the exclusions of walks."""
+    """Walk over denied files, search them by patterns, and clear the exclusions of walks."""
     session.protect_denied()
 
     def shots() -> Iterator[AttackCall]:

@@ -1,4 +1,4 @@
-"""Other callers of an HTTP server under attack: strangers, pages of other sites, raw bytes."""
+"""Send requests as other callers of an HTTP server: strangers, other web pages, raw bytes."""
 
 import contextlib
 import json
@@ -18,15 +18,15 @@ from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.http_headers import SESSION
 
 READ: Final = 1 << 20
-"""Greatest number of bytes that are read from a raw connection."""
+"""Maximum number of bytes read from a raw connection."""
 
 
 @dataclass(frozen=True)
 class RawAnswer:
-    """All that a server wrote on one connection.
+    """The bytes that a server wrote on one connection.
 
     Attributes:
-        data: its bytes.
+        data: the bytes.
         line: number of the line of the transcript that records the request.
     """
 
@@ -35,7 +35,7 @@ class RawAnswer:
 
     @property
     def results(self) -> set[Any]:
-        """The ids of the results in it."""
+        """The text ids of the results in the bytes."""
         found = set()
         for text in self.data.replace(b"data:", b"").splitlines():
             with contextlib.suppress(ValueError, RecursionError):
@@ -69,20 +69,20 @@ class HttpCaller:
 
     @property
     def secret_names(self) -> tuple[str, ...]:
-        """The headers with secrets of the user; a stranger does not have them."""
+        """Names of the headers with secrets of the user; a stranger does not have them."""
         return tuple(self._channel.endpoint.secrets)
 
     @property
     def stranger(self) -> dict[str, Change]:
-        """The changes of headers that take away the session and the secrets of the user."""
+        """The changes that remove the headers for the session and the secrets of the user."""
         return {SESSION: None, **dict.fromkeys(self.secret_names)}
 
     def marker(self, word: str) -> str:
-        """Return an id that nobody else uses."""
+        """Return a unique id that begins with a word."""
         return f"{word}-{secrets.token_hex(6)}"
 
     def opening(self) -> dict[str, Any]:
-        """Return a handshake with an id of its own."""
+        """Return an ``initialize`` request with a unique id."""
         info = {"name": "mcp-touchstone", "version": "1"}
         params = {
             "protocolVersion": self.session.revision,
@@ -92,17 +92,17 @@ class HttpCaller:
         return self.request("initialize", params)
 
     def request(self, method: str, params: Any = None, marker: str = "") -> dict[str, Any]:
-        """Return a request with an id of its own, or with this one."""
+        """Return a request with the id ``marker``, by default a unique one."""
         given = {} if params is None else {"params": params}
         known = marker or self.marker("call")
         return {"jsonrpc": "2.0", "id": known, "method": method, **given}
 
     def begin(self, change: Mapping[str, Change] | None = None) -> HttpAnswer:
-        """Send a handshake without a session."""
+        """Send an ``initialize`` request without a session."""
         return self.http.post(self.opening(), {SESSION: None, **(change or {})})
 
     def another(self) -> str | None:
-        """Open another session of the user; return its id, None without one."""
+        """Open another session of the user; return its id, or None if it has none."""
         answer = self.begin()
         known = answer.header(SESSION)
         if known is None or not served(answer):
@@ -119,17 +119,17 @@ class HttpCaller:
     def raw(
         self, headers: Headers, body: bytes, message: Any, note: str, seconds: float
     ) -> RawAnswer:
-        """POST bytes on a connection of their own; read until its end or the deadline.
+        """POST bytes on a new connection; read until it ends or the time limit is reached.
 
         Args:
             headers: all headers.
-            body: the bytes behind them.
-            message: the message in it, for the transcript.
-            note: what is unusual, for the transcript.
-            seconds: the deadline.
+            body: the bytes of the body.
+            message: the message in the body, for the transcript.
+            note: the unusual part of the request, for the transcript.
+            seconds: the time limit.
 
         Raises:
-            OSError: there was no connection.
+            OSError: the connection could not be opened.
         """
         transcript, modern = self.session.wire.transcript, self.session.modern
         transcript.happened(note)
@@ -154,19 +154,19 @@ class HttpCaller:
         """Open a connection and send nothing.
 
         Raises:
-            OSError: there is none.
+            OSError: it could not be opened.
         """
         return self._channel.endpoint.connect(seconds)
 
     def head(self, *lines: tuple[str, str], drop: tuple[str, ...] = ()) -> Headers:
-        """Return the headers of a POST of the user without some of them, and with others behind."""
+        """Return the headers of a POST of the user, without ``drop`` and followed by ``lines``."""
         ordinary = self.http.headers("POST", self.request("ping"), 0)
         out = {name.lower() for name in drop}
         return (*(one for one in ordinary if one[0].lower() not in out), *lines)
 
 
 def served(answer: HttpAnswer) -> bool:
-    """Return whether a response holds a result."""
+    """Return whether a response contains a result."""
     messages = [one for value in answer.messages for one in _members(value)]
     return any(isinstance(one, dict) and "result" in one for one in messages)
 

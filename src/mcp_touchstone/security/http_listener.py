@@ -39,7 +39,7 @@ class Arrival:
 class RequestListener:
     """Listens on a free port until it is closed.
 
-    Each URL has a mark, and a request is recognised by the mark alone, wherever it arrives. Every
+    Each URL contains a mark. A request is identified by its mark alone, at any address. Every
     request is answered with 404, unless its mark has another answer.
     """
 
@@ -66,7 +66,7 @@ class RequestListener:
 
         Args:
             listening: the socket.
-            greeting: sent to each client before it sends anything, as some protocols have it.
+            greeting: sent to each client before it sends anything, as some protocols require.
         """
         self._sockets.append(listening)
         self._start(listening, greeting)
@@ -77,7 +77,7 @@ class RequestListener:
         thread.start()
 
     def mark(self, answer: bytes = ANSWER) -> str:
-        """Return a new mark, and answer a request with it in this way."""
+        """Return a new mark; a request with it gets this answer."""
         self._marks += 1
         mark = f"{self._secret}-{self._marks}"
         self._answers[mark] = answer
@@ -117,9 +117,10 @@ class RequestListener:
                 caller.sendall(self._answer(_request(caller), caller.getsockname()[0]))
 
     def _answer(self, data: bytes, address: str) -> bytes:
-        """Record a request; without a mark it is for none of our URLs.
+        """Record a request with a mark, and return its answer.
 
-        A mark may also be in the name of the host. Only the URL itself has another answer.
+        A mark may also be in the name of the host. The answer of the mark is returned only if the
+        mark is in the request line.
         """
         text = data.decode("latin-1")
         line = text.partition("\n")[0].strip()
@@ -136,8 +137,8 @@ class RequestListener:
 def _request(caller: socket.socket) -> bytes:
     """Return a request without its body, or the part of it that arrives in time.
 
-    The fields of an HTTP request are read too: bytes that nobody read would reset the connection,
-    and the client would lose the answer.
+    The fields of an HTTP request are read too: unread bytes would reset the connection, and the
+    client would lose the answer.
     """
     data = b""
     end = now() + PATIENCE

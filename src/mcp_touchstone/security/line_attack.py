@@ -43,7 +43,7 @@ class LineHit:
 
     Attributes:
         what: the effect, in words.
-        guilty: the line that had it; None if unknown.
+        guilty: the line that caused it; None if unknown.
         at: the reply or entry that shows it; None without one.
     """
 
@@ -58,7 +58,7 @@ class LineAttack:
     def __init__(self, session: AttackSession, *, opened: bool = True) -> None:
         """Open the connection, unless ``opened`` is false.
 
-        Its traffic breaks rules on purpose, so the transcript is excluded from judgements.
+        Its lines break rules on purpose, so the transcript is excluded from judgements.
         """
         self.session = session
         self._readers: list[Binding] = []

@@ -1,7 +1,8 @@
 """Payloads that are lines for the input of a server, as bytes.
 
-Names in braces stand for an id, a tool or its path argument. ``gen`` of a payload says how to build
-a long line. A line is kept as repeated parts, so that a script can print it without containing it.
+Names in braces stand for an id, a tool or its path argument. ``gen`` of a payload describes how to
+build a long line. A line is kept as repeated parts, so that a script can print it without
+containing it.
 """
 
 import json

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 LARGEST: Final = 512
-"""Bytes of a question, at most."""
+"""Maximum number of bytes of a question."""
 
 HEADER: Final = 12
 A: Final = (1).to_bytes(2, "big")
@@ -42,7 +42,7 @@ class NameServer:
         self._socket.close()
 
     def _serve(self) -> None:
-        self._socket.settimeout(PATIENCE / 10)  # a closed socket wakes nobody in recvfrom
+        self._socket.settimeout(PATIENCE / 10)  # closing a socket does not wake recvfrom
         while not self._closed:
             with contextlib.suppress(OSError, IndexError):
                 question, caller = self._socket.recvfrom(LARGEST)
@@ -65,6 +65,6 @@ class NameServer:
             address = addresses.pop(0) if len(addresses) > 1 else addresses[0]
             # the name by a pointer to the question; type, class; valid for 0 seconds; length
             found = b"\xc0\x0c" + A + A + bytes(4) + b"\x00\x04" + socket.inet_aton(address)
-        flags = b"\x85\x80" if addresses else b"\x85\x83"  # a name that we do not have
+        flags = b"\x85\x80" if addresses else b"\x85\x83"  # NXDOMAIN for unknown names
         counts = b"\x00\x01" + len(found[:1]).to_bytes(2, "big") + bytes(4)
         return question[:2] + flags + counts + asked + found

@@ -13,7 +13,7 @@ from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.target.deny_list import Denied
 
 URL: Final = "{url}"
-"""Placeholder in a payload for a URL of our listener; each call gets another one."""
+"""Placeholder in a payload for a URL of our listener; each call has its own URL."""
 
 CANARY: Final = "canary-file.txt"
 """Value of ``{canary}``: the name of the file with a canary in each folder."""
@@ -26,7 +26,7 @@ class Payload:
     Attributes:
         id: such as ``path.dotdot-01``.
         text: the payload; ``fill`` replaces the names in braces.
-        via: where it is put: ``path``, ``uri``, ``args``, ...
+        via: the place it is sent in: ``path``, ``uri``, ``args``, ...
         operation: the operation it is written for: ``read``, ``list``, ``create``, ...
         expect: ``deny``, ``safe`` or ``same-as-plain``.
         live: readings of the text by which it reaches its target on an unprotected server.
@@ -35,9 +35,9 @@ class Payload:
         platforms: systems it is for; empty for all.
         note: its description.
         tier: level of attacks it belongs to.
-        recipe: how its text is generated if it is too long for the file; otherwise empty.
+        recipe: the rule that generates a text too long for the file; otherwise empty.
         is_bytes: whether each character encodes the byte with its code.
-        instead: threats that a driver of their own judges, as the row describes.
+        instead: threats that a separate driver judges, as the row describes.
         is_default: whether it names entries that only the default deny list has.
     """
 
@@ -64,7 +64,7 @@ class Payload:
 
     @property
     def is_fetched(self) -> bool:
-        """Whether it holds a URL of our listener."""
+        """Whether it contains a URL of our listener."""
         return URL in self.text
 
     @property

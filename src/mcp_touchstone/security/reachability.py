@@ -1,8 +1,8 @@
 """Compute whether a payload reaches its target on an unprotected server.
 
-The *lexical* model removes dot-dot before it resolves a path (``normpath``). The *physical* model
-resolves a path as the kernel does, with links. Readings decode a text before. A payload that
-claims to be live but reaches nothing on a tree proves nothing there: it is counted as dead.
+Readings decode the text of the payload first. Then the *lexical* model removes dot-dot
+(``normpath``) before it resolves a path, and the *physical* model resolves a path as the kernel
+does, with links. A payload that is declared live but reaches nothing on a tree is counted as dead.
 """
 
 import glob

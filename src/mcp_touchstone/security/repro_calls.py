@@ -22,7 +22,7 @@ KILLS: Final = 20
 """Maximum number of times a script kills the server; it stops at the first half-written file."""
 
 LOOKS: Final = 200_000
-"""Maximum number of checks whether a file has changed; they take about a second."""
+"""Maximum number of checks for a change of a file; they take about a second."""
 
 
 def script(
@@ -31,7 +31,7 @@ def script(
     """Return the script that makes some calls.
 
     Args:
-        scene: where they were made.
+        scene: the surroundings of the calls.
         text: the path that was sent; the script creates the files on it.
         steps: calls, and between them shell lines in which ``$D`` is the folder of the script.
         still: whether nothing in the root may change.
@@ -53,7 +53,7 @@ def talk(
     """Return the script of a protocol attack: it sends the opening, some lines and a request.
 
     Args:
-        scene: where they were sent.
+        scene: the surroundings of the lines.
         fired: the lines.
         probe: the request sent at the end.
         forged: whether they contain messages that must not be answered or echoed as messages.
@@ -76,7 +76,7 @@ def starved(scene: Scene, reader: Binding, pipes: Iterable[str]) -> str:
     """Return the script that reads named pipes without a writer, and then a plain file.
 
     Args:
-        scene: where the calls were made.
+        scene: the surroundings of the calls.
         reader: the binding that reads.
         pipes: names of the pipes in the root.
     """
@@ -103,7 +103,7 @@ def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[
     """Return the script that kills the server as soon as the file it writes changes.
 
     Args:
-        scene: where it was killed.
+        scene: the surroundings of the finding.
         call: the call that writes the file.
         path: the file, relative to the root.
         old: the old content of the file; None if the call creates it.

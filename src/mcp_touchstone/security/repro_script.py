@@ -48,7 +48,7 @@ FOUND: Final = "$D.found"
 """File to which a shell line between calls writes its finding."""
 
 SHOWN: Final = 4000
-"""Number of bytes shown of the answers, from the end."""
+"""Number of bytes at the end of the answers that are shown."""
 
 LARGEST: Final = 4096
 """Maximum size of a file that is written into a script, in bytes."""
@@ -127,7 +127,7 @@ class Scene:
 
     Attributes:
         field: the trees.
-        target: how the server was started.
+        target: the command and settings of the server.
         revision: the protocol revision in use.
         denies: whether it is about denied files.
         sandbox: the sandbox of the server; None for none.
@@ -159,8 +159,8 @@ class Scene:
             judged: whether a missing answer to that request is a finding.
             still: whether a change in the root is a finding.
             forged: whether a result with an ``inner-`` id is a finding.
-            tries: how often the lines are sent, each time to a new process, until a shell line
-                among them finds something.
+            tries: maximum number of times the lines are sent, each time to a new process, until a
+                shell line among them writes a finding.
         """
         looks = [_LEAKED, _LAUNDERED]
         if still:
@@ -293,7 +293,7 @@ class Scene:
             yield f'ln -s "{there}" "$D/root"/{shlex.quote(link)}'
 
     def _met(self, text: str) -> Iterator[Path]:
-        """Yield the paths of the root that a text may refer to: all if it names none."""
+        """Yield the paths of the root that a text may refer to; all paths if it names none."""
         words = _words(text)
         every = not words - {".", ".."} or "*" in text
         for path in self.field.root.rglob("*"):

@@ -19,14 +19,14 @@ WINDOWS: Final = 3
 """Length of a measurement in seconds, and maximum number of them; the lowest value counts."""
 
 WORKS: Final = 0.03
-"""Seconds in which it must have run: on a loaded machine, each thread that wakes waits first."""
+"""Minimum run time in seconds: on a loaded machine, each thread that wakes waits first."""
 
 LONGEST: Final = 6.0
-"""Seconds after which a measurement ends, on a machine where it did not run for that long."""
+"""Seconds after which a measurement ends even if the process has not run for ``WORKS``."""
 
 
 class ResourceUsage:
-    """Measures a process and its descendants, as the process may be a launcher of the server."""
+    """Measures a process and its descendants: the process may be only a launcher of the server."""
 
     def __init__(self, pid: int) -> None:
         """Create it for the process with this id."""
@@ -66,7 +66,7 @@ def _descriptors(process: psutil.Process) -> int | None:
 
 
 def cpu_share(pid: int, enough: float) -> float | None:
-    """Return the share of the time in which a process wanted a core, the lowest measured.
+    """Return the lowest measured share of time in which a process wanted a core.
 
     Args:
         pid: id of the process.

@@ -1,4 +1,4 @@
-"""Resource limits of an attacked server: a copy of an endless device must not fill the disk."""
+"""Limit the resources of an attacked server: a copy of an endless device must not fill the disk."""
 
 import contextlib
 import sys
@@ -13,7 +13,7 @@ def hold(pid: int, largest: int = LARGEST) -> None:
     """Limit the file size of a process and its later children, and disable their core dumps.
 
     Beyond the limit a write fails with EFBIG, or SIGXFSZ ends the process (getrlimit(2)). Only
-    Linux can limit another process; elsewhere nothing is limited.
+    Linux can limit another process; on other systems nothing is limited.
     """
     if sys.platform == "linux":
         import resource  # noqa: PLC0415  (only POSIX has it)

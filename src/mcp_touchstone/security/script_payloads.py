@@ -1,7 +1,7 @@
 """Attack with scripts as arguments: a check of path arguments does not see the paths in them.
 
 A script names files in its commands and clauses, and its filters may be programs. Scripts are sent
-to tools that carried out a plain script. The files present afterwards decide.
+to tools that executed a plain script. The verdict depends on the files that exist afterwards.
 """
 
 from collections.abc import Iterable, Iterator

@@ -18,7 +18,7 @@ DEATHS: Final = 3
 """Number of processes that end under one threat after which no more calls are made."""
 
 HANGS: Final = 2
-"""Number of unanswered calls after which no more calls are made."""
+"""Number of unanswered calls after which the attack stops."""
 
 SHOWN: Final = 160
 
@@ -28,7 +28,7 @@ class Hit:
     """One forbidden effect.
 
     Attributes:
-        shot: the call that had it; None if only the end of the attack showed it.
+        shot: the call that caused it; None if it was found only at the end of the attack.
         what: the effect, in words.
         wire: the connection on which it was seen.
         reply: the reply to the call; None without one.
@@ -107,14 +107,14 @@ class Tally:
 
 
 def whose(canary: Canary) -> str:
-    """Return in words whose bytes or names a canary is."""
+    """Return a description of the bytes or names that a canary marks."""
     if canary.is_name:
         return f"the names in {Path(canary.where).parent.as_posix()!r}"
     return f"the bytes of {canary.where}"
 
 
 def shown(call: Call) -> str:
-    """Return a call in short: the tool or method, and its arguments."""
+    """Return a short description of a call: the tool or method, and its arguments."""
     method, params = call
     return f"{params.get('name', method)} {brief(params.get('arguments', params), SHOWN)}"
 

@@ -54,7 +54,7 @@ class AttackCall:
         live: whether it reaches its target on an unprotected server.
         before: the steps before it: calls, and shell lines.
         into: the arguments that take the payload, if they do not contain its text.
-        after: shell lines behind it in its reproduction; see ``found_if``.
+        after: shell lines after it in the reproduction; see ``found_if``.
     """
 
     payload: Payload
@@ -141,10 +141,10 @@ class Targeting:
     def _named(
         self, row: Payload, plain: str, binding: Binding, aims: dict[str, Path | None]
     ) -> tuple[str, Path | None]:
-        """Return a payload as the files of a binding are named, and the path that it reaches.
+        """Return a payload in the naming of a binding, and the path that it reaches.
 
-        The folder of plainly named files comes first, then the root. A name without a suffix, as
-        links have it, gets the suffix of the files too.
+        The folder of plainly named files is tried first, then the root. A name without a suffix,
+        such as the name of a link, is also tried with the suffix of the files.
         """
         naming = binding.naming
         suffixed = naming.suffixed(plain)
@@ -193,7 +193,7 @@ class Targeting:
         """Yield the moves and copies of payloads with a source and a destination, of one kind."""
         for row in rows:
             for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
-                # classified again for each binding: an earlier one may have put something there
+                # classified again for each binding: an earlier call may have changed the tree
                 for _, plain in self._field.each([row]):
                     text = binding.naming.suffixed(plain)
                     if PAIR in text and reachability.carriage(text, self._field) is kind:

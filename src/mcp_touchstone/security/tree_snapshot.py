@@ -12,7 +12,7 @@ Fact = tuple[Any, ...]
 """Kind of a path, then its state by kind: mode, size, time, inode, links, target, digest."""
 
 HASHED: Final = 1 << 20
-"""Number of bytes hashed of a file; changes in the rest show by size, times and inode only."""
+"""Maximum number of bytes hashed per file; later changes are seen by size, times and inode only."""
 
 
 @dataclass(frozen=True, slots=True)

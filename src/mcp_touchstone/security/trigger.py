@@ -14,8 +14,8 @@ class Trigger:
 
         Args:
             act: the action.
-            look: returns the watched value. It is called without a pause, as a moment may be
-                short.
+            look: returns the watched value. It is called without a pause, because the value may
+                change only for a short time.
             seconds: seconds from the start to the action; None to act as soon as the value changes.
         """
         self._act = act
@@ -30,7 +30,7 @@ class Trigger:
         self._thread.start()
 
     def stop(self) -> None:
-        """Run the action now, unless it has run; return when it has."""
+        """Run the action now, unless it has run; return when it has ended."""
         self._over.set()
         self._thread.join()
 
