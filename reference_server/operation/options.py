@@ -27,57 +27,57 @@ SHORTEST_KEY = 32
 HELP = """\
 usage: {program} [OPTION]...
 
-An MCP server on standard input and output that reads and edits the text files
-below its roots, and nothing else.
+An MCP server on standard input and output. It reads and edits the text files
+below its roots, and no other files.
 
-which files:
-  --root DIR             a directory to serve; may be repeated, new files go to
-                         the first (default: the current directory)
+files:
+  --root DIR             directory to serve; may be repeated; new files are made
+                         in the first (default: the current directory)
   --read-only            write nothing
-  --max-file-size BYTES  largest file read or written (default: 10485760)
-  --deny PATTERN         deny what a line of a .gitignore would match (.ssh,
-                         *.pem, private/**) and all below it; may be
-                         repeated; comes on top of .git, node_modules,
+  --max-file-size BYTES  largest file to read or write (default: 10485760)
+  --deny PATTERN         refuse matching paths and all paths below them, with
+                         the patterns of .gitignore (.ssh, *.pem, private/**);
+                         may be repeated; added to .git, node_modules,
                          __pycache__, .env and .vs
-  --deny-write PATTERN   the same for writing only; on top of bin and obj
-  --no-default-deny      start from empty lists instead
+  --deny-write PATTERN   the same for writes only; added to bin and obj
+  --no-default-deny      do not deny the default patterns
   --allow PATTERN        serve only files whose path or name matches (*.py,
                          docs/*); may be repeated
 
-how it behaves:
-  --confirm-writes       ask the user before something is overwritten or removed
-  --text-editor=BOOL     whether text_editor is offered (default: true)
+behaviour:
+  --confirm-writes       ask the user before a file is overwritten or removed
+  --text-editor=BOOL     whether to offer the tool text_editor (default: true)
   --page-size N          most entries in one page of a list (default: 100)
-  --feature NAME         offer what an installed package adds by an entry point
-                         of this name in the group mcp_touchstone.features;
+  --feature NAME         load the entry point of this name in the group
+                         mcp_touchstone.features of an installed package;
                          may be repeated; its code runs in this server
-  --deprecated           offer in 2026-07-28 what is deprecated there: logging,
-                         to requests that opt in
-  --max-line BYTES       longest message that is accepted (default: 16777216)
+  --deprecated           offer logging in 2026-07-28, where it is deprecated, to
+                         requests that opt in
+  --max-line BYTES       longest message to accept (default: 16777216)
 
-what the operator sees, on standard error:
+logs, on standard error:
   --log-level LEVEL      debug, info, warning, error or off (default: warning);
                          each write is logged at any level
   --log-format FORMAT    json or text (default: json)
-  --verbose-log FILE     append every request and answer, file contents
-                         included, to this file, which lies outside the roots
+  --verbose-log FILE     append every request and answer, with the contents of
+                         files, to this file; it must be outside the roots
 
-  -h, --help             show this
+  -h, --help             show this help
   --version              show the version
 
-A value may also follow a "=". Switches take true or false that way too.
+A value may also follow a "=". Switches take true or false in this form too.
 
-environment, where the argument is not given:
-  CEDARSCRIPT_ROOT           --root; several are separated by "{separator}"
+environment, used if the argument is not given:
+  CEDARSCRIPT_ROOT           --root; separate several with "{separator}"
   CEDARSCRIPT_READ_ONLY      --read-only: true or false
   CEDARSCRIPT_MAX_FILE_SIZE  --max-file-size
   CEDARSCRIPT_LOG_LEVEL      --log-level
   CEDARSCRIPT_LOG_FORMAT     --log-format
   TEXT_EDITOR_MCP_ENABLED    --text-editor: true or false
 
-environment alone, as others may see the arguments:
-  CEDARSCRIPT_STATE_KEY      a secret of 32 characters or more; processes that
-                             share it take up what another has asked a client
+environment only, because other users can see the arguments:
+  CEDARSCRIPT_STATE_KEY      a secret of 32 characters or more; a process
+                             continues requests of other processes that have it
 
 exit status: 0 all requests were answered, 1 some were not, 2 the command line
 or the environment is wrong, 130 interrupted
