@@ -13,7 +13,7 @@ import distributed
 from mcp_touchstone.fleet import drive
 from mcp_touchstone.fleet.child import Running
 from mcp_touchstone.fleet.drive import Rows
-from tests.test_fleet import PLAN, SERVER, command
+from tests.fleets import PLAN, SERVER, command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
