@@ -61,6 +61,7 @@ SLOW = frozenset(
         "test_cli",
         "test_fakes",
         "test_fleet_cluster",
+        "test_fleet_images",
         "test_fleet_running",
         "test_gate",
         "test_init",

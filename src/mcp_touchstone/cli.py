@@ -475,7 +475,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _fleet(options: argparse.Namespace) -> int:
-    from mcp_touchstone.fleet import drive, servers
+    from mcp_touchstone.fleet import containers, drive, servers
     from mcp_touchstone.fleet.child import Running
     from mcp_touchstone.fleet.judge import Plan
     from mcp_touchstone.transport import sandbox
@@ -491,7 +491,11 @@ def _fleet(options: argparse.Namespace) -> int:
             trouble = "" if entry.trouble is None else f"  ({entry.trouble.line})"
             print(f"{entry.key}{trouble}")
         return 0
-    method, why = (None, "") if options.inside == "none" else sandbox.choose(options.inside)
+    engine = options.inside if options.inside in containers.ENGINES else ""
+    how = sandbox.Method.BWRAP if engine else options.inside  # of servers that are no images
+    method, why = (None, "") if how == "none" else sandbox.choose(how)
+    if engine:
+        why = containers.unavailable(engine) or why
     if why:
         return _complain(f"--inside {options.inside}: {why}; --inside none runs servers without it")
     if method is None:
@@ -499,6 +503,7 @@ def _fleet(options: argparse.Namespace) -> int:
     plan = Plan(
         words=tuple(_check_words(options)),
         method=method,
+        engine=engine,
         deadline=options.deadline,
         startup=options.timeout,
         jobs=max(JOBS * (os.cpu_count() or 1) // options.workers, 2),
