@@ -2,7 +2,10 @@
 
 import csv
 import io
+import json
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from mcp_touchstone.fleet import drive, report
 from mcp_touchstone.fleet.drive import FleetError, Rows
 from tests.fleets import (
     PLAN,
+    fleet,
     row_of,
     small,
     write_list,
@@ -82,20 +86,53 @@ def test_one_fleet_writes_to_a_file(tmp_path: Path) -> None:
         pass
 
 
-def test_full_disk_leaves_whole_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "rows.jsonl"
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a file system of two pages."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    size = f"size={2 * os.sysconf('SC_PAGESIZE')}"
+    words = ["mount", "-t", "tmpfs", "-o", size, "none", str(place)]
+    try:
+        subprocess.run(words, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("mounting a file system needs root on Linux")
+    yield place
+    subprocess.run(["umount", place], check=True)
 
-    def full(_descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
 
-    with Rows(path, PLAN, resume=False) as rows:
-        rows.append(row_of("a"))
-        with monkeypatch.context() as patched:
-            patched.setattr(os, "fsync", full)
-            with pytest.raises(OSError, match="No space left"):
-                rows.append(row_of("b"))
+def test_full_disk_leaves_whole_rows(small_disk: Path) -> None:
+    path = small_disk / "rows.jsonl"
 
-    assert [row["key"] for row in drive.read(path)] == ["oci:a"]
+    def fill() -> None:
+        with Rows(path, PLAN, resume=False) as rows:
+            for number in range(1000):
+                rows.append(row_of(str(number)))
+
+    with pytest.raises(FleetError, match=r"rows.jsonl: No space left on device; .* --resume"):
+        fill()
+
+    whole = [row["name"] for row in drive.read(path)]
+    assert path.read_bytes().count(b"\n") == len(whole) > 1
+    assert path.read_bytes().endswith(b"\n")
+    (small_disk / "rows.jsonl.lock").unlink(missing_ok=True)
+    subprocess.run(["mount", "-o", "remount,size=1m", small_disk], check=True)
+    with Rows(path, PLAN, resume=True) as rows:
+        assert len(rows.done) == len(whole)
+        rows.append(row_of("later"))
+    assert [row["name"] for row in drive.read(path)] == [*whole, "later"]
+
+
+def test_full_disk_ends_the_fleet_with_one_line(small_disk: Path, tmp_path: Path) -> None:
+    lines = [json.dumps({"oci": f"image{number}"}) for number in range(100)]
+    (tmp_path / "list.jsonl").write_text("\n".join(lines))
+    words = fleet(tmp_path, "--out", str(small_disk / "rows.jsonl"))
+
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=240)
+
+    assert done.returncode == 2
+    _, said = done.stderr.splitlines()  # after the line on the sandbox
+    assert said.endswith("No space left on device; make room, then --resume continues")
 
 
 # --- the report

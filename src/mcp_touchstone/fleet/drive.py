@@ -65,7 +65,7 @@ class Rows:
         return self
 
     def _open(self) -> None:
-        self._file = self._path.open("ab")
+        self._file = self._path.open("ab", buffering=0)  # no rest of a row is written later
         if self._path.stat().st_size and not self._resume:
             raise FleetError(f"{self._path} has rows; add --resume, or name another with --out")
         self._file.truncate(_whole(self._path))
@@ -95,17 +95,20 @@ class Rows:
         """Append a row and wait until it is on the disk.
 
         Raises:
-            OSError: it cannot be written; the file then ends with the row before.
+            FleetError: it cannot be written; the file then ends with the row before.
         """
         size = self._path.stat().st_size
+        left = memoryview(json.dumps(row, separators=(",", ":")).encode() + b"\n")
         try:
-            self._file.write(json.dumps(row, separators=(",", ":")).encode() + b"\n")
-            self._file.flush()
+            while left:
+                left = left[self._file.write(left) :]
             os.fsync(self._file.fileno())
-        except OSError:
+        except OSError as error:
             with contextlib.suppress(OSError):
-                os.truncate(self._path, size)
-            raise
+                self._file.truncate(size)
+            raise FleetError(
+                f"{self._path}: {error.strerror}; make room, then --resume continues"
+            ) from error
         self.done.add(row["key"])
 
 
