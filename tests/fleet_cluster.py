@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
 
         with (
             Rows(folder / "rows.jsonl", PLAN, resume=False) as rows,
-            drive.cluster(local.scheduler_address) as pool,
+            drive.cluster(local.scheduler_address, Running(), print) as pool,
         ):
             drive.drive(entries, PLAN, rows, pool=pool, running=Running(), on_row=kill)
 

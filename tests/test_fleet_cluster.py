@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,16 @@ import pytest
 from mcp_touchstone import cli
 from mcp_touchstone.fleet import drive
 from mcp_touchstone.fleet.child import Running
-from mcp_touchstone.fleet.drive import FleetError, Rows
+from mcp_touchstone.fleet.drive import FleetError, LostError, Rows
 from mcp_touchstone.fleet.judge import Plan, judge
 from mcp_touchstone.fleet.servers import Entry, Registry
+from mcp_touchstone.transport.http_endpoint import free_port
 from tests.fleets import (
     PLAN,
+    SERVER,
+    command,
+    eventually,
+    fleet,
     small,
     write_list,
 )
@@ -86,3 +93,118 @@ def test_cluster_judges_the_server_of_a_killed_worker_again(tmp_path: Path) -> N
     found = list(drive.read(tmp_path / "rows.jsonl"))
     assert sorted(row["name"] for row in found) == ["s0", "s1", "s2", "s3"]
     assert {row["start"]["class"] for row in found} == {"started"}
+
+
+# --- a scheduler that is lost
+
+
+@contextmanager
+def dask(part: str, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a scheduler or a worker; kill it at the end."""
+    command = [sys.executable, "-m", f"distributed.cli.dask_{part}", *words, "--no-dashboard"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def scheduler(port: int) -> Iterator[str]:
+    """Run a scheduler with a worker on loopback; yield its address."""
+    address = f"tcp://127.0.0.1:{port}"
+    with (
+        dask("scheduler", "--host", "127.0.0.1", "--port", str(port)),
+        dask("worker", address, "--nthreads", "1", "--no-nanny"),
+    ):
+        yield address
+
+
+SHORT = """import sys
+from mcp_touchstone import cli
+from mcp_touchstone.fleet import drive
+drive.CONNECT, drive.RENEW = 120, {seconds}
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def write_waiting_list(folder: Path) -> Path:
+    """Write a list of three servers; the second one waits for a file. Return its mark."""
+    mark, go = folder / "is-under-way", folder / "go"
+    waits = f"""import pathlib, time
+pathlib.Path({str(mark)!r}).touch()
+while not pathlib.Path({str(go)!r}).exists():
+    time.sleep(0.1)
+{SERVER}"""
+    entries = [small("first", folder), command("waits", waits, folder), small("last", folder)]
+    write_list(folder, entries)
+    return mark
+
+
+@pytest.mark.parametrize("returns", [True, False])
+def test_lost_scheduler_loses_and_repeats_no_server(returns: bool, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    mark, errors = write_waiting_list(tmp_path), tmp_path / "stderr"
+    port = free_port()
+    start = SHORT.format(seconds=120 if returns else 0)
+    words = [sys.executable, "-c", start, *fleet(tmp_path)[3:]]
+    with errors.open("wb") as stderr, ExitStack() as second:
+        with scheduler(port) as address:
+            more = ["--engine", "dask", "--scheduler", address]
+            driver = subprocess.Popen([*words, *more], stdout=subprocess.DEVNULL, stderr=stderr)
+            second.callback(driver.kill)
+            eventually(lambda: mark.exists() or driver.poll() is not None, 240)
+        eventually(lambda: b"it is lost; waiting" in errors.read_bytes())
+        (tmp_path / "go").touch()
+        if returns:
+            second.enter_context(scheduler(port))
+        assert driver.wait(240) == (0 if returns else 2), errors.read_text()
+
+    found = [row["name"] for row in drive.read(tmp_path / "rows.jsonl")]
+    if not returns:
+        said = errors.read_text().splitlines()
+        assert found == ["first"]
+        assert said[-1].startswith(f"mcp-touchstone: --scheduler {address}: ")
+        assert said[-1].endswith("; --resume continues")
+        assert len(said) == 3  # with the lines on the sandbox and on the loss
+        subprocess.run(fleet(tmp_path, "--resume"), check=True, capture_output=True, timeout=240)
+        found = [row["name"] for row in drive.read(tmp_path / "rows.jsonl")]
+    assert sorted(found) == ["first", "last", "waits"]
+    rows = list(drive.read(tmp_path / "rows.jsonl"))
+    assert [(row["start"]["class"], row["attempts"]) for row in rows] == [("started", 1)] * 3
+
+
+@pytest.mark.parametrize(("losses", "ends"), [(3, True), (4, False)])
+def test_cluster_that_is_lost_again_and_again_ends_the_fleet(
+    losses: int, ends: bool, tmp_path: Path
+) -> None:
+    renewed: list[int] = []
+
+    def submit(entry: Entry, plan: Plan) -> "Future[dict[str, Any]]":
+        future: Future[dict[str, Any]] = Future()
+        if len(renewed) < losses:
+            future.set_exception(LostError())
+        else:
+            future.set_result({**judge(entry, plan), "attempts": 1})
+        return future
+
+    def renew() -> int:
+        renewed.append(1)
+        return 1
+
+    entries = [Entry(name=name, registry=Registry.OCI, package=name) for name in "abc"]
+    with (
+        Rows(tmp_path / "rows.jsonl", PLAN, resume=False) as rows,
+        nullcontext() if ends else pytest.raises(FleetError, match="lost 4 times without a row"),
+    ):
+        drive.drive(
+            entries,
+            PLAN,
+            rows,
+            pool=drive.Pool(submit, 2, renew),
+            running=Running(),
+            on_row=lambda _row: None,
+        )
+
+    found = [row["name"] for row in drive.read(tmp_path / "rows.jsonl")]
+    assert sorted(found) == (["a", "b", "c"] if ends else [])

@@ -517,7 +517,7 @@ def _fleet(options: argparse.Namespace) -> int:
         tally = drive.Tally(planned=sum(entry.key not in rows.done for entry in entries))
         print(f"{tally.planned} servers, {len(entries) - tally.planned} have a row", flush=True)
         with (
-            drive.cluster(options.scheduler)
+            drive.cluster(options.scheduler, running, _complain)
             if options.engine == "dask"
             else drive.threads(options.workers, running)
         ) as pool:
