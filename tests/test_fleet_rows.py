@@ -173,6 +173,20 @@ def rows_file(tmp_path: Path) -> Path:
     return path
 
 
+def test_few_servers_are_listed_one_by_one(rows_file: Path) -> None:
+    few = report.gather([rows_file])
+    with Rows(rows_file, PLAN, resume=True) as rows:
+        for number in range(report.FEW):
+            rows.append(row_of(f"more{number}"))
+    many = report.gather([rows_file])
+
+    lines = list(report.text(few, None, names=False))
+    assert "  oci:s0: ping-empty-response" in lines
+    assert "  oci:none: unsupported: an image: use --inside podman or --inside docker" in lines
+    assert not any("oci:" in line for line in report.text(many, None, names=False))
+    assert len(many.unstarted) == report.FEW
+
+
 @pytest.mark.parametrize(
     ("part", "whole", "low", "high"),
     [
