@@ -1,4 +1,4 @@
-"""Judges four servers on a Dask cluster and kills the worker that returned the first row."""
+"""Judges three servers on a Dask cluster and kills the worker that returned the first row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def main(folder: Path) -> None:
     slow = "import time\ntime.sleep(3)\n" + SERVER
-    entries = [command(f"s{number}", slow, folder) for number in range(4)]
+    entries = [command(f"s{number}", slow, folder) for number in range(3)]
     rows_of: list[str] = []
 
     with distributed.LocalCluster(

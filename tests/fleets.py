@@ -109,3 +109,16 @@ def checks_below(pid: int) -> list[psutil.Process]:
         return [one for one in children if "check" in one.cmdline()]
     except psutil.Error:
         return []
+
+
+def write_waiting_list(folder: Path) -> Path:
+    """Write a list of three servers; the second one makes a file, and waits for the file `go`."""
+    mark, go = folder / "is-under-way", folder / "go"
+    waits = f"""import pathlib, time
+pathlib.Path({str(mark)!r}).touch()
+while not pathlib.Path({str(go)!r}).exists():
+    time.sleep(0.1)
+{SERVER}"""
+    entries = [small("first", folder), command("waits", waits, folder), small("last", folder)]
+    write_list(folder, entries)
+    return mark
