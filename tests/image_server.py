@@ -33,7 +33,7 @@ def facts(folders: list[str]) -> str:
                 for line in Path("/proc/net/dev").read_text().splitlines()[2:]
             ),
             "token": os.environ.get("TOKEN"),
-            "ours": [name for name in os.environ if name.startswith("MCP_")],
+            "variables": sorted(os.environ),
             "file size": next(
                 line.split()[3] for line in limits.splitlines() if line.startswith("Max file size")
             ),

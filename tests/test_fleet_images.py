@@ -123,6 +123,7 @@ def test_server_in_a_container_may_do_nothing_but_write_to_its_root(
         return run(words, **more)
 
     monkeypatch.setattr(judging, "run", noted)
+    monkeypatch.setenv("HTTPS_PROXY", "http://user:word@127.0.0.1:9")
     secret = uuid.uuid4().hex
     given = replace(entry, args=("{root}",), env={"TOKEN": f"{secret} {{root}}"})
 
@@ -136,7 +137,8 @@ def test_server_in_a_container_may_do_nothing_but_write_to_its_root(
     assert found["uid"] == os.geteuid()
     assert (found["capabilities"], found["privileges"]) == (0, "1")
     assert found["devices"] == ["lo"]
-    assert found["ours"] == []
+    own = {"PATH", "HOME", "HOSTNAME", "TERM", "container", "LC_CTYPE"}  # engine and interpreter
+    assert {*found["variables"]} - own == {"TOKEN"}
     assert found["file size"] == str(256 << 20)
     assert not found["first"]
     assert secret not in "".join(commands)
@@ -333,4 +335,4 @@ def test_missing_engine_ends_the_fleet(
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert cli.main(["fleet", str(tmp_path / "list.toml"), "--inside", "docker"]) == 2
-    assert "--inside docker: docker is not installed" in capsys.readouterr().err
+    assert capsys.readouterr().err == "mcp-touchstone: --inside docker: docker is not installed\n"

@@ -497,7 +497,8 @@ def _fleet(options: argparse.Namespace) -> int:
     if engine:
         why = containers.unavailable(engine) or why
     if why:
-        return _complain(f"--inside {options.inside}: {why}; --inside none runs servers without it")
+        hint = "" if engine else "; --inside none runs servers without it"
+        return _complain(f"--inside {options.inside}: {why}{hint}")
     if method is None:
         _complain("--inside none: the servers can do all that you can")
     plan = Plan(

@@ -55,15 +55,18 @@ PATIENCE: Final = 60.0
 
 PASSED: Final = re.compile(
     r"CONTAINERS?_\w+|STORAGE_\w+|REGISTRY_AUTH_FILE|DOCKER_\w+|XDG_RUNTIME_DIR"
-    r"|(?i:https?|no|all)_proxy"
 )
 """Variables that the client of an engine gets beside the usual ones."""
 
 MOVED: Final = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 """Variables that ``check`` changes, and that the client needs as they were."""
 
+PROXIES: Final = re.compile(r"(?i)(https?|no|all)_proxy")
+"""Variables that it gets to pull an image, and not to run one: Podman would pass them on."""
+
 ABSENT: Final = re.compile(
-    r"(?i)manifest unknown|name unknown|not found|does not exist|access to the resource is denied"
+    r"(?i)manifest unknown|name unknown|manifest for \S+ not found"
+    r"|repository does not exist|access to the resource is denied"
 )
 """Output of an engine for an image that does not exist, or is not public."""
 
@@ -110,7 +113,9 @@ def pull(engine: str, entry: Entry, cwd: Path, running: Running, *, seconds: flo
     Raises:
         InstallError: the image does not exist, or cannot be pulled.
     """
-    image, env = entry.spec(":"), environment(os.environ)
+    image = entry.spec(":")
+    proxies = {name: value for name, value in os.environ.items() if PROXIES.fullmatch(name)}
+    env = {**environment(os.environ), **proxies}
 
     def ask(*words: str, limit: float = PATIENCE) -> tuple[str, int | None]:
         return run((engine, *words), cwd=cwd, env=env, seconds=limit, running=running)
