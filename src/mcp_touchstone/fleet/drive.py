@@ -262,7 +262,7 @@ def cluster(scheduler: str, running: Running, on_loss: Callable[[str], object]) 
                     clients.append(distributed.Client(scheduler, timeout=CONNECT / 3))
                 slots = int(sum(clients[-1].nthreads().values()))
             except Exception as error:  # noqa: BLE001  (Dask raises many kinds)
-                slots, trouble = 0, str(error)
+                slots, trouble = 0, str(error) or "no scheduler answers"
                 close()
             if slots:
                 return slots
