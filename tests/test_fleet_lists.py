@@ -160,6 +160,28 @@ def test_client_file_without_a_variable_needs_config(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "key", "env"),
+    [
+        (["run", "-i", "--rm", "mcp/time:1", "--utc"], "oci:mcp/time@1 --utc", {}),
+        (["run", "--rm", "-i", "-e", "KEY", "--env=A=b=c", "x"], "oci:x", {"KEY": "k", "A": "b=c"}),
+        (["run", "-i", "-v", "/home:/home", "x"], "command:a", {"KEY": "k", "OTHER": "o"}),
+        (["exec", "-i", "x", "serve"], "command:a", {"KEY": "k", "OTHER": "o"}),
+        (["run", "-i"], "command:a", {"KEY": "k", "OTHER": "o"}),
+    ],
+)
+@pytest.mark.parametrize("program", ["docker", "podman"])
+def test_command_of_an_engine_is_read_as_its_image(
+    program: str, words: list[str], key: str, env: dict[str, str], tmp_path: Path
+) -> None:
+    given = {"command": program, "args": words, "env": {"KEY": "k", "OTHER": "o"}}
+    text = json.dumps({"mcpServers": {"a": given}})
+
+    (entry,) = read_text(text, ".mcp.json", tmp_path)
+
+    assert (entry.key, entry.env) == (key, env)
+
+
+@pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("a.toml", "[[server]]\nnpm = 'a'\npypi = 'b'\n", "needs one of"),
