@@ -106,7 +106,7 @@ class Fleet:
         total: seconds of each server.
         partial: servers whose check ended at its deadline.
         found: server -> the threats found.
-        failing: server -> the clauses it broke, failures only.
+        failing: server -> the clauses it broke, failures only, with the mark of its SDK's faults.
         unstarted: server -> class and line, of the first ``FEW`` servers that did not start.
     """
 
@@ -180,7 +180,8 @@ def _count(fleet: Fleet, row: Row, threats: set[str]) -> None:
     if any(rule in threats for rule in broken):
         fleet.found[row["key"]] = [rule for rule in broken if rule in threats]
     if broken:
-        fleet.failing[row["key"]] = broken
+        by_sdk = row["sdk_faults"]
+        fleet.failing[row["key"]] = [f"{one} (SDK)" if one in by_sdk else one for one in broken]
     for kind, name in _groups(row):
         group = fleet.groups.setdefault(kind, {}).setdefault(name, Group())
         group.servers += 1
