@@ -1,4 +1,4 @@
-"""Judges four servers on a Dask cluster and kills the worker that returned the first row."""
+"""Judges three servers on a Dask cluster and kills the worker that returned the first row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import distributed
 from mcp_touchstone.fleet import drive
 from mcp_touchstone.fleet.child import Running
 from mcp_touchstone.fleet.drive import Rows
-from tests.test_fleet import PLAN, SERVER, command
+from tests.fleets import PLAN, SERVER, command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def main(folder: Path) -> None:
     slow = "import time\ntime.sleep(3)\n" + SERVER
-    entries = [command(f"s{number}", slow, folder) for number in range(4)]
+    entries = [command(f"s{number}", slow, folder) for number in range(3)]
     rows_of: list[str] = []
 
     with distributed.LocalCluster(
@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
 
         with (
             Rows(folder / "rows.jsonl", PLAN, resume=False) as rows,
-            drive.cluster(local.scheduler_address) as pool,
+            drive.cluster(local.scheduler_address, Running(), print) as pool,
         ):
             drive.drive(entries, PLAN, rows, pool=pool, running=Running(), on_row=kill)
 

@@ -96,6 +96,7 @@ IMPURE: Final[dict[str, set[str]]] = {
         "config.resolve",
         "pytest_plugin.collect",
         "bridge.child",
+        "fleet.containers",
         "fleet.install",
         "fleet.judge",
         "transport.sandbox",

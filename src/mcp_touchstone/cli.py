@@ -475,7 +475,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _fleet(options: argparse.Namespace) -> int:
-    from mcp_touchstone.fleet import drive, servers
+    from mcp_touchstone.fleet import containers, drive, servers
     from mcp_touchstone.fleet.child import Running
     from mcp_touchstone.fleet.judge import Plan
     from mcp_touchstone.transport import sandbox
@@ -491,14 +491,20 @@ def _fleet(options: argparse.Namespace) -> int:
             trouble = "" if entry.trouble is None else f"  ({entry.trouble.line})"
             print(f"{entry.key}{trouble}")
         return 0
-    method, why = (None, "") if options.inside == "none" else sandbox.choose(options.inside)
+    engine = options.inside if options.inside in containers.ENGINES else ""
+    how = sandbox.Method.BWRAP if engine else options.inside  # of servers that are no images
+    method, why = (None, "") if how == "none" else sandbox.choose(how)
+    if engine:
+        why = containers.unavailable(engine) or why
     if why:
-        return _complain(f"--inside {options.inside}: {why}; --inside none runs servers without it")
+        hint = "" if engine else "; --inside none runs servers without it"
+        return _complain(f"--inside {options.inside}: {why}{hint}")
     if method is None:
         _complain("--inside none: the servers can do all that you can")
     plan = Plan(
         words=tuple(_check_words(options)),
         method=method,
+        engine=engine,
         deadline=options.deadline,
         startup=options.timeout,
         jobs=max(JOBS * (os.cpu_count() or 1) // options.workers, 2),
@@ -512,7 +518,7 @@ def _fleet(options: argparse.Namespace) -> int:
         tally = drive.Tally(planned=sum(entry.key not in rows.done for entry in entries))
         print(f"{tally.planned} servers, {len(entries) - tally.planned} have a row", flush=True)
         with (
-            drive.cluster(options.scheduler)
+            drive.cluster(options.scheduler, running, _complain)
             if options.engine == "dask"
             else drive.threads(options.workers, running)
         ) as pool:

@@ -532,8 +532,9 @@ def _fleet(fleet: Parser) -> None:
     )
     where = fleet.add_argument_group("where servers run")
     where.add_argument(
-        "--inside", choices=("bwrap", "unshare", "none"), default="bwrap",
-        help="sandbox of each server (default: bwrap); none lets it do all that you can",
+        "--inside", choices=("bwrap", "unshare", "podman", "docker", "none"), default="bwrap",
+        help="sandbox of each server (default: bwrap); podman and docker run servers in images, "
+        "and all others in bwrap; none lets them do all that you can",
     )  # fmt: skip
     where.add_argument(
         "--workers", type=_typed(values.whole(1, MOST_WORKERS)), default=2, metavar="N",

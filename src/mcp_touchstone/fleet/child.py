@@ -7,7 +7,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -49,6 +50,7 @@ def run(
     seconds: float,
     running: Running,
     memory: int = 0,
+    inherits: Sequence[int] = (),
 ) -> tuple[str, int | None]:
     """Run a program to its end; return the end of its output, and its status.
 
@@ -59,6 +61,7 @@ def run(
         seconds: limit of time; it then gets SIGTERM, and SIGKILL after ``GRACE``.
         running: ends it early if it is stopped.
         memory: greatest size of the data of each process, in bytes; 0 for no limit. Linux only.
+        inherits: descriptors of ours that it gets.
 
     Returns:
         The status is None if it was ended at its limit.
@@ -70,7 +73,7 @@ def run(
         tempfile.TemporaryFile() as output,
         subprocess.Popen(
             words, cwd=cwd, env={**env, PARENT: str(os.getpid())}, stdin=subprocess.DEVNULL,
-            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True, pass_fds=inherits,
         ) as process,
     ):  # fmt: skip
         if memory and sys.platform == "linux":
@@ -94,3 +97,29 @@ def run(
                 os.killpg(process.pid, signal.SIGKILL)
         output.seek(max(output.seek(0, os.SEEK_END) - OUTPUT, 0))
         return output.read().decode("utf-8", "replace"), status
+
+
+@contextmanager
+def afterwards(words: Sequence[str], env: Mapping[str, str], seconds: float) -> Iterator[int]:
+    """Run a program after the block, also if this program is killed in it.
+
+    Yields a descriptor. The program waits until this one and all that inherited it are closed.
+
+    Args:
+        words: program and arguments.
+        env: its variables.
+        seconds: limit of time.
+    """
+    reading, writing = os.pipe()
+    waiting = ("sh", "-c", 'cat; exec "$@"', "sh", *words)
+    process = subprocess.Popen(
+        waiting, env=dict(env), stdin=reading, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    os.close(reading)
+    try:
+        yield writing
+    finally:
+        os.close(writing)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)

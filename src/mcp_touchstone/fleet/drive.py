@@ -2,11 +2,12 @@
 
 import contextlib
 import json
+import logging
 import os
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.fleet.child import Running
 from mcp_touchstone.fleet.judge import Plan, judge, matches, unjudged
 from mcp_touchstone.fleet.servers import Entry, Registry, Start
-from mcp_touchstone.transport.process import now
+from mcp_touchstone.transport.process import now, sleep
 
 TRIES: Final = 2
 """Attempts at a server, if the first one fails by a fault of ours or of the machine."""
@@ -27,11 +28,21 @@ TRIES: Final = 2
 CONNECT: Final = 15
 """Seconds to wait for the scheduler of a cluster."""
 
+RENEW: Final = 120
+"""Seconds to wait for the scheduler of a cluster after it was lost, and for a worker."""
+
+LOSSES: Final = 3
+"""Losses of a cluster between two rows that are survived."""
+
 _MINUTE: Final = 60
 
 
 class FleetError(UserError, ValueError):
     """A fleet cannot be judged; the message says why."""
+
+
+class LostError(Exception):
+    """The cluster was lost before it took a server."""
 
 
 class Rows:
@@ -65,7 +76,7 @@ class Rows:
         return self
 
     def _open(self) -> None:
-        self._file = self._path.open("ab")
+        self._file = self._path.open("ab", buffering=0)  # no rest of a row is written later
         if self._path.stat().st_size and not self._resume:
             raise FleetError(f"{self._path} has rows; add --resume, or name another with --out")
         self._file.truncate(_whole(self._path))
@@ -95,17 +106,20 @@ class Rows:
         """Append a row and wait until it is on the disk.
 
         Raises:
-            OSError: it cannot be written; the file then ends with the row before.
+            FleetError: it cannot be written; the file then ends with the row before.
         """
         size = self._path.stat().st_size
+        left = memoryview(json.dumps(row, separators=(",", ":")).encode() + b"\n")
         try:
-            self._file.write(json.dumps(row, separators=(",", ":")).encode() + b"\n")
-            self._file.flush()
+            while left:
+                left = left[self._file.write(left) :]
             os.fsync(self._file.fileno())
-        except OSError:
+        except OSError as error:
             with contextlib.suppress(OSError):
-                os.truncate(self._path, size)
-            raise
+                self._file.truncate(size)
+            raise FleetError(
+                f"{self._path}: {error.strerror}; make room, then --resume continues"
+            ) from error
         self.done.add(row["key"])
 
 
@@ -187,10 +201,13 @@ class Pool:
     Attributes:
         submit: begins to judge a server.
         slots: servers at a time.
+        renew: connects again after the cluster was lost, and returns the new ``slots``; what was
+            submitted before is then lost. None for a pool that cannot be lost.
     """
 
     submit: "Callable[[Entry, Plan], Future[dict[str, Any]]]"
     slots: int
+    renew: Callable[[], int] | None = None
 
 
 @contextmanager
@@ -210,11 +227,13 @@ def threads(slots: int, running: Running) -> Iterator[Pool]:
 
 
 @contextmanager
-def cluster(scheduler: str) -> Iterator[Pool]:
+def cluster(scheduler: str, running: Running, on_loss: Callable[[str], object]) -> Iterator[Pool]:
     """Connect to a cluster of Dask; each thread of its workers judges a server at a time.
 
     Args:
         scheduler: its address.
+        running: ends the wait for a lost scheduler if it is stopped.
+        on_loss: called with a sentence when the scheduler is lost.
 
     Raises:
         FleetError: Dask is not installed, or there is no such cluster.
@@ -225,16 +244,56 @@ def cluster(scheduler: str) -> Iterator[Pool]:
         raise FleetError(
             "--engine dask requires Dask: pip install 'mcp-touchstone[fleet]'"
         ) from None
+    for name in ("distributed", "distributed.client"):  # our sentence on a loss is enough
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    clients: list[distributed.Client] = []
+
+    def connect(seconds: float, hint: str = "") -> int:
+        """Connect; return the number of the workers' threads, or 0 if the fleet is stopped.
+
+        Raises:
+            FleetError: there is no scheduler with a worker in time.
+        """
+        until = now() + seconds
+        while not running.stopping:
+            trouble = "it has no workers"
+            try:
+                if not clients:
+                    clients.append(distributed.Client(scheduler, timeout=CONNECT / 3))
+                slots = int(sum(clients[-1].nthreads().values()))
+            except Exception as error:  # noqa: BLE001  (Dask raises many kinds)
+                slots, trouble = 0, str(error) or "no scheduler answers"
+                close()
+            if slots:
+                return slots
+            if now() > until:
+                raise FleetError(f"--scheduler {scheduler}: {trouble}{hint}")
+            sleep(0.2)
+        return 0
+
+    def close() -> None:
+        while clients:
+            with contextlib.suppress(Exception):
+                clients.pop().close(timeout=CONNECT)
+
+    def submit(entry: Entry, plan: Plan) -> "Future[dict[str, Any]]":
+        found: Future[dict[str, Any]]
+        try:
+            found = clients[-1].get_executor(pure=False).submit(judged, entry, plan)
+        except Exception as error:  # noqa: BLE001  (the client of a lost scheduler)
+            found = Future()
+            found.set_exception(LostError(str(error)))
+        return found
+
+    def renew() -> int:
+        on_loss(f"--scheduler {scheduler}: it is lost; waiting {RENEW} s for it and a worker")
+        close()
+        return connect(RENEW, "; --resume continues")
+
     try:
-        client = distributed.Client(scheduler, timeout=CONNECT)
-    except OSError as error:
-        raise FleetError(f"--scheduler {scheduler}: {error}") from error
-    with client:
-        slots = sum(client.nthreads().values())
-        if not slots:
-            raise FleetError(f"--scheduler {scheduler}: it has no workers")
-        executor = client.get_executor(pure=False)
-        yield Pool(lambda entry, plan: executor.submit(judged, entry, plan), slots)
+        yield Pool(submit, connect(CONNECT), renew)
+    finally:
+        close()
 
 
 def drive(
@@ -248,7 +307,8 @@ def drive(
 ) -> None:
     """Judge servers; append a row for each.
 
-    A server whose worker is lost is judged again. Of servers at a URL one is judged at a time.
+    A server whose worker is lost is judged again, and so are all servers under way if the cluster
+    is lost. Of servers at a URL one is judged at a time.
 
     Args:
         entries: the servers; those that have a row are left out.
@@ -259,12 +319,13 @@ def drive(
         on_row: called after each row.
 
     Raises:
-        FleetError: a worker has another version than this program.
+        FleetError: a worker has another version than this program, or the cluster is lost.
     """
     waiting = ((entry, 1) for entry in entries if entry.key not in rows.done)
     under_way: dict[Future[dict[str, Any]], tuple[Entry, int]] = {}
     again: list[tuple[Entry, int]] = []
     remote: deque[tuple[Entry, int]] = deque()  # until no other server at a URL is under way
+    slots, losses = pool.slots, 0
 
     def following() -> tuple[Entry, int] | None:
         busy = any(entry.registry is Registry.REMOTE for entry, _ in under_way.values())
@@ -277,15 +338,20 @@ def drive(
         return None
 
     while not running.stopping:
-        while len(under_way) < pool.slots and (one := following()):
+        while len(under_way) < slots and (one := following()):
             under_way[pool.submit(one[0], plan)] = one
         if not under_way:
             break
+        lost = False
         for future in wait(under_way, timeout=1, return_when=FIRST_COMPLETED).done:
             entry, attempt = under_way.pop(future)
             try:
                 row = future.result()
             except Exception as error:  # noqa: BLE001  (of a worker; the fleet goes on)
+                if pool.renew is not None and isinstance(error, CancelledError | LostError):
+                    again.append((entry, attempt))
+                    lost = True
+                    continue
                 if attempt < TRIES:
                     again.append((entry, attempt + 1))
                     continue
@@ -298,6 +364,14 @@ def drive(
                 raise FleetError(f"a worker has {why}; install the same one everywhere")
             rows.append(row)
             on_row(row)
+            losses = 0
+        if lost and pool.renew is not None:
+            again += under_way.values()
+            under_way.clear()
+            losses += 1
+            if losses > LOSSES:
+                raise FleetError(f"the cluster was lost {losses} times without a row")
+            slots = pool.renew()
 
 
 def judged(entry: Entry, plan: Plan, running: Running | None = None) -> dict[str, Any]:

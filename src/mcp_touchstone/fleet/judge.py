@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any, Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog.loader import SUITES, home
+from mcp_touchstone.fleet import containers
 from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.install import LONGEST, Installed, InstallError, install, locate
 from mcp_touchstone.fleet.servers import Entry, Registry, Start, Trouble, differences
@@ -44,6 +46,9 @@ LEAST: Final = 5.0
 
 INSTALLED: Final = (Registry.NPM, Registry.PYPI)
 
+NOT_ATTACKED: Final = {Registry.REMOTE: "at a URL", Registry.OCI: "in images"}
+"""Servers whose files and processes are not ours to look at."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -52,6 +57,7 @@ class Plan:
     Attributes:
         words: options of ``check``: suite, selection, examples.
         method: how sandboxes are made; None for no sandbox.
+        engine: what runs servers in images; empty for nothing.
         deadline: limit for a server in seconds, with its installation.
         startup: limit for its first reply, in seconds.
         jobs: conversations with it at a time.
@@ -63,6 +69,7 @@ class Plan:
 
     words: tuple[str, ...] = ()
     method: Method | None = None
+    engine: str = ""
     deadline: float = 300.0
     startup: float = 30.0
     jobs: int = 20
@@ -75,7 +82,7 @@ class Plan:
         """Return the settings on which verdicts depend, for the rows."""
         return {
             "check": list(self.words),
-            "inside": str(self.method or "none"),
+            "inside": self.engine or str(self.method or "none"),
             "deadline": self.deadline,
             "startup": self.startup,
         }
@@ -169,6 +176,12 @@ def _judge(
         command = (installed.program, *entry.args)
         row["version"] = installed.version
         row["seconds"]["install"] = round(now() - begun, 3)
+    elif entry.registry is Registry.OCI:
+        image = containers.pull(plan.engine, entry, work, running, seconds=plan.deadline)
+        command = containers.command(plan.engine, entry, image, work.name, memory=plan.memory)
+        row["version"] = entry.version or image
+        row["seconds"]["install"] = round(now() - begun, 3)
+        row["not_seen"] = list(containers.NOT_SEEN)
     files = work / "files" if plan.files is None else plan.files / _slug(entry.key)
     files.mkdir(parents=True, exist_ok=True)
     row["files"] = "" if plan.files is None else str(files)
@@ -188,12 +201,14 @@ def _installed(entry: Entry, plan: Plan, work: Path, running: Running) -> Instal
 
 
 def _unsupported(entry: Entry, plan: Plan) -> Trouble | None:
-    if entry.registry is Registry.OCI:
-        return Trouble(Start.UNSUPPORTED, "images are not judged: --inside docker does not exist")
+    if entry.registry is Registry.OCI and not plan.engine:
+        return Trouble(Start.UNSUPPORTED, "an image: use --inside podman or --inside docker")
+    if entry.registry in NOT_ATTACKED and _suite(plan) == "security":
+        return Trouble(
+            Start.UNSUPPORTED, f"servers {NOT_ATTACKED[entry.registry]} are not attacked"
+        )
     if entry.registry is not Registry.REMOTE:
         return None
-    if _suite(plan) == "security":
-        return Trouble(Start.UNSUPPORTED, "servers at a URL are not attacked")
     try:
         Endpoint(entry.url)
     except EndpointError as error:
@@ -224,14 +239,11 @@ def _words(
     if entry.registry is Registry.REMOTE:
         words += [] if Endpoint(entry.url).local else ["--rate", str(plan.rate)]
         return [*words, "--suite", "conformance", "--jobs", "1", entry.url]
-    words += [
-        "--jobs",
-        str(plan.jobs),
-        "--sandbox",
-        str(plan.method or "off"),
-        "--cwd",
-        entry.cwd or "{root}",
-    ]
+    words += ["--jobs", str(plan.jobs)]
+    if entry.registry is Registry.OCI:
+        words += ["--suite", "conformance", "--sandbox", "off"]
+    else:
+        words += ["--sandbox", str(plan.method or "off"), "--cwd", entry.cwd or "{root}"]
     if entry.env:
         # in a file, because every user of the machine can read the words of a command
         text = "".join(f"{json.dumps(name)} = {json.dumps(v)}\n" for name, v in entry.env.items())
@@ -256,14 +268,18 @@ def _check(
     cwd = work / "cwd"
     cwd.mkdir()
     begun = now()
-    errors, status = run(
-        words,
-        cwd=cwd,
-        env=variables(os.environ, network=False),
-        seconds=left + GRACE,
-        running=running,
-        memory=plan.memory,
-    )
+    in_image = entry.registry is Registry.OCI
+    env = variables(os.environ, network=False)
+    with containers.removed(plan.engine, work.name) if in_image else nullcontext(()) as kept:
+        errors, status = run(
+            words,
+            cwd=cwd,
+            env={**env, **containers.environment(os.environ)} if in_image else env,
+            seconds=left + GRACE,
+            running=running,
+            memory=plan.memory,
+            inherits=kept,
+        )
     row["seconds"]["run"] = round(now() - begun, 3)
     if "--rate" in words:
         sleep(1 / plan.rate)  # before the next server, which may be on the same host
@@ -284,11 +300,12 @@ def _check(
     row["unbound"] = summary.get("unbound", "")
     row["processes"] = summary["processes"]
     row["seconds"]["startup"] = summary["startup_seconds"] if row["revisions"] else 0.0
-    if "cost" in summary:
+    if "cost" in summary and not in_image:
         row["cost"] = summary["cost"]
     for verdict in report["verdicts"]:
         found = row["verdicts"].setdefault(verdict["revision"], {})
-        found[verdict["clause"]] = verdict["outcome"]
+        is_ending = in_image and verdict["clause"] in containers.ENDINGS
+        found[verdict["clause"]] = "unseen" if is_ending else verdict["outcome"]
         if "sdk" in verdict and verdict["clause"] not in row["sdk_faults"]:
             row["sdk_faults"].append(verdict["clause"])
     if row["revisions"]:
@@ -366,6 +383,8 @@ def classify(trouble: str, lines: Sequence[str]) -> Trouble:
         found = next((line for line in _plain(lines) if re.search(pattern, line)), None)
         if found is not None:
             return Trouble(kind, found.strip())
+    if containers.ENGINE_FAILED in trouble:
+        return Trouble(Start.HARNESS, last or trouble)
     if "no answer" in trouble:
         return Trouble(Start.HANG, last or trouble)
     if "(status 0)" in trouble:

@@ -26,6 +26,9 @@ OUTCOMES: Final = ("held", "broken", "unseen", "not checked")
 CONFIDENCE: Final = 0.95
 """Confidence of the intervals."""
 
+FEW: Final = 20
+"""Servers that are listed one by one on a terminal."""
+
 KINDS: Final = ("registry", "language", "SDK", "revision")
 """Kinds of groups, beside the group of all servers."""
 
@@ -103,7 +106,8 @@ class Fleet:
         total: seconds of each server.
         partial: servers whose check ended at its deadline.
         found: server -> the threats found.
-        failing: server -> the clauses it broke, failures only.
+        failing: server -> the clauses it broke, failures only, with the mark of its SDK's faults.
+        unstarted: server -> class and line, of the first ``FEW`` servers that did not start.
     """
 
     tool: dict[str, str] = field(default_factory=dict)
@@ -117,6 +121,7 @@ class Fleet:
     partial: int = 0
     found: dict[str, list[str]] = field(default_factory=dict)
     failing: dict[str, list[str]] = field(default_factory=dict)
+    unstarted: dict[str, str] = field(default_factory=dict)
 
     @property
     def whole(self) -> Group:
@@ -169,11 +174,14 @@ def _count(fleet: Fleet, row: Row, threats: set[str]) -> None:
         fleet.startup.append(row["seconds"]["startup"])
         fleet.run.append(row["seconds"]["run"])
         fleet.partial += bool(row["interrupted"])
+    elif len(fleet.unstarted) < FEW:
+        fleet.unstarted[row["key"]] = f"{row['start']['class']}: {row['start']['line']}"
     broken = sorted(rule for rule, outcome in worst.items() if outcome == "fail")
     if any(rule in threats for rule in broken):
         fleet.found[row["key"]] = [rule for rule in broken if rule in threats]
     if broken:
-        fleet.failing[row["key"]] = broken
+        by_sdk = row["sdk_faults"]
+        fleet.failing[row["key"]] = [f"{one} (SDK)" if one in by_sdk else one for one in broken]
     for kind, name in _groups(row):
         group = fleet.groups.setdefault(kind, {}).setdefault(name, Group())
         group.servers += 1
@@ -270,6 +278,10 @@ def text(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
             low, middle, high = _quartiles(seconds)
             yield f"  {label:14} {low:.1f} s, {middle:.1f} s, {high:.1f} s (quartiles)"
     yield from _tables(fleet)
+    if whole.servers <= FEW:
+        yield ""
+        for key, line in sorted([*fleet.unstarted.items(), *_failing(fleet, names=names)]):
+            yield f"  {key}: {line}"
     if fleet.found:
         yield ""
         yield f"  {len(fleet.found)} servers with a security finding; --names names them"

@@ -450,9 +450,12 @@ _REGISTRIES: Final = {"npx": Registry.NPM, "uvx": Registry.PYPI}
 
 
 def _launched(command: Sequence[str], shared: Mapping[str, Any], folder: Path) -> Entry:
-    """Return the package that a command of ``npx`` or ``uvx`` starts, or the command itself."""
+    """Return the package or image that a command starts with a launcher, or the command itself."""
     launcher = Path(command[0]).name
     words = list(command[1:])
+    image = _image(words, shared) if launcher in {"docker", "podman"} else None
+    if image is not None:
+        return image
     if launcher not in _REGISTRIES:
         program = folder / command[0]
         if os.sep in command[0] and program.is_file():
@@ -479,6 +482,32 @@ def _launched(command: Sequence[str], shared: Mapping[str, Any], folder: Path) -
         version=version,
         script=script,
         **{**shared, "args": (*words, *shared.get("args", ())), "cwd": None},
+    )
+
+
+def _image(command: Sequence[str], shared: Mapping[str, Any]) -> Entry | None:
+    """Return the image that ``docker run`` starts; None if it has options such as mounts.
+
+    Of the variables of a client, only those in the options are passed on.
+    """
+    words = list(command[1:]) if command[:1] == ["run"] else []
+    env: dict[str, str] = {}
+    while words and words[0].startswith("-"):
+        flag, equals, value = words.pop(0).partition("=")
+        if flag in {"-e", "--env"} and (equals or words):
+            name, given, text = (value or words.pop(0)).partition("=")
+            env |= {name: text} if given else {k: v for k, v in shared["env"].items() if k == name}
+        elif flag not in {"-i", "--interactive", "--rm", "--init"}:
+            return None
+    if not words:
+        return None
+    package, version = _split(words.pop(0), Registry.OCI)
+    args = (*words, *shared.get("args", ()))
+    return Entry(
+        registry=Registry.OCI,
+        package=package,
+        version=version,
+        **{**shared, "env": env, "args": args, "cwd": None},
     )
 
 

@@ -1,0 +1,255 @@
+"""Fleets: the formats of lists, registry records, parts, servers that opted out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_touchstone import cli
+from mcp_touchstone.config import values
+from mcp_touchstone.fleet import drive, servers
+from mcp_touchstone.fleet.judge import judge
+from mcp_touchstone.fleet.servers import Entry, ListError, Registry, Start, read
+from tests.fleets import (
+    PLAN,
+    from_record,
+    read_text,
+    record,
+    remote,
+)
+
+
+def test_formats_name_the_same_servers(tmp_path: Path) -> None:
+    toml = '[[server]]\nnpm = "@x/y@1.0.0"\nargs = ["{root}"]\n[[server]]\npypi = "z==2"\n'
+    lines = '{"npm": "@x/y@1.0.0", "args": ["{root}"]}\n\n{"pypi": "z==2"}\n'
+    table = "npm,pypi,args\n@x/y@1.0.0,,{root}\n,z==2,\n"
+    clients = {
+        "mcpServers": {
+            "a": {"command": "npx", "args": ["-y", "@x/y@1.0.0", "{root}"]},
+            "b": {"command": "uvx", "args": ["z@2"]},
+        }
+    }
+    found = [
+        read_text(text, name, tmp_path)
+        for name, text in (
+            ("a.toml", toml),
+            ("a.jsonl", lines),
+            ("a.csv", table),
+            (".mcp.json", json.dumps(clients)),
+        )
+    ]
+
+    keys = ["npm:@x/y@1.0.0 '{root}'", "pypi:z@2"]
+    assert [[entry.key for entry in one] for one in found] == [keys] * 4
+    assert found[0][0].launch == ("npx", "-y", "@x/y@1.0.0", "{root}")
+    assert found[3][1].launch == ("uvx", "--from", "z==2", "z")
+
+
+def test_same_server_is_read_once(tmp_path: Path) -> None:
+    lines = '{"npm": "a"}\n{"npm": "a", "name": "another name"}\n'
+
+    assert [entry.name for entry in read_text(lines, "a.jsonl", tmp_path)] == ["a"]
+
+
+def test_folder_and_registry_answer_hold_records(tmp_path: Path) -> None:
+    folder = tmp_path / "records"
+    folder.mkdir()
+    (folder / "a.json").write_text(json.dumps(record()))
+    (folder / "b.json").write_text(json.dumps(record(identifier="b")))
+    answer = {"servers": [{"server": record(), "_meta": {}}], "metadata": {"count": 1}}
+
+    assert [entry.key for entry in read(folder)] == ["npm:@x/y@1.0.0", "npm:b@1.0.0"]
+    (only,) = read_text(json.dumps(answer), "answer.json", tmp_path)
+    assert only.key == "npm:@x/y@1.0.0"
+    assert only.described == {"name": "io.github.x/y", "version": "1.0.0", "title": ""}
+
+
+def test_arguments_and_variables_of_a_record_are_used(tmp_path: Path) -> None:
+    entry = from_record(
+        tmp_path,
+        packageArguments=[
+            {"type": "positional", "value": "serve"},
+            {"type": "named", "name": "--depth", "default": "3"},
+            {"type": "named", "name": "--verbose", "isRequired": True, "format": "boolean"},
+            {"type": "named", "name": "--colour", "description": "optional"},
+            {"type": "positional", "valueHint": "folder", "isRequired": True, "format": "filepath"},
+            {
+                "type": "named",
+                "name": "--mode",
+                "value": "{kind}-mode",
+                "variables": {"kind": {"default": "fast"}},
+            },
+        ],
+        environmentVariables=[
+            {"name": "LEVEL", "default": "info"},
+            {"name": "TOKEN", "isSecret": True},
+        ],
+    )
+
+    words = ("serve", "--depth", "3", "--verbose", "{root}", "--mode", "fast-mode")
+    assert entry.args == words
+    assert entry.env == {"LEVEL": "info"}
+    assert entry.trouble is None
+
+
+@pytest.mark.parametrize(
+    ("package", "line"),
+    [
+        (
+            {"environmentVariables": [{"name": "API_KEY", "isRequired": True}]},
+            "variable API_KEY is required and has no default",
+        ),
+        (
+            {"packageArguments": [{"type": "positional", "valueHint": "url", "isRequired": True}]},
+            "argument url is required and has no default",
+        ),
+    ],
+)
+def test_required_value_without_default_needs_config(
+    package: dict[str, Any], line: str, tmp_path: Path
+) -> None:
+    row = judge(from_record(tmp_path, **package), PLAN)
+
+    assert row["start"] == {"class": "needs-config", "line": line}
+    assert row["registry"] == "npm"
+
+
+def test_source_of_a_record_is_chosen_by_its_transport(tmp_path: Path) -> None:
+    remote = {"name": "a/b", "remotes": [{"type": "streamable-http", "url": "https://x.example/m"}]}
+    old = {"name": "a/c", "remotes": [{"type": "sse", "url": "https://x.example/sse"}]}
+    http = record(transport={"type": "streamable-http", "url": "http://localhost/mcp"})
+    entries = [
+        *read_text(json.dumps(remote), "a.json", tmp_path),
+        *read_text(json.dumps(old), "b.json", tmp_path),
+        *read_text(json.dumps(http), "c.json", tmp_path),
+        from_record(tmp_path, registryType="oci", identifier="ghcr.io/x/y", version="2"),
+    ]
+
+    assert entries[0].url == "https://x.example/m"
+    classes = [judge(entry, PLAN)["start"]["class"] for entry in entries[1:]]
+    assert classes == ["unsupported"] * 3
+    assert [str(entry.registry) for entry in entries] == ["remote", "command", "command", "oci"]
+    assert entries[3].launch == ("docker", "run", "-i", "--rm", "ghcr.io/x/y:2")
+
+
+def test_package_and_program_behind_from_are_used(tmp_path: Path) -> None:
+    entry = from_record(
+        tmp_path,
+        registryType="pypi",
+        identifier="tool",
+        runtimeArguments=[
+            {"type": "named", "name": "--from", "value": "tool[mcp]"},
+            {"type": "positional", "value": "tool-mcp"},
+        ],
+    )
+
+    assert entry.launch == ("uvx", "--from", "tool[mcp]==1.0.0", "tool-mcp")
+
+
+def test_client_file_without_a_variable_needs_config(tmp_path: Path) -> None:
+    text = json.dumps({"mcpServers": {"a": {"command": "x", "env": {"KEY": "${SECRET}"}}}})
+
+    (without,) = read_text(text, ".mcp.json", tmp_path)
+    (given,) = read_text(text, ".mcp.json", tmp_path, SECRET="s")
+
+    assert without.trouble is not None
+    assert without.trouble.kind is Start.NEEDS_CONFIG
+    assert without.trouble.line == "a: env.KEY needs the variable SECRET"
+    assert given.env == {"KEY": "s"}
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "env"),
+    [
+        (["run", "-i", "--rm", "mcp/time:1", "--utc"], "oci:mcp/time@1 --utc", {}),
+        (["run", "--rm", "-i", "-e", "KEY", "--env=A=b=c", "x"], "oci:x", {"KEY": "k", "A": "b=c"}),
+        (["run", "-i", "-v", "/home:/home", "x"], "command:a", {"KEY": "k", "OTHER": "o"}),
+        (["exec", "-i", "x", "serve"], "command:a", {"KEY": "k", "OTHER": "o"}),
+        (["run", "-i"], "command:a", {"KEY": "k", "OTHER": "o"}),
+    ],
+)
+@pytest.mark.parametrize("program", ["docker", "podman"])
+def test_command_of_an_engine_is_read_as_its_image(
+    program: str, words: list[str], key: str, env: dict[str, str], tmp_path: Path
+) -> None:
+    given = {"command": program, "args": words, "env": {"KEY": "k", "OTHER": "o"}}
+    text = json.dumps({"mcpServers": {"a": given}})
+
+    (entry,) = read_text(text, ".mcp.json", tmp_path)
+
+    assert (entry.key, entry.env) == (key, env)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.toml", "[[server]]\nnpm = 'a'\npypi = 'b'\n", "needs one of"),
+        ("a.toml", "x = 1\n", "no [[server]] table"),
+        ("a.jsonl", '{"npm": "a", "colour": 1}\n', "'colour' is unknown"),
+        ("a.jsonl", "{\n", "a.jsonl:1"),
+        ("a.json", '{"a": 1}', "neither mcpServers nor servers"),
+    ],
+)
+def test_bad_list_is_refused(name: str, text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ListError, match=message.replace("[", r"\[")):
+        read_text(text, name, tmp_path)
+
+
+def test_servers_of_a_host_are_in_one_part() -> None:
+    entries = [remote(f"https://h.example/{number}") for number in range(20)]
+
+    assert sorted(len(list(drive.shard(entries, part, 4))) for part in (1, 2, 3, 4)) == [
+        0,
+        0,
+        0,
+        20,
+    ]
+
+
+def test_servers_that_opted_out_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        {"url": "https://mcp.Example.org/mcp"},
+        {"url": "https://notexample.org/mcp"},
+        {"npm": "@x/y@1.0.0"},
+        {"npm": "z", "name": "Their Server"},
+    ]
+    (tmp_path / "list.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = tmp_path / "out.txt"
+    out.write_text("# asked by mail\nexample.org  # all of it\n\n@x/y\ntheir server\n")
+
+    found = list(servers.without(read(tmp_path / "list.jsonl"), servers.opt_outs(out), out))
+    status = cli.main(["fleet", str(tmp_path / "list.jsonl"), "--opt-out", str(out), "--list-only"])
+
+    starts = [judge(entry, PLAN)["start"] for entry in found if entry.trouble]
+    assert [one["line"] for one in starts] == [
+        "example.org is in out.txt",
+        "@x/y is in out.txt",
+        "their server is in out.txt",
+    ]
+    assert {one["class"] for one in starts} == {"opted-out"}
+    assert status == 0
+    assert "remote:https://notexample.org/mcp\n" in capsys.readouterr().out
+
+
+def test_missing_opt_out_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ListError, match="gone"):
+        servers.opt_outs(tmp_path / "gone")
+
+
+def test_shards_are_disjoint_and_complete() -> None:
+    entries = [Entry(name=str(n), registry=Registry.NPM, package=f"p{n}") for n in range(200)]
+
+    parts = [[entry.key for entry in drive.shard(entries, part, 4)] for part in (1, 2, 3, 4)]
+
+    assert sorted(key for part in parts for key in part) == sorted(entry.key for entry in entries)
+    assert min(map(len, parts)) > 25
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "3", "a/b", "1/"])
+def test_wrong_part_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="write I/N"):
+        values.shard(text)
+    assert values.shard("3/20") == (3, 20)
