@@ -1,6 +1,7 @@
 """The record of a connection, as rules on all traffic read it."""
 
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import Line, encode
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.reply import Reply
-from mcp_touchstone.wire.transcript import Transcript
+from mcp_touchstone.wire.transcript import Entry, Transcript
 
 
 def record(revision: str, *said: object) -> Record:
@@ -131,6 +132,30 @@ def test_stream_of_a_cancelled_request_may_end_without_a_response() -> None:
     seen.transcript.exchanges.append(closed_stream())
 
     assert list(streams().keeps_the_stream_open_until_the_response(seen)) == []
+
+
+def test_rules_on_streams_read_the_lines_of_a_record_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = record("2025-11-25")
+    for number in range(1, 4):
+        asked = {"jsonrpc": "2.0", "id": number, "method": "ping"}
+        line = seen.transcript.said(encode(asked), asked)
+        exchange = Exchange(number, "POST", line, (), 1.0, 200)
+        raw = encode({"jsonrpc": "2.0", "id": number, "result": {}}).rstrip(b"\n")
+        seen.transcript.exchanges.append(exchange)
+        seen.transcript.heard(Line(raw, len(raw)), Origin(exchange))
+    read = []
+    lines = Record.lines
+
+    def counted(one: Record) -> Iterator[Entry]:
+        read.append(one)
+        return lines(one)
+
+    monkeypatch.setattr(Record, "lines", counted)
+
+    found = [streams().answered_in(seen, exchange) for exchange in seen.transcript.exchanges]
+
+    assert [entry.n for entry in found] == [2, 4, 6]
+    assert len(read) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """http/streams: when streams begin and end, what they carry, and how they are resumed."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -37,7 +38,14 @@ def streams(record: Record, verb: str) -> Iterator[HttpExchange]:
 
 def entries_of(record: Record, exchange: HttpExchange) -> list[Entry]:
     """Return the lines that came in a response."""
-    return [e for e in record.lines() if e.origin is not None and e.origin.exchange is exchange]
+    key = (entries_of, len(record.transcript))
+    found: dict[int, list[Entry]] | None = record.transcript.memo.get(key)
+    if found is None:
+        found = record.transcript.memo[key] = defaultdict(list)
+        for entry in record.lines():
+            if entry.origin is not None:
+                found[id(entry.origin.exchange)].append(entry)
+    return found.get(id(exchange), [])
 
 
 def answered_in(record: Record, exchange: HttpExchange) -> Entry | None:
