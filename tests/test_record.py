@@ -17,6 +17,7 @@ from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import Line, encode
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.sse import ServerEvent
 from mcp_touchstone.wire.transcript import Entry, Transcript
 
 
@@ -132,6 +133,28 @@ def test_stream_of_a_cancelled_request_may_end_without_a_response() -> None:
     seen.transcript.exchanges.append(closed_stream())
 
     assert list(streams().keeps_the_stream_open_until_the_response(seen)) == []
+
+
+@pytest.mark.parametrize(("offered", "judged"), [("2025-11-25", [False]), ("1900-01-01", [])])
+def test_initialize_with_another_revision_need_not_be_primed(
+    offered: str, judged: list[bool]
+) -> None:
+    seen = record("2025-11-25")
+    asked = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": offered},
+    }
+    line = seen.transcript.said(encode(asked), asked)
+    events = (("Content-Type", "text/event-stream"),)
+    exchange = Exchange(1, "POST", line, (), 1.0, 200, events)
+    exchange.events.append(ServerEvent(None, id="1"))
+    seen.transcript.exchanges.append(exchange)
+    raw = encode({"jsonrpc": "2.0", "id": 1, "result": {}}).rstrip(b"\n")
+    seen.transcript.heard(Line(raw, len(raw)), Origin(exchange, exchange.events[0]))
+
+    assert [one.passed for one in streams().primes_the_client(seen)] == judged
 
 
 def test_rules_on_streams_read_the_lines_of_a_record_once(monkeypatch: pytest.MonkeyPatch) -> None:

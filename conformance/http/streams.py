@@ -18,6 +18,7 @@ from mcp_touchstone.suite import (
     Seen,
     ambient,
     id_key,
+    object_in,
     scenario,
 )
 
@@ -78,6 +79,7 @@ def primes_the_client(record: Record) -> Iterator[Seen]:
     """The stream of a request begins with an event that has an id and empty data."""
     for exchange in streams(record, "POST"):
         other = exchange.crafted and exchange.said("MCP-Protocol-Version") != record.revision
+        other = other or _offers_another_revision(record, exchange)
         if other or not any(event.id is not None for event in exchange.events):
             continue
         first = exchange.events[0]
@@ -90,6 +92,14 @@ def primes_the_client(record: Record) -> Iterator[Seen]:
             "an event with an id and empty data first",
             "a message in the first event" if holding else "a first event without an id",
         )
+
+
+def _offers_another_revision(record: Record, exchange: HttpExchange) -> bool:
+    """Whether a request is an initialize whose client may not know events without data."""
+    sent = record.transcript[exchange.line].value if exchange.line else None
+    if not isinstance(sent, dict) or sent.get("method") != "initialize":
+        return False
+    return object_in(sent, "params").get("protocolVersion") != record.revision
 
 
 @ambient("streams-retry-before-close")
