@@ -36,7 +36,7 @@ DIFFERENT: Final = {name: key for key, row in TABLE.items() for name in row["mut
 SURPLUS: Final[dict[str, dict[str, str]]] = {
     name: found for row in TABLE.values() for name, found in row.get("instead", {}).items()
 }
-"""Mutant -> clauses that find it over HTTP only, or with another outcome."""
+"""Mutant -> clauses that may find it over HTTP only, or with another outcome."""
 
 
 def applies(clause: str) -> bool:
@@ -118,7 +118,7 @@ def test_mutant_is_found_over_http_as_on_stdio_unless_a_reason_says_why_not(
     if name in DIFFERENT:
         reason = TABLE[DIFFERENT[name]]
         assert found != expected(name) or reason.get("sometimes"), reason["reason"]
-        assert surplus(name, found) == SURPLUS.get(name, {})
+        assert surplus(name, found).items() <= SURPLUS.get(name, {}).items()
     else:
         assert found == expected(name)
 
