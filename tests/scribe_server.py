@@ -63,6 +63,8 @@ def say(message: Any) -> None:
 def answer(request: dict[str, Any]) -> dict[str, Any] | None:
     method, params = request["method"], request.get("params") or {}
     if method == "initialize":
+        if "early-log" in sys.argv:
+            say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "early"}})
         if "modern-only" in sys.argv:
             return {"error": {"code": -32601, "message": "only 2026-07-28"}}
         return {"result": {"protocolVersion": params["protocolVersion"], "capabilities": {}}}

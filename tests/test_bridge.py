@@ -174,6 +174,14 @@ def test_failed_initialize_opens_no_session(bridge: Bridge) -> None:
         assert reply.json()["error"]["code"] == -32601
 
 
+def test_stream_of_a_failed_initialize_has_no_event_ids(bridge: Bridge) -> None:
+    """Without a session nothing can be resumed, and the next initialize would repeat the ids."""
+    http = bridge(*SCRIBE, "early-log", "modern-only")
+
+    with http.post(opening()) as reply:
+        assert [event.id for event in reply.events()] == ["", ""]
+
+
 def test_modern_initialize_request_gets_404(bridge: Bridge) -> None:
     http = bridge(*SCRIBE, "modern", "modern-only")
 

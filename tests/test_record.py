@@ -1,21 +1,24 @@
 """The record of a connection, as rules on all traffic read it."""
 
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.home import NAMESPACE
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.revision import META
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.wire.exchange import Exchange
+from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import Line, encode
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.reply import Reply
-from mcp_touchstone.wire.transcript import Transcript
+from mcp_touchstone.wire.sse import ServerEvent
+from mcp_touchstone.wire.transcript import Entry, Transcript
 
 
 def record(revision: str, *said: object) -> Record:
@@ -130,6 +133,89 @@ def test_stream_of_a_cancelled_request_may_end_without_a_response() -> None:
     seen.transcript.exchanges.append(closed_stream())
 
     assert list(streams().keeps_the_stream_open_until_the_response(seen)) == []
+
+
+@pytest.mark.parametrize(("offered", "judged"), [("2025-11-25", [False]), ("1900-01-01", [])])
+def test_initialize_with_another_revision_need_not_be_primed(
+    offered: str, judged: list[bool]
+) -> None:
+    seen = record("2025-11-25")
+    asked = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": offered},
+    }
+    line = seen.transcript.said(encode(asked), asked)
+    events = (("Content-Type", "text/event-stream"),)
+    exchange = Exchange(1, "POST", line, (), 1.0, 200, events)
+    exchange.events.append(ServerEvent(None, id="1"))
+    seen.transcript.exchanges.append(exchange)
+    raw = encode({"jsonrpc": "2.0", "id": 1, "result": {}}).rstrip(b"\n")
+    seen.transcript.heard(Line(raw, len(raw)), Origin(exchange, exchange.events[0]))
+
+    assert [one.passed for one in streams().primes_the_client(seen)] == judged
+
+
+def test_rules_on_streams_read_the_lines_of_a_record_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = record("2025-11-25")
+    for number in range(1, 4):
+        asked = {"jsonrpc": "2.0", "id": number, "method": "ping"}
+        line = seen.transcript.said(encode(asked), asked)
+        exchange = Exchange(number, "POST", line, (), 1.0, 200)
+        raw = encode({"jsonrpc": "2.0", "id": number, "result": {}}).rstrip(b"\n")
+        seen.transcript.exchanges.append(exchange)
+        seen.transcript.heard(Line(raw, len(raw)), Origin(exchange))
+    read = []
+    lines = Record.lines
+
+    def counted(one: Record) -> Iterator[Entry]:
+        read.append(one)
+        return lines(one)
+
+    monkeypatch.setattr(Record, "lines", counted)
+
+    found = [streams().answered_in(seen, exchange) for exchange in seen.transcript.exchanges]
+
+    assert [entry.n for entry in found] == [2, 4, 6]
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize(
+    ("streams_of", "named", "judged"),
+    [
+        ((1, 1), "a", (True, Breach.FAIL)),
+        ((1, 1), "b", (False, Breach.FAIL)),
+        ((1, 2), "a", (True, Breach.WARN)),
+        ((1, 2), "b", (False, Breach.WARN)),
+        ((2, 1), "a", (True, Breach.WARN)),
+    ],
+)
+def test_completion_on_another_stream_is_before_no_elicitation(
+    streams_of: tuple[int, int], named: str, judged: tuple[bool, Breach]
+) -> None:
+    """An unknown id fails only if an elicitation was sent before the completion."""
+    load()
+    chapter = importlib.import_module(f"{NAMESPACE}.conformance.client.elicitation")
+    seen = record("2025-11-25")
+    link = {"mode": "url", "elicitationId": "a", "url": "https://example.com", "message": "?"}
+    asked = {"jsonrpc": "2.0", "id": 7, "method": "elicitation/create", "params": link}
+    done = {
+        "jsonrpc": "2.0",
+        "method": "notifications/elicitation/complete",
+        "params": {"elicitationId": named},
+    }
+    came = [(asked, streams_of[0]), (done, streams_of[1])]
+    for message, number in came if streams_of != (2, 1) else reversed(came):
+        raw = encode(message).rstrip(b"\n")
+        exchange = Exchange(number, "POST", 0, (), 1.0)
+        same = next((e for e in seen.transcript.exchanges if e.number == number), exchange)
+        seen.transcript.exchanges += [same] if same is exchange else []
+        seen.transcript.heard(Line(raw, len(raw)), Origin(same))
+
+    found = [one for one in chapter.completes_only_known_elicitations(seen) if one.expected]
+
+    assert [(one.passed, one.mild or Breach.FAIL) for one in found][-1] == judged
 
 
 def closed_stream() -> Exchange:

@@ -313,7 +313,10 @@ def gives_up_on_unanswered_requests(talk: Conversation) -> None:
     talk.wire.initialized()
     _judge_ping(talk, "after initialized")
     clause = "lifecycle-timeout-cancels"
-    for tool in talk.spoken.harmless[:TRIED]:
+    tools = [*talk.spoken.harmless[:TRIED]]
+    while tools:
+        tool, *tools = tools
+        before = _rooted(talk, 0)
         asked = talk.wire.say(
             talk.wire.build("tools/call", {"name": tool, "arguments": {}}), required=False
         )
@@ -325,6 +328,9 @@ def gives_up_on_unanswered_requests(talk: Conversation) -> None:
             _judge_ping(talk, f"while {tool} waits for the client")
             reply = talk.wire.answer_to(asked, talk.pace.silence)
         if not reply.answered or not _failed(reply):
+            continue
+        if not before and len(pending) == _rooted(talk, asked) == 1:
+            tools = [tool, *tools]  # The session may have requested the roots: that comes once.
             continue
         talk.quiet()
         cancelled = _cancelled(talk, asked)
@@ -350,6 +356,11 @@ def _judge_ping(talk: Conversation, when: str) -> None:
         at=ping,
         mild=Breach.WARN,
     )
+
+
+def _rooted(talk: Conversation, since: int) -> int:
+    """Return how often the server requested the roots since a line."""
+    return sum(question.method == "roots/list" for question in talk.questions(since))
 
 
 def _pending(talk: Conversation, asked: int) -> list[Any]:

@@ -311,11 +311,13 @@ def completes_only_known_elicitations(record: Record) -> Iterator[Seen]:
         params = message.value.get("params")
         own = params.get("elicitationId") if isinstance(params, dict) else None
         if message.method == COMPLETED and isinstance(own, str):
+            elicited = [(record.transcript[line], link) for line, link in links]
             passed = any(
-                line < entry.n and link.get("elicitationId") == own for line, link in links
+                link.get("elicitationId") == own and not asked.follows(entry)
+                for asked, link in elicited
             )
             expected = "the elicitationId of an earlier elicitation"
-            known = any(line < entry.n for line, _ in links)
+            known = any(entry.follows(asked) for asked, _ in elicited)
             mild = None if known else Breach.WARN
             yield Seen(clause, passed, entry.n, expected, brief(own), mild=mild)
 

@@ -1,5 +1,6 @@
 """http/streams: when streams begin and end, what they carry, and how they are resumed."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from mcp_touchstone.suite import (
     Seen,
     ambient,
     id_key,
+    object_in,
     scenario,
 )
 
@@ -37,7 +39,14 @@ def streams(record: Record, verb: str) -> Iterator[HttpExchange]:
 
 def entries_of(record: Record, exchange: HttpExchange) -> list[Entry]:
     """Return the lines that came in a response."""
-    return [e for e in record.lines() if e.origin is not None and e.origin.exchange is exchange]
+    key = (entries_of, len(record.transcript))
+    found: dict[int, list[Entry]] | None = record.transcript.memo.get(key)
+    if found is None:
+        found = record.transcript.memo[key] = defaultdict(list)
+        for entry in record.lines():
+            if entry.origin is not None:
+                found[id(entry.origin.exchange)].append(entry)
+    return found.get(id(exchange), [])
 
 
 def answered_in(record: Record, exchange: HttpExchange) -> Entry | None:
@@ -70,6 +79,7 @@ def primes_the_client(record: Record) -> Iterator[Seen]:
     """The stream of a request begins with an event that has an id and empty data."""
     for exchange in streams(record, "POST"):
         other = exchange.crafted and exchange.said("MCP-Protocol-Version") != record.revision
+        other = other or _offers_another_revision(record, exchange)
         if other or not any(event.id is not None for event in exchange.events):
             continue
         first = exchange.events[0]
@@ -82,6 +92,14 @@ def primes_the_client(record: Record) -> Iterator[Seen]:
             "an event with an id and empty data first",
             "a message in the first event" if holding else "a first event without an id",
         )
+
+
+def _offers_another_revision(record: Record, exchange: HttpExchange) -> bool:
+    """Whether a request is an initialize whose client may not know events without data."""
+    sent = record.transcript[exchange.line].value if exchange.line else None
+    if not isinstance(sent, dict) or sent.get("method") != "initialize":
+        return False
+    return object_in(sent, "params").get("protocolVersion") != record.revision
 
 
 @ambient("streams-retry-before-close")

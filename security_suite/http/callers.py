@@ -223,12 +223,10 @@ def lists_tasks_to_their_owner_only(session: AttackSession) -> None:
     if not task.id or _find_task(session, caller, {}, task.id) is None:
         session.unseen(threat, UNLISTED)
         return
-    opened = caller.begin(caller.stranger)
-    if not served(opened):
+    stranger = _open_stranger(session, caller)
+    if stranger is None:
         session.unseen(threat, REFUSED)
         return
-    stranger = {**caller.stranger, SESSION: opened.header(SESSION)}
-    session.http.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, stranger)
     at = _find_task(session, caller, stranger, task.id)
     session.conclude(
         threat,
@@ -238,7 +236,17 @@ def lists_tasks_to_their_owner_only(session: AttackSession) -> None:
         at=at,
         also=(task.request.line,),
     )
-    caller.leave(opened.header(SESSION))
+    caller.leave(stranger[SESSION])
+
+
+def _open_stranger(session: AttackSession, caller: HttpCaller) -> dict[str, str | None] | None:
+    """Open a session without the secret of the user; return its headers, None if it is refused."""
+    opened = caller.begin(caller.stranger)
+    if not served(opened):
+        return None
+    stranger = {**dict.fromkeys(caller.secret_names), SESSION: opened.header(SESSION)}
+    session.http.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, stranger)
+    return stranger
 
 
 def _find_task(
@@ -283,13 +291,10 @@ def notifies_subscribers_only(session: AttackSession) -> None:
     if subscribed is None:
         session.unseen(threat, UNSUBSCRIBED)
         return
-    opened = caller.begin(caller.stranger)
-    if not served(opened):
+    stranger = _open_stranger(session, caller)
+    if stranger is None:
         session.unseen(threat, REFUSED)
         return
-    known = opened.header(SESSION)
-    stranger = {**caller.stranger, SESSION: known}
-    session.http.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, stranger)
     stream = session.http.get(stranger)
     if stream.refused or not stream.exchange.streams:
         session.unseen(threat, NO_STREAM)
@@ -312,7 +317,7 @@ def notifies_subscribers_only(session: AttackSession) -> None:
                 also=(subscribed,),
             )
     stream.close()
-    caller.leave(known)
+    caller.leave(stranger[SESSION])
 
 
 def _subscribe(session: AttackSession) -> int | None:

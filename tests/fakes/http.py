@@ -298,22 +298,22 @@ class KeepsTasksApart(SpeaksHttp):
     behind = "RunsTasks"
 
 
-class TellsStrangersOfTasks(SpeaksHttp):
+class ListsTasksOfOthers(SpeaksHttp):
     """Lists the tasks of all sessions to everybody."""
 
     trips = frozenset({"callers-listed"})
     behind = "ListsTasksOfAll"
 
 
-class TellsSubscribers(SpeaksHttp):
-    """Tells each session of the changes to which it has subscribed."""
+class NotifiesSubscribersOnly(SpeaksHttp):
+    """Sends each session the updates to which it has subscribed."""
 
     families = ("callers",)
     behind = "WatchesFiles"
 
 
-class TellsEverybody(SpeaksHttp):
-    """Tells all sessions of each change."""
+class NotifiesEverySession(SpeaksHttp):
+    """Sends every update to all sessions."""
 
     trips = frozenset({"callers-overheard"})
     behind = "WatchesFiles"

@@ -232,6 +232,29 @@ class RequestsTheRootsOfTheSessionLate(CancelsAbandonedRequests):
 
 
 @control()
+class RequestsTheRootsDuringACall(AskingTool):
+    """Requests the roots of the session while a tool runs that asks nothing, and fails."""
+
+    roots: Json | None = None
+
+    def said(self, message: Any, request: Json) -> Out:
+        if isinstance(message, dict) and message.get("method") == "roots/list":
+            self.roots = message
+            return None
+        message = super().said(message, request)
+        if request.get("method") == "tools/list" and "result" in message:
+            message["result"]["tools"] = [dict(self.TOOL)]
+        return message  # type: ignore[no-any-return]
+
+    def on_ask(self, request: Json) -> None:
+        roots, self.roots = self.roots, None
+        if roots is not None:
+            self.emit(roots)
+        text = {"type": "text", "text": "there is nothing to ask"}
+        self.answer(request, {"content": [text], "isError": True})
+
+
+@control()
 class WaitsForEver(Waits):
     """Waits for the client without a time limit."""
 

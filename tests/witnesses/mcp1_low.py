@@ -1,6 +1,10 @@
-"""A minimal server on the official Python SDK 1.x, low-level API."""
+"""A minimal server on the official Python SDK 1.x, low-level API.
+
+It serves over stdio, or over HTTP: ``mcp1_low.py [PORT [stateless] [json]]``.
+"""
 
 import asyncio
+import sys
 
 import mcp.types as types
 from mcp.server.lowlevel import Server
@@ -25,4 +29,19 @@ async def main() -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-asyncio.run(main())
+if len(sys.argv) == 1:
+    asyncio.run(main())
+else:
+    import uvicorn
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    port, *modes = sys.argv[1:]
+    manager = StreamableHTTPSessionManager(
+        server, stateless="stateless" in modes, json_response="json" in modes
+    )
+    app = Starlette(
+        routes=[Mount("/", app=manager.handle_request)], lifespan=lambda _app: manager.run()
+    )
+    uvicorn.run(app, port=int(port), log_level="warning")

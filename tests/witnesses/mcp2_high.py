@@ -1,4 +1,9 @@
-"""A minimal server on the official Python SDK 2.x, high-level API."""
+"""A minimal server on the official Python SDK 2.x, high-level API.
+
+It serves over stdio, or over HTTP: ``mcp2_high.py [PORT [stateless] [json]]``.
+"""
+
+import sys
 
 from mcp.server.mcpserver import MCPServer
 
@@ -12,4 +17,13 @@ def echo(text: str) -> str:
 
 
 if __name__ == "__main__":
-    server.run()
+    if len(sys.argv) == 1:
+        server.run()
+    else:
+        port, *modes = sys.argv[1:]
+        server.run(
+            "streamable-http",
+            port=int(port),
+            stateless_http="stateless" in modes,
+            json_response="json" in modes,
+        )

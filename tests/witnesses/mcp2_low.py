@@ -1,4 +1,9 @@
-"""A minimal server on the official Python SDK 2.x, low-level API."""
+"""A minimal server on the official Python SDK 2.x, low-level API.
+
+It serves over stdio, or over HTTP: ``mcp2_low.py [PORT [stateless] [json]]``.
+"""
+
+import sys
 
 import anyio
 import mcp_types as types
@@ -26,4 +31,13 @@ async def main() -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-anyio.run(main)
+if len(sys.argv) == 1:
+    anyio.run(main)
+else:
+    import uvicorn
+
+    port, *modes = sys.argv[1:]
+    app = server.streamable_http_app(
+        stateless_http="stateless" in modes, json_response="json" in modes
+    )
+    uvicorn.run(app, port=int(port), log_level="warning")

@@ -199,7 +199,8 @@ class Endpoint(Responses):
                 extra = {head.SESSION: session.id}
             stateless = head.is_stateless(self.headers, request)
             status = partial(_status, request) if stateless else _fine
-            self.respond(exchange, 0.0, status, extra, resumable=session.resumable)
+            resumable = session.resumable if session.revision else None
+            self.respond(exchange, 0.0, status, extra, resumable=resumable)
         finally:
             if not session.revision:
                 sessions.finish(session)

@@ -1,0 +1,48 @@
+"""The page of witnesses: what a run over HTTP adds, and what is not published."""
+
+from typing import Any
+
+from mcp_touchstone.catalog.loader import load
+from scripts.witnesses import page
+
+
+def report(*found: tuple[str, str]) -> dict[str, Any]:
+    verdicts = [
+        {
+            "clause": clause,
+            "outcome": outcome,
+            "revision": "2025-11-25",
+            "judgements": [{"outcome": outcome, "expected": "a", "actual": "b", "wire": []}],
+        }
+        for clause, outcome in found
+    ]
+    return {"revisions": {"spoken": ["2025-11-25"]}, "verdicts": verdicts}
+
+
+def written(**reports: dict[str, Any]) -> str:
+    named = {name.replace("_", "-"): (name, one) for name, one in reports.items()}
+    return "\n".join(page(named, load().catalogue))
+
+
+def test_run_over_http_lists_what_stdio_did_not_find() -> None:
+    both = ("jsonrpc-invalid-request", "warn")
+    text = written(one=report(both), one_http=report(both, ("sessions-ended-404", "fail")))
+
+    _, over_http = text.split("## one_http")
+    assert "**FAIL `sessions-ended-404`**" in over_http
+    assert "**warn `jsonrpc-invalid-request`**" not in over_http
+    assert "As over stdio: `jsonrpc-invalid-request`." in over_http
+
+
+def test_findings_that_could_be_used_against_a_server_are_neither_listed_nor_counted() -> None:
+    found = [
+        ("origin-refused", "fail"),
+        ("streams-replay-own", "fail"),
+        ("ping-empty-response", "pass"),
+    ]
+    text = written(one_http=report(*found))
+
+    assert "| one_http | 2025-11-25 | 1 | 0 | 0 | 0 |" in text
+    assert "origin-refused" not in text
+    assert text.count("streams-replay-own") == 1, "only the sentence that leaves it out"
+    assert "Nothing to report." in text
