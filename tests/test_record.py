@@ -218,6 +218,28 @@ def test_completion_on_another_stream_is_before_no_elicitation(
     assert [(one.passed, one.mild or Breach.FAIL) for one in found][-1] == judged
 
 
+@pytest.mark.parametrize(("streams_of", "judged"), [((1, 1), [False]), ((1, 2), [])])
+def test_progress_on_two_streams_has_no_order(
+    streams_of: tuple[int, int], judged: list[bool]
+) -> None:
+    load()
+    chapter = importlib.import_module(f"{NAMESPACE}.conformance.basic.progress")
+    seen = record("2025-11-25")
+    meta = {"progressToken": "t"}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": meta}}
+    seen.transcript.said(encode(call), call)
+    exchanges = {number: Exchange(number, "POST", 0, (), 1.0) for number in streams_of}
+    for number, value in zip(streams_of, (2, 1), strict=True):
+        params = {"progressToken": "t", "progress": value}
+        message = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+        raw = encode(message).rstrip(b"\n")
+        seen.transcript.heard(Line(raw, len(raw)), Origin(exchanges[number]))
+
+    found = list(chapter.reports_progress_consistently(seen))
+
+    assert [one.passed for one in found if one.clause == "progress-increases"] == judged
+
+
 def closed_stream() -> Exchange:
     """Return the stream of the request on line 1, which the server closed without a message."""
     events = (("Content-Type", "text/event-stream"),)

@@ -50,7 +50,7 @@ class Holder:
         over: its response without a task; None before it.
         cancelled: whether we cancelled it.
         terminal: the line on which its task became terminal; None before.
-        reached: the value of the last report; None before the first.
+        reached: the line and the value of the last report; None before the first.
     """
 
     token: Any
@@ -59,7 +59,7 @@ class Holder:
     over: Entry | None = None
     cancelled: bool = False
     terminal: Entry | None = None
-    reached: Any = None
+    reached: tuple[Entry, Any] | None = None
 
 
 def _amount(value: Any) -> Any:
@@ -162,10 +162,10 @@ class Watch:
         before = holder.reached
         if now is None:
             return
-        holder.reached = now
-        if before is not None:
-            clause, expected = "progress-increases", f"more than {before}"
-            yield Seen(clause, now > before, entry.n, expected, f"progress {now}")
+        holder.reached = entry, now
+        if before is not None and entry.follows(before[0]):
+            clause, expected = "progress-increases", f"more than {before[1]}"
+            yield Seen(clause, now > before[1], entry.n, expected, f"progress {now}")
 
 
 @ambient(
