@@ -31,6 +31,9 @@ settings.register_profile(
 )
 settings.load_profile("unhurried")
 
+LEAN = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+"""Options of a pytest of its own: the plugin of Hypothesis imports all of it at the end."""
+
 HERE = Path(__file__).parent
 MUTANTS = HERE / "mutants"
 
