@@ -16,7 +16,7 @@ RETRIED = "retried"
 """Property of a test that judged a server again, because the first run missed a finding."""
 
 RETRIES_ALLOWED = 0.02
-"""Share of the tests of a session that may be retried; more fails the session."""
+"""Share of the mutants of a session that may be judged again; more fails the session."""
 
 # A process that a shell script starts in the background ignores interrupts, and so do its children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -30,6 +30,9 @@ settings.register_profile(
     "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unhurried")
+
+LEAN = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+"""Options of a pytest of its own: the plugin of Hypothesis imports all of it at the end."""
 
 HERE = Path(__file__).parent
 MUTANTS = HERE / "mutants"
@@ -119,7 +122,7 @@ class Retries:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Read what a test recorded."""
-        if report.when == "call":
+        if report.when == "call" and "test_mutants" in report.nodeid:
             self.tests += 1
             self.names |= {str(value) for key, value in report.user_properties if key == RETRIED}
 
@@ -134,7 +137,7 @@ class Retries:
         if self.names:
             verdict = "too many" if self.exceeded else "allowed"
             names = ", ".join(sorted(self.names))
-            count = f"{len(self.names)} of {self.tests} tests"
+            count = f"{len(self.names)} of {self.tests} mutants"
             terminalreporter.write_line(f"retried, {verdict}: {count}: {names}")
 
     @property

@@ -3,7 +3,7 @@
 import ast
 import importlib
 import re
-from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
@@ -138,14 +138,17 @@ ENTRY_POINTS: Final = {"cli", "__main__", "pytest_plugin"}
 PROGRAMS: Final = {"__main__"}
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> tuple[str, ...]:
     """List the names a file imports, those for types included."""
+    found: list[str] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = "." * node.level + (node.module or "")
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+            found += (f"{base}.{alias.name}" for alias in node.names)
+    return tuple(found)
 
 
 def name_of(path: Path) -> str:

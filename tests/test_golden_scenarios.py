@@ -23,7 +23,7 @@ from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.framing import Line, encode
 from mcp_touchstone.wire.transcript import Transcript
 from tests.bridge_client import WAIT
-from tests.conftest import HERE
+from tests.conftest import HERE, LEAN
 from tests.http_canned import mcp, message_of, serving
 from tests.test_action import needs_bash, run_step
 
@@ -161,7 +161,7 @@ def test_file_of_an_unknown_chapter_is_named(
 def run(pytester: pytest.Pytester, folder: Path, *words: str, loud: bool = False) -> Any:
     server = shlex.join([*SERVER, *(["loud"] if loud else [])])
     options = ["--mcp-server", server, "--mcp-select", "ping", "--mcp-golden", str(folder)]
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *options, *words]
+    command = [sys.executable, "-m", "pytest", *LEAN, "-q", *options, *words]
     return pytester.run(*command)
 
 

@@ -11,7 +11,7 @@ import pytest
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.engine.plan import EXAMPLES
-from mcp_touchstone.engine.runner import Choice, Run, judge
+from mcp_touchstone.engine.runner import Choice, UsageError, judge
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target, reference
 from mcp_touchstone.transport.http_endpoint import PORT
@@ -98,7 +98,13 @@ def test_mutant_breaks_exactly_its_declared_clauses(
     # A fault may show only among all clauses, or only at a moment that a busy machine missed. A
     # surplus finding is a false alarm, even if the next try does not repeat it.
     for whole, jobs in ((False, 8), (True, 8), (True, 1)):
-        run = run_mutant(mutant, whole=whole, jobs=jobs)
+        try:
+            run = run_mutant(mutant, whole=whole, jobs=jobs)
+        except UsageError:  # a busy machine can hide the revision of the mutant
+            if jobs == 1:
+                raise
+            record_property(RETRIED, name)
+            continue
         everything = whole or not near(mutant)
         expected = expected_findings(mutant, everything=everything)
         found = {verdict.clause.id: str(verdict.outcome) for verdict in run.of(*FOUND)}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.conftest import HERE, mutant_command
+from tests.conftest import HERE, LEAN, mutant_command
 
 SOUND = shlex.join([*mutant_command("SaysNothingWrong")])
 SICK = shlex.join(mutant_command("RefusesPings"))
@@ -23,7 +23,7 @@ def run(pytester: pytest.Pytester) -> Run:
         *arguments: str, server: str = SOUND, select: Sequence[str] = ("ping",)
     ) -> pytest.RunResult:
         words = [word for name in select for word in ("--mcp-select", name)]
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+        command = [sys.executable, "-m", "pytest", *LEAN, *arguments]
         if server:
             command += ["--mcp-server", server]
         return pytester.run(*command, *words)

@@ -8,11 +8,14 @@ import pytest
 from tests.conftest import RETRIED, Retries
 
 
-def retries(tests: int, retried: int) -> Retries:
+def retries(tests: int, retried: int, others: int = 0) -> Retries:
     found = Retries()
-    for number in range(tests):
+    files = ["test_mutants.py"] * tests + ["test_fakes.py"] * others
+    for number, file in enumerate(files):
         properties = [(RETRIED, f"mutant {number}")] if number < retried else []
-        report: Any = SimpleNamespace(when="call", user_properties=properties)
+        report: Any = SimpleNamespace(
+            when="call", nodeid=f"tests/{file}::test_{number}", user_properties=properties
+        )
         found.pytest_runtest_logreport(report)
     return found
 
@@ -29,3 +32,7 @@ def test_retries_above_the_allowed_share_fail_the_session(
     retries(tests, retried).pytest_sessionfinish(session)
 
     assert (session.exitstatus == pytest.ExitCode.TESTS_FAILED) is exceeded
+
+
+def test_tests_that_judge_no_mutant_raise_no_limit() -> None:
+    assert retries(100, 3, others=900).exceeded

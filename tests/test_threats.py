@@ -12,7 +12,8 @@ from mcp_touchstone.catalog.loader import BOTH, CONFORMANCE, SECURITY, home, loa
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.catalog.threat import Severity, Threat, load_family
 from mcp_touchstone.security import payload
-from tests.fakes.catalogue import FAKES
+from tests.fakes.__main__ import fake
+from tests.fakes.catalogue import FAKES, ODD
 from tests.fakes.matrix import proofs
 
 REGISTRY = load(SECURITY)
@@ -104,6 +105,23 @@ def test_every_threat_is_tripped_alone_by_some_fake() -> None:
     alone = {next(iter(fake.trips)) for fake in FAKES.values() if len(fake.trips) == 1}
 
     assert {threat.id for threat in THREATS if threat.judged} <= alone
+
+
+def test_each_fake_is_started_by_its_name() -> None:
+    known = {**FAKES, **ODD}
+
+    assert {name: fake(name) for name in known} == known
+
+
+def test_no_two_fakes_have_one_name() -> None:
+    files = (Path(__file__).with_name("fakes")).glob("*.py")
+    names = [
+        name
+        for path in files
+        for name in re.findall(r"(?m)^class (\w+)\(", path.read_text(encoding="utf-8"))
+    ]
+
+    assert sorted(names) == sorted(set(names))
 
 
 def test_at_least_seven_fakes_trip_no_threat() -> None:

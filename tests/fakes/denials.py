@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
+from typing import Any
 
-from mcp_touchstone.target.promises import PromiseTerms
 from tests.fakes.promises import (
     ALIAS,
     CASE,
@@ -26,7 +26,7 @@ LIST = ("*.pem", "secrets.yml", ".ssh/", "private/**")
 class DeniesItsOwn(Denies):
     """Denies files and folders by name at every depth, and one folder of the root."""
 
-    terms: Mapping[str, PromiseTerms] = MappingProxyType({"deny-list": PromiseTerms(deny=LIST)})
+    terms: Mapping[str, Mapping[str, Any]] = MappingProxyType({"deny-list": {"deny": LIST}})
 
     def check(self, place: str, *, writing: bool) -> None:
         del writing

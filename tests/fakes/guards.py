@@ -281,7 +281,7 @@ class Resolves(Guard):
     """Resolves the path like the kernel and opens the result."""
 
 
-class Walks(Guard):
+class OpensEachComponent(Guard):
     """Opens each component relative to the one before, and follows no links."""
 
     tools = ("read_file", "list_directory", "write_file")

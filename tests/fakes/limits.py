@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 from types import MappingProxyType
 
-from mcp_touchstone.target.promises import PromiseTerms
 from tests.fakes.server import Guard, Refused
 
 LARGEST = 8192
@@ -16,7 +15,7 @@ class Limited(Guard):
 
     promises = ("size-limit",)
     families = ("limits",)
-    terms = MappingProxyType({"size-limit": PromiseTerms(limit=LARGEST)})
+    terms = MappingProxyType({"size-limit": {"limit": LARGEST}})
 
     def size(self, place: str) -> int:
         return os.stat(place).st_size
@@ -94,7 +93,7 @@ class Brief(Guard):
 
     promises = ("read-limit",)
     families = ("limits",)
-    terms = MappingProxyType({"read-limit": PromiseTerms(limit=LONGEST, tools=("read_file",))})
+    terms = MappingProxyType({"read-limit": {"limit": LONGEST, "tools": ("read_file",)}})
 
     def read_file(self, path: str) -> str:
         text = super().read_file(path)

@@ -21,6 +21,7 @@ from mcp_touchstone.report import machine
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security import payload
+from mcp_touchstone.target.promises import PromiseTerms
 from mcp_touchstone.target.target import ROOT, Named, Target
 from mcp_touchstone.transport.http_endpoint import PORT
 from mcp_touchstone.transport.sandbox import Method, choose
@@ -41,7 +42,7 @@ def target_of(name: str) -> Target:
         command=(*command, PORT) if fake.over_http else command,
         url=f"http://127.0.0.1:{PORT}/mcp" if fake.over_http else "",
         promises=frozenset(fake.promises),
-        terms=fake.terms,
+        terms={promise: PromiseTerms(**said) for promise, said in fake.terms.items()},
         named=Named(calls=tuple((tool, None) for tool in fake.callable)),
     )
 

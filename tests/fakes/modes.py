@@ -5,7 +5,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mcp_touchstone.target.promises import PromiseTerms
 from tests.fakes.moves import EDITING, Undoes
 from tests.fakes.server import Guard, Refused
 
@@ -48,7 +47,7 @@ class ReadOnlyOnRequest(Guard):
 
     promises = ("read-only",)
     families = ("modes",)
-    terms = MappingProxyType({"read-only": PromiseTerms(args=("--read-only",))})
+    terms = MappingProxyType({"read-only": {"args": ("--read-only",)}})
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         if "--read-only" in self.options and not tool.startswith(("read", "list")):

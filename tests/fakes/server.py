@@ -11,8 +11,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mcp_touchstone.target.promises import PromiseTerms
-
 REVISION = "2025-11-25"
 STRING = {"type": "string"}
 
@@ -27,7 +25,7 @@ class Guard:
     Attributes:
         trips: threats that its attacks must find; empty for a good one.
         promises: its promises besides containment.
-        terms: the terms of these promises.
+        terms: the terms of these promises, as the arguments of ``PromiseTerms``.
         options: its command line after the root.
         families: chapters that attack it, besides those of the threats it trips.
         tools: names of the tools it offers.
@@ -39,7 +37,7 @@ class Guard:
 
     trips: frozenset[str] = frozenset()
     promises: tuple[str, ...] = ()
-    terms: Mapping[str, PromiseTerms] = MappingProxyType({})
+    terms: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     options: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     callable: tuple[str, ...] = ()
