@@ -66,7 +66,7 @@ def returns_structured_content_that_fits_its_schema(talk: Conversation) -> None:
 
 
 def _fits(schema: dict[str, Any], value: Any, revision: str) -> bool | None:
-    """Whether a value fits, None if unknown; any dialect may be meant if none is named."""
+    """Whether a value fits in any dialect that the schema may have; None if unknown."""
     if schema.get("$schema") or revision >= DIALECT_SINCE:
         return allows(schema, value)
     answers = {allows({**schema, "$schema": address}, value) for address in DIALECTS.values()}
