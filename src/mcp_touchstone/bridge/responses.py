@@ -46,7 +46,7 @@ class Responses(BaseHTTPRequestHandler):
     """Whether a line of the headers is malformed."""
 
     def setup(self) -> None:
-        """Read through our own limits."""
+        """Set up the connection with our own limits for reading."""
         super().setup()
         self.rfile.close()
         self._bytes = RequestBytes(self.connection)

@@ -170,7 +170,7 @@ def _anywhere(exchange: Exchange, root: str) -> Exchange:
 
 
 def slug(name: str) -> str:
-    """Turn a name into a part of a file name; different names give different parts."""
+    """Return a part of a file name for a name; it is unique for each name."""
     plain = re.sub(r"[^a-z0-9._-]+", "_", name.lower()).strip("._")[:48]
     if plain == name:
         return plain

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class WaitKind(IntEnum):
-    """Kind of a wait; of two at the same time the first counts."""
+    """Kind of a wait; of simultaneous waits, the first kind counts."""
 
     STARTUP = 0
     ANSWER = 1
