@@ -174,9 +174,9 @@ def _id(message: Message) -> str:
 
 # --- pairing responses with requests
 #
-# One response is at most one finding. A response under the id of an open request is its answer.
+# One response is at most one finding. A response with the id of an open request is its answer.
 # A loose response has an id that was never sent, cannot be read, or was answered before. It is
-# attributed to the first line of ours in this list that exists:
+# attributed to the first of these lines of ours that exists:
 #
 #   1. a malformed line of ours in the same       that scenario judges the response
 #      scenario
@@ -188,11 +188,11 @@ def _id(message: Message) -> str:
 #      response is an error without an id
 #
 # If no such line exists, the response is a finding of jsonrpc-no-orphan-response. A second answer
-# under an id of ours repeats an earlier answer. Only cases 1 (an error from a server that reuses
-# the id of its last request for an unreadable line) and 2 (7 answered as "7", and "7" was answered
-# before) can explain it otherwise. If its request was cancelled, no case applies: some servers
-# answer the request and then the cancellation. A wrong choice among 2, 3 and none reports a real
-# breach under another clause. Only 1 and 4 excuse a response, and only after a malformed line.
+# with an id of ours repeats an earlier answer, except in case 1 (the server reuses the id of its
+# last request in the error for an unreadable line) and in case 2 (7 is answered as "7", and "7" was
+# answered before). If its request was cancelled, no case applies: some servers answer the request
+# and then the cancellation. A wrong choice among 2, 3 and none reports a real breach under another
+# clause. Only 1 and 4 excuse a response, and only after a malformed line.
 
 
 def _loose(record: Record) -> Iterator[tuple[Entry, Message, Entry | None]]:

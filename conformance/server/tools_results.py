@@ -48,7 +48,7 @@ def returns_structured_content_that_fits_its_schema(talk: Conversation) -> None:
         if value is MISSING:
             fits: bool | None = False
         elif not isinstance(value, dict) and talk.revision < ANY_VALUE_SINCE:
-            continue  # tools-structured-content-object counts it
+            continue  # tools-structured-content-object judges it
         else:
             fits = _fits(example.item["outputSchema"], value, talk.revision)
         if fits is None:
@@ -82,7 +82,7 @@ def repeats_structured_content_as_text(record: Record) -> Iterator[Seen]:
             continue
         value = result["structuredContent"]
         if not isinstance(value, dict) and message.revision < ANY_VALUE_SINCE:
-            continue  # tools-structured-content-object counts it
+            continue  # tools-structured-content-object judges it
         blocks = (block.get("text") for block in content if isinstance(block, dict))
         texts = [text for text in blocks if isinstance(text, str)]
         yield Seen(

@@ -216,7 +216,7 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class PlantedText:
-    """Data planted where no server needs to read; its appearance in an output proves a leak.
+    """Data planted outside the root; it proves a leak if an output of the server contains it.
 
     Attributes:
         folder: an absolute path beside the root.

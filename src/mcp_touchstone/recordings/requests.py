@@ -47,7 +47,7 @@ class Stop:
         name: name, unique among the stops of a revision; also names a file.
         ask: the request; ``{root}`` in it is replaced by the folder of the run.
         of: the listed item it concerns, if ``ask`` does not name it.
-        member: for a list, the member of the result that holds the items.
+        member: for a list, the member of the result that contains the items.
     """
 
     name: str

@@ -78,7 +78,7 @@ class Target:
     """A server under test.
 
     Attributes:
-        command: program and arguments; ``{root}`` in them is replaced by the temporary root; empty
+        command: program and arguments; ``{root}`` in them is replaced by the throw-away root; empty
             for a running server.
         url: its URL if it speaks HTTP, empty on stdio; ``{port}`` in it and in the command is
             replaced.
@@ -230,12 +230,12 @@ class Target:
 
     @property
     def rooted(self) -> bool:
-        """Whether the command, the variables or the working folder name the temporary root."""
+        """Whether the command, the variables or the working folder name the throw-away root."""
         words = (*self.command, *self.env.values(), self.cwd or "")
         return any(ROOT in word for word in words)
 
     def inside(self) -> "Target":
-        """Return the target with the temporary root as its working folder, if it names no folder.
+        """Return the target with the throw-away root as its working folder, if it names no folder.
 
         The server then resolves relative paths in our root. Arguments that are files of the user's
         folder become absolute, so that the command still works.
@@ -333,7 +333,7 @@ ASKING: Final = Named(
 )
 """Calls that make the reference server ask the client's model, and the user before it writes.
 
-An insertion can be repeated: each call changes a file of the temporary root.
+An insertion can be repeated: each call changes a file of the throw-away root.
 """
 
 
@@ -353,7 +353,7 @@ def reference(
     env: Mapping[str, str] | None = None,
     named: Named = Named(),
 ) -> Target:
-    """Return the bundled reference server as a target, serving the temporary root.
+    """Return the bundled reference server as a target, serving the throw-away root.
 
     Its options and calls make it send every kind of request to a client.
     """

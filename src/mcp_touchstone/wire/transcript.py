@@ -99,8 +99,8 @@ class Transcript:
         label: name of the process, for people.
         scenario: the running scenario; copied to each entry.
         overflow: the reason we stopped listening; empty while we listen.
-        limit: the limit of the run that was reached, if that is the reason; later entries then
-            say nothing about the server.
+        limit: the limit of the run that was reached, if that is the reason; later entries are then
+            no evidence about the server.
         ended: whether the server's output reached end of file.
         spoke: whether the server ever wrote a line.
         memo: results that rules computed from it, for later rules.
