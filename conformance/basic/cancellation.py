@@ -117,7 +117,7 @@ class Watch:
             stream.ended, stream.by_us = entry.n, by_us
 
     def _answered(self, entry: Entry, message: Message) -> None:
-        """Note the end of a stream, or the proof that an earlier end is no news to the server."""
+        """Record the end of a stream, or the proof that the server knows an earlier end."""
         if message.answers is None:
             return
         for own in self._own.values():

@@ -27,9 +27,10 @@ REASON = "no longer needed"
 
 
 TIMES = (1, 2, 4)
-"""Durations of the calls that are cancelled until one can be judged, as multiples of the example.
+"""Durations of the cancelled calls, as multiples of the duration of the example.
 
-A busy machine reads a cancellation late. A tool without a duration is called in the same way again.
+The first call that can be judged is the last one: a busy machine may read a cancellation too late.
+A tool whose duration cannot be chosen is called again with the same arguments.
 """
 
 SHORT = "the call is too short to tell a late response from one that crossed"
@@ -42,13 +43,13 @@ NO_WORK = "cancellation-stop-work"
 
 @dataclass(frozen=True, slots=True)
 class Aftermath:
-    """The traffic of a call that was cancelled, until after its natural end.
+    """The traffic of a cancelled call, recorded until after its natural end.
 
     Attributes:
         pending: the call.
-        grace: the time from which on a message of the call is late.
+        grace: the time after which a message of the call is late.
         worked: whether the call showed progress or changed files before that time.
-        kept_changing: whether files went on changing until the natural end of the call.
+        kept_changing: whether files kept changing until the natural end of the call.
         undecided: why the cancellation cannot be judged; empty if it can.
     """
 
@@ -175,9 +176,9 @@ def _reports(talk: Conversation, pending: Pending) -> list[Entry]:
 
 
 def _changed(talk: Conversation, left: dict[str, tuple[int, int]], seconds: float) -> bool:
-    """Whether the folder changed since, and is stable now.
+    """Whether the folder differs from ``left`` and is stable now.
 
-    A folder that still changes is changed by something else than the call.
+    If it still changes, the cause is not the call.
     """
     now = traces(talk.root)
     if now == left:

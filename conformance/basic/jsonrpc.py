@@ -156,7 +156,7 @@ def gives_its_requests_unique_ids(record: Record) -> Iterator[Seen]:
         if key is not None:
             before, first = used.setdefault(key, (entry, message))
             if first is not message and _is_broadcast(before, entry):
-                continue  # streams-no-broadcast counts it
+                continue  # streams-no-broadcast judges it
             clause, expected = "jsonrpc-server-request-id-unique", "an id not used before"
             yield Seen(clause, first is message, entry.n, expected, f"id {brief(own)} again")
 
@@ -174,9 +174,9 @@ def _id(message: Message) -> str:
 
 # --- pairing responses with requests
 #
-# One response is at most one finding. A response under the id of an open request is its answer.
+# One response is at most one finding. A response with the id of an open request is its answer.
 # A loose response has an id that was never sent, cannot be read, or was answered before. It is
-# attributed to the first line of ours in this list that exists:
+# attributed to the first of these lines of ours that exists:
 #
 #   1. a malformed line of ours in the same       that scenario judges the response
 #      scenario
@@ -188,11 +188,11 @@ def _id(message: Message) -> str:
 #      response is an error without an id
 #
 # If no such line exists, the response is a finding of jsonrpc-no-orphan-response. A second answer
-# under an id of ours repeats an earlier answer. Only cases 1 (an error from a server that reuses
-# the id of its last request for an unreadable line) and 2 (7 answered as "7", and "7" was answered
-# before) can explain it otherwise. If its request was cancelled, no case applies: some servers
-# answer the request and then the cancellation. A wrong choice among 2, 3 and none reports a real
-# breach under another clause. Only 1 and 4 excuse a response, and only after a malformed line.
+# with an id of ours repeats an earlier answer, except in case 1 (the server reuses the id of its
+# last request in the error for an unreadable line) and in case 2 (7 is answered as "7", and "7" was
+# answered before). If its request was cancelled, no case applies: some servers answer the request
+# and then the cancellation. A wrong choice among 2, 3 and none reports a real breach under another
+# clause. Only 1 and 4 excuse a response, and only after a malformed line.
 
 
 def _loose(record: Record) -> Iterator[tuple[Entry, Message, Entry | None]]:
@@ -301,8 +301,8 @@ def _finding(entry: Entry, message: Message, about: Entry | None) -> Iterator[Se
 def _owed(record: Record, asked: Asked) -> bool:
     """Whether an answer was due.
 
-    It is not before the handshake, after the end of input, and if the server ended the session
-    instead.
+    No answer is due before the handshake, after the end of input, or if the server ended the
+    session instead.
     """
     early = asked.phase in {Phase.SILENT, Phase.INITIALIZING} and record.revision in LEGACY
     if asked.cancelled or asked.expired or asked.phase is Phase.CLOSING:
@@ -321,7 +321,7 @@ def echoes_the_id_as_sent(talk: Conversation) -> None:
         reply, others = talk.first_response(asked)
         if talk.wire.gone:
             return
-        # jsonrpc-request-answered counts a request that gets no response at all.
+        # jsonrpc-request-answered judges a request that gets no response at all.
         talk.judge(
             "jsonrpc-response-id-echo",
             reply.answered or not others,
@@ -337,7 +337,7 @@ def keeps_concurrent_ids_apart(talk: Conversation) -> None:
     known, unknown = talk.wire.everyday, "x-touchstone/unknown"
     alone = talk.request(known), talk.request(unknown)
     if alone[0].result is None or alone[1].error is None:
-        # Their answers look alike. Other clauses count that.
+        # Their answers look alike. Other clauses judge that.
         talk.judge("jsonrpc-response-id-echo", True, expected="", actual="")
         return
     methods = (known, unknown) * PAIRS

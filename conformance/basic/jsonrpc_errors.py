@@ -135,8 +135,8 @@ def refuses_params_without_required_members(talk: Conversation) -> None:
 def uses_no_retired_code_for_an_unknown_resource(talk: Conversation) -> None:
     """The error for a resource that does not exist does not use the retired code -32002.
 
-    Earlier revisions used that code. Servers without resources are asked too; any other error is
-    fine.
+    Earlier revisions used that code. Any other error is accepted. Servers without resources are
+    tested too.
     """
     reply = talk.request("resources/read", {"uri": NOWHERE})
     talk.judge(

@@ -165,7 +165,7 @@ def _in_form(key: str, value: str) -> bool:
 
 
 def _alike(talk: Conversation, method: str, plain: Reply, reply: Reply) -> bool:
-    """Whether a request had the plain outcome; True if plain outcomes vary by themselves."""
+    """Whether a request had the outcome of the plain request; True if that outcome varies."""
     if same_outcome(plain, reply):
         return True
     return reply.result is not None and not same_outcome(plain, talk.request(method))
@@ -296,7 +296,7 @@ def asks_only_clients_that_declare_the_capability(talk: Conversation) -> None:
 def _asks_anybody(talk: Conversation) -> bool:
     """Whether a new process asks for input although no request declared a capability.
 
-    mrtr-undeclared-capability counts that: it needs no memory of earlier requests.
+    mrtr-undeclared-capability judges such a server: it does not remember earlier requests.
     """
     talk.restart().open()
     return bool((_call(talk, {}).result or {}).get("inputRequests"))

@@ -185,7 +185,7 @@ def asks_only_for_declared_capabilities(record: Record) -> Iterator[Seen]:
 
 
 def _declared(record: Record) -> Iterator[tuple[int, tuple[frozenset[str], frozenset[str]]]]:
-    """Yield for each line of ours: its number, its capabilities, those of earlier lines."""
+    """Yield (number, (its capabilities, capabilities of earlier lines)) for each line of ours."""
     before: frozenset[str] = frozenset()
     for entry in record.transcript:
         if entry.source is Source.US:
@@ -204,7 +204,8 @@ def asks_only_for_the_capabilities_of_the_request(talk: Conversation) -> None:
         return
     able = willing(talk.revision)
     names = list(ASKED.values())
-    for order in (names, names[::-1]):  # meta-capabilities-per-request judges memory
+    # meta-capabilities-per-request judges the use of capabilities that were declared earlier.
+    for order in (names, names[::-1]):
         talk.restart().open()
         declared: set[str] = set()
         for name in ("", *order):

@@ -23,10 +23,10 @@ ELSEWHERE = "touchstone-unexpected"
 """A key that no server asks for."""
 
 LONG = 8_192
-"""A long text that still fits a buffer for lines; no page asks for lines of any length."""
+"""Length of a text that fits in common line buffers; the specification sets no line length."""
 
 GARBAGE = ("", "touchstone", "A" * LONG, "\0\x01\x1b[2J\x7f\u202e\uffff", "e30=", "null")
-"""Values of requestState that no server gives out."""
+"""Values of requestState that no server sends."""
 
 
 def _asked(talk: Conversation, example: Exchange) -> Round | None:
@@ -184,7 +184,7 @@ def validates_input_responses(talk: Conversation) -> None:
 
 @scenario("mrtr-missing-responses-reprompt", "mrtr-no-assumed-retry")
 def asks_again_for_missing_responses(talk: Conversation) -> None:
-    """A retry without responses is asked again, not refused."""
+    """A retry without responses gets the input request again, not an error."""
     for _, first in _asking(talk):
         if not first.requests:
             continue
@@ -210,7 +210,7 @@ def asks_again_for_missing_responses(talk: Conversation) -> None:
 
 
 def _elicits(asked: Round) -> bool:
-    """Whether elicitation-handles-refusal judges the silence."""
+    """Whether elicitation-handles-refusal judges a missing answer."""
     return any(
         isinstance(one, dict) and one.get("method") == "elicitation/create"
         for one in asked.requests.values()

@@ -125,7 +125,7 @@ class Watch:
             holder.over = entry
 
     def _state(self, entry: Entry, state: Any) -> None:
-        """Take the state of a task from an answer or a notification."""
+        """Record the state of a task from an answer or a notification."""
         own = state.get("taskId") if isinstance(state, dict) else None
         holder = self._by_task.get(own) if isinstance(own, str) else None
         status = state.get("status") if holder is not None else None

@@ -42,7 +42,7 @@ EXAMPLES: Mapping[str, Any] = {
 
 
 def _is_counted_here(flaw: Flaw) -> bool:
-    """Whether no judged clause of a chapter counts a flaw."""
+    """Whether no judged clause of another chapter covers a flaw."""
     return flaw.clause not in CATALOGUE or not CATALOGUE[flaw.clause].judged
 
 

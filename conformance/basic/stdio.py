@@ -48,7 +48,7 @@ IN_LINES = {
     Slip.BASE64,
     Slip.TEXT_BEFORE,
 }
-"""Faults of a line that has a message in it, beside other text."""
+"""Faults of a line that contains a message and other text."""
 
 LISTEN = "subscriptions/listen"
 CLOSED = b"we closed its input"
@@ -147,7 +147,7 @@ def _purity(record: Record, entry: Entry) -> Iterator[Seen]:
             if m.role is Role.NOTIFICATION
             and m.method is not None
             and m.method not in CORE
-            # jsonrpc-server-request-id counts a request without an id.
+            # jsonrpc-server-request-id judges a request without an id.
             and not (m.method in CLIENT_METHODS and record.revision in LEGACY)
             and not _extended(record)
         ]
@@ -156,7 +156,7 @@ def _purity(record: Record, entry: Entry) -> Iterator[Seen]:
 
 
 def _extended(record: Record) -> bool:
-    """Whether versioning-extension-fallback counts undefined notifications."""
+    """Whether versioning-extension-fallback judges undefined notifications."""
     spoken = record.profile.spoken.get(record.revision)
     return is_modern(record.revision) and bool(spoken and spoken.extensions)
 
@@ -204,7 +204,7 @@ def _termination(record: Record, entry: Entry, before: list[Entry]) -> Iterator[
         yield Seen(clause, True)
         return
     if any(b"content-length:" in e.raw.lower() for e in before):
-        yield Seen(clause, True)  # _purity counts the framing of LSP, once
+        yield Seen(clause, True)  # _purity reports the framing of LSP, once
         return
     closed = _first_event(record) < entry.n
     yield Seen(
@@ -365,7 +365,7 @@ class _InFlight:
         self._elsewhere = elsewhere
 
     def follow(self, entry: Entry) -> None:
-        """Take a line of ours."""
+        """Record a line of ours."""
         if entry.source is not Source.US or not isinstance(entry.value, dict):
             return
         if "id" in entry.value:
@@ -377,7 +377,7 @@ class _InFlight:
                 self._cancelled.append(_Cancelled(entry.n, self._open.pop(line)))
 
     def answered(self, line: int, at: float) -> None:
-        """Take an answer to a line of ours; it proves that the server has read all lines before."""
+        """Record an answer; it proves that the server has read all lines before its request."""
         self._open.pop(line, None)
         for one in self._cancelled:
             if one.read is None and line > one.line:
@@ -398,7 +398,7 @@ class _InFlight:
 
 
 def _counted_elsewhere(record: Record) -> set[str]:
-    """Return the notifications that other chapters judge, if they found a call for them."""
+    """Return the notifications that other chapters judge because the server has a call for them."""
     spoken = record.profile.spoken.get(record.revision)
     words = {PROGRESS: "progress-call", LOGGED: "slow-call", COMPLETED: "elicits"}
     return {method for method, word in words.items() if spoken and spoken.examples(word)}
@@ -463,12 +463,12 @@ def exits_cleanly_when_it_closes_first(record: Record) -> Iterator[Seen]:
 
 
 def _was_terminated(record: Record) -> bool:
-    """Whether we had asked the server to end, with its input open."""
+    """Whether we had sent SIGTERM while the input of the server was open."""
     return any(entry.raw == TERMINATED for entry in record.transcript)
 
 
 def _was_hit(record: Record, closing: Entry) -> bool:
-    """Whether the server exited because of a line of ours; that line's rule counts it."""
+    """Whether a line of ours made the server exit; the rule on that line judges it."""
     ours = [e for e in record.transcript if e.source is Source.US and e.n < closing.n]
     owing = any(
         not asked.answers and not asked.cancelled and asked.line < closing.n

@@ -91,7 +91,7 @@ class Stream:
     faults: list[Seen] = field(default_factory=list)
 
     def is_late(self, at: float) -> bool:
-        """Whether a message at a time did not cross with the cancellation.
+        """Whether a message at this time is too late to have crossed with the cancellation.
 
         The answer to a later request proves that the server has read the cancellation.
         """
@@ -150,7 +150,7 @@ class Watch:
                 stream.cancelled = entry.n
 
     def _proved(self, entry: Entry, message: Message) -> None:
-        """Take the answer to a request as proof that the server has read all lines before it."""
+        """Note that the answer to a request proves that the server has read all lines before it."""
         for stream in self._streams:
             cancelled = stream.cancelled
             if cancelled is not None and stream.read is None and (message.answers or 0) > cancelled:
@@ -263,7 +263,7 @@ class Watch:
         if stream.opened is None or stream.cancelled is not None:
             return
         result, notified = stream.result, stream.notified
-        asked = self._terminated  # ends_subscriptions_on_sigterm judges what follows
+        asked = self._terminated  # ends_subscriptions_on_sigterm judges later messages
         if result is not None and (_closing(result) or (stream.answered or 0.0) >= asked):
             result = None
         if notified is not None and (_closing(notified.messages[0]) or notified.at >= asked):
@@ -463,7 +463,7 @@ def _acknowledged(stream: Subscription) -> bool:
 
 
 def _acknowledgment(talk: Conversation, stream: Subscription) -> tuple[Entry, Message] | None:
-    """Wait for an acknowledgment; if none comes, look again behind a later request."""
+    """Wait for an acknowledgment; if none comes, look again after a later request."""
     found = stream.acknowledged()
     if found is None and not stream.refusal.answered:
         talk.probe(required=False)

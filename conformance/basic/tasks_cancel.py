@@ -15,17 +15,17 @@ GRACE = 1.0
 """Seconds in which a cancelled task may clean up."""
 
 LONGEST = 6.0
-"""Seconds of the longest task to wait for, if there are several."""
+"""Longest duration in seconds of a chosen task, if there are several."""
 
 OVER = 1.15
 """Work is over after this many times its earlier duration."""
 
 TEN_YEARS = 315_360_000_000
 SHORT = 100
-"""Lifetimes of tasks, in milliseconds."""
+"""Requested lifetimes of tasks, in milliseconds."""
 
 SHORTEST = 3_000
-"""Lifetimes, in milliseconds, up to which the end of one is awaited."""
+"""Longest lifetime in milliseconds whose end is awaited."""
 
 
 @scenario(RESULT, WORK, apart=True, lasts=True)
@@ -63,7 +63,7 @@ def answers_for_the_result_of_a_cancelled_task(talk: Conversation) -> None:
 
 
 def _judge_work(talk: Conversation, task: Task, seconds: float, *, worked: bool) -> None:
-    """Judge whether files went on changing from a moment after the cancellation to its end."""
+    """Judge whether files changed between the grace period and the natural end of the task."""
     left = OVER * seconds - task.request.age - GRACE
     if not worked or left < talk.pace.settle:
         talk.unseen(WORK, "the task left no sign of its work, or is too short")
@@ -72,7 +72,7 @@ def _judge_work(talk: Conversation, task: Task, seconds: float, *, worked: bool)
     before = traces(talk.root)
     talk.quiet(left)
     after = traces(talk.root)
-    # A folder that still changes is changed by something else than the task.
+    # If the folder still changes after the natural end, the cause is not the task.
     changed = after != before
     if changed:
         talk.quiet(seconds / 2)

@@ -141,7 +141,7 @@ def _was_stuck(talk: Conversation, poll: Reply, begun: int, reply: Reply) -> boo
 
 
 def _judge_prompt(talk: Conversation, task: Task, example: Example) -> None:
-    """Judge whether a task was shown before it was over; a late first one is repeated."""
+    """Judge whether a new task is shown before it ends; a late first one is repeated."""
     clause = "tasks-create-result-prompt"
     created = task.states[0].get("status")
     if created not in UNFINISHED:
@@ -169,7 +169,7 @@ def _judge_prompt(talk: Conversation, task: Task, example: Example) -> None:
 
 
 def _was_late(talk: Conversation, task: Task, example: Example) -> bool:
-    """Whether a task was shown about as late as it lasts, and was over at the first poll."""
+    """Whether a task was shown near the end of its duration, and was over at the first poll."""
     sent, shown = (talk.wire.transcript[n].at for n in (task.request.line, task.created.entry or 0))
     over = len(task.states) > 1 and task.states[1].get("status") in TERMINAL
     return over and shown - sent > max(0.5, 0.7 * example.seconds)

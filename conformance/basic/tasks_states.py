@@ -175,10 +175,10 @@ def gives_valid_update_times(record: Record) -> Iterator[Seen]:
 
 
 def _stale_times(record: Record, doubtful: set[str]) -> Iterator[Seen]:
-    """Yield times before the creation, and those of an earlier status.
+    """Yield times before the creation, and times that a change of status left unchanged.
 
-    The status must have changed a second after the time was first shown: a time may be written in
-    whole seconds. That is so if a request sent then was still answered with the earlier status.
+    Times may be whole seconds. Therefore the earlier status must have lasted a second: a request
+    that was sent a second after its first appearance was still answered with it.
     """
     clause = "tasks-last-updated-at"
     first: dict[tuple[str, str, str], Entry] = {}
@@ -200,7 +200,7 @@ def _stale_times(record: Record, doubtful: set[str]) -> Iterator[Seen]:
 
 
 def _times(record: Record, member: str) -> Iterator[tuple[Sighting, str]]:
-    """Yield a timestamp of the tasks in results; tasks-task-shape judges other types."""
+    """Yield each text in a member of the tasks in results; tasks-task-shape judges other types."""
     for shown in _all(record):
         text = shown.state.get(member)
         if shown.method != STATUS and isinstance(text, str):
@@ -208,7 +208,7 @@ def _times(record: Record, member: str) -> Iterator[tuple[Sighting, str]]:
 
 
 def _shared(record: Record) -> set[str]:
-    """Return the ids of more than one task, for which states cannot be compared."""
+    """Return the ids that several tasks share; their states cannot be compared."""
     made = [shown.id for shown in _all(record) if shown.method == CALL]
     pages = [(s.entry.n, s.id) for s in _all(record) if s.method == "tasks/list"]
     twice = {one for one in made if made.count(one) > 1}

@@ -48,10 +48,14 @@ def _owes(talk: Conversation) -> bool:
 
 
 def _offer(talk: Conversation, policy: answer.Policy) -> bool | None:
-    """Have the client answer roots/list this way; None if the server does not send it.
+    """Make the server send roots/list, and answer it by a policy.
 
-    Some servers send it when a session is opened, and again when the roots change. They may take
-    as long as for an answer. Returns whether the call that caused it, if any, has ended.
+    Some servers send it when a session opens, and again when the roots change. They may take as
+    long as for an answer.
+
+    Returns:
+        Whether the call that caused roots/list has ended; True without such a call, and None if
+        the server does not send roots/list.
     """
     example = talk.here(talk.example("lists-roots"))
     client = replace(willing(talk.revision), roots=policy)

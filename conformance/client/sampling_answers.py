@@ -22,7 +22,7 @@ MARK = "touchstone-never-checked"
 """A text in invalid answers; if a result repeats it, the answer was accepted."""
 
 LONG = 8_192
-"""A long text that still fits a buffer for lines; no page asks for lines of any length."""
+"""Length of a text that fits in common line buffers; the specification sets no line length."""
 
 LIMIT = 50
 """Number of rounds of tool use after which a server counts as unlimited."""

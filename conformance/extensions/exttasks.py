@@ -102,7 +102,7 @@ def _tasks(record: Record) -> Iterator[tuple[Entry, str, dict[str, Any]]]:
 
 
 def _faults(task: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the members of a task that are wrong, and those that are only odd."""
+    """Return the wrong members of a task and the merely unusual ones."""
     wrong, odd = [], []
     for member in ("taskId", "createdAt", "lastUpdatedAt"):
         if not isinstance(task.get(member), str):
@@ -141,7 +141,7 @@ def returns_tasks_only_to_declaring_clients(record: Record) -> Iterator[Seen]:
 
 @ambient(KEYS, FINAL)
 def keeps_keys_and_terminal_statuses(record: Record) -> Iterator[Seen]:
-    """A key of inputRequests keeps its request, and a terminal status stays."""
+    """The request under a key of inputRequests and a terminal status never change."""
     known: dict[tuple[Any, str], Any] = {}
     ended: dict[Any, tuple[int, str]] = {}
     asked = {e.n: m.answers for e, m in record.answers(Kind.RESULT)}
@@ -164,7 +164,7 @@ def keeps_keys_and_terminal_statuses(record: Record) -> Iterator[Seen]:
 
 
 def _able(talk: Conversation) -> dict[str, Any]:
-    """Return the ``_meta`` of a client that declares everything, and the extension."""
+    """Return the ``_meta`` of a client that declares every capability and the extension."""
     return talk.wire.meta(capabilities={**willing(talk.revision).capabilities, **ABLE})
 
 
@@ -177,7 +177,7 @@ def _calls(talk: Conversation) -> list[Exchange]:
 
 
 def _created(talk: Conversation, call: Exchange) -> tuple[Reply, str]:
-    """Call as a client with the extension; return the answer and the id of the task, or none."""
+    """Call as a client with the extension; return the answer and the task id, or an empty id."""
     reply = talk.run(call, meta=_able(talk), required=False)
     result = reply.result or {}
     own = result.get("taskId") if result.get("resultType") == "task" else None
@@ -190,7 +190,7 @@ def _ask(talk: Conversation, method: str, own: str, **more: Any) -> Reply:
 
 
 def _giving(talk: Conversation) -> tuple[Exchange, str] | None:
-    """Return the first call that gives a task."""
+    """Return the first call that creates a task, and the id of that task."""
     for call in _calls(talk)[:TRIED]:
         _, own = _created(talk, call)
         if own:
@@ -200,7 +200,7 @@ def _giving(talk: Conversation) -> tuple[Exchange, str] | None:
 
 @scenario(DURABLE, ONLY, REQUIRED, OPERATIONS, ACKNOWLEDGES, IGNORES, lasts=True)
 def serves_tasks_of_the_extension(talk: Conversation) -> None:
-    """A task can be read at once, updated and cancelled, by clients with the extension alone."""
+    """A task can be read at once, updated and cancelled, but only by clients with the extension."""
     given = _giving(talk)
     if given is None:
         for clause in (DURABLE, ONLY, REQUIRED, OPERATIONS, ACKNOWLEDGES, IGNORES):
@@ -216,7 +216,7 @@ def serves_tasks_of_the_extension(talk: Conversation) -> None:
         talk.judge(IGNORES, update.result is not None, expected=expected, actual=update, at=update)
     _judge_undeclared(talk, call, own)
     _follow(talk, own)
-    _ask(talk, GET, own)  # keeps_keys_and_terminal_statuses compares it
+    _ask(talk, GET, own)  # keeps_keys_and_terminal_statuses compares the status
     _, other = _created(talk, call)
     if other:
         _judge_acknowledgment(talk, _ask(talk, CANCEL, other), other)
@@ -272,7 +272,7 @@ def _judge_acknowledgment(talk: Conversation, reply: Reply, own: str) -> None:
 
 
 def _follow(talk: Conversation, own: str) -> dict[str, Any]:
-    """Poll a task until it is over, and give it the input it asks for; return its last state."""
+    """Poll a task until it ends and answer its input requests; return its last state."""
     client, answered = willing(talk.revision), set[str]()
     state: dict[str, Any] = {}
     for _ in range(POLLS):

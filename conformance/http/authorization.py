@@ -333,7 +333,7 @@ def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) 
 
 
 def _is_own(talk: Conversation, resource: str) -> bool:
-    """Whether a resource is the URL of the server, or its beginning."""
+    """Whether a resource is the URL of the server or a parent of it."""
     parts = urlsplit(resource)
     path = urlsplit(talk.http.path).path.rstrip("/")
     said = parts.path.rstrip("/")

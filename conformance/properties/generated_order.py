@@ -83,7 +83,7 @@ def _agrees(talk: Conversation, method: str, reply: Reply) -> bool:
 def _lines(
     talk: Conversation, steps: Sequence[drawn.InterleavingStep], methods: Sequence[str]
 ) -> Iterator[Say]:
-    """Yield the lines; a cancelled request is owed no answer."""
+    """Yield the lines; a cancelled request needs no answer."""
     requests: list[tuple[int, dict[str, Any]]] = []
     made: list[dict[str, Any]] = []
     taken_back: set[int] = set()

@@ -176,7 +176,7 @@ def _logs_of(talk: Conversation, method: str, params: Any, **more: Any) -> list[
 
 
 def _heard(entries: Sequence[Entry]) -> list[tuple[Entry, Any, dict[str, Any]]]:
-    """Return the log messages in lines: line, level, ``_meta``."""
+    """Return (line, level, ``_meta``) for each log message."""
     found = []
     for entry in entries:
         for message in entry.messages:

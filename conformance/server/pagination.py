@@ -24,7 +24,7 @@ MEMBERS = dict(LISTS.values())
 TEMPLATES = "resources/templates/list"
 WRONG = "x-touchstone-no-such-cursor"
 LONG = "x" * 8_192
-"""A long text that still fits a buffer for lines; no page asks for lines of any length."""
+"""A long text that fits in common line buffers; the specification sets no line length."""
 MOST = 200
 """Number of pages after which a list is considered endless."""
 
@@ -115,13 +115,13 @@ def _items(reply: Reply, method: str) -> list[str]:
 
 
 def _is_loop(pages: list[Reply], method: str) -> bool:
-    """Whether the last page, with the same cursor, came before."""
+    """Whether an earlier page has the items and the cursor of the last page."""
     *before, last = [(_cursor(page), _items(page, method)) for page in pages]
     return last[0] is not None and last in before
 
 
 def _repeated(pages: list[Reply], method: str) -> list[str]:
-    """Return the items of a page that are also on the page before, if there is no loop."""
+    """Return the items of a page that the previous page contains too; none if there is a loop."""
     if _is_loop(pages, method):
         return []
     for first, second in pairwise(pages):
@@ -176,7 +176,7 @@ def refuses_an_invalid_cursor(talk: Conversation) -> None:
         if reply.code == UNKNOWN_METHOD or not reply.answered or reply.unreadable:
             continue
         if reply.code != INVALID and talk.request(method, required=False).is_error:
-            continue  # nothing is listed there, with a cursor or without
+            continue  # the list fails without a cursor too
         ignored = reply.result is not None and method not in talk.spoken.cursors
         talk.judge(
             clause,

@@ -30,7 +30,7 @@ MOST = 4
 MARK = "touchstone"
 TEMPLATES = ("{{7*7}}", "${7*7}", "{7*7}", "<%= 7*7 %>")
 LONG = 8_192
-"""A long text that still fits a buffer for lines; no page asks for lines of any length."""
+"""Length of a text that fits in common line buffers; the specification sets no line length."""
 ODD = ("%s%n%d {0} {}", "a\x00b\x1b[31m\x07\u202e", "x" * LONG)
 
 
@@ -297,7 +297,7 @@ def _leaks(talk: Conversation, reply: Reply) -> str:
 
 
 def _mild(argument: dict[str, Any]) -> Breach | None:
-    """Judge mildly where to include a file is what an argument is for."""
+    """Return a mild breach if the purpose of an argument is to include a file."""
     about = f"{argument['name']} {argument.get('description', '')}".lower()
     words = ("file", "path", "uri", "url", "folder", "directory", "document")
     takes = arguments.is_path(argument["name"]) or any(word in about for word in words)

@@ -151,7 +151,7 @@ def _judge_update(
 ) -> bool:
     """Judge whether the edit of a watched resource was reported, if a read shows it.
 
-    A server that is late has as long again after the read.
+    After the read, a late server has the same time once more.
     """
     read = talk.request("resources/read", {"uri": uri}, required=False)
     contents = (read.result or {}).get("contents")

@@ -30,7 +30,7 @@ DATE = re.compile(
     r"(?P<year>\d{4})(?:-?(?P<month>\d\d)(?:-?(?P<day>\d\d))?|-?W\d\d(?:-?[1-7])?|-?\d{3})?"
     r"(?:T\d\d(?::?[0-5]\d(?::?[0-6]\d)?)?(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?[0-5]\d)?)?)?"
 )
-"""A date, or a date and a time, in any of the forms ISO 8601 has."""
+"""A date, optionally with a time, in any form of ISO 8601."""
 
 
 # --- methods

@@ -156,7 +156,7 @@ def _twice(names: list[str]) -> set[str]:
 
 @scenario("tools-list-not-per-connection", "tools-list-deterministic-order", restarts=True)
 def lists_the_same_tools_on_every_connection(talk: Conversation) -> None:
-    """Another process lists the same tools in the same order, and so does a used one.
+    """Another process lists the same tools in the same order, and so does a process in use.
 
     The other lists are read between two lists on the first connection.
     """

@@ -62,7 +62,7 @@ def _is_tool_error(reply: Reply) -> bool:
 
 @scenario("tools-call-answered", lasts=True)
 def answers_each_call(talk: Conversation) -> None:
-    """A call is answered, if requests that are sent after it are."""
+    """A call is answered if later requests are answered."""
     clause, judged = "tools-call-answered", False
     quiet = talk.examples("unanswered-call")[:2]
     for example in quiet:
@@ -89,7 +89,7 @@ def answers_each_call(talk: Conversation) -> None:
         if not call.answers():
             call.cancel("it took too long")
     for example in [] if quiet else talk.examples("callable-tool")[:1]:
-        # discovery got an answer to each call
+        # Discovery got an answer to each call.
         judged = talk.judge(clause, True, expected=f"an answer to {example}")
     if not judged:
         talk.unseen(clause, "each call without an answer reports progress, or asks the client")
@@ -282,7 +282,7 @@ def leaks_no_internals_in_tool_errors(record: Record) -> Iterator[Seen]:
                 continue
             what = _leak(said, canary.secret if canary else "")
             if kind is Kind.ERROR and what == STACK:
-                what = ""  # jsonrpc-error-message-concise notes it
+                what = ""  # jsonrpc-error-message-concise judges it
             clause, expected = "tools-sanitize-outputs", "an error without internals of the server"
             yield Seen(clause, not what, entry.n, expected, what)
 

@@ -48,7 +48,7 @@ def returns_structured_content_that_fits_its_schema(talk: Conversation) -> None:
         if value is MISSING:
             fits: bool | None = False
         elif not isinstance(value, dict) and talk.revision < ANY_VALUE_SINCE:
-            continue  # tools-structured-content-object counts it
+            continue  # tools-structured-content-object judges it
         else:
             fits = _fits(example.item["outputSchema"], value, talk.revision)
         if fits is None:
@@ -66,7 +66,7 @@ def returns_structured_content_that_fits_its_schema(talk: Conversation) -> None:
 
 
 def _fits(schema: dict[str, Any], value: Any, revision: str) -> bool | None:
-    """Whether a value fits, None if unknown; any dialect may be meant if none is named."""
+    """Whether a value fits in any dialect that the schema may have; None if unknown."""
     if schema.get("$schema") or revision >= DIALECT_SINCE:
         return allows(schema, value)
     answers = {allows({**schema, "$schema": address}, value) for address in DIALECTS.values()}
@@ -82,7 +82,7 @@ def repeats_structured_content_as_text(record: Record) -> Iterator[Seen]:
             continue
         value = result["structuredContent"]
         if not isinstance(value, dict) and message.revision < ANY_VALUE_SINCE:
-            continue  # tools-structured-content-object counts it
+            continue  # tools-structured-content-object judges it
         blocks = (block.get("text") for block in content if isinstance(block, dict))
         texts = [text for text in blocks if isinstance(text, str)]
         yield Seen(

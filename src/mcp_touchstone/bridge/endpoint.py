@@ -36,7 +36,7 @@ _EVENT_ID: Final = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
 class Served(Protocol):
-    """The processes an endpoint forwards to, and whom it serves.
+    """The processes an endpoint forwards to, and its permitted clients.
 
     Attributes:
         startup: seconds that a process may take until its first answer.
@@ -107,10 +107,10 @@ class Endpoint(Responses):
     # --- checks of every request
 
     def _check(self) -> None:
-        """Check that a request is for this endpoint, whatever its content.
+        """Check the length, the host, the path and the token of a request.
 
         Raises:
-            Refusal: it is for another endpoint.
+            Refusal: one of them is invalid.
         """
         self.unread = length_of(self.headers, malformed=self.malformed)
         head.guard(self.headers, self.server.names)
@@ -238,7 +238,7 @@ def _status(request: dict[str, Any], answer: bytes) -> int:
 def _messages(line: bytes) -> list[dict[str, Any]]:
     """Read a body: one message, or the members of a batch.
 
-    A batch with some proper messages is the server's to judge.
+    A batch with at least one valid message is forwarded unchecked: the server judges it.
 
     Raises:
         Refusal: 400, the body is neither.

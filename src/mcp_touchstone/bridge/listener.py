@@ -81,7 +81,7 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
         return self.url
 
     def service_actions(self) -> None:
-        """End the sessions that nobody has used for long; called a few times a second."""
+        """End the sessions that were idle too long; called a few times a second."""
         self.sessions.expire()
 
     def stop(self) -> None:

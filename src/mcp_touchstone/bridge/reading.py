@@ -1,4 +1,4 @@
-"""The bytes of requests, read within limits of size and time, and no other than HTTP allows."""
+"""Read the bytes of requests within limits of size and time; reject bytes that HTTP forbids."""
 
 import http.client
 import io
@@ -19,7 +19,7 @@ READING: Final = 60.0
 """Seconds for a whole request, from the end of the one before it."""
 
 ONCE: Final = ("Host", "Content-Length", "Content-Type", "Origin", "Authorization")
-"""Headers that no request may have twice: two readers could each take another one."""
+"""Headers that a request may have only once: two readers could each use another one."""
 
 _DIGITS: Final = 12
 """Greatest number of digits of a length."""
@@ -61,7 +61,7 @@ class HeadLines:
     """The lines of the headers of one request, for ``http.client.parse_headers``.
 
     Attributes:
-        malformed: whether a line has a carriage return or a null inside, which readers take
+        malformed: whether a line has a carriage return or a null inside, which readers interpret
             differently.
     """
 

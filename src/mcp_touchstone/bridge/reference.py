@@ -1,6 +1,6 @@
 """``mcp-touchstone serve --http``: the reference server over HTTP, a process for each session.
 
-By hand, as the server's own options are read: they are passed on word for word.
+The options about HTTP are parsed by hand, because all others are passed to the server unchanged.
 """
 
 import os
@@ -15,7 +15,7 @@ from mcp_touchstone.bridge.headers import LOOPBACK
 from mcp_touchstone.bridge.listener import Listener, until_signal
 
 SESSIONS: Final = 64
-"""Sessions at a time; an idle one ends for a new one."""
+"""Greatest number of sessions; beyond it, an idle session ends for a new one."""
 
 STARTUP: Final = 60.0
 """Seconds a process may take until its first answer."""
@@ -33,7 +33,7 @@ _LAST_PORT: Final = 65_535
 
 
 class WrongWordError(Exception):
-    """An option is wrong; the message says which, and the remedy."""
+    """An option is invalid; the message names it and the remedy."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Options:
     Attributes:
         host: address to listen on.
         port: port to listen on; 0 for any free one.
-        names: further host names under which clients reach it.
+        names: further host names that clients may use.
         token: the bearer token; empty for none.
         rest: the options of the server itself.
         env: the environment of its processes, without the token.
@@ -64,14 +64,14 @@ def main(
     check: Callable[[Sequence[str]], object],
     wrong: type[Exception],
 ) -> int:
-    """Serve until a signal.
+    """Serve until SIGTERM or SIGINT.
 
     Args:
         program: the name of the program, for messages.
-        command: starts the same server over stdio.
+        command: the command that starts the same server over stdio.
         words: the arguments of the program.
-        check: reads the options of the server itself.
-        wrong: what ``check`` raises for a wrong one.
+        check: parses the options of the server itself.
+        wrong: the exception that ``check`` raises for an invalid option.
 
     Returns:
         The exit status.
@@ -100,10 +100,10 @@ def main(
 
 
 def read(words: Sequence[str], environment: Mapping[str, str]) -> Options:
-    """Read the options about HTTP, and keep the others.
+    """Parse the options about HTTP; keep the others.
 
     Raises:
-        WrongWordError: one is wrong.
+        WrongWordError: an option about HTTP is invalid.
     """
     given: dict[str, list[str]] = {HTTP: [], TOKEN: [], NAME: []}
     rest: list[str] = []
@@ -148,7 +148,7 @@ def _address(value: str) -> tuple[str, int]:
 
 
 def _token(variable: str, environment: Mapping[str, str]) -> str:
-    """Return the value of a variable, which no message shows."""
+    """Return the token in a variable; no message contains it."""
     value = environment.get(variable, "")
     if not value:
         raise WrongWordError(f"--http-token {variable}: the variable is not set")

@@ -46,7 +46,7 @@ class Responses(BaseHTTPRequestHandler):
     """Whether a line of the headers is malformed."""
 
     def setup(self) -> None:
-        """Read through our own limits."""
+        """Set up the connection with our own limits for reading."""
         super().setup()
         self.rfile.close()
         self._bytes = RequestBytes(self.connection)
@@ -68,7 +68,7 @@ class Responses(BaseHTTPRequestHandler):
             self.malformed = head.malformed
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the base class's name)
-        """Print nothing about single requests."""
+        """Do not log single requests."""
 
     @contextlib.contextmanager
     def refusing(self) -> Iterator[None]:
@@ -89,7 +89,7 @@ class Responses(BaseHTTPRequestHandler):
         self._drain()
 
     def answer(self, status: int, body: bytes = b"", extra: Mapping[str, str] = {}) -> None:
-        """Answer with a JSON object, or with nothing."""
+        """Answer with a JSON object or an empty body."""
         self.send_response(status)
         for name, value in extra.items():
             self.send_header(name, value)

@@ -195,7 +195,7 @@ class BridgeSession:
 
 
 def _names_a_request(message: Any) -> bool:
-    """Return whether a member of a batch is no error without an id; such an error is sent first."""
+    """Return False for an error without an id, which is sent before other members of a batch."""
     return not isinstance(message, dict) or message.get("id") is not None or "method" in message
 
 

@@ -40,7 +40,7 @@ ASIDE: Final = 10.0
 """Seconds one such page may take."""
 
 _DIGITS: Final = 19
-"""More digits than a number of ours has."""
+"""More digits than any of our numbers has."""
 
 _META: Final = {
     META + "protocolVersion": LATEST_MODERN,
@@ -291,7 +291,7 @@ class SharedProcess:
         self._exchanges.answered(key, encode(ours).rstrip(b"\n"), ours)
 
     def _said(self, message: dict[str, Any]) -> None:
-        """Forward a message other than an answer: to the stream it names, or the likeliest."""
+        """Forward a message other than an answer: to the stream it names, or the likeliest one."""
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         meta = _meta_in(params)

@@ -273,8 +273,8 @@ class Connection:
     def opening_answer(self, asked: int, seconds: float) -> Reply:
         """Wait for the first answer of a server; end the wait if a line is almost that answer.
 
-        If the message meant is certain, it is the answer, and later messages with the same fault
-        are read too. Otherwise there is no answer.
+        If the intended message is certain, it is the answer, and later messages with the same
+        fault are read too. Otherwise there is no answer.
         """
         almost = self.near_miss_watch(asked)
         silence = self.channel.silence
@@ -368,7 +368,7 @@ class Connection:
     def wait(self, seen: Callable[[], Any], seconds: float) -> Any:
         """Wait for an entry in the transcript, and answer the server's requests meanwhile.
 
-        A wait as long as that for an answer does not count the time in which the server had no
+        A wait as long as the limit for an answer excludes the time in which the server had no
         core. A shorter wait is not extended: its result is the state at that time.
         """
         deadline = seconds >= self.pace.reply

@@ -110,7 +110,7 @@ class HttpAnswer:
         return self._response.write(data, self._limit(seconds))
 
     def close(self) -> None:
-        """Close the connection, whatever has come."""
+        """Close the connection, even before the response is complete."""
         self._response.leave()
 
     def _limit(self, seconds: float | None) -> float:
@@ -189,7 +189,7 @@ class RawHttp:
         malformed: bool = False,
         **more: Any,
     ) -> HttpAnswer:
-        """POST a message with the ordinary headers, changed as said; wait for its end.
+        """POST a message with the ordinary headers and some changes; wait for its end.
 
         Args:
             message: the JSON value of the body.
@@ -232,7 +232,7 @@ class RawHttp:
             self.delete({SESSION: issued})
 
     def get(self, change: Mapping[str, Change] | None = None, **more: Any) -> HttpAnswer:
-        """GET the endpoint with the ordinary headers, changed as said; wait for the status."""
+        """GET the endpoint with the ordinary headers and some changes; wait for the status."""
         return self.send("GET", change, **more)
 
     def delete(self, change: Mapping[str, Change] | None = None, **more: Any) -> HttpAnswer:
@@ -336,7 +336,7 @@ def _described(
     change: Mapping[str, Change] | None,
     headers: Headers | None,
 ) -> str:
-    """Return what is unusual in a request, for the transcript; empty if nothing is."""
+    """Return the unusual parts of a request as text for the transcript; empty if it has none."""
     parts = []
     for name, value in (change or {}).items():
         values = _values(value)

@@ -216,7 +216,7 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class PlantedText:
-    """Data planted where no server needs to read; its appearance in an output proves a leak.
+    """Data planted outside the root; it proves a leak if an output of the server contains it.
 
     Attributes:
         folder: an absolute path beside the root.
@@ -238,12 +238,12 @@ class PlantedText:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The breach of a clause that explains why nothing could be learnt.
+    """The breach of a clause that explains why discovery learnt nothing.
 
     Attributes:
         clause: the clause.
-        expected: what it asks for.
-        actual: what the server does instead, and the usual cure.
+        expected: the requirement of the clause.
+        actual: the behaviour of the server, and the usual cure.
         revision: the revision of the process that shows it.
         asked: number of our line there.
         entry: number of the server's line; None if it wrote none.
@@ -266,7 +266,7 @@ class ServerProfile:
         offers: requested legacy revision -> protocolVersion in the answer.
         refused: revision -> the answer that came instead of a result.
         pace: measured latencies.
-        trouble: the reason nothing could be learnt; empty if something was.
+        trouble: the reason discovery learnt nothing; empty if it learnt something.
         stderr: end of the server's stderr, if there was trouble.
         remarks: remarks for the user on the names they gave.
         canary: the planted data; None if there is none.

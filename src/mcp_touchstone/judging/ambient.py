@@ -20,7 +20,7 @@ CONTENT: Final = frozenset({"schema", "server", "tools", "prompts", "resources",
 """Chapters about the content of results."""
 
 REGARDLESS: Final = frozenset({"tools-sanitize-outputs"})
-"""Clauses that a server must keep whatever it was sent."""
+"""Clauses that a server must keep after any input."""
 
 CAPABILITIES: Final = META + "clientCapabilities"
 

@@ -111,7 +111,7 @@ class Conversation(Talk):
         return passed
 
     def _is_late(self, at: Reply | Entry | int | None) -> bool:
-        """Whether the answer to a request that counts as unanswered comes behind a later request.
+        """Return whether an unanswered request gets its answer while a later one is pending.
 
         Then the server was slow to read, and silence proves nothing.
         """

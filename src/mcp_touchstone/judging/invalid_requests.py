@@ -18,7 +18,7 @@ _TEXTS: Final = {
 
 
 def has_invalid_value(request: Any, tools: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether the params of a request are not of its type, or not what its tool accepts.
+    """Return whether the params of a request violate its type or the inputSchema of its tool.
 
     Args:
         request: a message of ours.

@@ -20,7 +20,7 @@ class DrawSettings:
     """The settings that determine the generated examples.
 
     Attributes:
-        name: name of their user; different names give different examples.
+        name: name of the scenario; each scenario gets its own examples.
         number: number of examples; equal ones count once.
         seed: seed of the generator.
         home: folder for files of Hypothesis; None for its default.
@@ -66,7 +66,7 @@ class RunSettings:
 
     Attributes:
         examples: number of examples for each property in each revision; 0 for none.
-        seed: seed of the examples; the same seed gives the same examples.
+        seed: seed of the examples; the same seed produces the same examples.
         rules: the ambient rules of the run in the revision of a property; they check each
             example.
         home: folder for files of the generator; None for its default.

@@ -185,6 +185,6 @@ def _part(revision: str, method: str, result: dict[str, Any], params: dict[str, 
     if interim and method in SCHEMAS.methods(revision, "input_required"):
         return "input_required"
     if kind == "input_required":
-        return ""  # mrtr-allowed-methods counts it
+        return ""  # mrtr-allowed-methods judges it
     foreign = isinstance(kind, str) and kind not in {"complete", "input_required"}
     return "" if foreign else "results"

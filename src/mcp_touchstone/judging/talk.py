@@ -222,7 +222,7 @@ class Talk:
         ]
 
     def instead(self, line: int) -> str:
-        """Return what came in place of a message to a line: the HTTP response, or silence."""
+        """Return the HTTP response that came instead of a message, or ``silence``."""
         return self.wire.channel.silence(line) or "silence"
 
     def first_response(self, line: int) -> tuple[Reply, list[tuple[Entry, Message]]]:
@@ -380,7 +380,7 @@ class Talk:
     def terminate(self) -> None:
         """Send SIGTERM to the server of the current connection, and wait until it has ended.
 
-        What it still writes is read. On Windows, where a process cannot catch it, nothing is sent.
+        Its last lines are read. On Windows no signal is sent, because a process cannot catch it.
         """
         if sys.platform != "win32":
             self.wire.process.terminate()

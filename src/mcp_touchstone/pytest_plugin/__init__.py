@@ -2,4 +2,4 @@
 
 
 class TouchstoneWarning(UserWarning):
-    """A finding that does not fail the run: a broken SHOULD, as a rule."""
+    """A finding that does not fail the run, usually a broken SHOULD."""

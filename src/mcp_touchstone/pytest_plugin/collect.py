@@ -1,7 +1,7 @@
-"""Scenarios as pytest items: collect them, check the server once, report its findings to each item.
+"""Scenarios as pytest items: collect them, check the server once, report the findings of each item.
 
-Items are not ``test_*`` functions, so a user's ``python_files``, autouse fixtures or equal file
-names cannot hide them. Under pytest-xdist one worker checks and the others read its results.
+Items are not ``test_*`` functions, so that a user's ``python_files``, autouse fixtures or equal
+file names cannot hide them. Under pytest-xdist one worker checks, and the others read its results.
 """
 
 import re
@@ -29,7 +29,7 @@ GOLDEN: Final = "mcp-golden"
 
 
 class NotConforming(Exception):  # noqa: N818  (a verdict, not a fault of ours)
-    """What pytest prints for a failed item; holds the finished text."""
+    """The failure of an item; its message is the text that pytest prints."""
 
 
 class ScenarioItem(pytest.Item):
@@ -40,7 +40,7 @@ class ScenarioItem(pytest.Item):
     case: Case | None = None
     result_name: str = BASELINE
     fixturenames: Sequence[str] = ()
-    """None are used; hooks of other plugins and of projects look here."""
+    """Empty, but required: hooks of other plugins and of projects read it."""
 
     def runtest(self) -> None:
         """Look up the result of the run."""
@@ -113,7 +113,7 @@ class ChapterNode(pytest.Collector):
 
 
 class Suite:
-    """The part of the plugin that exists once a server is named."""
+    """The part of the plugin that is registered if a server is named."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -128,10 +128,10 @@ class Suite:
     # --- collecting
 
     def _take_arguments(self) -> frozenset[str] | None:
-        """Take our node ids off the command line; return them, or None where all items are wanted.
+        """Remove our node ids from the arguments; return them, or None to select all items.
 
-        All are wanted unless every argument is a node id or a test file. Where an option names the
-        server, test files leave nothing out.
+        All items are selected unless every argument is a node id or a test file. If an option
+        names the server, test files exclude no item.
         """
         config = self.config
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
@@ -173,7 +173,7 @@ class Suite:
     def pytest_collection_modifyitems(
         self, session: pytest.Session, items: list[pytest.Item]
     ) -> None:
-        """Add our items behind the user's own."""
+        """Add our items after the user's own."""
         parents: dict[str, ChapterNode] = {}
         own: dict[str, list[pytest.Item | pytest.Collector]] = {}
         for job in self.jobs:
@@ -221,7 +221,7 @@ class Suite:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Plan the items that -k, -m and --lf have left."""
+        """Plan the items that ``-k``, ``-m`` and ``--lf`` have selected."""
         items = [item for item in session.items if isinstance(item, ScenarioItem)]
         for job in self.jobs:
             self._planned[job.name] = tuple(
@@ -229,7 +229,7 @@ class Suite:
             )
 
     def pytest_report_header(self) -> list[str]:
-        """Name the servers that are checked, or say why they are not."""
+        """Return lines with the servers and their sandboxes, or the reason they are not checked."""
         idle = ""
         if self.chosen is not None and not self.chosen:
             idle = "(not checked: only test files were named; add --mcp)"
@@ -287,11 +287,11 @@ class Suite:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Note the folder that the workers shared (controller of xdist)."""
+        """Record the id of the folder that the workers shared; called in the xdist controller."""
         self._leftovers.add(node.workerinput.get("testrunuid"))
 
     def pytest_unconfigure(self) -> None:
-        """Remove what the workers shared, now that none needs it."""
+        """Remove the folders that the workers shared."""
         for uid in self._leftovers:
             for number in range(len(self.jobs)):
                 shutil.rmtree(xdist.folder(uid, number), ignore_errors=True)

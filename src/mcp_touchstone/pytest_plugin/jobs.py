@@ -1,6 +1,6 @@
-"""Turn the options and ini keys of pytest into jobs: one for each server that is checked.
+"""Turn the options and ini keys of pytest into jobs: one for each checked server.
 
-They make a layer of the same settings that the command line and configuration files give.
+They are a layer of the same settings as the command line and configuration files.
 """
 
 import os
@@ -31,15 +31,15 @@ _OPTION: Final = re.compile(rf"--({'|'.join([*LISTS, *SINGLE, 'server'])})\b")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One server and how it is checked.
+    """One server and the settings of its check.
 
     Attributes:
-        name: of its target; empty where it has none.
+        name: name of its target; empty if it has none.
         target: the server.
-        choice: what is checked, node ids and ``-k`` apart.
+        choice: the selected rules, before node ids and ``-k`` are applied.
         registry: the suites.
-        book: its baseline; None where there is none.
-        golden: the folder of its golden recording; None where there is none.
+        book: its baseline; None if there is none.
+        golden: the folder of its golden recording; None if there is none.
         golden_target: the server, with the sandbox that the recorded scenarios need.
     """
 
@@ -53,17 +53,17 @@ class Job:
 
     @property
     def suffix(self) -> str:
-        """What the name of an item ends with."""
+        """The end of the name of each item: the name of the target in brackets."""
         return f"[{self.name}]" if self.name else ""
 
 
 def jobs(config: pytest.Config) -> list[Job]:
-    """Return the servers that are checked, or that fixtures may use.
+    """Return the servers to check or to use in fixtures.
 
-    Without options and ini keys these are the servers of the configuration in the folder.
+    Without options and ini keys, they are the servers of the configuration in the folder.
 
     Raises:
-        pytest.UsageError: an option, an ini key or a configuration is wrong.
+        pytest.UsageError: an option, an ini key or a configuration is invalid.
     """
     found = config.stash.get(JOBS, None)
     if found is None:
@@ -78,7 +78,7 @@ def jobs(config: pytest.Config) -> list[Job]:
 
 
 def base(config: pytest.Config) -> Path:
-    """Return the folder from which ini keys name files."""
+    """Return the folder to which paths in ini keys are relative."""
     return config.invocation_params.dir if config.inipath is None else config.inipath.parent
 
 
@@ -130,9 +130,9 @@ def _named_file(config: pytest.Config) -> Path | None:
 
 
 def _refuse_lost_ini(config: pytest.Config) -> None:
-    """Refuse a program that pytest took for a test folder when it looked for its ini file.
+    """Reject a program that pytest took for a test folder in its search for the ini file.
 
-    It looks before it knows our options, beside all words that are paths.
+    Pytest searches near every word that is a path, before it knows our options.
     """
     here, command = config.invocation_params.dir, config.getoption("--mcp-server")
     if not command or here.is_relative_to(config.rootpath) or not Path(command).exists():
@@ -180,10 +180,10 @@ def _reader(config: pytest.Config, name: str) -> Callable[[str], Any]:
 
 
 def _command(config: pytest.Config) -> tuple[str, ...]:
-    """Return the command of the server; empty where a configuration names it.
+    """Return the command of the server; empty if a configuration names it.
 
     Raises:
-        ConfigError: it is there, and empty or not to be read.
+        ConfigError: the command is empty or cannot be parsed.
     """
     texts = given(config, "server")
     if not texts:
@@ -200,10 +200,10 @@ def _command(config: pytest.Config) -> tuple[str, ...]:
 
 
 def _golden(config: pytest.Config, settings: Settings) -> Path | None:
-    """Return the folder of the recording of a server; ``{target}`` in it is its name.
+    """Return the folder of the recording of a server; None if no folder is named.
 
     Raises:
-        ConfigError: an update is asked for without a folder, or the folder holds no recording.
+        ConfigError: an update is requested without a folder, or the folder does not exist.
     """
     found = given(config, "golden")
     if not found:
@@ -237,7 +237,7 @@ def _job(settings: Settings, golden: Path | None) -> Job:
 
 
 def _shown(path: Path) -> str:
-    """Give a path as a person in the working folder writes it."""
+    """Return a path relative to the working folder, if that is possible."""
     try:
         return os.path.relpath(path)
     except ValueError:  # another drive

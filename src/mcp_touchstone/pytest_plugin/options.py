@@ -1,4 +1,4 @@
-"""The options of the pytest plugin and their ini keys. Imports nothing of the harness."""
+"""The options of the pytest plugin and their ini keys. Does not import the harness."""
 
 from typing import Final
 
@@ -48,14 +48,14 @@ FILES: Final = {
     "config": "file that defines the server: touchstone.toml, pyproject.toml, or a client's file",
     "baseline": "file of known failures (default: touchstone-baseline.toml, if it exists)",
 }
-"""Options that name a file; an ini key names it from the folder of the ini file."""
+"""Options that name a file; in an ini key its path is relative to the ini file."""
 GOLDEN: Final = "folder of a golden recording: check that the answers are as recorded in it"
 SERVER: Final = ("server", "url", "config")
 """Options and ini keys that name a server."""
 
 
 def given(config: pytest.Config, name: str) -> list[str]:
-    """Return the values of an option, or else of its ini key; a flag that is set has one."""
+    """Return the values of an option, or else of its ini key; a set flag has one value."""
     option = config.getoption(f"--mcp-{name}")
     key = config.getini(f"mcp_{name.replace('-', '_')}")
     found = key if option is None or option == [] or option is False else option

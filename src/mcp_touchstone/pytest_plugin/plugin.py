@@ -1,6 +1,6 @@
 """The pytest plugin: options, collection, fixtures. Selects and prints; the engine checks.
 
-Imports nothing of the harness until a server is named: a session without one does not pay for it.
+The harness is imported only if a server is named, so that other sessions do not wait for it.
 """
 
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the items where a server is named, and refuse options without one."""
+    """Register the suite if a server is named; otherwise reject options that need a server."""
     config.addinivalue_line("markers", "mcp: a scenario of mcp-touchstone")
     named = any(given(config, name) for name in SERVER)
     config.stash[ACTIVE] = bool(config.getoption("--mcp") or named) and not config.option.help
@@ -78,10 +78,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _refuse_idle_options(config: pytest.Config) -> None:
-    """Refuse options about a server where none is named: they would have no effect.
+    """Reject options about a server if none is named: they would have no effect.
 
     Raises:
-        pytest.UsageError: naming the option.
+        pytest.UsageError: an option is rejected; the message names it.
     """
     names = [*LISTS, *SINGLE, *FLAGS, "baseline", "no-baseline", "golden", "golden-update"]
     idle = [name for name in names if config.getoption(f"--mcp-{name}") not in (None, [], False)]
@@ -93,7 +93,7 @@ def _refuse_idle_options(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that uses our fixtures once for each server that is configured."""
+    """Run each test that uses our fixtures once for each configured server."""
     if "_mcp_target" in metafunc.fixturenames:
         from mcp_touchstone.pytest_plugin.jobs import jobs  # noqa: PLC0415  (only when it is used)
 
@@ -125,7 +125,7 @@ def _mcp_target(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> 
 def mcp_server(_mcp_target: "Target") -> "Target":
     """Return the server that an option, an ini key or a configuration names.
 
-    Where several are configured, the test runs once for each.
+    If several are configured, the test runs once for each.
     """
     return _mcp_target
 
@@ -142,7 +142,7 @@ def _mcp_live(_mcp_target: "Target") -> Iterator["Live"]:
 def mcp_session(_mcp_live: "Live") -> "Session":
     """Return an open session with the server: call_tool, tools, request, notify, transcript.
 
-    One process serves the whole pytest session; one that died is replaced for the next test.
+    One process serves the whole pytest session. If it ends, the next test gets a new one.
     """
     from mcp_touchstone.api.session import Session  # noqa: PLC0415  (only when it is used)
 
@@ -153,7 +153,7 @@ def mcp_session(_mcp_live: "Live") -> "Session":
 def mcp_shared_session(_mcp_live: "Live") -> "Session":
     """Return the same as ``mcp_session``, for fixtures of module, class or session scope.
 
-    It keeps its process: after the server has died it stays closed.
+    It keeps its process: it is not reopened after the server has ended.
     """
     from mcp_touchstone.api.session import Session  # noqa: PLC0415  (only when it is used)
 

@@ -21,9 +21,9 @@ def folder(uid: str, number: int) -> Path:
 
 
 def once(place: Path, judge: Callable[[], Document]) -> Document:
-    """Return the results; the first worker makes them while the others wait.
+    """Return the results; the first worker checks the server while the others wait.
 
-    A worker that is killed releases the lock, and the next one checks the server again.
+    If that worker is killed, its lock is released and the next worker checks the server.
 
     Raises:
         WorkerLost: the check ended with an exception in another worker.
@@ -45,7 +45,7 @@ def once(place: Path, judge: Callable[[], Document]) -> Document:
 
 
 def read(place: Path) -> Document | None:
-    """Return the results; None where there are none."""
+    """Return the results; None if there are none."""
     found = _read(place)
     return None if found is None or "gone" in found else found
 

@@ -47,7 +47,7 @@ class Stop:
         name: name, unique among the stops of a revision; also names a file.
         ask: the request; ``{root}`` in it is replaced by the folder of the run.
         of: the listed item it concerns, if ``ask`` does not name it.
-        member: for a list, the member of the result that holds the items.
+        member: for a list, the member of the result that contains the items.
     """
 
     name: str
@@ -170,7 +170,7 @@ def _anywhere(exchange: Exchange, root: str) -> Exchange:
 
 
 def slug(name: str) -> str:
-    """Turn a name into a part of a file name; different names give different parts."""
+    """Return a part of a file name for a name; it is unique for each name."""
     plain = re.sub(r"[^a-z0-9._-]+", "_", name.lower()).strip("._")[:48]
     if plain == name:
         return plain

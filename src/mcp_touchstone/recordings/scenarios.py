@@ -40,7 +40,7 @@ RANDOM: Final = re.compile(r"(?<=-)[0-9a-f]{4,32}\b")
 """The random part of a name that a scenario makes up, as in ``touchstone-5f3a91c2``."""
 
 ID: Final = re.compile(r'("id": ?)\d+')
-"""A number of a request, in a line that is no request by itself."""
+"""The id of a request inside a line that is not itself a request."""
 
 ITEMS: Final = {
     "tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"
@@ -51,10 +51,10 @@ AT_ONCE: Final = "crowds"
 """The chapter of attacks that make several calls at once, which a server may serve in any order."""
 
 PASSING: Final = ("working", "completed")
-"""States of a task between which only time decides."""
+"""States of a task that differ only by the moment of the request."""
 
 SENT: Final = re.compile(r"we sent (\w+ \S+.*)")
-"""The event that says what is unusual in an HTTP request; see ``RawHttp``."""
+"""The event with the unusual parts of an HTTP request; see ``RawHttp``."""
 
 EVENT_ID: Final = re.compile(r"(?<=Last-Event-ID: )[^,]*")
 

@@ -118,12 +118,12 @@ class Scrubber:
         return self.scrub(value, name)
 
     def _about_server(self, info: Any) -> Any:
-        """Return the name and version of the server where they change, thus once."""
+        """Return the name and version of the server, or ``AS_BEFORE`` if they have not changed."""
         known, self._server = self._server == info, info
         return AS_BEFORE if known else {name: self.scrub(one, name) for name, one in info.items()}
 
     def _content(self, text: str) -> Any:
-        """Return a serialized object as an object."""
+        """Return a text; one that is a serialized object is returned as an object."""
         try:
             inside = json.loads(text)
         except ValueError:

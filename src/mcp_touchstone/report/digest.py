@@ -22,7 +22,7 @@ class Finding:
         revisions: the revisions it was found in, oldest first.
         judgement: the judgement shown (of the newest revision).
         known: the reason given in the baseline; empty if the baseline does not accept it.
-        sdk: the fault of the SDK that it is; None if it is the server's own.
+        sdk: the fault of the SDK, if the finding is one; None if it is the server's own.
     """
 
     clause: Clause
@@ -138,7 +138,7 @@ def chapters(run: Run) -> list[ChapterCount]:
 
 
 def noun(run: Run) -> str:
-    """Return the noun for what was checked: clause, threat, or rule for both."""
+    """Return the noun for the checked rules: clause, threat, or rule for both."""
     judged = [slot.case.clauses[0] for slot in run.slots] or [v.clause for v in run.verdicts]
     kinds = {isinstance(clause, Threat) for clause in judged} or {False}
     return "rule" if len(kinds) > 1 else "threat" if True in kinds else "clause"

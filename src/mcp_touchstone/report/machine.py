@@ -21,7 +21,7 @@ FORMAT: Final = 1
 SCHEMA: Final = Path(__file__).with_name("schema.json")
 
 VOLATILE: Final = ("started", "seconds", "startup_seconds", "cost")
-"""Members of ``summary`` that differ from run to run; a quotation differs where the server does."""
+"""Members of ``summary`` that differ from run to run, even if the server does not change."""
 
 
 def document(run: Run) -> dict[str, Any]:

@@ -12,7 +12,7 @@ HEARTBEAT: Final = 15.0
 
 _MINUTE: Final = 60
 _STEP: Final = 5
-"""Seconds to a multiple of which an estimate is rounded up."""
+"""Step in seconds to which an estimate is rounded up."""
 
 
 class Progress:

@@ -1,6 +1,6 @@
 """A run as SARIF 2.1.0, in the shape that code scanning services display.
 
-Each broken rule is one result, whatever the number of revisions, so that one fault is one alert.
+Each broken rule is one result for all revisions, so that one fault is one alert.
 A rule that could not be checked is a notification of the tool.
 """
 

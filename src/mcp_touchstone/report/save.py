@@ -45,7 +45,7 @@ def transcripts(
 
 
 def _exchange(exchange: Exchange) -> str:
-    """Return one line about an HTTP exchange: times, request, response, and what it carried."""
+    """Return one line about an HTTP exchange: times, request, response, line, number of events."""
     end = "open" if exchange.ended is None else f"{exchange.ended:.3f}"
     line = f" for line {exchange.line}" if exchange.line else ""
     events = f"; {len(exchange.events)} events" if exchange.streams else ""

@@ -71,7 +71,7 @@ def file(run: Run) -> str:
 
 
 def server(run: Run) -> str:
-    """Return the name the server gives itself, or else its command."""
+    """Return the name that the server reports, or else its command."""
     name = run.profile.name or run.target.shown
     return f"{name} (the bundled reference server)" if run.target.bundled else name
 
@@ -103,7 +103,7 @@ def passed(run: Run) -> tuple[str, str]:
 
 
 def unattacked(run: Run) -> str:
-    """Return which tools were not attacked, as a sentence; empty if the run attacks none at all."""
+    """Return a sentence on the tools that were not attacked; empty if the run attacks no tool."""
     if run.unbound:
         return f"No file tool was attacked: {run.unbound}."
     known = run.profile.bindings

@@ -121,7 +121,7 @@ def text(
 
 
 def _bindings(profile: ServerProfile) -> Iterator[str]:
-    """Yield lines about what the tools do to files."""
+    """Yield lines about the effects of the tools on files."""
     bindings = profile.bindings
     if bindings is None:
         return

@@ -86,7 +86,7 @@ class SdkFault:
 
     @property
     def remedy(self) -> str:
-        """What the user can do."""
+        """The remedy for the user."""
         ways = [f"use {self.fixed}, where it is fixed"] if self.fixed else []
         ways += [f"offer only revisions newer than {self.last}"] if self.last else []
         return ", or ".join(ways) or f"none in your server: {self.sdk.name} has to fix it"
@@ -98,7 +98,7 @@ class Verdict:
 
     Attributes:
         known: the reason given in the baseline; empty if the baseline does not accept it.
-        sdk: the fault of the SDK that the finding is; None if it is the server's own.
+        sdk: the fault of the SDK, if the finding is one; None if it is the server's own.
     """
 
     clause: Clause

@@ -1,4 +1,4 @@
-"""Whose fault a finding is: the server's own, or its SDK's. Runs nothing.
+"""Attribute each finding to the server or to its SDK. Runs nothing.
 
 ``sdk_faults.json`` has the findings of minimal servers on releases of SDKs. A finding of a server
 is its SDK's if the minimal server on that release has it too: the same clause and outcome, in the
@@ -169,7 +169,7 @@ def _has(release: Release, verdict: Verdict) -> bool:
 
 
 def _like(sdk: Sdk, known: Sequence[Release]) -> str:
-    """Return the releases that stand for an SDK whose version was not judged itself."""
+    """Return the releases that represent an SDK whose version was not judged itself."""
     same = any(one.order == version(sdk.version) for one in known)
     return "" if same else " and ".join(str(one.sdk) for one in known)
 
@@ -177,8 +177,8 @@ def _like(sdk: Sdk, known: Sequence[Release]) -> str:
 def _fixed(verdict: Verdict, layers: Sequence[_Layer], table: Sequence[Release]) -> str:
     """Return the first later release without the fault, of the outermost SDK that has it.
 
-    A release may be free of a fault that depends on chance by luck. Such a fault is fixed in a
-    later major version if no release of it has the fault.
+    A fault that depends on chance may be absent from a release by luck. It counts as fixed in a
+    later major version of which no release has it.
     """
     for _, known in layers:
         if not known or not all(_has(one, verdict) for one in known):

@@ -63,5 +63,5 @@ class Pace:
 
     @property
     def hurry(self) -> float | None:
-        """Limit for its first step, the end of the input, in seconds, if that is shorter."""
+        """Limit for the end of the input in a hurried shutdown, in seconds; None otherwise."""
         return max(LEAVING_IN_A_HURRY, self.started / 4) if self.hurried else None

@@ -1,8 +1,8 @@
 """The parts of the time of a run, and the least time it needs. Pure.
 
-At each moment of a run some process may be starting, else some conversation may be waiting for an
-answer, else some may be listening to a silent server; the rest is our own time. So the four add up
-to the wall time, however many conversations run at once.
+Each moment of a run belongs to the first part that applies: a process is starting, a conversation
+waits for an answer, a conversation listens to a silent server, or our own work. So the four parts
+add up to the wall time, even if many conversations run at once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class WaitKind(IntEnum):
-    """Kind of a wait; of two at the same time the first counts."""
+    """Kind of a wait; of simultaneous waits, the first kind counts."""
 
     STARTUP = 0
     ANSWER = 1

@@ -25,7 +25,7 @@ MOST_BRANCHES: Final = 100
 """Greatest number of combined members of an ``allOf``."""
 
 LONGEST: Final = 10_000
-"""Characters of a text that is made long enough."""
+"""Greatest length of a text that is padded to a required length, in characters."""
 
 LARGEST_AMOUNT: Final = 1e15
 """Bounds beyond this are ignored: floats are no longer exact there, and NaN is no bound."""

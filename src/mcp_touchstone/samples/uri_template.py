@@ -14,15 +14,15 @@ _LITERAL: Final = re.compile(
 _NO_BRACE: Final = re.compile(r"[^{}]*")
 _OPERATORS: Final = "+#./;?&"
 _RESERVED: Final = "=,!@|"
-"""Operators the RFC keeps for extensions."""
+"""Operators that the RFC reserves for extensions."""
 
 _FIRST: Final = {"#": "#", ".": ".", "/": "/", ";": ";", "?": "?", "&": "&"}
 _BETWEEN: Final = {".": ".", "/": "/", ";": ";", "?": "&", "&": "&"}
 _NAMED: Final = ";?&"
 _RESERVED_TOO: Final = ":/?#[]@!$&'()*+,;=%"
-"""Signs that the operators + and # leave as they are, beside the unreserved ones."""
+"""Characters that the operators + and # do not encode, beside the unreserved ones."""
 _PATH: Final = "/:@!$&'()*+,;="
-"""Signs that stand in a path as they are (RFC 3986, section 3.3), beside the unreserved ones."""
+"""Characters that a path contains unencoded (RFC 3986, section 3.3), beside the unreserved ones."""
 
 
 @dataclass(frozen=True, slots=True)

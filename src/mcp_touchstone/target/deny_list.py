@@ -1,9 +1,9 @@
-"""What a deny list has: by default what many servers deny, else what the user says theirs denies.
+"""Deny lists: the names that many servers deny, or the entries that the user declares. Pure.
 
-An entry is read as in a ``.gitignore``: one without a slash inside holds at every depth, one with a
-slash from the root; with a slash at its end it is a folder with all in it, with two stars all in it
-and not the folder itself. For each there is an example, a path that is planted, and rows of
-payloads and fixtures name those in braces. Pure.
+An entry has the form of a line in ``.gitignore``. Without a slash inside it applies at every depth,
+otherwise from the root. A slash at its end denies a folder with its content; two stars deny the
+content alone. Each entry has an example: a denied path that attacks create. Payloads and fixtures
+name the examples in braces.
 """
 
 import itertools
@@ -19,13 +19,13 @@ STAR: Final = "touchstone"
 """The text that replaces a star in an example."""
 
 EACH: Final = 4
-"""Names that are put into one row; where there are more, rows take turns."""
+"""Greatest number of examples for one row; if there are more, each row gets other ones."""
 
 MOST: Final = 64
-"""Entries a list may have: each is attacked."""
+"""Greatest number of entries in a list: each entry is attacked."""
 
 SERVED: Final = ("control.txt", "ok.txt", "dir/ok2.txt")
-"""Files that every attack has to be able to read."""
+"""Files that every attack must be able to read."""
 
 ANYWHERE: Final = "**"
 
@@ -35,9 +35,9 @@ class DenyEntry:
     """One entry of a deny list.
 
     Attributes:
-        parts: what is matched, part by part; ``**`` matches any number of them.
-        is_folder: whether a folder is meant, with all in it.
-        example: a path below the root that it denies.
+        parts: a glob for each part of a path; ``**`` matches any number of parts.
+        is_folder: whether it denies a folder with its content.
+        example: a denied path below the root.
     """
 
     parts: tuple[str, ...]
@@ -51,10 +51,10 @@ class DenyEntry:
 
 
 def entry(text: str) -> DenyEntry:
-    """Read an entry.
+    """Parse an entry.
 
     Raises:
-        ValueError: it is none; the message says what to write.
+        ValueError: the entry is invalid; the message suggests a valid one.
     """
     parts = text.removesuffix("/").split("/")
     if not text.strip():
@@ -88,13 +88,13 @@ def entry(text: str) -> DenyEntry:
 
 
 def _example(glob: str) -> str:
-    """Give a name that a glob of one part means."""
+    """Return a name that matches a glob of one part."""
     one = re.sub(r"\[([!^]?)(.[^\]]*)\]", _letter, glob)
     return re.sub(r"\*+", STAR, one).replace("?", "x")
 
 
 def _letter(match: re.Match[str]) -> str:
-    """Give a letter that a set in brackets has; nothing where we know none."""
+    """Return a letter that matches a set in brackets; empty if none is found."""
     among = match[2][0] + "abcdefghijklmnopqrstuvwxyz0123456789_"
     wanted = match[0].replace("[^", "[!")
     return next((letter for letter in among if fnmatchcase(letter, wanted)), "")
@@ -102,7 +102,7 @@ def _letter(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _matches(wanted: tuple[str, ...], parts: tuple[str, ...]) -> bool:
-    """Whether a path is meant, or lies below what is meant."""
+    """Return whether an entry matches a path or one of its parents."""
     if not wanted:
         return True
     if wanted[0] == ANYWHERE:
@@ -115,9 +115,9 @@ class Denied:
     """A deny list.
 
     Attributes:
-        entries: what is neither read nor written.
-        written: what is read and not written to.
-        is_default: whether it is the one that rows speak of by name.
+        entries: entries that deny reading and writing.
+        written: entries that deny writing only.
+        is_default: whether it is the default list, whose names some rows contain.
     """
 
     entries: tuple[DenyEntry, ...]
@@ -125,11 +125,11 @@ class Denied:
     is_default: bool = False
 
     def lists(self, parts: Iterable[str], *, writing: bool = False) -> bool:
-        """Whether a path below the root is on it, or lies below what is.
+        """Return whether it denies a path below the root.
 
         Args:
-            parts: of the path.
-            writing: whether it is written to.
+            parts: parts of the path.
+            writing: whether the path is written to.
         """
         path = tuple(parts)
         known = (*self.entries, *self.written) if writing else self.entries
@@ -137,7 +137,7 @@ class Denied:
 
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """Name in braces -> the examples that replace it in turn."""
+        """Name in braces -> the examples that replace it."""
         if self.is_default:
             return _DEFAULT
         of = {
@@ -150,14 +150,15 @@ class Denied:
         return {k: tuple(dict.fromkeys(one.example for one in ones)) for k, ones in of.items()}
 
     def texts(self, template: str, *, everything: bool = True) -> Iterator[str]:
-        """Put examples for the names in braces: as many texts as there are examples.
+        """Yield a text for each combination of examples for the names in braces.
 
-        A name written ``{denied_file|upper}`` is put in capitals. There is no text if that changes
-        nothing, or only the text that replaces a star.
+        ``{denied_file|upper}`` is replaced by the example in capitals. There is no text if the
+        spelling equals the example, or if the list denies it too.
 
         Args:
-            template: a payload, or a path of a fixture; every other brace stays as it is.
-            everything: whether every example is put in; else ``EACH``, others for other templates.
+            template: a payload, or a path of a fixture; other braces do not change.
+            everything: whether to use every example; otherwise at most ``EACH`` of them, which
+                depend on the template.
         """
         names = dict.fromkeys(match[1] for match in _TAG.finditer(template))
         for chosen in itertools.product(
@@ -168,7 +169,7 @@ class Denied:
                 yield text
 
     def _put(self, template: str, values: Mapping[str, str]) -> str | None:
-        """Put examples for the names in braces; None where a spelling is none of another name."""
+        """Replace the names in braces; None if a spelling changes nothing or is denied too."""
         is_same = False
 
         def piece(match: re.Match[str]) -> str:
@@ -192,16 +193,16 @@ class Denied:
 
 
 def read(entries: Iterable[str]) -> Denied:
-    """Read a deny list of the user; an empty one is the default.
+    """Parse a deny list of the user; without entries, return the default list.
 
     Raises:
-        ValueError: an entry is none; the message says which, and what to write.
+        ValueError: an entry is invalid; the message names it and suggests a valid one.
     """
     found = tuple(dict.fromkeys(map(entry, entries)))
     return Denied(found) if found else DEFAULT
 
 
-# --- names, spelled otherwise
+# --- other spellings of names
 
 
 def _bare(name: str, _: str) -> str:
@@ -209,7 +210,7 @@ def _bare(name: str, _: str) -> str:
 
 
 def flat(name: str, _: str = "") -> str:
-    """Give a name without what a name of a link would not have."""
+    """Return the letters, digits and underscores of a name, for the name of a link."""
     return re.sub(r"\W", "", name) or "x"
 
 
@@ -234,7 +235,7 @@ def _within(name: str, character: str) -> str:
 
 
 def _wide(at: int) -> Callable[[str, str], str]:
-    """Give what puts the full-width form (U+FF01 and on) for a character."""
+    """Return a function that replaces one character by its full-width form (from U+FF01)."""
 
     def widened(name: str, _: str) -> str:
         wide = len(name) > at and "!" <= name[at] <= "~" and name[at] != "/"
@@ -244,7 +245,7 @@ def _wide(at: int) -> Callable[[str, str], str]:
 
 
 def _short(name: str, _: str) -> str:
-    """Give the short name Windows makes: six letters, a tilde, a number, three of the ending."""
+    """Return the short name on Windows: six letters, a tilde, a number, three of the ending."""
     stem, _dot, ending = name.lstrip(".").partition(".")
     return f"{stem[:6]}~1{'.' if ending else ''}{ending[:3]}".upper()
 
@@ -254,7 +255,7 @@ def _swapped(old: str, new: str) -> Callable[[str, str], str]:
 
 
 FLAT: Final = "flat"
-"""Makes a part of the name of a link, which may be the name itself."""
+"""Spelling for a part of the name of a link; it may equal the example."""
 
 _SPELLED: Final[Mapping[str, Callable[[str, str], str]]] = {
     "bare": _bare,
@@ -272,7 +273,7 @@ _SPELLED: Final[Mapping[str, Callable[[str, str], str]]] = {
     "short": _short,
     "short-lower": lambda name, _: _short(name, "").lower(),
 }
-"""Word behind the bar -> what it makes of a name."""
+"""Word after the bar -> the function that respells a name."""
 
 _TAG: Final = re.compile(
     r"\{(denied(?:_deep)?(?:_folder|_file)?)(?:\|(" + "|".join(_SPELLED) + r")(?:=(.))?)?\}"
@@ -287,9 +288,9 @@ _DEFAULT: Final[Mapping[str, tuple[str, ...]]] = {
     "denied_deep_folder": ("__pycache__",),
     "denied_deep_file": (".env",),
 }
-"""Other rows contain every other name of the default list."""
+"""Examples of the default list; rows without braces contain its other names."""
 
 DEFAULT: Final = Denied(
     tuple(map(entry, _NAMES)), tuple(map(entry, ("bin", "obj"))), is_default=True
 )
-"""The list that rows speak of by name."""
+"""The default list; some rows contain its names."""

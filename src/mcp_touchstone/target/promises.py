@@ -1,7 +1,7 @@
-"""What a server claims, and on which terms: how it is started for that, its limit, its tools. Pure.
+"""Promises of a server and their terms: words for its command, a limit, tools. Pure.
 
-On a command line ``NAME``, or ``NAME={"args": [...], "limit": N}``; in a configuration the same as
-a table.
+A command line has ``NAME``, or ``NAME={"args": [...], "limit": N}``; a configuration has a table
+with the same keys.
 """
 
 import json
@@ -16,14 +16,14 @@ from mcp_touchstone.target import deny_list
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromiseTerms:
-    """How one promise is kept.
+    """The terms of one promise.
 
     Attributes:
-        args: words added to the command for it.
-        env: variables set for it.
-        limit: what is promised at most: bytes of a file, or characters of an answer.
+        args: words that the promise adds to the command.
+        env: variables that it sets.
+        limit: promised maximum: bytes of a file, or characters of an answer.
         tools: names of the tools that promise it; empty for all.
-        deny: what a deny list has; empty for the usual names.
+        deny: entries of a deny list; empty for the usual names.
     """
 
     args: tuple[str, ...] = ()
@@ -33,11 +33,11 @@ class PromiseTerms:
     deny: tuple[str, ...] = ()
 
     def binds(self, tool: str) -> bool:
-        """Whether a tool promises it; resources have no name and count with "all"."""
+        """Return whether a tool promises it; resources, which have no name, only with all tools."""
         return not self.tools or tool in self.tools
 
     def document(self) -> dict[str, Any]:
-        """Give what is said as JSON; what is not said is left out."""
+        """Return the terms as JSON, without empty ones."""
         found = {
             "args": list(self.args), "env": dict(self.env), "limit": self.limit,
             "tools": list(self.tools), "deny": list(self.deny),
@@ -52,10 +52,10 @@ def shown(name: str, terms: PromiseTerms) -> str:
 
 
 def read(text: str) -> tuple[str, PromiseTerms]:
-    """Read a promise with its terms.
+    """Parse a promise with its terms.
 
     Raises:
-        ValueError: nothing is called so, or its terms are not what they should be.
+        ValueError: the promise is unknown, or its terms are invalid.
     """
     name, equals, rest = text.partition("=")
     if name not in DECLARED:

@@ -1,4 +1,4 @@
-"""What is tested: the command, its environment, its folder, our patience. Spawns nothing."""
+"""The server under test: its command, environment, folder and time limit. Starts no process."""
 
 import json
 import os
@@ -19,22 +19,22 @@ from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
 from mcp_touchstone.transport.sandbox import Method
 
 ROOT: Final = "{root}"
-"""In a command, an environment value or ``--cwd``, replaced by the root made for the server."""
+"""Replaced by the root of the server in a command, an environment value or ``--cwd``."""
 
 PYTHON: Final = "{python}"
-"""In a command, replaced by the interpreter that runs this program."""
+"""Replaced in a command by the interpreter that runs this program."""
 
 STARTUP: Final = 60.0
-"""Seconds a server may take to its first answer; cold starts of ten and more are common."""
+"""Limit in seconds for the first answer of a server; cold starts of ten and more are common."""
 
 
 Arguments = Mapping[str, Any] | None
-"""Arguments of a tool or prompt; None leaves it to us to make some up."""
+"""Arguments of a tool or prompt; None to have them generated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """What the user says may be used, beside what mcp-touchstone finds.
+    """Calls, resources and prompts that the user allows, beside those that mcp-touchstone finds.
 
     Attributes:
         calls: tools that may be called, with arguments that work.
@@ -47,7 +47,7 @@ class Named:
     prompts: tuple[tuple[str, Arguments], ...] = ()
 
     def words(self) -> list[str]:
-        """Give it as the words of a command line."""
+        """Return them as the words of a command line."""
         found = []
         for option, things in (("--call", self.calls), ("--prompt", self.prompts)):
             for name, arguments in things:
@@ -56,7 +56,7 @@ class Named:
 
 
 def with_arguments(text: str) -> tuple[str, Arguments]:
-    """Read ``NAME={"json": "arguments"}``, or a name alone.
+    """Parse ``NAME={"json": "arguments"}``, or a name alone.
 
     Raises:
         ValueError: the text after the name is not a JSON object.
@@ -79,31 +79,32 @@ class Target:
 
     Attributes:
         command: program and arguments; ``{root}`` in them is replaced by the throw-away root; empty
-            for a server that runs already.
-        url: its URL if it speaks HTTP; ``{port}`` in it and in the command is replaced. Empty on
-            stdio.
-        headers: header -> variable of our environment with its value, for each HTTP request.
+            for a running server.
+        url: its URL if it speaks HTTP, empty on stdio; ``{port}`` in it and in the command is
+            replaced.
+        headers: header of each HTTP request -> variable of our environment with its value.
         ca_file: certificates to accept beside those of the system.
         intrusive: whether malformed and heavy traffic may go to a server that runs on another
             machine.
         rate: greatest number of HTTP requests a second; 0 for the default.
-        env: variables set on top of ours; a value may hold ``{root}``.
-        cwd: working folder, default the user's; may hold ``{root}``.
-        startup: seconds to the first answer.
+        env: variables added to ours; a value may contain ``{root}``.
+        cwd: working folder, by default the user's; may contain ``{root}``.
+        startup: limit for the first answer, in seconds.
         bundled: whether this is our own reference server.
-        named: what the user says may be used.
-        promises: what the server claims beside what every server with a root does.
-        terms: how it is started for a promise, and what more is said of it.
+        named: calls, resources and prompts that the user allows.
+        promises: claims of the server, beside those that every server with a root makes.
+        terms: promise -> its terms.
         seed: a folder whose content is copied into each root; None for none.
-        world: a folder to make the roots in; None leaves it to the harness.
-        declarations: what its tools do to files, as the user declares it.
-        origin: words of a command line that name it instead; no values of a configuration.
-        apart: words in front of the command that keep it from the network; empty for none.
-        sandbox: how its processes are kept from the user's files and processes; None where they
-            are not.
-        network: whether it has the network of the machine in a sandbox.
-        unsafe: why there is no sandbox where there should be one; empty otherwise.
-        wanted: the word of the user for the sandbox; empty where there was none.
+        world: the parent folder of the roots; None for the default.
+        declarations: effects of its tools on files, as declared by the user.
+        origin: words of a command line that select it, without values of a configuration; empty to
+            list its settings instead.
+        apart: words before the command that disable the network; empty for none.
+        sandbox: method that isolates its processes from the user's files and processes; None for
+            no sandbox.
+        network: whether it can use the machine's network in a sandbox.
+        unsafe: the reason why a required sandbox is missing; empty otherwise.
+        wanted: the user's value of ``--sandbox``; empty if there was none.
     """
 
     command: tuple[str, ...]
@@ -131,7 +132,7 @@ class Target:
 
     @property
     def transport(self) -> Transport:
-        """The transport it is judged on."""
+        """The transport under test."""
         return Transport.HTTP if self.url else Transport.STDIO
 
     @property
@@ -146,7 +147,7 @@ class Target:
 
     @property
     def gentle(self) -> bool:
-        """Whether it gets well-formed messages only, and few at a time: it is somebody else's."""
+        """Whether to send only well-formed messages, few at a time: it belongs to somebody else."""
         return not (self.started or self.intrusive or self.endpoint.local)
 
     @property
@@ -155,7 +156,7 @@ class Target:
         return rev.ALL if self.transport is Transport.STDIO else rev.since("2025-03-26")
 
     def on_port(self, port: int) -> "Target":
-        """Give the same target with the port filled in."""
+        """Return the target with the port filled in."""
         number = str(port)
         return replace(
             self,
@@ -166,12 +167,12 @@ class Target:
 
     @property
     def guesses(self) -> bool:
-        """Whether tools may be called that nobody named and that are not said to read only."""
+        """Whether tools may be called that are neither named nor annotated read-only."""
         return not self.unsafe
 
     @property
     def shelter(self) -> str:
-        """What keeps the user's files and processes from the server; empty for nothing to say."""
+        """Description of the sandbox for the user; empty if there is nothing to report."""
         if self.sandbox is not None:
             net = "with the network" if self.network else "without the network"
             return f"{self.sandbox}: only its own files and processes, {net}"
@@ -193,7 +194,7 @@ class Target:
         return " ".join([*words, *map(shlex.quote, self.command)])
 
     def words(self) -> list[str]:
-        """Return the words of a command line that names this target again."""
+        """Return the words of a command line that selects this target again."""
         if self.origin:
             return list(self.origin)
         if self.url and not self.command:
@@ -201,7 +202,7 @@ class Target:
         return [*self.options(), *(["--self"] if self.bundled else ["--", *self.command])]
 
     def options(self) -> list[str]:
-        """Return its settings as options; those that the bundled server has anyway are left out."""
+        """Return its settings as options, without the defaults of the bundled server."""
         ours = reference() if self.bundled else Target(command=())
         env = {name: value for name, value in self.env.items() if ours.env.get(name) != value}
         calls = tuple(call for call in self.named.calls if call not in ours.named.calls)
@@ -234,10 +235,10 @@ class Target:
         return any(ROOT in word for word in words)
 
     def inside(self) -> "Target":
-        """Give the same target, started in the throw-away root unless a folder was named.
+        """Return the target with the throw-away root as its working folder, if it names no folder.
 
-        What it says about relative paths is then said about ours. Arguments that are files of
-        the user's folder are made absolute, so that the command still works.
+        The server then resolves relative paths in our root. Arguments that are files of the user's
+        folder become absolute, so that the command still works.
         """
         if self.cwd is not None:
             return self
@@ -246,16 +247,16 @@ class Target:
         return replace(self, command=(program, *words), cwd=ROOT)
 
     def on(self, promise: str) -> PromiseTerms:
-        """Give the terms of a promise."""
+        """Return the terms of a promise."""
         return self.terms.get(promise, PromiseTerms())
 
     @property
     def denied(self) -> deny_list.Denied:
-        """What its deny list has."""
+        """Its deny list."""
         return deny_list.read(self.on("deny-list").deny)
 
     def under(self, promises: Iterable[str]) -> "Target":
-        """Give the same target, started such that it keeps some promises."""
+        """Return the target with the words and variables that some promises need."""
         terms = [self.on(promise) for promise in sorted(promises)]
         words = [word for one in terms for word in one.args]
         env = {name: value for one in terms for name, value in one.env.items()}
@@ -271,7 +272,7 @@ class Target:
         return None if self.cwd is None else self.cwd.replace(ROOT, str(root))
 
     def named_in(self, root: Path) -> Named:
-        """What the user named, with the root filled in."""
+        """The named calls, resources and prompts with the root filled in."""
         return Named(
             calls=tuple(
                 (name, replaced(given, ROOT, str(root))) for name, given in self.named.calls
@@ -299,7 +300,7 @@ class Target:
 
 
 def replaced(value: Any, old: str, new: str) -> Any:
-    """Give a JSON value with a text in its strings replaced by another."""
+    """Return a JSON value with a text in its strings replaced by another."""
     if isinstance(value, Mapping):
         return {name: replaced(inner, old, new) for name, inner in value.items()}
     if isinstance(value, list):
@@ -308,7 +309,7 @@ def replaced(value: Any, old: str, new: str) -> Any:
 
 
 def absolute(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Make the program's path absolute where it is a file below the user's folder."""
+    """Make the path of the program absolute if it names a file and has a folder."""
     program = command[0]
     has_folder = os.sep in program or (os.altsep is not None and os.altsep in program)
     if has_folder and Path(program).is_file():
@@ -330,9 +331,9 @@ ASKING: Final = Named(
         ),
     )
 )
-"""Calls with which the reference server asks its client: a model, and a user before it writes.
+"""Calls that make the reference server ask the client's model, and the user before it writes.
 
-An insertion can be called again and again, and each time it changes a file of the throw-away root.
+An insertion can be repeated: each call changes a file of the throw-away root.
 """
 
 
@@ -343,7 +344,7 @@ OWN: Final[Mapping[str, PromiseTerms]] = {
     "size-limit": PromiseTerms(args=("--max-file-size", "65536"), limit=65536),
     "read-limit": PromiseTerms(limit=500_000),
 }
-"""What the reference server promises, beside its deny list, and how it is started for it."""
+"""Promises of the reference server with terms, except its deny list."""
 
 
 def reference(
@@ -352,9 +353,9 @@ def reference(
     env: Mapping[str, str] | None = None,
     named: Named = Named(),
 ) -> Target:
-    """Give the bundled reference server as a target, serving the throw-away root.
+    """Return the bundled reference server as a target, serving the throw-away root.
 
-    It is started and used such that it shows all it can ask of a client.
+    Its options and calls make it send every kind of request to a client.
     """
     from mcp_touchstone.catalog.loader import home  # noqa: PLC0415  (only this target lives in a suite)
 

@@ -30,7 +30,7 @@ class Exchange:
         ended: seconds at which the response ended, or we stopped reading; None before that.
         messages: number of messages in the response so far.
         body: the beginning of a body that holds no message.
-        fault: what broke the response off; empty if nothing did.
+        fault: the reason the response was cut off; empty if it was not.
         left: whether we closed the connection before its end.
         events: the events of a stream, without their data.
         crafted: whether a scenario wrote the request itself.

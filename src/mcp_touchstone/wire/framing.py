@@ -195,7 +195,7 @@ def _parse(text: str, faults: set[Fault]) -> Reading:
 
 
 _noted: Final[ContextVar[set[Fault]]] = ContextVar("noted")
-"""Faults of the text that is being read; readers are made once, which is half of what they cost."""
+"""Faults of the current text. The decoders write them here, so that they can be created once."""
 
 
 def _constant(_: str) -> None:

@@ -181,7 +181,7 @@ class SessionState:
         return kind_of(value) is Kind.ERROR and id_key(value.get("id")) not in self._by_id
 
     def _refusal(self, value: Any, line: int) -> Message:
-        """Return an error without the id of a request; on HTTP its exchange names the request.
+        """Return an error that lacks the id of its request; on HTTP its exchange identifies it.
 
         Source: basic/transports#sending-messages-to-the-server (an error response without id).
         """
@@ -222,6 +222,6 @@ class SessionState:
         return asked is not None and asked.value == value
 
     def unanswered(self) -> list[Asked]:
-        """Requests that silence would be wrong for, and that have no answer yet."""
+        """Return the requests that still require an answer."""
         waiting = [a for a in self.asked if a.required and not a.answers]
         return [a for a in waiting if not a.cancelled and not a.expired]

@@ -31,7 +31,7 @@ CLIENT_METHODS: Final = frozenset(
     {"ping", "roots/list", "sampling/createMessage", "elicitation/create"}
     | {f"tasks/{name}" for name in ("get", "result", "list", "cancel")}
 )
-"""Methods a server may call in a handshake revision; without an id a request that lacks one."""
+"""Methods of server requests in a handshake revision; one without an id lacks it by mistake."""
 
 
 def outcome(reply: "Reply") -> tuple[str, Any]:

@@ -1,8 +1,8 @@
-"""Messages that are almost right: which fault they have, its usual cure, the message meant. Pure.
+"""Messages that are almost right: their fault, its usual cure, the intended message. Pure.
 
-Some servers write every message with the same fault. Nobody could talk to them, but the fault is
-plain from their first answer. It is reported once, and where the message meant is certain, the
-rest of the server is judged as if it had been written so.
+Some servers write every message with the same fault. No client can talk to them, but their first
+answer shows the fault. It is reported once. If the intended messages are certain, the server is
+judged by them.
 """
 
 import ast
@@ -37,7 +37,7 @@ class Slip(StrEnum):
 
 
 READ_ON: Final = frozenset(Slip) - {Slip.ID_OTHER, Slip.ID_MISSING}
-"""Faults in spite of which each answer can be matched to its request."""
+"""Faults that still allow each answer to be matched to its request."""
 
 CURES: Final = {
     Slip.ID_AS_TEXT: "copy the id without changing its type",
@@ -61,7 +61,7 @@ class NearMiss:
     Attributes:
         slip: its fault.
         words: the fault, for a person; completes "line 3 is".
-        meant: the answer meant.
+        meant: the intended answer.
     """
 
     slip: Slip
@@ -195,11 +195,11 @@ _READERS: Final[dict[Slip, Callable[[bytes, Any], Any]]] = {
     Slip.BASE64: _base64,
     Slip.TEXT_BEFORE: _text_before,
 }
-"""How to find the message in a line with such a fault; the narrower ones first."""
+"""Fault of a line -> function that reads the message in it; the most specific faults first."""
 
 
 def corrected(slip: Slip, raw: bytes, value: Any, waiting: Iterable[Any]) -> Any:
-    """Return the message meant by a line of a server with this fault; None if it has no fault.
+    """Return the intended message in a line of a server with this fault; None if it has no fault.
 
     Args:
         slip: the fault of the server.

@@ -410,7 +410,7 @@ _SENTENCES: Final[dict[str, Callable[[Any, Any], str]]] = {
     "maxItems": lambda asked, value: f"holds {len(value)} items, more than {asked}",
     "not": lambda _, value: f"is {_a(type_name(value))}",
 }
-"""Keyword -> what it says of a value, given what was asked; others word their own error."""
+"""Keyword -> function: its argument, the value -> the fault; other keywords use the library's."""
 
 
 def _either(types: str | list[str]) -> str:

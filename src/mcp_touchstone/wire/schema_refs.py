@@ -22,7 +22,7 @@ class _Scope:
     - a keyword of the same schema: the clause counts a breach of it;
     - ``*``: the clause counts breaches here or below, unless a closer place names a clause;
     - ``**``: the clause counts all breaches here or below, without exception;
-    - a clause: breaches here or below that it would count are counted by the other.
+    - the id of another clause: the clause counts breaches here or below in its place.
 
     An empty name means no clause: the rule on the whole schema counts the breach.
     """

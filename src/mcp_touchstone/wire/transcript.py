@@ -60,7 +60,7 @@ class Entry:
         malformed: whether we broke the line on purpose.
         value: the value we sent, if it was JSON.
         spread: number of lines of the message that ends here; 0 for one line.
-        slip: the fault of the line, if ``messages`` are what it means, not what it says.
+        slip: the fault of the line, if ``messages`` are the intended ones and not those of ``raw``.
         origin: the HTTP exchange that it came in; None on stdio.
     """
 
@@ -99,14 +99,14 @@ class Transcript:
         label: name of the process, for people.
         scenario: the running scenario; copied to each entry.
         overflow: the reason we stopped listening; empty while we listen.
-        limit: the limit of the run that was reached, if that is the reason; later entries then
-            say nothing about the server.
+        limit: the limit of the run that was reached, if that is the reason; later entries are then
+            no evidence about the server.
         ended: whether the server's output reached end of file.
         spoke: whether the server ever wrote a line.
         memo: results that rules computed from it, for later rules.
         replay: command line options that generate the same messages again; mostly empty.
         allowance: the memory limit of all transcripts of the run together.
-        slip: the fault that each of its messages has, and in spite of which we read them.
+        slip: the fault of each message of the server, in spite of which they are read.
         exchanges: the HTTP exchanges, in the order of their beginnings; empty on stdio.
     """
 
@@ -303,7 +303,7 @@ class Transcript:
             return entry.n
 
     def changed(self) -> None:
-        """Wake those who wait: an exchange has changed."""
+        """Wake the waiting threads, because an exchange has changed."""
         with self._change:
             self._change.notify_all()
 
