@@ -199,9 +199,9 @@ def checks_per_second(peers: Peers) -> tuple[float, float]:
 
 
 def judged(report: dict[str, Any]) -> tuple[int, int]:
-    """Return the numbers of clauses and of judgements in a report."""
+    """Return the numbers of clauses and of judgements of a run."""
     verdicts = [v for v in report["verdicts"] if v["outcome"] != "unseen"]
-    return len(verdicts), sum(j["outcome"] != "unseen" for v in verdicts for j in v["judgements"])
+    return len(verdicts), report["summary"]["judgements"]
 
 
 def one_revision(peers: Peers) -> Iterator[Row]:

@@ -35,6 +35,11 @@ def test_the_readme_counts_the_judged_clauses() -> None:
     assert f"the other {len(catalogue) - len(judged)} " in readme
 
 
+@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md"])
+def test_first_pages_have_at_most_150_lines(page: str) -> None:
+    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= 150
+
+
 @pytest.fixture(scope="module")
 def generated() -> dict[str, str]:
     return pages()

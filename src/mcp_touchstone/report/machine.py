@@ -49,6 +49,11 @@ def document(run: Run) -> dict[str, Any]:
             "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
             "kept": {one.revision: _kept(one) for one in kept(run, renamed) if one.applicable},
             "planned": sum(len(slot.clauses) for slot in run.slots),
+            "judgements": sum(
+                judgement.outcome is not Outcome.UNSEEN
+                for verdict in run.verdicts
+                for judgement in verdict.judgements
+            ),
             "processes": run.processes,
             "strays": run.strays,
             **({"started": run.started} if run.started else {}),

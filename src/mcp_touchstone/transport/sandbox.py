@@ -3,6 +3,22 @@
 The command sees only its own processes. It can write to the given folders and to a ``/tmp`` of its
 own, and nowhere else. It sees the system's programs and the given files, and no other file of the
 user. Unless it is given the network, it has only a loopback device of its own.
+
+``Sandbox`` lists the files that the command may read and change, and ``wrap`` returns the command
+line that runs it there. ``command_files`` finds the files that a command needs. ``sandbox_init`` is
+a program that runs at each start, so it imports nearly nothing. A server in a sandbox has these
+processes:
+
+    outside       started by ServerProcess; passes signals on, ends as the server ended
+    (bwrap)       with --sandbox bwrap only
+      inside      process 1: reaps orphans; when it ends, Linux ends all others in the sandbox
+        server    process 2: ``ServerProcess.pid`` outside, ``own_pid`` in the sandbox
+
+The outside and the inside close the input and outputs of the server, so that their ends show as
+without a sandbox. Reproduction scripts use bubblewrap with the arguments of ``wrap``. ``listen``
+opens a port in the network of a sandbox, for attacks that wait for requests of the server, and
+``SandboxSockets`` makes connections to an HTTP server there. The loopback can have further
+addresses, which look like those of other networks.
 """
 
 import contextlib
