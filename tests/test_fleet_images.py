@@ -22,11 +22,12 @@ import pytest
 
 from mcp_touchstone import cli
 from mcp_touchstone.catalog.loader import CONFORMANCE, rows
-from mcp_touchstone.fleet import containers
+from mcp_touchstone.fleet import containers, drive
 from mcp_touchstone.fleet import judge as judging
 from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.judge import judge
 from mcp_touchstone.fleet.servers import Entry, Registry
+from mcp_touchstone.transport import sandbox
 from tests.fleets import PLAN, QUICK, eventually
 from tests.reference_client import CHECKOUT
 
@@ -213,6 +214,35 @@ def test_container_that_the_engine_refuses_is_no_fault_of_the_server(
     assert found.kind == "harness"
     done = subprocess.run([client, *words], capture_output=True, check=False, input=b"")
     assert done.returncode == 125
+
+
+@pytest.mark.parametrize(
+    ("servers", "status"),
+    [
+        (['oci = "x/y:1"'], 0),
+        (['oci = "x/y:1"', 'npm = "z"'], 2),
+        (['url = "https://x.example"'], 0),
+    ],
+)
+def test_servers_in_images_alone_need_no_bubblewrap(
+    servers: list[str],
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    missing = "bubblewrap (bwrap) is not installed"
+    monkeypatch.setattr(containers, "unavailable", lambda _engine: "")
+    monkeypatch.setattr(sandbox, "choose", lambda _how: (None, missing))
+    monkeypatch.setattr(drive, "drive", lambda *_, **__: None)
+    listed = tmp_path / "list.toml"
+    listed.write_text("".join(f"[[server]]\n{server}\n" for server in servers))
+    words = ["--inside", "podman", "--out", str(tmp_path / "rows.jsonl")]
+
+    assert cli.main(["fleet", str(listed), *words]) == status
+
+    shown = f"mcp-touchstone: --inside podman: {missing}\n" if status else ""
+    assert capsys.readouterr().err == shown
 
 
 # --- pulling

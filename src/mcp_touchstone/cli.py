@@ -478,6 +478,7 @@ def _fleet(options: argparse.Namespace) -> int:
     from mcp_touchstone.fleet import containers, drive, servers
     from mcp_touchstone.fleet.child import Running
     from mcp_touchstone.fleet.judge import Plan
+    from mcp_touchstone.fleet.servers import Registry
     from mcp_touchstone.transport import sandbox
 
     if (options.engine == "dask") != bool(options.scheduler):
@@ -495,11 +496,12 @@ def _fleet(options: argparse.Namespace) -> int:
     how = sandbox.Method.BWRAP if engine else options.inside  # of servers that are no images
     method, why = (None, "") if how == "none" else sandbox.choose(how)
     if engine:
-        why = containers.unavailable(engine) or why
+        boxed = {entry.registry for entry in entries} - {Registry.OCI, Registry.REMOTE}
+        why = containers.unavailable(engine) or (why if boxed else "")
     if why:
         hint = "" if engine else "; --inside none runs servers without it"
         return _complain(f"--inside {options.inside}: {why}{hint}")
-    if method is None:
+    if method is None and not engine:
         _complain("--inside none: the servers can do all that you can")
     plan = Plan(
         words=tuple(_check_words(options)),
