@@ -50,6 +50,9 @@ GROUPS: dict[str, dict[str, Case]] = {
             patience=20,
         ),
         "starts_slowly": Case(status=0, said=("2 pass",), patience=60),
+        "is_slow_at_its_first_start": Case(
+            status=0, said=("2 pass",), argument="6.5", patience=12
+        ),
     },
     "pipes": {
         "closes_stdout_and_lives": Case(status=1, said=("closed its output",)),

@@ -1,6 +1,6 @@
 """A server whose first answer is almost right: the fault is named, and the rest judged if possible.
 
-The last test covers servers that answer only after something that no client sends.
+Two tests cover servers that are silent: until something comes that no client sends, or once.
 """
 
 import sys
@@ -28,10 +28,10 @@ JUDGED = (
 )
 
 
-def judged(server: str, kind: str) -> tuple[Run, dict[str, str]]:
+def judged(server: str, kind: str, startup: float = 30.0) -> tuple[Run, dict[str, str]]:
     """Return the run, and the failures: clause -> what was seen."""
     path = str(HERE / "hostile" / f"{server}.py")
-    target = Target(command=(sys.executable, "-S", path, ".", ROOT, ".", kind), startup=30.0)
+    target = Target(command=(sys.executable, "-S", path, ".", ROOT, ".", kind), startup=startup)
     choice = Choice(select=JUDGED, revisions=("2025-11-25",), rules_fed=False)
     run = judge(target, load(), choice)
     failed = {
@@ -96,6 +96,13 @@ def test_silent_server_gets_its_cause(server: str, kind: str, clause: str, words
     assert set(failed) == {clause}, failed
     assert words in failed[clause]
     assert words in run.trouble
+
+
+def test_slow_first_start_is_not_taken_for_silence() -> None:
+    run, failed = judged("is_slow_at_its_first_start", "6.5", startup=12.0)
+
+    assert failed == {}
+    assert not run.trouble
 
 
 # --- single lines

@@ -77,10 +77,11 @@ SILENT = frozenset({"load-idle"})
 def unproven(run: Run) -> dict[str, str]:
     """Return the findings that the lines of the JSON report do not prove: threat -> the reason."""
     found = {}
+    left_out = {one.clause.id for one in run.verdicts if one.gravest.left}  # no effect to prove
     for verdict in machine.document(run)["verdicts"]:
         judgement = verdict["judgements"][0]
         is_silent = verdict["clause"] in SILENT
-        if verdict["outcome"] in {"fail", "warn", "note"}:
+        if verdict["outcome"] in {"fail", "warn", "note"} and verdict["clause"] not in left_out:
             found[verdict["clause"]] = _missing(judgement, is_silent=is_silent)
     return {threat: why for threat, why in found.items() if why}
 

@@ -1,8 +1,9 @@
 """Find out why a server does not answer its first request: try what no client sends.
 
-Each attempt is a process of its own. A server that answers an attempt, but not a process that has
-waited for longer, is not slow. Where that is possible, the waiting process then gets the same
-input, and its answer is the proof.
+Each attempt is a process of its own. Beside them, one more process gets the first request alone: if
+it is answered, only the first start of the server was slow. A server that answers an attempt, but
+neither this process nor one that has waited for longer, is not slow. Where that is possible, the
+waiting process then gets the same input, and its answer is the proof.
 """
 
 import json
@@ -160,18 +161,24 @@ def explain_silence(
     found = _on_stderr(plain)
     if found is not None:
         return found
-    trials: list[tuple[Attempt, Connection, int]] = []
+    started: list[Connection] = []
+
+    def start() -> Connection:
+        connection = spawn(revision, "silence")
+        started.append(connection)
+        connection.transcript.judged = False
+        connection.answering = False
+        return connection
+
     try:
-        for attempt in ATTEMPTS:
-            connection = spawn(revision, "silence")
-            connection.transcript.judged = False
-            connection.answering = False
-            trials.append((attempt, connection, attempt.send(connection)))
-        answered = _first_answered(trials, alike, over)
+        control = start()
+        control.say(_opening(control), required=False)
+        trials = [(one, each, one.send(each)) for one, each in ((a, start()) for a in ATTEMPTS)]
+        answered = _first_answered(trials, [*alike, control], over)
     except LaunchError:
         return None
     finally:
-        for _, connection, _ in trials:
+        for connection in started:
             connection.end(polite=False)
     return None if answered is None else _proven(answered, plain)
 
