@@ -28,7 +28,7 @@ JUDGED = (
 )
 
 
-def judged(server: str, kind: str, startup: float = 30.0) -> tuple[Run, dict[str, str]]:
+def judged(server: str, kind: str, startup: float = 15.0) -> tuple[Run, dict[str, str]]:
     """Return the run, and the failures: clause -> what was seen."""
     path = str(HERE / "hostile" / f"{server}.py")
     target = Target(command=(sys.executable, "-S", path, ".", ROOT, ".", kind), startup=startup)
@@ -40,6 +40,10 @@ def judged(server: str, kind: str, startup: float = 30.0) -> tuple[Run, dict[str
         if verdict.outcome is not Outcome.PASS
     }
     return run, failed
+
+
+def is_repeated(run: Run) -> bool:
+    return any(one.tried > 1 for verdict in run.verdicts for one in verdict.judgements)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +81,7 @@ def test_answers_that_match_no_request_fail_at_once(kind: str) -> None:
     assert set(failed) == {"jsonrpc-response-id-echo"}
     assert "copy the id of the request" in failed["jsonrpc-response-id-echo"]
     assert "cannot be talked to" in run.trouble
+    assert not is_repeated(run)  # each repetition would wait for the first answer again
 
 
 @pytest.mark.parametrize(
@@ -96,6 +101,7 @@ def test_silent_server_gets_its_cause(server: str, kind: str, clause: str, words
     assert set(failed) == {clause}, failed
     assert words in failed[clause]
     assert words in run.trouble
+    assert not is_repeated(run)  # each repetition would wait for the first answer again
 
 
 def test_slow_first_start_is_not_taken_for_silence() -> None:

@@ -184,7 +184,8 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
             _converse(work, probing, suite.registry, choice, run)
             pool.settle()
             _watch(run, pool, partial=deadline.met)
-            repeat(run.slots, work, choice.repeats, deadline)
+            if not plan.trouble:  # else no process can be opened again
+                repeat(run.slots, work, choice.repeats, deadline)
     except LaunchError:
         if not deadline.met:
             raise
