@@ -89,7 +89,7 @@ def test_bindings_option_is_parsed() -> None:
         ('move={"tool": "x", "path": "a"}', "move: to is missing"),
         ('read={"tool": "x", "path": 3}', "path names an argument, or the way to it"),
         ('read={"tool": "x", "path": "a", "style": "rel"}', "style is relative or absolute"),
-        ('read={"tool": "x", "path": "a", "arguments": 1}', "arguments is no table"),
+        ('read={"tool": "x", "path": "a", "arguments": 1}', "arguments is not a table"),
     ],
 )
 def test_invalid_binding_is_refused(text: str, said: str) -> None:

@@ -106,7 +106,7 @@ def test_near_misses_are_not_judged_without_a_promised_deny_list() -> None:
     (verdict,) = unpromised("DeniesPrefixes", "deny-near-miss").values()
 
     assert verdict.outcome is Outcome.UNSEEN
-    assert "may serve what it likes" in verdict.gravest.actual
+    assert "may serve any file" in verdict.gravest.actual
 
 
 def test_every_report_explains_why_a_finding_is_only_a_note() -> None:

@@ -180,7 +180,7 @@ class WriteFailed(Refusal):
 
     CODE = "WRITE_FAILED"
     TYPE = "SystemError"
-    REASON = "The file system did not take the write; every file is as it was."
+    REASON = "The file system reported an error while writing; every file is as it was."
     FIELD = None
 
 

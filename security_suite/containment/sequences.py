@@ -89,7 +89,7 @@ def wander(session: AttackSession, threat: str) -> None:
     session.conclude(
         threat,
         "",
-        expected="no sequence of calls reaches what no single call may",
+        expected="no sequence of calls reaches a file that no single call may reach",
         passed=f"{count} walks of {calls} steps",
     )
 

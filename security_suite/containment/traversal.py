@@ -94,7 +94,7 @@ LOOKS: Final = frozenset({Operation.READ, Operation.LIST})
 
 UNKNOWN_OPENS: Final = "this system does not say which files are opened"
 
-COMES_BACK: Final = "what is opened comes back: that is another finding"
+COMES_BACK: Final = "the answer contains the opened file: that is a finding of another threat"
 
 EXPECTED: Final = "nothing outside is opened, be it only to refuse it then"
 

@@ -192,7 +192,7 @@ class Leaks:
         self.session.conclude(
             threat,
             found,
-            expected="logs hold nothing of what is read, written or sent",
+            expected="logs contain no data that is read, written or sent",
             passed=f"{len(kept)} secrets in arguments and contents",
             at=line,
         )
@@ -269,7 +269,7 @@ class Leaks:
         self.session.conclude(
             threat,
             found,
-            expected="errors say what is wrong with a call and nothing of the machine",
+            expected="errors describe the fault of the call and disclose nothing about the machine",
             passed=f"{count} calls that fail",
             at=leaks[0][2] if leaks else None,
         )

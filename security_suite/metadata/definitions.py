@@ -175,7 +175,7 @@ class Definitions:
         self.session.conclude(
             threat,
             "; ".join(problems[:SHOWN]),
-            expected="what was agreed to stays as it was",
+            expected="the definitions stay as the user approved them",
             passed=f"{self._many}, the same after {used} requests and in another process",
             at=self._pages[later[0][0]] if later else None,
             mild=Breach.NOTE if announced else None,

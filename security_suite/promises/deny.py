@@ -84,7 +84,7 @@ def finds_nothing_denied(session: AttackSession) -> None:
 
 
 NAMED_OTHERWISE: Final = "the tools take only one kind of file, or name files in another way"
-FREE: Final = "the server promised no deny list, so it may serve what it likes"
+FREE: Final = "the server promised no deny list, so it may serve any file"
 
 
 def serve(session: AttackSession, threat: str, *groups: str) -> None:
@@ -129,7 +129,7 @@ def serve(session: AttackSession, threat: str, *groups: str) -> None:
         session.conclude(
             threat,
             f"{refused[0][0]}; {len(refused)} of {tried} calls" if refused else "",
-            expected="what is on no list is served",
+            expected="a file on no list is served",
             passed=f"{tried} calls",
             at=refused[0][1] if refused else None,
         )

@@ -114,7 +114,7 @@ class Sizes:
         self._session.conclude(
             threat,
             refused[0] if refused else "",
-            expected="what is below the limit is served",
+            expected="a file below the limit is served",
             passed=f"{tried} sizes" if tried else "the limit is too large to be asked for",
         )
 

@@ -394,7 +394,7 @@ class Load(LineAttack):
         self.session.conclude(
             threat,
             counted if grown >= FAILURES // 4 else "",
-            expected="what a failed call opened is closed",
+            expected="a failed call closes the files it opened",
             passed=counted,
         )
 

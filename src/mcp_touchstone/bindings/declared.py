@@ -123,7 +123,7 @@ def read(text: str) -> Declaration:
     if operation in CARRYING and ArgumentRole.TO not in places:
         raise ValueError(f"{name}: to is missing: name the argument the new path goes into")
     if not isinstance(fixed, dict):
-        reason = "arguments is no table; write what is the same in every call"
+        reason = "arguments is not a table; write the arguments that each call has in common"
         raise ValueError(f"{name}: {reason}")  # noqa: TRY004  (a word of a command line)
     return Declaration(
         operation=operation,

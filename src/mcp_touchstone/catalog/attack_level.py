@@ -16,9 +16,9 @@ class Tier(StrEnum):
 
 MEANING: Final = {
     Tier.CORE: "always fired: the same in each run, about a minute on a slow server",
-    Tier.DEEP: "more of the same, and what takes minutes or much memory",
-    Tier.RACE: "what has to be won against the clock: never by chance a pass, seldom twice alike",
-    Tier.PLATFORM: "what only other systems read so: forms of Windows and macOS",
+    Tier.DEEP: "further payloads, and attacks that take minutes or much memory",
+    Tier.RACE: "attacks that must win a race: never a pass by chance, seldom the same result twice",
+    Tier.PLATFORM: "paths with a meaning on other systems: forms of Windows and macOS",
     Tier.COMMANDS: "tools that run programs; only in a sandbox",
 }
 

@@ -229,7 +229,7 @@ def _check(check: Parser) -> None:
         "--from", type=Path, dest="record", metavar="SERVER.json",
         help="check the server of this registry record, and say where the two differ",
     )  # fmt: skip
-    what = check.add_argument_group("what is checked")
+    what = check.add_argument_group("scope")
     _setting(
         what, "--suite", read=values.suite, complete=values.SUITES, metavar="NAME",
         help="conformance (default), security or all. The security suite calls tools that write, "
@@ -308,7 +308,7 @@ def _check(check: Parser) -> None:
     )  # fmt: skip
     _setting(
         how, "--deadline", read=values.deadline, metavar="SECONDS",
-        help="limit for the whole run; what was checked until then is reported (default: none; "
+        help="limit for the whole run; the verdicts until then are reported (default: none; "
         "1200 where CI is set; 0 for none)",
     )  # fmt: skip
     _what_may_be_used(check)
@@ -571,7 +571,7 @@ def _fleet(fleet: Parser) -> None:
         "--memory", type=_typed(values.whole(0, MOST_MEMORY)), default=4096, metavar="MB",
         help="memory of each process of a server (default: 4096; 0 for no limit; Linux)",
     )  # fmt: skip
-    what = fleet.add_argument_group("what is checked")
+    what = fleet.add_argument_group("scope")
     _setting(
         what, "--suite", read=values.suite, complete=values.SUITES, metavar="NAME",
         help="conformance (default), security or all; attacks on files need {root} in a command",

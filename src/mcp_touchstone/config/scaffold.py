@@ -76,7 +76,7 @@ def _command(target: Target) -> Iterator[str]:
     folders = [word for word in target.command[1:] if ROOT not in word and Path(word).is_dir()]
     if folders:
         yield f"# {_plain(folders[0])} is yours. With {ROOT} in its place the server is given a"
-        yield "# throw-away folder, and what it does to files can be judged."
+        yield "# throw-away folder, and its effects on files can be judged."
     elif not target.rooted:
         yield f"# {ROOT} is a throw-away folder; put it where your server takes its files."
     yield f"command = {value(list(target.command))}"

@@ -450,7 +450,7 @@ def _bind(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: boo
             profile.spoken[revision].faults.update(dict.fromkeys(OPERATIONS, fault))
             found = Bindings(why=fault)
         if found.untrue:
-            raise UsageError(f"--bindings {found.untrue[0]}; `recon` shows what does")
+            raise UsageError(f"--bindings {found.untrue[0]}; `recon` lists the bindings")
         profile.bindings = found
 
 

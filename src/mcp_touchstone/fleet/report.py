@@ -269,7 +269,7 @@ def text(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
         f"(mcp-touchstone {fleet.tool['version']}, rules {fleet.tool['catalogue'][:8]})"
     )
     if fleet.partial:
-        yield f"{fleet.partial} checks ended at their deadline: what they judged counts"
+        yield f"{fleet.partial} checks ended at their deadline: their verdicts until then count"
     yield ""
     for kind, count in fleet.starts.most_common():
         yield f"  {kind:14} {count:5}  {_share(count, whole.servers)}"

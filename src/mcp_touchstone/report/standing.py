@@ -119,7 +119,7 @@ def closing(run: Run) -> tuple[str, str, str]:
     """Return the verdict on the server: a word or two, their style, and the next step."""
     failed = sorted(filter(run.counts, run.verdicts), key=lambda verdict: verdict.outcome.rank)
     if run.interrupted:
-        done = ": the report covers what was checked until then" if run.verdicts else ""
+        done = ": the report has the verdicts until then" if run.verdicts else ""
         return "interrupted", "bold", done
     if failed:
         word = "failed" if run.since is None else "worse than before"

@@ -125,7 +125,7 @@ class Terminal:
         if what == "recon" and isinstance(subject, ServerProfile):
             if not self.quiet:
                 self.introduce(subject)
-            self._show_progress("calling what it offers")
+            self._show_progress("calling its tools, resources and prompts")
         elif what == "learnt" and isinstance(subject, ServerProfile):
             for remark in subject.remarks:
                 self._row("remark", remark, STYLES[Outcome.WARN])

@@ -22,7 +22,7 @@ from mcp_touchstone.wire.reply import Reply
 Oracle = Callable[[AttackCall, Reply], str]
 """Returns the forbidden effect of a call in words; empty if it had none."""
 
-NAMELESS: Final = "what the server says it denies has no such names"
+NAMELESS: Final = "no file on the deny list of the server has such a name"
 
 EXPECTED: Final = "no data outside the root is read or changed, and the server keeps running"
 
@@ -32,12 +32,12 @@ DENIED: Final = (
 
 LISTLESS: Final = "the server promised no deny list and has none: see deny-direct"
 
-UNTRIED: Final = "what was not tried has neither passed nor failed"
+UNTRIED: Final = "payloads that were left out have neither passed nor failed"
 
 NAMES_ONLY: Final = Severity.MEDIUM
 """Severity of an attack that disclosed names of files, but read and changed none."""
 
-EVERY: Final = "every payload is answered in the time there is"
+EVERY: Final = "every payload is answered within the time limit"
 
 
 def attack_paths(

@@ -190,7 +190,7 @@ class LineAttack:
             found += f"; {more} more payloads have this effect" if more else ""
         passed = f"{len(fired)} payloads, {sum(shell.size for shell in fired):,} bytes"
         if self._left:
-            passed += "; what came back is another finding: a plain path has the same effect"
+            passed += "; other effects are findings of another threat: a plain path has them too"
         self.session.conclude(
             threat,
             found,

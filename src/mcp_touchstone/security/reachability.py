@@ -83,8 +83,8 @@ class Carriage(StrEnum):
     IN = "takes what lies outside"
     OUT = "puts something outside"
     OVER = "puts something where a link leads"
-    TREE = "takes a folder, and what its links lead to"
-    DENIED = "takes or replaces what is denied"
+    TREE = "takes a folder, and the targets of its links"
+    DENIED = "takes or replaces a denied file"
 
 
 def carriage(text: str, field: FixtureTree) -> Carriage | None:
