@@ -45,7 +45,7 @@ def test_failure_of_a_plain_path_is_not_counted_for_other_threats() -> None:
 
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.PASS] * 2
     for verdict in run.verdicts:
-        assert "a plain path has the same effect" in verdict.judgements[0].actual
+        assert "a plain path has them too" in verdict.judgements[0].actual
 
 
 def test_deafness_after_a_blank_line_is_not_counted_for_other_lines() -> None:

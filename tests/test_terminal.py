@@ -91,7 +91,7 @@ def test_interrupt_prints_a_partial_summary() -> None:
     text = ESCAPE.sub("", screen(child))
 
     assert child.exitstatus == 130
-    assert "the report covers what was checked until then" in text
+    assert "the report has the verdicts until then" in text
 
 
 # --- without a terminal
