@@ -123,6 +123,11 @@ def test_mutant_is_found_over_http_as_on_stdio_unless_a_reason_says_why_not(
         assert found == expected(name)
 
 
+def test_line_that_ends_the_session_is_a_warning() -> None:
+    # the bridge answers the line, and ends the session of a process that has exited
+    assert found_over_http("CutsMethodsAtANul") == {"generated-survived": "warn"}
+
+
 def test_table_has_mutants_that_can_be_compared_each_once() -> None:
     listed = [name for row in TABLE.values() for name in row["mutants"]]
 

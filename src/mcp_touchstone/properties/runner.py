@@ -300,7 +300,8 @@ class Property:
         shown = self._shows(smallest, fault)
         if not shown and repr(smallest) != repr(value):
             shown = self._shows(value, fault)
-        if not shown and seen.gone and fault.clause == self.survival:
+        ended = seen.gone and not seen.channel.session_ended  # a session may end at any time
+        if not shown and ended and fault.clause == self.survival:
             self._judge(seen, fault)  # more than this example ended the server
         self._marks, self._deaths = marks, deaths
 
@@ -383,7 +384,7 @@ class Property:
         after = after or wire.probe(required=False)
         replies |= {line: wire.answer_to(line, 0.0) for line in lines if line not in replies}
         heard = Heard(said, [replies[line] for line in lines], after, wire.gone)
-        if not after.answered:
+        if not after.answered or wire.channel.session_ended:  # the 404 of an ended session
             self._deaf = True
             return [self._lost(heard, lines)]
         self._marks.append(_Mark(value, wire, start, len(wire.transcript)))
