@@ -28,7 +28,7 @@ JUDGED = (
 )
 
 
-def judged(server: str, kind: str, startup: float = 15.0) -> tuple[Run, dict[str, str]]:
+def judged(server: str, kind: str, startup: float = 30.0) -> tuple[Run, dict[str, str]]:
     """Return the run, and the failures: clause -> what was seen."""
     path = str(HERE / "hostile" / f"{server}.py")
     target = Target(command=(sys.executable, "-S", path, ".", ROOT, ".", kind), startup=startup)
