@@ -191,6 +191,27 @@ def test_stream_that_always_breaks_off_is_resumed_by_one_thread() -> None:
     assert wire.channel.silence(line)
 
 
+def test_no_get_follows_the_delete_of_a_session() -> None:
+    ordinary = mcp(session="abc")
+
+    def answer(connection: socket.socket, request: bytes) -> None:
+        if request.startswith(b"GET"):
+            connection.sendall(stream(b"id: 1\nretry: 50\ndata:\n\n"))
+        elif request.startswith(b"DELETE"):
+            sleep(0.5)  # ten times as long as the client waits before it resumes its stream
+            connection.sendall(response())
+        else:
+            ordinary(connection, request)
+
+    with talking(answer) as (wire, server):
+        open_listening(wire, server)
+        wire.end()
+        verbs = [exchange.verb for exchange in wire.transcript.exchanges]
+
+    assert "GET" in verbs
+    assert verbs[-1] == "DELETE"
+
+
 def test_http_error_without_the_id_answers_its_request() -> None:
     refusal = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no session"}}'
     with talking(fixed(response("400 Bad Request", body=refusal))) as (wire, _):

@@ -190,6 +190,8 @@ class HttpChannel:
         self._streams: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._leaving = threading.Event()
+        self._sending_get = threading.Lock()
+        self._no_more_gets = False
         self._expired = ""
 
     @property
@@ -611,15 +613,18 @@ class HttpChannel:
             headers: Headers = (("Accept", EVENTS), *self._session_headers())
             if last is not None:
                 headers = (*headers, ("Last-Event-ID", last))
-            response = self._begin(
-                "GET", self._shown(headers), 0 if resumed is None else resumed.line
-            )
-            if resumed is not None:
-                self._responses[resumed.line] = response
-            try:
-                self._send(response, headers, (), LAST_WORDS)
-            except Gone:
-                return
+            with self._sending_get:
+                if self._no_more_gets:
+                    return
+                response = self._begin(
+                    "GET", self._shown(headers), 0 if resumed is None else resumed.line
+                )
+                if resumed is not None:
+                    self._responses[resumed.line] = response
+                try:
+                    self._send(response, headers, (), LAST_WORDS)
+                except Gone:
+                    return
             response.closed.wait()
             exchange = response.exchange
             if exchange.status not in OK or not exchange.streams or exchange.left:
@@ -688,6 +693,8 @@ class HttpChannel:
         if self.ending is not None:
             return self.ending
         if polite and self.session.id is not None and self.running and not self._expired:
+            with self._sending_get:  # a GET that follows the DELETE would name an ended session
+                self._no_more_gets = True
             self._delete(min(LAST_WORDS, patience))
         self._leave()
         if self._server is not None:
