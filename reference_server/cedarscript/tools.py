@@ -192,8 +192,8 @@ def _parse_tool(tools: _Tools) -> Tool:
         "parse_cedarscript",
         title="Check a CEDARScript",
         description=(
-            "Check a CEDARScript without carrying it out: gives its commands as a tree, or the "
-            "place of the first error and what may correct it."
+            "Check a CEDARScript without running it. Returns its commands, or the place of the "
+            "first error with suggestions."
         ),
         input_schema=inputs(("content",), content=_SCRIPT),
         output_schema=outputs(
@@ -208,7 +208,7 @@ def _parse_tool(tools: _Tools) -> Tool:
                             "enum": ["CreateCommand", "RmFileCommand", "UpdateCommand"],
                         },
                         "path": {"type": "string", "description": "The file it changes."},
-                        "line": {"type": "integer", "description": "Where it begins, from 1."},
+                        "line": {"type": "integer", "description": "Its first line, from 1."},
                         "summary": {"type": "string", "description": "What it does."},
                     },
                     "required": ["type", "path", "line", "summary"],
@@ -225,7 +225,7 @@ def _apply_tool(tools: _Tools, surface: Surface) -> Tool:
     read_only = surface.settings.read_only
     arguments: dict[str, Any] = {
         "commands": _SCRIPT,
-        "root": {**CWD, "description": "Directory below the root that the paths start from."},
+        "root": {**CWD, "description": "Directory below the root; paths are relative to it."},
         "dry_run": {
             "type": "boolean",
             "default": True,
@@ -257,13 +257,9 @@ def _apply_tool(tools: _Tools, surface: Surface) -> Tool:
         "apply_cedarscript",
         title="Preview CEDARScript edits" if read_only else "Apply a CEDARScript",
         description=(
-            "Carry out CEDARScript commands on files below the root: all of them or none. By "
-            "default nothing is written and unified diffs show what would change"
-            + (
-                "; this server never writes."
-                if read_only
-                else "; dry_run false writes exactly that."
-            )
+            "Run CEDARScript commands on files below the root: all of them or none. By default "
+            "nothing is written, and unified diffs show the changes"
+            + ("; this server never writes." if read_only else "; dry_run false writes them.")
             + " Functions, methods and classes are found in Python files, lines in every text "
             "file. list_capabilities shows every form with an example."
         ),
@@ -284,14 +280,14 @@ def _explain_tool(tools: _Tools) -> Tool:
         explanation=_STRING,
         suggestions=_STRINGS,
         recovery_steps=_STRINGS,
-        code={"type": "string", "description": "Of the error; UNKNOWN if no rule is for it."},
-        known={"type": "boolean", "description": "Whether a rule is for this message."},
+        code={"type": "string", "description": "Code of the error; UNKNOWN if no rule matches it."},
+        known={"type": "boolean", "description": "Whether a rule matches this message."},
     )
     schema["properties"].update(
-        command_index={"type": "integer", "description": "Which command it is about, from 1."},
+        command_index={"type": "integer", "description": "Number of the faulty command, from 1."},
         model={
             "type": "object",
-            "description": "What the client's own model said, if asked; unverified.",
+            "description": "The answer of the client's model, if asked; unverified.",
             "properties": {
                 "asked": {"type": "boolean"},
                 "note": _STRING,
@@ -306,7 +302,7 @@ def _explain_tool(tools: _Tools) -> Tool:
         title="Explain a CEDARScript error",
         description=(
             "Explain an error of parse_cedarscript, apply_cedarscript or the CEDARScript library: "
-            "what it means, what may be wrong and what to do next."
+            "its meaning, possible causes and the next steps."
         ),
         input_schema=inputs(
             ("error_message",),
@@ -318,7 +314,7 @@ def _explain_tool(tools: _Tools) -> Tool:
             ask_model={
                 "type": "boolean",
                 "default": False,
-                "description": "Also ask the client's model, if the client lets servers do that.",
+                "description": "Also ask the client's model, if the client permits sampling.",
             },
         ),
         output_schema=schema,
@@ -330,23 +326,29 @@ def _explain_tool(tools: _Tools) -> Tool:
 def _list_tool(tools: _Tools) -> Tool:
     objects = {"type": "array", "items": {"type": "object"}}
     schema = outputs(
-        available={"type": "boolean", "description": "Whether scripts can be carried out here."},
+        available={"type": "boolean", "description": "Whether this server can run scripts."},
         library={"type": "object"},
         read_only={"type": "boolean"},
-        commands={**objects, "description": "Forms that are carried out, with an example each."},
+        commands={**objects, "description": "Supported forms with an example each."},
         notes=_STRINGS,
-        not_carried_out={**_STRINGS, "description": "What the language has beyond that."},
-        symbols={**_STRINGS, "description": "Languages whose functions and classes are found."},
-        lines={**_STRINGS, "description": "Languages whose lines are edited."},
+        not_carried_out={
+            **_STRINGS,
+            "description": "Constructs of the language that are not supported.",
+        },
+        symbols={**_STRINGS, "description": "Languages whose functions and classes can be named."},
+        lines={**_STRINGS, "description": "Languages whose lines can be edited."},
         limits={"type": "object"},
     )
-    schema["properties"]["reason"] = {"type": "string", "description": "Why it is not available."}
+    schema["properties"]["reason"] = {
+        "type": "string",
+        "description": "Why CEDARScript is not available.",
+    }
     return Tool(
         "list_capabilities",
-        title="What CEDARScript can do here",
+        title="List the CEDARScript forms",
         description=(
-            "Say whether CEDARScript can be carried out here, and if not, why; list the forms that "
-            "are understood with an example of each, and the limits."
+            "List the supported forms of CEDARScript with an example each, and the limits; if "
+            "CEDARScript is not available, say why."
         ),
         input_schema=inputs(()),
         output_schema=schema,

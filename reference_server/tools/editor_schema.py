@@ -110,7 +110,7 @@ def input_schema(settings: Settings) -> dict[str, Any]:
         },
         "new_str": {
             "type": "string",
-            "description": "str_replace: what takes its place; empty deletes. insert: the lines.",
+            "description": "str_replace: the replacement; empty deletes. insert: the lines.",
         },
         "insert_line": {
             "type": "integer",
@@ -138,7 +138,7 @@ def output_schema(settings: Settings) -> dict[str, Any]:
         "text": {"type": "string", "description": "view: the lines, numbered."},
         "entries": {
             "type": "array",
-            "description": "view of a directory: what is in it, links not followed.",
+            "description": "view of a directory: its entries; links are not followed.",
             "items": {
                 "type": "object",
                 "properties": {
@@ -150,11 +150,11 @@ def output_schema(settings: Settings) -> dict[str, Any]:
             },
         },
         "truncated": {"type": "boolean", "description": "Whether entries were left out."},
-        "first_line": {**line, "description": "First line shown or put in."},
-        "last_line": {**line, "description": "Last line shown or put in."},
+        "first_line": {**line, "description": "First line shown or inserted."},
+        "last_line": {**line, "description": "Last line shown or inserted."},
         "snippet": {"type": "string", "description": "The edited lines and some around them."},
-        "undo_steps": {**line, "description": "How many edits undo_edit can take back now."},
-        "removed": {"type": "boolean", "description": "undo_edit: the file is gone again."},
+        "undo_steps": {**line, "description": "Number of edits that undo_edit can still revert."},
+        "removed": {"type": "boolean", "description": "undo_edit: the file was removed again."},
         **FACTS,
     }
     success = schema["anyOf"].pop(0)["required"]

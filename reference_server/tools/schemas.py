@@ -19,13 +19,13 @@ CWD = {
 }
 CONFIRM = {
     "type": "string",
-    "description": "The token of the preview, to carry out exactly what it showed.",
+    "description": "Token of the preview that is to be applied.",
 }
 
 _PENDING: dict[str, Any] = {
     "confirmed": {"type": "boolean", "description": "False: nothing was written yet."},
-    "confirm_token": {"type": "string", "description": "Send it back to carry this out."},
-    "preview": {"type": "string", "description": "What would change, as unified diffs."},
+    "confirm_token": {"type": "string", "description": "Send it back to apply the preview."},
+    "preview": {"type": "string", "description": "The changes, as unified diffs."},
 }
 
 
