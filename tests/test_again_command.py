@@ -65,7 +65,7 @@ def test_printed_command_reproduces_the_finding(name: str) -> None:
 @pytest.mark.parametrize("name", sample())
 def test_rule_node_id_reproduces_the_finding(name: str) -> None:
     mutant = MUTANTS[name]
-    command = (sys.executable, str(HERE), mutant.name, ROOT)
+    command = (sys.executable, HERE, mutant.name, ROOT)
     clause = next(c for c in mutant.breaks if c in RULES or "MCP_TOUCHSTONE_WHOLE" in os.environ)
     cases = frozenset(
         case.id for case in REGISTRY.cases() if clause in {one.id for one in case.clauses}

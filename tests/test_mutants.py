@@ -49,11 +49,11 @@ def near(mutant: kit.Mutant) -> tuple[str, ...]:
 def target_of(mutant: kit.Mutant, *, over_http: bool = False) -> Target:
     """Return a mutant as a target; one of stdio can be served over HTTP."""
     if not (mutant.over_http or over_http):
-        words = (sys.executable, str(HERE), mutant.name, ROOT)
+        words = (sys.executable, HERE, mutant.name, ROOT)
         return Target(command=words, startup=mutant.startup)
     os.environ.setdefault(http_kit.TOKEN, http_kit.BEARER)
     return Target(
-        command=(sys.executable, str(HERE), "--http", PORT, mutant.name, ROOT),
+        command=(sys.executable, HERE, "--http", PORT, mutant.name, ROOT),
         url=f"http://127.0.0.1:{PORT}/mcp",
         headers=getattr(mutant.fault, "headers_sent", {}),
         startup=mutant.startup,
@@ -180,7 +180,7 @@ def test_mutants_name_known_clauses_and_revisions() -> None:
 
 def test_matrix_command_lists_no_surviving_clause() -> None:
     done = subprocess.run(
-        [sys.executable, str(HERE), "--matrix"],
+        [sys.executable, HERE, "--matrix"],
         capture_output=True,
         text=True,
         check=False,

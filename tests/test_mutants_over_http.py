@@ -9,6 +9,7 @@ are compared, which takes an hour or more.
 import os
 import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -27,7 +28,7 @@ OLDEST: Final = "2025-03-26"
 """The first revision with streamable HTTP."""
 
 TABLE: Final[dict[str, dict[str, Any]]] = tomllib.loads(
-    (HERE / "over_http.toml").read_text(encoding="utf-8")
+    Path(HERE, "over_http.toml").read_text(encoding="utf-8")
 )
 SAMPLE: Final[list[str]] = TABLE.pop("sample")["mutants"]
 DIFFERENT: Final = {name: key for key, row in TABLE.items() for name in row["mutants"]}
@@ -137,6 +138,6 @@ def test_table_has_mutants_that_can_be_compared_each_once() -> None:
 
 
 def test_every_reason_is_explained_in_the_documentation() -> None:
-    page = (HERE.parents[1] / "docs" / "bridge.md").read_text(encoding="utf-8")
+    page = (Path(HERE).parents[1] / "docs" / "bridge.md").read_text(encoding="utf-8")
 
     assert [key for key, row in TABLE.items() if f"| {row['reason']} |" not in page] == []

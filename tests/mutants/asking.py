@@ -1,6 +1,5 @@
 """Servers that ask the client as they should, in a session and in rounds; mutants spoil it."""
 
-import hashlib
 from typing import Any, ClassVar
 
 from tests.mutants.kit import AskingTool, Json, client_capabilities, encode, is_modern, params
@@ -118,6 +117,8 @@ class Interrupts(AskingTool):
     def state(self, request: Json) -> str:
         """Return a state that fits one request."""
         own = {name: params(request).get(name) for name in ("name", "arguments")}
+        import hashlib  # noqa: PLC0415  (most mutants need none)
+
         return hashlib.sha256(b"key" + encode(own)).hexdigest()
 
     def is_ours(self, request: Json, state: Any) -> bool:
