@@ -66,12 +66,12 @@ def test_json_report_fits_its_schema(tmp_path: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
 
     for server in (["--self"], ["--", *mutant_command("RefusesPings")], ["--", "false"]):
-        touchstone("check", "--select", "ping", "--json", str(path), *server)
+        touchstone("check", "--select", "answers_a_ping", "--json", str(path), *server)
         jsonschema.validate(json.loads(path.read_text("utf-8")), schema)
 
 
 def test_printed_repeat_command_reproduces_the_failure() -> None:
-    done = touchstone("check", "--select", "ping", "--", *mutant_command("RefusesPings"))
+    done = touchstone("check", "--select", "answers_a_ping", "--", *mutant_command("RefusesPings"))
     line = next(li for li in done.stdout.splitlines() if li.strip().startswith("again"))
     words = line.split("mcp-touchstone ", 1)[1].replace("'", "").split()
 
@@ -102,7 +102,7 @@ def test_strict_option_fails_a_breached_should() -> None:
 
 
 def test_save_option_writes_a_transcript_for_each_process(tmp_path: Path) -> None:
-    touchstone("check", "--self", "--select", "ping", "--save", str(tmp_path / "wire"))
+    touchstone("check", "--self", "--select", "answers_a_ping", "--save", str(tmp_path / "wire"))
     files = sorted((tmp_path / "wire").iterdir())
 
     assert len(files) >= 5
@@ -169,7 +169,9 @@ def test_repeat_command_omits_configured_secrets(tmp_path: Path) -> None:
     }
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": entry, "b": {}}}))
     words = ("--config", ".mcp.json", "--target", "a")
-    done = touchstone("check", "--select", "ping", "--revision", "2025-11-25", *words, cwd=tmp_path)
+    done = touchstone(
+        "check", "--select", "answers_a_ping", "--revision", "2025-11-25", *words, cwd=tmp_path
+    )
 
     assert done.returncode == 1, done.stdout + done.stderr
     assert "s3cret" not in done.stdout
@@ -289,8 +291,8 @@ def test_relative_program_is_found_in_the_working_directory(tmp_path: Path) -> N
     script.chmod(0o755)
 
     done = touchstone(
-        "check", "-q", "--select", "ping", "--env", f"PYTHONPATH={ROOT}", "--", "./server.sh",
-        cwd=tmp_path,
+        "check", "-q", "--select", "answers_a_ping", "--env", f"PYTHONPATH={ROOT}",
+        "--", "./server.sh", cwd=tmp_path,
     )  # fmt: skip
 
     assert done.returncode == 0, done.stdout + done.stderr
@@ -334,7 +336,9 @@ def test_recon_json_lists_examples_and_reasons() -> None:
 def test_repeat_command_includes_call_and_resource_options() -> None:
     named = ["--call", 'file.read={"path": "a b"}', "--resource", "workspace:///README.md"]
 
-    done = touchstone("check", "--select", "ping", *named, "--", *mutant_command("RefusesPings"))
+    done = touchstone(
+        "check", "--select", "answers_a_ping", *named, "--", *mutant_command("RefusesPings")
+    )
 
     again = next(line for line in done.stdout.splitlines() if " again " in line)
     for word in named:
@@ -354,7 +358,7 @@ NAMES = {
 def test_unknown_tool_prompt_or_resource_name_is_an_error(
     quick: list[str], golden: SnapshotAssertion
 ) -> None:
-    words = ["check", "-q", *quick, "--select", "ping"]
+    words = ["check", "-q", *quick, "--select", "answers_a_ping"]
     found = [touchstone(*words, *named, "--", *TOY, "echo", "note") for named in NAMES.values()]
 
     assert [done.returncode for done in found] == [2] * len(NAMES)
@@ -364,7 +368,9 @@ def test_unknown_tool_prompt_or_resource_name_is_an_error(
 def test_known_tool_and_resource_names_are_accepted() -> None:
     words = ("--call", "echo", "--resource", "note:///1")
 
-    done = touchstone("check", "-q", "--select", "ping", *words, "--", *TOY, "echo", "note")
+    done = touchstone(
+        "check", "-q", "--select", "answers_a_ping", *words, "--", *TOY, "echo", "note"
+    )
 
     assert done.returncode == 0, done.stderr
 

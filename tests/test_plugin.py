@@ -20,7 +20,7 @@ def run(pytester: pytest.Pytester) -> Run:
     """Run pytest as a user would: a process of its own, in the user's folder."""
 
     def run(
-        *arguments: str, server: str = SOUND, select: Sequence[str] = ("ping",)
+        *arguments: str, server: str = SOUND, select: Sequence[str] = ("answers_a_ping",)
     ) -> pytest.RunResult:
         words = [word for name in select for word in ("--mcp-select", name)]
         command = [sys.executable, "-m", "pytest", *LEAN, *arguments]
@@ -57,7 +57,7 @@ def test_failure_prints_clause_wire_and_repeat_command(run: Run) -> None:
 
 
 def test_should_violation_is_a_pytest_warning(run: Run) -> None:
-    result = run(server=shlex.join(mutant_command("PingsAllTheTime")))
+    result = run(server=shlex.join(mutant_command("PingsAllTheTime")), select=["ping"])
 
     result.stdout.fnmatch_lines(["*TouchstoneWarning: ping-not-excessive*"])
     assert result.ret == 0
@@ -67,7 +67,7 @@ def test_strict_does_not_fail_a_clause_without_a_threshold(run: Run) -> None:
     """The specification gives ping-not-excessive no threshold, so it remains a warning."""
     server = shlex.join(mutant_command("PingsAllTheTime"))
 
-    assert run("--mcp-strict", server=server).ret == 0
+    assert run("--mcp-strict", server=server, select=["ping"]).ret == 0
 
 
 def test_quick_option_skips_slow_scenarios(run: Run) -> None:
@@ -88,7 +88,8 @@ def test_a_node_id_reruns_one_scenario(run: Run) -> None:
 def test_keyword_and_last_failed_options_select_scenarios(
     run: Run, pytester: pytest.Pytester
 ) -> None:
-    command = [sys.executable, "-m", "pytest", "--mcp-server", SICK, "--mcp-select", "ping"]
+    words = ["--mcp-server", SICK, "--mcp-select", "ping", "--mcp-revision", "2025-11-25"]
+    command = [sys.executable, "-m", "pytest", *words]
     first = pytester.run(*command)
     again = pytester.run(*command, "--lf", "-v")
     keyword = pytester.run(*command, "-k", "not answers_a_ping")
@@ -117,8 +118,9 @@ def test_junit_report_names_clause_and_failure(run: Run, pytester: pytest.Pytest
 def test_xdist_gives_the_same_outcomes(run: Run, pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_mine="def test_a(): pass\ndef test_b(): pass")
 
-    result = run("-n", "3", server=SICK, select=["ping", "stdio"])
-    alone = run(server=SICK, select=["ping", "stdio"])
+    words = ("--mcp-revision", "2025-11-25")
+    result = run("-n", "3", *words, server=SICK, select=["ping", "stdio"])
+    alone = run(*words, server=SICK, select=["ping", "stdio"])
 
     assert result.parseoutcomes() == alone.parseoutcomes()
     assert result.ret == 1
@@ -316,7 +318,10 @@ def test_header_says_that_naming_only_test_files_skips_the_check(
         (["--mcp-server", ""], "*--mcp-server: the command is empty; is a variable not set?"),
         (["--mcp-config", ""], "*--mcp-config: no file is named"),
         (["--mcp-strict"], "*--mcp-strict has no effect, as no server is checked: add --mcp *"),
-        (["--mcp-select", "ping"], "*--mcp-select has no effect, as no server is checked*"),
+        (
+            ["--mcp-select", "answers_a_ping"],
+            "*--mcp-select has no effect, as no server is checked*",
+        ),
         (["--mcp-no-baseline"], "*--mcp-no-baseline has no effect*"),
     ],
 )
@@ -426,7 +431,7 @@ def test_documented_filter_exempts_our_warnings_from_errors(
     assert line in (HERE.parent / "docs" / "pytest.md").read_text("utf-8")
     server = shlex.join(mutant_command("PingsAllTheTime"))
     pytester.makeini("[pytest]\nfilterwarnings = error\n")
-    assert run(server=server).ret == 1
+    assert run(server=server, select=["ping"]).ret == 1
 
     pytester.makeini(f"[pytest]\nfilterwarnings =\n    error\n    {line}\n")
-    assert run(server=server).ret == 0
+    assert run(server=server, select=["ping"]).ret == 0

@@ -86,7 +86,8 @@ def test_official_suite_fails_a_server_that_exits_at_start(suite: Suite, tmp_pat
 def test_fixtures_pass_our_own_check() -> None:
     chapters = ("tools", "resources", "prompts", "completion", "mrtr")
     words = [word for chapter in chapters for word in ("--select", chapter)]
+    revisions = ("--revision", "2025-11-25", "--revision", "2026-07-28")
 
-    done = touchstone("check", *words, "--", *SERVER, "--root", "{root}")
+    done = touchstone("check", *words, *revisions, "--", *SERVER, "--root", "{root}")
 
     assert done.returncode == 0, done.stdout

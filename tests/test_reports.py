@@ -369,7 +369,7 @@ def test_reports_of_two_runs_differ_only_in_declared_fields(tmp_path: Path) -> N
     for number in "12":
         words = [w for k in kinds.KINDS for w in ("--report", f"{k}:{tmp_path / (k + number)}")]
         done = touchstone(
-            "check", "--select", "ping", *words, "--", *mutant_command("RefusesPings")
+            "check", "--select", "answers_a_ping", *words, "--", *mutant_command("RefusesPings")
         )
         assert done.returncode == 1, done.stderr
         texts = {kind: (tmp_path / (kind + number)).read_text("utf-8") for kind in kinds.KINDS}

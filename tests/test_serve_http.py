@@ -273,10 +273,9 @@ def test_batch_with_one_wrong_member_is_the_servers_to_judge() -> None:
 
 def test_check_starts_it_on_a_port_and_passes_it() -> None:
     server = ("--", sys.executable, "-m", "mcp_touchstone", "serve", "--http", "127.0.0.1:{port}")
-    url = "http://127.0.0.1:{port}/mcp"
-    done = touchstone(
-        "check", "--select", "ping", "--select", "jsonrpc-batch*", "--http", url, *server
-    )
+    chosen = ("answers_a_ping", "jsonrpc-batch*", "meta-server-info")
+    words = [word for each in chosen for word in ("--select", each)]
+    done = touchstone("check", *words, "--http", "http://127.0.0.1:{port}/mcp", *server)
 
     assert done.returncode == 0, done.stdout
     assert "4 revisions" in done.stdout

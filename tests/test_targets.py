@@ -31,7 +31,9 @@ def test_all_targets_are_selected_unless_some_are_named(here: Path) -> None:
     (here / "touchstone.toml").write_text(TWO)
 
     assert [(one.name, one.command) for one in each()] == [("one", ("x",)), ("two", ("y",))]
-    assert [one.command for one in each("two", "--select", "ping", "--jobs", "1")] == [("y",)]
+    assert [one.command for one in each("two", "--select", "answers_a_ping", "--jobs", "1")] == [
+        ("y",)
+    ]
     assert [one.name for one in each("two", "one", "two")] == ["two", "one"]
     assert [one.command for one in each("--target", "one")] == [("x",)]
 

@@ -45,7 +45,9 @@ def screen(child: Any) -> str:
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_output_keeps_to_the_terminal_width(width: int) -> None:
-    child = spawn("check", "--select", "ping", "--", *mutant_command("RefusesPings"), width=width)
+    child = spawn(
+        "check", "--select", "answers_a_ping", "--", *mutant_command("RefusesPings"), width=width
+    )
     lines = [ESCAPE.sub("", line) for line in screen(child).replace("\r", "\n").splitlines()]
     copied = ("mcp-touchstone ", "spec", "again", "http")
 
@@ -56,7 +58,7 @@ def test_output_keeps_to_the_terminal_width(width: int) -> None:
 
 
 def test_progress_is_shown_and_removed() -> None:
-    text = screen(spawn("check", "--self", "--select", "lifecycle"))
+    text = screen(spawn("check", "--self", "--select", "lifecycle", "--revision", "2025-11-25"))
     final = ESCAPE.sub("", text).splitlines()[-2:]
 
     assert re.search(r"\d+/[\d…]+  conformance/basic/lifecycle", ESCAPE.sub("", text))
@@ -64,7 +66,7 @@ def test_progress_is_shown_and_removed() -> None:
 
 
 def test_colours_are_used_unless_no_color_is_set() -> None:
-    words = ("check", "--self", "--select", "ping", "-q")
+    words = ("check", "--self", "--select", "answers_a_ping", "-q")
 
     assert "\x1b[3" in screen(spawn(*words))
     assert "\x1b[3" not in screen(spawn(*words, env={"NO_COLOR": "1"}))
