@@ -19,7 +19,7 @@ from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.bridge.reference import WrongWordError, read
 from mcp_touchstone.wire.framing import encode
 from tests.bridge_client import SCRIBE, WAIT, Http, opening, request
-from tests.test_bridge import refused, session, wait_until
+from tests.bridges import refused, session, wait_until
 from tests.test_cli import touchstone
 
 TOKEN = "a-token-made-at-random"
