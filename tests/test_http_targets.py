@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -116,15 +117,75 @@ def test_file_of_a_client_names_a_url(tmp_path: Path, monkeypatch: pytest.Monkey
     servers = {
         "a": {"type": "http", "url": "http://127.0.0.1:8000/mcp"},
         "b": {"type": "sse", "url": "http://127.0.0.1:8000/sse"},
-        "c": {"url": "http://127.0.0.1:8000/mcp", "headers": {"Authorization": "Bearer x"}},
     }
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
 
     assert only("--config", ".mcp.json", "a").url == "http://127.0.0.1:8000/mcp"
     with pytest.raises(ConfigError, match="HTTP\\+SSE of 2024-11-05"):
         only("--config", ".mcp.json", "b")
-    with pytest.raises(ConfigError, match="--header"):
-        only("--config", ".mcp.json", "c")
+
+
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        (["Authorization"], "a: headers is not an object of strings"),
+        ({"X-Key": 7}, "a: headers is not an object of strings"),
+        ({"Accept": "text/html"}, "a: Accept: we set this header ourselves"),
+        ({"X Key": "v"}, "a: 'X Key' is no name of a header"),
+        (
+            {"X-Key": "${input:key}"},
+            "a: headers.X-Key asks its user for ${input:key}; give it: --header X-Key=env:VARIABLE",
+        ),
+        ({"X-Key": "Bearer ${NO_SUCH}"}, "a: headers.X-Key needs the variable NO_SUCH; set it"),
+        ({"X-Key": "${NO_SUCH}"}, "--header X-Key: the variable NO_SUCH is not set"),
+    ],
+)
+def test_unusable_headers_of_a_client_file_are_refused(
+    headers: object, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    server = {"url": "http://127.0.0.1:8000/mcp", "headers": headers}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": server}}))
+
+    with pytest.raises(UserError, match=re.escape(message)):
+        resolve.target(only("--config", ".mcp.json"))
+
+
+def test_header_of_the_command_line_replaces_that_of_a_client_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINE", "Bearer mine")
+    server = {"url": "http://127.0.0.1:8000/mcp", "headers": {"Authorization": "${input:token}"}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": server}}))
+
+    found = only("--config", ".mcp.json", "--header", "Authorization=env:MINE")
+    assert found.header == {"Authorization": "MINE"}
+
+
+def test_headers_of_a_client_file_are_sent_and_in_no_output(tmp_path: Path) -> None:
+    with serving(mcp()) as server:
+        headers = {
+            "Authorization": "Bearer ${PART}-abcdefgh",
+            "X-Key": "${KEY_OF_MINE}",
+            "X-Plain": "literal-12345678",
+        }
+        entry = {"type": "http", "url": server.url, "headers": headers}
+        file = tmp_path / ".mcp.json"
+        file.write_text(json.dumps({"mcpServers": {"a": entry}}))
+        done = check(
+            *("--config", str(file), "--target", "a", "--select", "answers_a_ping", "-v"),
+            *("--save", str(tmp_path / "wire"), "--json", str(tmp_path / "report.json")),
+            PART="s3cret-part",
+            KEY_OF_MINE="s3cret-key-12345678",
+        )
+
+    sent = ("Bearer s3cret-part-abcdefgh", "s3cret-key-12345678", "literal-12345678")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(value.encode() in server.requests[0] for value in sent)
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and path != file]
+    texts = [done.stdout, done.stderr, *(path.read_text() for path in files)]
+    assert not [text for text in texts for value in sent if value.removeprefix("Bearer ") in text]
 
 
 def test_starting_configuration_names_the_url() -> None:

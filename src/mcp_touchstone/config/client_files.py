@@ -7,14 +7,14 @@ the variable.
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.config import values
 from mcp_touchstone.config.settings import ConfigError
-from mcp_touchstone.transport.http_endpoint import EndpointError
+from mcp_touchstone.transport.http_endpoint import check_header
 
 _HTTP: Final = ("http", "streamable-http", "streamableHttp", "streamable_http")
 """Names of Streamable HTTP in such files; the first is the usual one."""
@@ -23,6 +23,7 @@ _KINDS: Final = ("mcpServers", "servers")
 _COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+_ONE_VARIABLE: Final = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,17 @@ class Source:
         command: program and arguments; empty for a server that runs already.
         env: variables set for the server.
         cwd: working folder; None if the file names none.
+        url: the URL of a server that runs already; empty for a command.
+        variables: header of each HTTP request -> variable of the shell with its value.
+        headers: header of each HTTP request -> its value, if that is not one variable.
     """
 
     command: tuple[str, ...]
     env: Mapping[str, str]
     cwd: str | None
     url: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +55,8 @@ class Surroundings:
         folder: the folder of the workspace.
         home: the home folder of the user.
         environment: variables of the shell.
-        given: names of variables that the user set for the server; the file's entries for them
-            are not read.
+        given: names of variables and headers that the user set for the server; the file's entries
+            for them are not read.
     """
 
     folder: Path
@@ -116,7 +122,7 @@ def _source(server: Any, where: str, around: Surroundings) -> Source:
     if not isinstance(server, dict):
         raise ConfigError(f"{where}: it is not an object with a command")
     if "url" in server or server.get("type", "stdio") not in {"stdio", "local"}:
-        return Source((), {}, None, _url(server, where, around))
+        return _remote(server, where, around)
     program, rest = server.get("command"), server.get("args", [])
     env, cwd = server.get("env") or {}, server.get("cwd")
     if not isinstance(program, str) or not program:
@@ -138,7 +144,7 @@ def _source(server: Any, where: str, around: Surroundings) -> Source:
     )
 
 
-def _url(server: dict[str, Any], where: str, around: Surroundings) -> str:
+def _remote(server: dict[str, Any], where: str, around: Surroundings) -> Source:
     kind, url = server.get("type", _HTTP[0]), server.get("url")
     if kind == "sse":
         raise ConfigError(
@@ -147,25 +153,36 @@ def _url(server: dict[str, Any], where: str, around: Surroundings) -> str:
         )
     if kind not in _HTTP or not isinstance(url, str):
         raise ConfigError(f"{where}: it has no url of a server that speaks HTTP; write it there")
-    if server.get("headers"):
-        raise ConfigError(
-            f"{where}: its headers are not read; name the URL and give them with "
-            "--header NAME=env:VARIABLE"
-        )
+    headers = server.get("headers") or {}
+    if not isinstance(headers, dict) or not all(isinstance(one, str) for one in headers.values()):
+        raise ConfigError(f"{where}: headers is not an object of strings")
+    wanted = {name: text for name, text in headers.items() if name not in around.given}
+    variables = {n: m[1] for n, text in wanted.items() if (m := _ONE_VARIABLE.fullmatch(text))}
+    filled = {
+        name: _filled(text, f"{where}: headers.{name}", around, name, "--header {}=env:VARIABLE")
+        for name, text in wanted.items()
+        if name not in variables
+    }
+    address = _filled(url, where, around)
     try:
-        return values.url(_filled(url, where, around))
-    except EndpointError as error:
+        for name in wanted:
+            check_header(name)
+        return Source((), {}, None, values.url(address), variables, filled)
+    except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
 
 
-def _filled(text: str, where: str, around: Surroundings, variable: str = "") -> str:
+def _filled(
+    text: str, where: str, around: Surroundings, key: str = "", option: str = "--env {}=VALUE"
+) -> str:
     def fill(match: re.Match[str]) -> str:
-        return _value(match[1], where, around, variable)
+        advice = option.format(key) if key else "write a command with the value instead"
+        return _value(match[1], where, around, advice)
 
     return _VARIABLE.sub(fill, text)
 
 
-def _value(name: str, where: str, around: Surroundings, variable: str) -> str:
+def _value(name: str, where: str, around: Surroundings, advice: str) -> str:
     folders = {
         "workspaceFolder": str(around.folder),
         "workspaceRoot": str(around.folder),
@@ -178,7 +195,6 @@ def _value(name: str, where: str, around: Surroundings, variable: str) -> str:
     if name in folders:
         return folders[name]
     kind, colon, rest = name.partition(":")
-    advice = f"--env {variable}=VALUE" if variable else "write a command with the value instead"
     if kind == "input" and colon:
         raise ConfigError(f"{where} asks its user for ${{{name}}}; give it: {advice}")
     if kind == "env" and colon:

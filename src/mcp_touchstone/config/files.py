@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.config import toml_keys
-from mcp_touchstone.config.client_files import Surroundings, names, read
+from mcp_touchstone.config.client_files import Source, Surroundings, names, read
 from mcp_touchstone.config.settings import ConfigError, Layer
 from mcp_touchstone.config.toml_keys import TABLE
 from mcp_touchstone.gate.baseline import FILE as BASELINE
+from mcp_touchstone.transport.http_endpoint import keep
 
 FILE: Final = "touchstone.toml"
 PROJECT: Final = "pyproject.toml"
@@ -40,7 +41,7 @@ class Asked:
         config: the file; None searches the working folder.
         target: name of the target; None selects the only one.
         environment: variables of the shell.
-        given: names of variables that the user set for the server.
+        given: names of variables and headers that the user set for the server.
         command: whether the user named a command; the file then needs none.
     """
 
@@ -75,7 +76,7 @@ def find(asked: Asked) -> Found | None:
     command = toml_keys.command(table)
     if "from" in table:
         source = folder / table["from"]
-        given = {*asked.given, *layer.get("env", {})}
+        given = {*asked.given, *layer.get("env", {}), *layer.get("header", {})}
         taken = read(
             _text(source, f"{path}: from = "),
             table.get("server"),
@@ -88,6 +89,7 @@ def find(asked: Asked) -> Found | None:
             "url": taken.url,
             **layer,
             "env": {**taken.env, **layer.get("env", {})},
+            "header": {**_header(taken, name), **layer.get("header", {})},
         }
     if not command and not asked.command and not layer.get("url"):
         raise ConfigError(f'{path}: it names no server; write command = ["program", "argument"]')
@@ -165,8 +167,13 @@ def _client(path: Path, asked: Asked) -> Found:
     folder = _workspace(path)
     layer: dict[str, Any] = {"env": dict(taken.env), "cwd": taken.cwd, "command": taken.command}
     layer["url"] = taken.url
+    layer["header"] = _header(taken, asked.target)
     layer["name"] = asked.target or ""
     return _placed(path, layer, folder / BASELINE, asked.target)
+
+
+def _header(taken: Source, name: str | None) -> dict[str, str]:
+    return {**taken.variables, **keep(name or "", taken.headers)}
 
 
 def _placed(path: Path, layer: Layer, baseline: Path, target: str | None) -> Found:

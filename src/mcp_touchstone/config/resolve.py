@@ -139,9 +139,8 @@ def _configured(
     Raises:
         ConfigError: there is no configuration, or it cannot be used.
     """
-    found = files.find(
-        files.Asked(config, name, environment, {*own.get("env", {})}, "command" in own)
-    )
+    set_by_user = {*own.get("env", {}), *own.get("header", {})}
+    found = files.find(files.Asked(config, name, environment, set_by_user, "command" in own))
     if found is None:
         raise ConfigError(
             f"no server is named, and there is no {files.FILE} here: write the command behind `--` "

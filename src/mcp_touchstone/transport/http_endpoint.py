@@ -35,6 +35,7 @@ _LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1", re.IGNORECASE)
 _ports: Final = itertools.count(FIRST_PORT + os.getpid() * 37 % (LAST_PORT - FIRST_PORT))
 _choosing: Final = threading.Lock()
 _reserved: Final = deque[socket.socket]()
+_kept: Final[dict[str, str]] = {}
 
 
 @atexit.register
@@ -201,9 +202,38 @@ def secret_header(text: str) -> tuple[str, str]:
     if not TOKEN.fullmatch(name) or kind != "env" or not variable:
         shown = f"{name}=…" if TOKEN.fullmatch(name) else "a header"
         raise ValueError(f"{shown}: write NAME=env:VARIABLE; its value stays in the environment")
+    check_header(name)
+    return name, variable
+
+
+def check_header(name: str) -> None:
+    """Check that a user may set a header.
+
+    Raises:
+        ValueError: it is no name of a header, or we set it ourselves.
+    """
+    if not TOKEN.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a header")
     if name.lower() in FIXED:
         raise ValueError(f"{name}: we set this header ourselves")
-    return name, variable
+
+
+def keep(target: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """Keep the values of headers that a file gives; return header -> variable that names its value.
+
+    The values are not in the environment, so no server inherits them. In commands and scripts the
+    variable stands for the value.
+
+    Args:
+        target: the name of the server in the file, so that two servers may have the same header.
+        headers: header -> value.
+    """
+    named = {}
+    for name, value in headers.items():
+        variable = re.sub(r"\W+", "_", "_".join(filter(None, ("MCP", target, name)))).upper()
+        _kept[variable] = value
+        named[name] = variable
+    return named
 
 
 def values_of(secrets: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
@@ -214,7 +244,7 @@ def values_of(secrets: Mapping[str, str], environment: Mapping[str, str]) -> dic
     """
     found = {}
     for name, variable in secrets.items():
-        value = environment.get(variable, "")
+        value = _kept.get(variable) or environment.get(variable, "")
         if not value:
             raise EndpointError(f"--header {name}: the variable {variable} is not set")
         if not VALUE.fullmatch(value):
