@@ -159,6 +159,18 @@ def test_client_file_without_a_variable_needs_config(tmp_path: Path) -> None:
     assert given.env == {"KEY": "s"}
 
 
+def test_url_with_headers_in_a_client_file_needs_config(tmp_path: Path) -> None:
+    server = {"url": "https://example.org/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}}
+
+    (found,) = read_text(
+        json.dumps({"mcpServers": {"a": server}}), ".mcp.json", tmp_path, TOKEN="t"
+    )
+
+    assert found.trouble is not None
+    assert found.trouble.kind is Start.NEEDS_CONFIG
+    assert found.trouble.line == "a: headers are not sent by a fleet: Authorization"
+
+
 @pytest.mark.parametrize(
     ("words", "key", "env"),
     [

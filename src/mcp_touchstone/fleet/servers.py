@@ -438,7 +438,10 @@ def _client(path: Path, text: str, environment: Mapping[str, str]) -> Iterator[E
             yield Entry(name=name, registry=Registry.COMMAND, trouble=trouble)
             continue
         if source.url:
-            yield Entry(name=name, registry=Registry.REMOTE, url=source.url)
+            headers = ", ".join((*source.variables, *source.headers))
+            why = f"{name}: headers are not sent by a fleet: {headers}"
+            needs = Trouble(Start.NEEDS_CONFIG, why) if headers else None
+            yield Entry(name=name, registry=Registry.REMOTE, url=source.url, trouble=needs)
             continue
         shared = {"name": name, "env": source.env, "cwd": source.cwd or str(around.folder)}
         yield _launched(source.command, shared, folder)
