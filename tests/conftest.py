@@ -16,7 +16,10 @@ RETRIED = "retried"
 """Property of a test that judged a server again, because the first run missed a finding."""
 
 RETRIES_ALLOWED = 0.02
-"""Share of the mutants of a session that may be judged again; more fails the session."""
+"""Share of the mutants and fakes of a session that may be judged again; more fails the session."""
+
+JUDGING = ("test_mutants", "test_fakes")
+"""Parts of the names of the modules whose tests judge one mutant or fake each."""
 
 # A process that a shell script starts in the background ignores interrupts, and so do its children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -130,7 +133,7 @@ class Retries:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Read what a test recorded."""
-        if report.when == "call" and "test_mutants" in report.nodeid:
+        if report.when == "call" and any(name in report.nodeid for name in JUDGING):
             self.tests += 1
             self.names |= {str(value) for key, value in report.user_properties if key == RETRIED}
 
@@ -145,7 +148,7 @@ class Retries:
         if self.names:
             verdict = "too many" if self.exceeded else "allowed"
             names = ", ".join(sorted(self.names))
-            count = f"{len(self.names)} of {self.tests} mutants"
+            count = f"{len(self.names)} of {self.tests} mutants and fakes"
             terminalreporter.write_line(f"retried, {verdict}: {count}: {names}")
 
     @property

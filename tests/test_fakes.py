@@ -2,12 +2,15 @@
 
 import json
 import os
+from collections.abc import Callable, Collection
 
 import pytest
 
 from mcp_touchstone.catalog.loader import SECURITY, SUITES, home
+from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.transport.sandbox import Method, choose
+from tests.conftest import RETRIED
 from tests.fakes.catalogue import FAKES
 from tests.fakes.matrix import attacked, near, proofs, tripped, unproven
 
@@ -20,14 +23,28 @@ SANDBOX = Method(NAMED) if NAMED else None
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
 
+def outcomes(run: Run, threats: Collection[str]) -> str:
+    """Return the outcomes of threats that were expected to fail, for the message of a test."""
+    judged = (v for v in run.verdicts if v.clause.id in threats)
+    shown = [f"{v.clause.id} {v.outcome}: {v.gravest.actual}" for v in judged]
+    return "; ".join(shown) or run.trouble or "not judged"
+
+
 @pytest.mark.parametrize("name", FAKES)
-def test_fake_trips_exactly_its_declared_threats(name: str) -> None:
+def test_fake_trips_exactly_its_declared_threats(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
     if FAKES[name].sandboxed and choose("auto")[0] is None:
         pytest.skip("its attacks need a sandbox")
+    expected = FAKES[name].trips
     run = attacked(name, near(name), SANDBOX)
     found = tripped(run)
+    if set(found) < expected:  # a busy machine may hide an effect; a surplus finding fails at once
+        record_property(RETRIED, f"{name} ({outcomes(run, expected - set(found))})")
+        run = attacked(name, near(name), SANDBOX)
+        found = tripped(run)
 
-    assert set(found) == FAKES[name].trips, found
+    assert set(found) == expected, found or outcomes(run, expected)
     assert unproven(run) == {}
     assert PROOFS.get(name, set()) <= run.fired, "python tests/fakes --proofs"
 

@@ -10,7 +10,7 @@ from tests.conftest import RETRIED, Retries
 
 def retries(tests: int, retried: int, others: int = 0) -> Retries:
     found = Retries()
-    files = ["test_mutants.py"] * tests + ["test_fakes.py"] * others
+    files = ["test_mutants.py"] * tests + ["test_pages.py"] * others
     for number, file in enumerate(files):
         properties = [(RETRIED, f"mutant {number}")] if number < retried else []
         report: Any = SimpleNamespace(
@@ -32,6 +32,16 @@ def test_retries_above_the_allowed_share_fail_the_session(
     retries(tests, retried).pytest_sessionfinish(session)
 
     assert (session.exitstatus == pytest.ExitCode.TESTS_FAILED) is exceeded
+
+
+def test_fakes_count_as_mutants_do() -> None:
+    report: Any = SimpleNamespace(
+        when="call", nodeid="tests/test_fakes.py::test_fake[A]", user_properties=[(RETRIED, "A")]
+    )
+    found = Retries()
+    found.pytest_runtest_logreport(report)
+
+    assert (found.tests, found.names) == (1, {"A"})
 
 
 def test_tests_that_judge_no_mutant_raise_no_limit() -> None:
