@@ -266,14 +266,14 @@ def test_server_without_a_chosen_revision_is_unsupported(tmp_path: Path) -> None
 def test_values_of_variables_are_in_no_command(tmp_path: Path) -> None:
     code = """import os, psutil
 words = [word for one in psutil.Process().parents() for word in one.cmdline()]
-VERSION = os.environ["TOKEN"] + str(any("secret" in word for word in words))
+VERSION = os.environ["TOKEN"] + str(any("s3cret-x" in word for word in words))
 """
     program = code + SERVER.replace('"version": "1"', '"version": VERSION')
-    entry = replace(command("variables", program, tmp_path), env={"TOKEN": 'a "secret" {root}'})
+    entry = replace(command("variables", program, tmp_path), env={"TOKEN": 'a "s3cret-x" {root}'})
 
     version = judge(entry, PLAN)["server"]["version"]
 
-    assert version.startswith('a "secret" /')
+    assert version.startswith('a "s3cret-x" /')
     assert version.endswith("False")
 
 
