@@ -28,7 +28,7 @@ from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport import http_advice
 from mcp_touchstone.transport.http_channel import RequestRate
-from mcp_touchstone.transport.http_endpoint import Endpoint
+from mcp_touchstone.transport.http_endpoint import Endpoint, values_of
 from mcp_touchstone.transport.http_exchange import reason
 from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.reply import Reply
@@ -137,7 +137,8 @@ def test_file_of_a_client_names_a_url(tmp_path: Path, monkeypatch: pytest.Monkey
             "a: headers.X-Key asks its user for ${input:key}; give it: --header X-Key=env:VARIABLE",
         ),
         ({"X-Key": "Bearer ${NO_SUCH}"}, "a: headers.X-Key needs the variable NO_SUCH; set it"),
-        ({"X-Key": "${NO_SUCH}"}, "--header X-Key: the variable NO_SUCH is not set"),
+        ({"X-Key": "${NO_SUCH}"}, "a: headers.X-Key needs the variable NO_SUCH; set it"),
+        ({"X-Key": "${env:NO_SUCH}"}, "--header X-Key: the variable NO_SUCH is not set"),
     ],
 )
 def test_unusable_headers_of_a_client_file_are_refused(
@@ -161,6 +162,20 @@ def test_header_of_the_command_line_replaces_that_of_a_client_file(
 
     found = only("--config", ".mcp.json", "--header", "Authorization=env:MINE")
     assert found.header == {"Authorization": "MINE"}
+
+
+def test_servers_with_similar_names_keep_their_own_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = "http://127.0.0.1:8000/mcp"
+    servers = {name: {"url": url, "headers": {"X-Key": f"of {name}"}} for name in ("a-b", "a_b")}
+    servers["c"] = {"url": url, "headers": {"X-Key": "${workspaceFolderBasename}"}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    found = [only("--config", ".mcp.json", "--target", name).header for name in servers]
+
+    values = [values_of(header, {})["X-Key"] for header in found]
+    assert values == ["of a-b", "of a_b", tmp_path.name]
 
 
 def test_headers_of_a_client_file_are_sent_and_in_no_output(tmp_path: Path) -> None:

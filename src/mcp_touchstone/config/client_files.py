@@ -23,7 +23,7 @@ _KINDS: Final = ("mcpServers", "servers")
 _COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
-_ONE_VARIABLE: Final = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)\}")
+_ONE_VARIABLE: Final = re.compile(r"\$\{(env:)?([A-Za-z_]\w*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,11 @@ def _remote(server: dict[str, Any], where: str, around: Surroundings) -> Source:
     if not isinstance(headers, dict) or not all(isinstance(one, str) for one in headers.values()):
         raise ConfigError(f"{where}: headers is not an object of strings")
     wanted = {name: text for name, text in headers.items() if name not in around.given}
-    variables = {n: m[1] for n, text in wanted.items() if (m := _ONE_VARIABLE.fullmatch(text))}
+    variables = {
+        name: found[2]
+        for name, text in wanted.items()
+        if (found := _ONE_VARIABLE.fullmatch(text)) and (found[1] or found[2] in around.environment)
+    }
     filled = {
         name: _filled(text, f"{where}: headers.{name}", around, name, "--header {}=env:VARIABLE")
         for name, text in wanted.items()

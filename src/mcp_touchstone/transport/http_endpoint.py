@@ -221,8 +221,8 @@ def check_header(name: str) -> None:
 def keep(target: str, headers: Mapping[str, str]) -> dict[str, str]:
     """Keep the values of headers that a file gives; return header -> variable that names its value.
 
-    The values are not in the environment, so no server inherits them. In commands and scripts the
-    variable stands for the value.
+    The values are not in the environment, so no server inherits them. Commands and scripts name the
+    variable in place of the value. Two values never have the same variable.
 
     Args:
         target: the name of the server in the file, so that two servers may have the same header.
@@ -231,7 +231,8 @@ def keep(target: str, headers: Mapping[str, str]) -> dict[str, str]:
     named = {}
     for name, value in headers.items():
         variable = re.sub(r"\W+", "_", "_".join(filter(None, ("MCP", target, name)))).upper()
-        _kept[variable] = value
+        while _kept.setdefault(variable, value) != value:
+            variable += "_"
         named[name] = variable
     return named
 
