@@ -16,10 +16,10 @@ RETRIED = "retried"
 """Property of a test that judged a server again, because the first run missed a finding."""
 
 RETRIES_ALLOWED = 0.02
-"""Share of the mutants and fakes of a session that may be judged again; more fails the session."""
+"""Share of the mutants, and of the fakes, that a session may judge again; more fails it."""
 
-JUDGING = ("test_mutants", "test_fakes")
-"""Parts of the names of the modules whose tests judge one mutant or fake each."""
+JUDGING = ("mutants", "fakes")
+"""The modules ``test_KIND...`` have tests that judge one server of that kind each."""
 
 # A process that a shell script starts in the background ignores interrupts, and so do its children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -125,36 +125,41 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Retries:
-    """Counts the tests that needed another try, in the process that collects the reports."""
+    """Counts the tests that needed another try, in the process that collects the reports.
+
+    Mutants and fakes are counted apart, so that many of one kind allow no retries of the other.
+    """
 
     def __init__(self) -> None:
-        self.names: set[str] = set()
-        self.tests = 0
+        self.names: dict[str, set[str]] = {kind: set() for kind in JUDGING}
+        self.tests = dict.fromkeys(JUDGING, 0)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Read what a test recorded."""
-        if report.when == "call" and any(name in report.nodeid for name in JUDGING):
-            self.tests += 1
-            self.names |= {str(value) for key, value in report.user_properties if key == RETRIED}
+        kind = next((one for one in JUDGING if f"test_{one}" in report.nodeid), None)
+        if report.when == "call" and kind is not None:
+            self.tests[kind] += 1
+            known = {str(value) for key, value in report.user_properties if key == RETRIED}
+            self.names[kind] |= known
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Fail a session that retried more tests than allowed."""
-        if self.exceeded and session.exitstatus == pytest.ExitCode.OK:
+        if any(map(self.exceeded, JUDGING)) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Name the tests that were retried."""
-        if self.names:
-            verdict = "too many" if self.exceeded else "allowed"
-            names = ", ".join(sorted(self.names))
-            count = f"{len(self.names)} of {self.tests} mutants and fakes"
-            terminalreporter.write_line(f"retried, {verdict}: {count}: {names}")
+        for kind, names in self.names.items():
+            if names:
+                verdict = "too many" if self.exceeded(kind) else "allowed"
+                count = f"{len(names)} of {self.tests[kind]} {kind}"
+                shown = ", ".join(sorted(names))
+                terminalreporter.write_line(f"retried, {verdict}: {count}: {shown}")
 
-    @property
-    def exceeded(self) -> bool:
-        """Whether more tests were retried than is allowed."""
-        return len(self.names) > max(1, RETRIES_ALLOWED * self.tests)
+    def exceeded(self, kind: str) -> bool:
+        """Return whether more mutants or fakes were retried than is allowed."""
+        return len(self.names[kind]) > max(1, RETRIES_ALLOWED * self.tests[kind])
 
 
 def pytest_configure(config: pytest.Config) -> None:

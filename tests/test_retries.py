@@ -8,9 +8,9 @@ import pytest
 from tests.conftest import RETRIED, Retries
 
 
-def retries(tests: int, retried: int, others: int = 0) -> Retries:
+def retries(tests: int, retried: int, others: int = 0, module: str = "test_pages.py") -> Retries:
     found = Retries()
-    files = ["test_mutants.py"] * tests + ["test_pages.py"] * others
+    files = ["test_mutants.py"] * tests + [module] * others
     for number, file in enumerate(files):
         properties = [(RETRIED, f"mutant {number}")] if number < retried else []
         report: Any = SimpleNamespace(
@@ -34,15 +34,14 @@ def test_retries_above_the_allowed_share_fail_the_session(
     assert (session.exitstatus == pytest.ExitCode.TESTS_FAILED) is exceeded
 
 
-def test_fakes_count_as_mutants_do() -> None:
-    report: Any = SimpleNamespace(
-        when="call", nodeid="tests/test_fakes.py::test_fake[A]", user_properties=[(RETRIED, "A")]
-    )
-    found = Retries()
-    found.pytest_runtest_logreport(report)
-
-    assert (found.tests, found.names) == (1, {"A"})
+@pytest.mark.parametrize("module", ["test_pages.py", "test_fakes.py"])
+def test_other_tests_allow_no_more_mutants_to_be_retried(module: str) -> None:
+    assert retries(100, 3, others=900, module=module).exceeded("mutants")
 
 
-def test_tests_that_judge_no_mutant_raise_no_limit() -> None:
-    assert retries(100, 3, others=900).exceeded
+@pytest.mark.parametrize(("retried", "exceeded"), [(6, False), (7, True)])
+def test_fakes_have_their_own_share(retried: int, exceeded: bool) -> None:
+    found = retries(0, retried, others=313, module="test_fakes.py")
+
+    assert found.exceeded("fakes") is exceeded
+    assert not found.exceeded("mutants")
