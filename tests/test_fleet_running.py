@@ -18,7 +18,7 @@ from mcp_touchstone import cli
 from mcp_touchstone.fleet import drive
 from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.drive import Rows
-from mcp_touchstone.fleet.install import InstallError, _failure, locate
+from mcp_touchstone.fleet.install import InstallError, _failure, install, locate
 from mcp_touchstone.fleet.judge import SCHEMA, Plan, classify, judge, unjudged
 from mcp_touchstone.fleet.servers import Entry, Registry, Start
 from mcp_touchstone.transport.sandbox import Method, probe
@@ -163,6 +163,23 @@ def test_program_of_a_python_package_is_an_entry_point(tmp_path: Path) -> None:
     found = locate(Entry(name="t", registry=Registry.PYPI, package="my-tool[x]"), tmp_path)
 
     assert (found.program, found.version) == (str(tmp_path / "bin" / "my_tool"), "3.0")
+
+
+def test_uv_compiles_the_bytecode_of_a_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[Mapping[str, str]] = []
+
+    def noted(_words: Any, *, env: Mapping[str, str], **_more: Any) -> tuple[str, int]:
+        seen.append(env)
+        return "", 0
+
+    monkeypatch.setattr("mcp_touchstone.fleet.install.run", noted)
+    entry = Entry(name="t", registry=Registry.PYPI, package="my-tool")
+    with pytest.raises(InstallError, match="no metadata"):
+        install(entry, tmp_path, Running(), method=None, seconds=1)
+
+    assert {env["UV_COMPILE_BYTECODE"] for env in seen} == {"1"}
 
 
 NPM_404 = """npm error code E404

@@ -161,7 +161,9 @@ def _environment(env: Mapping[str, str], prefix: Path) -> dict[str, str]:
         for name, value in variables(env, network=True).items()
         if name not in {"PYTHONPATH", "NODE_PATH", "VIRTUAL_ENV"}
     }
-    return {**plain, **passed, **{name: str(place) for name, place in places.items()}}
+    # The check cannot write bytecode into the package, so each start would compile it again.
+    compiled = {"UV_COMPILE_BYTECODE": "1"}
+    return {**plain, **passed, **compiled, **{name: str(place) for name, place in places.items()}}
 
 
 # --- the program of a package
